@@ -1,0 +1,67 @@
+"""Gymnasium's vector environments and Stable-Baselines3's, each presented exactly as the other.
+
+Importing this package imports NumPy and Gymnasium only. Names are resolved on first use, so that
+Stable-Baselines3 (and with it torch) is imported when an environment is adapted and not before;
+a worker process that merely unpickles something from here never pays for it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sb3compat.errors import (
+        AutoresetModeError,
+        ConversionError,
+        MissingFinalObservationError,
+        PartialResetError,
+        UnsupportedEnvError,
+        UnsupportedSpaceError,
+        WorkerError,
+    )
+    from sb3compat.partial_reset import register_partial_reset, reset_with_mask
+    from sb3compat.vec_env import VecEnvAdapter, to_sb3
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "AutoresetModeError",
+    "ConversionError",
+    "MissingFinalObservationError",
+    "PartialResetError",
+    "UnsupportedEnvError",
+    "UnsupportedSpaceError",
+    "VecEnvAdapter",
+    "WorkerError",
+    "__version__",
+    "register_partial_reset",
+    "reset_with_mask",
+    "to_sb3",
+]
+
+_HOME = {
+    "AutoresetModeError": "errors",
+    "ConversionError": "errors",
+    "MissingFinalObservationError": "errors",
+    "PartialResetError": "errors",
+    "UnsupportedEnvError": "errors",
+    "UnsupportedSpaceError": "errors",
+    "VecEnvAdapter": "vec_env",
+    "WorkerError": "errors",
+    "register_partial_reset": "partial_reset",
+    "reset_with_mask": "partial_reset",
+    "to_sb3": "vec_env",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
