@@ -1,12 +1,15 @@
-"""Bring the arrays of other libraries to NumPy, in bulk and without importing those libraries."""
+"""Values of any library: brought to NumPy in bulk, copied, without importing that library."""
 
 from __future__ import annotations
 
 import sys
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+_IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
 def is_foreign_array(value: object) -> bool:
@@ -35,3 +38,21 @@ def to_numpy(value: Any) -> npt.NDArray[Any]:
         # NumPy has no bfloat16; float32 holds each of its values exactly.
         return np.asarray(tensor.float() if tensor.dtype == torch.bfloat16 else tensor)
     return np.asarray(value)
+
+
+def copy_value(value: Any) -> Any:
+    """A copy of `value` that shares nothing mutable with it.
+
+    Containers, arrays and whatever else can change are copied all the way down, as
+    `DummyVecEnv` does with `deepcopy`; what cannot change is returned as it is.
+    """
+    if isinstance(value, _IMMUTABLE):
+        return value
+    kind = type(value)
+    if kind is dict:
+        return {key: copy_value(item) for key, item in value.items()}
+    if kind is list:
+        return [copy_value(item) for item in value]
+    if kind is np.ndarray and not value.dtype.hasobject:
+        return value.copy()
+    return deepcopy(value)

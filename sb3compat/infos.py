@@ -7,14 +7,13 @@ array under `_k` says which rows have it. SB3's rule: one plain dict for each ro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from copy import deepcopy
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sb3compat.arrays import is_foreign_array, to_numpy
+from sb3compat.arrays import copy_value, is_foreign_array, to_numpy
 
 Info = dict[str, Any]
 Rows = npt.NDArray[np.intp]
@@ -22,28 +21,9 @@ Rows = npt.NDArray[np.intp]
 TRUNCATED = "TimeLimit.truncated"
 TERMINAL_OBSERVATION = "terminal_observation"
 
-_IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic)
 # The dtypes for which a Python scalar says everything; `tolist` makes them many times faster than
 # indexing. Any other (float32, int8, ...) came from NumPy scalars and stays one.
 _PYTHON_DTYPES = frozenset(np.dtype(t) for t in (np.bool_, np.int64, np.float64))
-
-
-def copy_value(value: Any) -> Any:
-    """A copy of `value` that shares nothing mutable with it.
-
-    Containers, arrays and whatever else can change are copied all the way down, as
-    `DummyVecEnv` does with `deepcopy`; what cannot change is returned as it is.
-    """
-    if isinstance(value, _IMMUTABLE):
-        return value
-    kind = type(value)
-    if kind is dict:
-        return {key: copy_value(item) for key, item in value.items()}
-    if kind is list:
-        return [copy_value(item) for item in value]
-    if kind is np.ndarray and not value.dtype.hasobject:
-        return value.copy()
-    return deepcopy(value)
 
 
 def is_mask(infos: Mapping[str, Any], key: str, num_envs: int) -> bool:

@@ -1,0 +1,131 @@
+"""The base class of the adapter: Stable-Baselines3's `VecEnv`, or a stand-in without SB3.
+
+The only module that imports SB3. The stand-in has the same methods, so that everything but SB3
+itself runs where neither SB3 nor torch is installed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+HAS_SB3 = True
+if TYPE_CHECKING:
+    from stable_baselines3.common.vec_env import VecEnv
+else:
+    try:
+        from stable_baselines3.common.vec_env import VecEnv
+    except ModuleNotFoundError as error:
+        # SB3 is there but broken: hiding that would end in a puzzling error much later.
+        if error.name != "stable_baselines3":
+            raise
+        HAS_SB3 = False
+
+if not TYPE_CHECKING and not HAS_SB3:
+
+    class VecEnv(ABC):
+        """What SB3's `VecEnv` offers to those who call it."""
+
+        def __init__(self, num_envs: int, observation_space: Any, action_space: Any) -> None:
+            self.num_envs = num_envs
+            self.observation_space = observation_space
+            self.action_space = action_space
+            self.reset_infos: list[dict[str, Any]] = [{} for _ in range(num_envs)]
+            self._reset_seeds()
+            self._reset_options()
+            self.render_mode = self.get_attr("render_mode")[0]
+            modes = ["human", "rgb_array"] if self.render_mode == "rgb_array" else []
+            if self.render_mode not in (None, "rgb_array"):
+                modes = [self.render_mode]
+            self.metadata: dict[str, Any] = {"render_modes": modes}
+
+        def _reset_seeds(self) -> None:
+            self._seeds: list[int | None] = [None] * self.num_envs
+
+        def _reset_options(self) -> None:
+            self._options: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+
+        @abstractmethod
+        def reset(self) -> Any:
+            """Reset all rows and return their observations."""
+
+        @abstractmethod
+        def step_async(self, actions: Any) -> None:
+            """Start a step."""
+
+        @abstractmethod
+        def step_wait(self) -> Any:
+            """Finish the step."""
+
+        @abstractmethod
+        def close(self) -> None:
+            """Release what the environment holds."""
+
+        @abstractmethod
+        def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+            """Read an attribute of the sub-environments."""
+
+        def has_attr(self, attr_name: str) -> bool:
+            """Whether every sub-environment has the attribute."""
+            try:
+                self.get_attr(attr_name)
+            except AttributeError:
+                return False
+            return True
+
+        def step(self, actions: Any) -> Any:
+            """Start a step and finish it."""
+            self.step_async(actions)
+            return self.step_wait()
+
+        def seed(self, seed: int | None = None) -> Sequence[int | None]:
+            """Set the seeds of the next reset: `seed`, `seed + 1`, and so on."""
+            if seed is None:
+                seed = int(np.random.randint(0, np.iinfo(np.uint32).max, dtype=np.uint32))
+            self._seeds = [seed + row for row in range(self.num_envs)]
+            return self._seeds
+
+        def set_options(self, options: Any = None) -> None:
+            """Set the options of the next reset: one dict for all rows, or one for each."""
+            rows = [options or {}] * self.num_envs if not isinstance(options, list) else options
+            # One by one: a row's options must not change with another's.
+            self._options = [deepcopy(row) for row in rows]
+
+        def render(self, mode: str | None = None) -> Any:
+            """The images of all rows, tiled to one; None in other render modes."""
+            if self.render_mode != "rgb_array" or mode not in (None, "rgb_array"):
+                warnings.warn(
+                    f"Expected render_mode='rgb_array', got render_mode={self.render_mode!r} "
+                    f"and mode={mode!r}: there is no image.",
+                    stacklevel=2,
+                )
+                return None
+            images = [np.asarray(image) for image in self.get_images()]
+            columns = int(np.ceil(np.sqrt(len(images))))
+            missing = -len(images) % columns
+            images += [np.zeros_like(images[0])] * missing
+            strips = [images[i : i + columns] for i in range(0, len(images), columns)]
+            return np.vstack([np.hstack(strip) for strip in strips])
+
+        def get_images(self) -> Sequence[Any]:
+            """One image for each row."""
+            raise NotImplementedError
+
+        @property
+        def unwrapped(self) -> Any:
+            """The environment itself: it is no wrapper."""
+            return self
+
+        def getattr_depth_check(self, name: str, already_found: bool) -> str | None:
+            """The class that has the attribute, where a wrapper around it has it as well."""
+            if already_found and hasattr(self, name):
+                return f"{type(self).__module__}.{type(self).__name__}"
+            return None
+
+
+__all__ = ["HAS_SB3", "VecEnv"]

@@ -1,0 +1,376 @@
+"""How the end of an episode crosses the border: one small object for each source mode.
+
+These drive any `VectorEnv` through its own `step` and `reset`, vector wrappers included:
+
+- `SameStep`: the environment hands out the last observation and has reset already.
+- `ResetWithin`: NEXT_STEP with a partial reset, and DISABLED. The rows that ended are reset
+  inside the step, which also cancels the autoreset pending in NEXT_STEP mode.
+- `Padded`: NEXT_STEP without a partial reset. Opt-in, as its stream is not the exact one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import VectorEnv
+
+from sb3compat.arrays import to_numpy
+from sb3compat.errors import ConversionError, MissingFinalObservationError, PartialResetError
+from sb3compat.infos import TERMINAL_OBSERVATION, TRUNCATED, Info, is_mask, split_infos
+from sb3compat.partial_reset import BaseTap, MaskOptions
+from sb3compat.rows import Transition
+
+if TYPE_CHECKING:
+    from sb3compat.batching import Actions, Array, Observations
+
+Flags = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
+
+PADDING = "sb3compat.padding"
+
+_FINAL_OBS = ("final_obs", "final_observation")
+_FINAL_INFO = "final_info"
+_FINAL_KEYS = frozenset(
+    prefix + key for key in (*_FINAL_OBS, _FINAL_INFO) for prefix in ("", "_")
+)
+
+
+class VectorSource:
+    """A vector environment driven as a whole; the base of the three modes.
+
+    Args:
+        env: The environment with its wrappers; a `BaseTap` sits directly above the base.
+        tap: That tap.
+        observations: The layout of the observations.
+        actions: The layout of the actions.
+        copy: Whether each step returns arrays of its own.
+        fresh: Whether the environment itself returns new arrays with each step.
+        seed_rows: Whether `reset` takes a list of seeds, one for each row.
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        tap: BaseTap,
+        observations: Observations,
+        actions: Actions,
+        *,
+        copy: bool,
+        fresh: bool,
+        seed_rows: bool,
+    ) -> None:
+        self.env = env
+        self.num_envs = env.num_envs
+        self._tap = tap
+        self._observations = observations
+        self._actions = actions
+        self._copy = copy and not fresh
+        self._seed_rows = seed_rows
+        self._sent: Any = None
+        self._was_reset = False
+
+    def check_options(self, options: Sequence[dict[str, Any]]) -> None:
+        """Refuse options that this environment could not apply to its rows.
+
+        Raises:
+            ValueError: If they contain a `reset_mask`.
+            PartialResetError: If they differ by row and rows cannot be reset one by one.
+        """
+        if any("reset_mask" in row for row in options):
+            raise ValueError(
+                "Expected options for the sub-environments, got options['reset_mask'], which "
+                "Gymnasium's vector environments take as the rows to reset. SB3 resets all rows."
+            )
+        if len(_groups(options)) > 1 and self._tap.partial_reset is None:
+            raise PartialResetError(
+                f"Expected the same options for all rows: {self._tap.env} cannot reset its rows "
+                "one by one. Pass one dict, or register a partial reset for "
+                f"{type(self._tap.env).__name__} with sb3compat.register_partial_reset."
+            )
+
+    def reset(
+        self, seeds: Sequence[int | None], options: Sequence[dict[str, Any]]
+    ) -> tuple[list[Array], list[Info]]:
+        """Reset all rows; in groups, where their options differ."""
+        seed: Any = None
+        if any(value is not None for value in seeds):
+            seed = list(seeds) if self._seed_rows else seeds[0]
+        groups = _groups(options)
+        if len(groups) == 1:
+            obs, infos = self.env.reset(seed=seed, options=dict(options[0]) or None)
+            self._was_reset = True
+            batch = self._observations.batch(obs, copy=self._copy)
+            return batch, split_infos(self._checked_infos(infos), self.num_envs)
+        if not self._was_reset:
+            # Some environments can only reset some rows once all have been reset.
+            self.env.reset(seed=seed)
+            self._was_reset = True
+        batch = self._observations.empty()
+        row_infos: list[Info] = [{} for _ in range(self.num_envs)]
+        for rows in groups:
+            obs, infos = self._reset_rows(rows, seed, options[int(rows[0])])
+            if not self._seed_rows:
+                seed = None  # one generator for all rows; seeding it again would repeat it
+            self._assign(batch, rows, obs)
+            for i, info in zip(
+                rows, split_infos(self._checked_infos(infos), self.num_envs, rows), strict=True
+            ):
+                row_infos[i] = info
+        return batch, row_infos
+
+    def send(self, actions: list[Array]) -> None:
+        """Keep the batch of actions for `receive`."""
+        self._sent = self._actions.pack(actions)
+
+    def receive(self) -> Transition:
+        """Step all rows, and reset those that end."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        """Forget the actions kept."""
+        self._sent = None
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()
+
+    def _step(
+        self, *, copy: bool
+    ) -> tuple[list[Array], npt.NDArray[np.float32], Flags, Flags, dict[str, Any]]:
+        """Step the environment and check the form of everything that it returned."""
+        result = self.env.step(self._sent)
+        if not (isinstance(result, tuple) and len(result) == 5):
+            raise ConversionError(
+                f"Expected {self.env}.step to return (observations, rewards, terminations, "
+                f"truncations, infos), got {type(result).__name__} of length "
+                f"{len(result) if isinstance(result, Sequence) else '?'}."
+            )
+        obs, rewards, terminated, truncated, infos = result
+        return (
+            self._observations.batch(obs, copy=copy),
+            self._rewards(rewards),
+            self._flags(terminated, "terminations"),
+            self._flags(truncated, "truncations"),
+            self._checked_infos(infos),
+        )
+
+    def _rewards(self, rewards: Any) -> npt.NDArray[np.float32]:
+        array = np.asarray(to_numpy(rewards))
+        if array.shape != (self.num_envs,):
+            raise ConversionError(
+                f"Expected rewards of shape ({self.num_envs},), one number for each row, got "
+                f"rewards.shape={array.shape}. Stable-Baselines3 knows no vector rewards: "
+                "scalarise them in a wrapper around the environment."
+            )
+        return array.astype(np.float32)
+
+    def _flags(self, flags: Any, name: str) -> Flags:
+        array = np.asarray(to_numpy(flags))
+        if array.shape != (self.num_envs,):
+            raise ConversionError(
+                f"Expected {name} of shape ({self.num_envs},), got {name}.shape={array.shape}."
+            )
+        return array.astype(np.bool_)
+
+    def _checked_infos(self, infos: Any) -> Mapping[str, Any]:
+        if not isinstance(infos, Mapping):
+            raise ConversionError(
+                f"Expected infos to be a dict of arrays, got {type(infos).__name__}. to_sb3 makes "
+                "the list of dicts itself: remove the wrapper that does so."
+            )
+        return infos
+
+    def _reset_rows(self, rows: Rows, seed: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+        """Reset some rows through the wrappers, and make sure that the request got through."""
+        mask = np.zeros(self.num_envs, np.bool_)
+        mask[rows] = True
+        self._tap.reset_mask = None
+        result = self.env.reset(seed=seed, options=MaskOptions(options, reset_mask=mask))
+        if self._tap.reset_mask is None:
+            raise PartialResetError(
+                f"Expected options['reset_mask'] to reach {self._tap.env}, but a wrapper in "
+                f"{self.env} did not hand it on, and all rows were reset. Let its reset pass "
+                "`options` to the environment inside, or build the environment with "
+                "autoreset_mode=AutoresetMode.SAME_STEP."
+            )
+        return result
+
+    def _assign(self, batch: list[Array], rows: Rows, obs: Any) -> None:
+        source = self._observations.batch(obs, copy=False)
+        for array, values in zip(batch, source, strict=True):
+            array[rows] = values[rows]
+
+    def _step_infos(self, infos: Mapping[str, Any], truncated: Flags, **kwargs: Any) -> list[Info]:
+        """The infos of all rows, with `TimeLimit.truncated` as one more column."""
+        columns = {
+            key: value for key, value in infos.items() if key not in (TRUNCATED, f"_{TRUNCATED}")
+        }
+        columns[TRUNCATED] = truncated
+        return split_infos(columns, self.num_envs, without=(TERMINAL_OBSERVATION,), **kwargs)
+
+
+class ResetWithin(VectorSource):
+    """NEXT_STEP with a partial reset, and DISABLED: the step resets the rows that ended."""
+
+    def receive(self) -> Transition:
+        """Step, take what the step said, then reset the rows that ended."""
+        obs, rewards, terminated, truncated, infos = self._step(copy=self._copy)
+        dones = terminated | truncated
+        row_infos = self._step_infos(infos, truncated & ~terminated)
+        reset_infos: dict[int, Info] = {}
+        if dones.any():
+            rows = np.flatnonzero(dones)
+            for i in rows.tolist():
+                row_infos[i][TERMINAL_OBSERVATION] = self._observations.row(obs, i)
+            reset_obs, infos = self._reset_rows(rows, None, {})
+            self._assign(obs, rows, reset_obs)
+            split = split_infos(self._checked_infos(infos), self.num_envs, rows)
+            reset_infos = dict(zip(rows.tolist(), split, strict=True))
+        return Transition(obs, rewards, dones, row_infos, reset_infos)
+
+
+class SameStep(VectorSource):
+    """SAME_STEP: the last observation comes in the infos, and the rows are reset already."""
+
+    def __init__(self, *args: Any, require_final_obs: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._require_final_obs = require_final_obs
+
+    def receive(self) -> Transition:
+        """Step, and sort the infos of ended rows into those of the step and of the reset."""
+        obs, rewards, terminated, truncated, infos = self._step(copy=self._copy)
+        dones = terminated | truncated
+        flags = truncated & ~terminated
+        top = {key: value for key, value in infos.items() if key not in _FINAL_KEYS}
+        if not dones.any():
+            return Transition(obs, rewards, dones, self._step_infos(top, flags), {})
+
+        rows = np.flatnonzero(dones)
+        terminal = self._final_observations(infos, rows, flags)
+        row_infos = self._step_infos(top, flags)
+        own = self._tap.info_keys
+        reset_infos = split_infos({k: v for k, v in top.items() if k in own}, self.num_envs, rows)
+        # What wrappers added in this step speaks of the episode that has ended.
+        added = {k: v for k, v in top.items() if k not in own}
+        added_infos = split_infos(added, self.num_envs, rows, without=(TERMINAL_OBSERVATION,))
+        for i, final, extra in zip(
+            rows.tolist(), self._final_infos(infos, rows), added_infos, strict=True
+        ):
+            final.pop(TERMINAL_OBSERVATION, None)
+            row_infos[i] = {**final, **extra, TRUNCATED: bool(flags[i])}
+            if i in terminal:
+                row_infos[i][TERMINAL_OBSERVATION] = terminal[i]
+        by_row = dict(zip(rows.tolist(), reset_infos, strict=True))
+        return Transition(obs, rewards, dones, row_infos, by_row)
+
+    def _final_observations(
+        self, infos: Mapping[str, Any], rows: Rows, truncated: Flags
+    ) -> dict[int, Any]:
+        """The last observation of each ended row that has one, copied."""
+        key = next((key for key in _FINAL_OBS if key in infos), None)
+        found: dict[int, Any] = {}
+        if key is not None:
+            mask = to_numpy(infos[f"_{key}"]) if is_mask(infos, f"_{key}", self.num_envs) else None
+            pick = self._observations.picker(infos[key], key)
+            for i in rows.tolist():
+                obs = pick(i) if mask is None or mask[i] else None
+                if obs is not None:
+                    found[i] = self._observations.single(obs, copy=True)
+        missing = [i for i in rows.tolist() if i not in found]
+        fatal = [i for i in missing if self._require_final_obs or truncated[i]]
+        if fatal:
+            ways = (
+                "A truncated episode cannot be bootstrapped without it."
+                if not self._require_final_obs
+                else "If this environment only ever terminates and never truncates, pass "
+                "require_final_obs=False to to_sb3."
+            )
+            raise MissingFinalObservationError(
+                f"Expected infos['final_obs'] to hold the last observation of rows {fatal}, whose "
+                f"episodes ended in this step, as {self._tap.env} resets in the same step; got "
+                f"infos with the keys {list(infos)}. Make the environment return it, or build it "
+                f"in another autoreset mode. {ways}"
+            )
+        return found
+
+    def _final_infos(self, infos: Mapping[str, Any], rows: Rows) -> list[Info]:
+        value = infos.get(_FINAL_INFO)
+        if isinstance(value, Mapping):
+            return split_infos(value, self.num_envs, rows)
+        if isinstance(value, np.ndarray | list) and len(value) == self.num_envs:
+            wrapped = {_FINAL_INFO: np.array([*value, None], dtype=object)[:-1]}
+            return [row[_FINAL_INFO] or {} for row in split_infos(wrapped, self.num_envs, rows)]
+        return [{} for _ in rows]
+
+
+class Padded(VectorSource):
+    """NEXT_STEP as it comes: the reset step is delivered as the one with which an episode ends.
+
+    The last observation is an ordinary observation with `done=False`; the reset step that follows
+    has `done=True`, reward 0, the last observation as `terminal_observation`,
+    `TimeLimit.truncated` as it was, and is marked by `infos[i]["sb3compat.padding"]`.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._ended: dict[int, tuple[Any, bool]] = {}
+
+    def reset(
+        self, seeds: Sequence[int | None], options: Sequence[dict[str, Any]]
+    ) -> tuple[list[Array], list[Info]]:
+        """Reset all rows; an ending still to be delivered is dropped, as its episode is over."""
+        result = super().reset(seeds, options)
+        self._ended = {}
+        return result
+
+    def receive(self) -> Transition:
+        """Step, and deliver the endings of the step before."""
+        obs, rewards, terminated, truncated, infos = self._step(copy=self._copy)
+        flags = np.zeros(self.num_envs, np.bool_)
+        row_infos = self._step_infos(infos, flags)
+        dones = np.zeros(self.num_envs, np.bool_)
+        reset_infos: dict[int, Info] = {}
+        for i, (final, was_truncated) in self._ended.items():
+            reset_infos[i] = row_infos[i]
+            del reset_infos[i][TRUNCATED]
+            row_infos[i] = {
+                PADDING: True,
+                TRUNCATED: was_truncated,
+                TERMINAL_OBSERVATION: final,
+            }
+            dones[i], rewards[i] = True, 0.0
+        self._ended = {
+            i: (self._observations.row(obs, i), bool(truncated[i] and not terminated[i]))
+            for i in np.flatnonzero(terminated | truncated).tolist()
+        }
+        return Transition(obs, rewards, dones, row_infos, reset_infos)
+
+
+def _groups(options: Sequence[dict[str, Any]]) -> list[Rows]:
+    """The rows that share their options, as index arrays."""
+    groups: list[tuple[dict[str, Any], list[int]]] = []
+    for i, row in enumerate(options):
+        for held, rows in groups:
+            if _same(held, row):
+                rows.append(i)
+                break
+        else:
+            groups.append((row, [i]))
+    return [np.array(rows, np.intp) for _, rows in groups]
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two options are equal; arrays within are compared as wholes."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple) and type(a) is type(b):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b)
+    try:
+        return bool(a == b)
+    except Exception:  # values that cannot be compared are not known to be the same
+        return a is b

@@ -1,0 +1,213 @@
+"""Reach single sub-environments: get, set, call, is-wrapped, by index.
+
+Three ways to have sub-environments: as local objects (`SyncVectorEnv`), in worker processes
+(`AsyncVectorEnv`), or not at all (natively vectorised environments, which answer as a whole).
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import cloudpickle
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
+
+from sb3compat.arrays import is_foreign_array, to_numpy
+
+Indices = int | Iterable[int] | None
+
+
+def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
+    """The rows meant by `indices`, in the order given.
+
+    Args:
+        indices: None for all rows, an int (negative ones count from the end), or any iterable of
+            ints.
+        num_envs: The number of rows, n.
+
+    Raises:
+        TypeError: If an index is not an integer.
+        IndexError: If an index is outside `[-n, n)`.
+    """
+    if indices is None:
+        return list(range(num_envs))
+    if isinstance(indices, Iterable) and np.ndim(indices) != 0:  # type: ignore[arg-type]
+        wanted = [operator.index(i) for i in indices]
+    else:
+        wanted = [operator.index(i) for i in np.atleast_1d(indices)]  # type: ignore[call-overload]
+    for i in wanted:
+        if not -num_envs <= i < num_envs:
+            raise IndexError(
+                f"Expected indices in [-{num_envs}, {num_envs}), the number of sub-environments "
+                f"being {num_envs}, got {i}."
+            )
+    return [i % num_envs for i in wanted]
+
+
+def is_wrapped(env: gym.Env[Any, Any], wrapper_class: type) -> bool:
+    """Whether a wrapper of that class is anywhere around the environment."""
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, wrapper_class):
+            return True
+        env = env.env
+    return False
+
+
+class LocalSubEnvs:
+    """Sub-environments that are objects in this process."""
+
+    def __init__(self, envs: Sequence[gym.Env[Any, Any]]) -> None:
+        self.envs = envs
+
+    def get(self, name: str, rows: list[int]) -> list[Any]:
+        """The attribute of each row, from the outermost wrapper that has it."""
+        return [self.envs[i].get_wrapper_attr(name) for i in rows]
+
+    def set(self, name: str, value: Any, rows: list[int]) -> None:
+        """Set the attribute on the outermost wrapper of each row, as SB3 does."""
+        for i in rows:
+            setattr(self.envs[i], name, value)
+
+    def call(self, name: str, args: Any, kwargs: Any, rows: list[int]) -> list[Any]:
+        """Call the method of each row."""
+        return [self.envs[i].get_wrapper_attr(name)(*args, **kwargs) for i in rows]
+
+    def is_wrapped(self, wrapper_class: type, rows: list[int]) -> list[bool]:
+        """Whether each row is wrapped in that class."""
+        return [is_wrapped(self.envs[i], wrapper_class) for i in rows]
+
+
+class RemoteSubEnvs:
+    """Sub-environments in the workers of an `AsyncVectorEnv`; only the rows named are asked.
+
+    `AsyncVectorEnv.call` asks all of them, and a worker that is asked for an attribute it does not
+    have dies of the `AttributeError`. So the question whether it has it comes first.
+    """
+
+    def __init__(self, env: AsyncVectorEnv[Any, Any]) -> None:
+        self.env = env
+
+    def get(self, name: str, rows: list[int]) -> list[Any]:
+        """The attribute of each row, from the outermost wrapper that has it."""
+        self._check(name, rows)
+        return self._ask("get_wrapper_attr", (name,), {}, rows)
+
+    def set(self, name: str, value: Any, rows: list[int]) -> None:
+        """Set the attribute on the outermost wrapper of each row, as SB3 does."""
+        self._ask("__setattr__", (name, value), {}, rows)
+
+    def call(self, name: str, args: Any, kwargs: Any, rows: list[int]) -> list[Any]:
+        """Call the method of each row, in parallel."""
+        self._check(name, rows)
+        return self._ask(name, args, kwargs, rows)
+
+    def is_wrapped(self, wrapper_class: type, rows: list[int]) -> list[bool]:
+        """Whether each row is wrapped in that class."""
+        return self._ask("has_wrapper_attr", (_WrapperQuestion(wrapper_class),), {}, rows)
+
+    def _check(self, name: str, rows: list[int]) -> None:
+        found = self._ask("has_wrapper_attr", (name,), {}, rows)
+        missing = [i for i, has in zip(rows, found, strict=True) if not has]
+        if missing:
+            raise AttributeError(f"The sub-environments of rows {missing} have no {name!r}.")
+
+    def _ask(self, name: str, args: Any, kwargs: Any, rows: list[int]) -> list[Any]:
+        chosen = list(dict.fromkeys(rows))
+        for i in chosen:
+            self.env.parent_pipes[i].send(("_call", (name, args, kwargs)))
+        results = {}
+        successes = [True] * self.env.num_envs
+        for i in chosen:
+            results[i], successes[i] = self.env.parent_pipes[i].recv()
+        self.env._raise_if_errors(successes)
+        return [results[i] for i in rows]
+
+
+class _WrapperQuestion:
+    """Becomes, when a worker unpickles it, the name of an attribute that tells the answer.
+
+    Gymnasium's worker has no command for this question, and its `_call` reaches methods of the
+    environment only. Unpickling runs inside the worker, whose frame holds the environment.
+    """
+
+    def __init__(self, wrapper_class: type) -> None:
+        self.wrapper_class = wrapper_class
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _answer, (cloudpickle.dumps(self.wrapper_class),)
+
+
+def _answer(pickled_class: bytes) -> str:
+    wrapper_class = cloudpickle.loads(pickled_class)
+    frame = sys._getframe()
+    while frame is not None and not isinstance(frame.f_locals.get("env"), gym.Env):
+        frame = frame.f_back  # type: ignore[assignment]
+    env = frame.f_locals["env"]
+    return "unwrapped" if is_wrapped(env, wrapper_class) else "_sb3compat_not_wrapped"
+
+
+class NoSubEnvs:
+    """A vector environment that answers for all of its rows at once."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        self.env = env
+
+    def get(self, name: str, rows: list[int]) -> list[Any]:
+        """The attribute of the vector environment, for every row."""
+        value = getattr(self._owner(name), name)
+        return [value for _ in rows]
+
+    def set(self, name: str, value: Any, rows: list[int]) -> None:
+        """Set the attribute of the vector environment, which all rows share."""
+        self._check_all(name, rows)
+        setattr(self._owner(name, default=self.env), name, value)
+
+    def call(self, name: str, args: Any, kwargs: Any, rows: list[int]) -> list[Any]:
+        """Call the method once; a batch of n is split by row, anything else is for every row."""
+        self._check_all(name, rows)
+        n = self.env.num_envs
+        result = getattr(self._owner(name), name)(*args, **kwargs)
+        if is_foreign_array(result):
+            result = to_numpy(result)
+        if isinstance(result, np.ndarray | list | tuple) and len(result) == n:
+            return [result[i] for i in rows]
+        return [result for _ in rows]
+
+    def is_wrapped(self, wrapper_class: type, rows: list[int]) -> list[bool]:
+        """There is nothing that a `gymnasium.Wrapper` could have been put around."""
+        return [False for _ in rows]
+
+    def _owner(self, name: str, default: Any = None) -> Any:
+        env: Any = self.env
+        while True:
+            if name in vars(env) or hasattr(type(env), name):
+                return env
+            if not hasattr(env, "env"):
+                break
+            env = env.env
+        if default is None:
+            raise AttributeError(
+                f"{self.env} has no {name!r}, and no sub-environments of its own to ask for it."
+            )
+        return default
+
+    def _check_all(self, name: str, rows: list[int]) -> None:
+        if set(rows) != set(range(self.env.num_envs)):
+            raise ValueError(
+                f"Expected indices=None for {name!r}: {self.env} is vectorised natively, its rows "
+                f"have no environments of their own, got the rows {rows}."
+            )
+
+
+def subenvs_of(env: VectorEnv[Any, Any, Any]) -> LocalSubEnvs | RemoteSubEnvs | NoSubEnvs:
+    """How to reach the sub-environments of a vector environment."""
+    base = env.unwrapped
+    if isinstance(base, SyncVectorEnv):
+        return LocalSubEnvs(base.envs)
+    if isinstance(base, AsyncVectorEnv):
+        return RemoteSubEnvs(base)
+    return NoSubEnvs(env)

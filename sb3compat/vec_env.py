@@ -1,0 +1,460 @@
+"""Gymnasium to SB3: a `VectorEnv` presented as a Stable-Baselines3 `VecEnv`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.wrappers import vector as vector_wrappers
+
+from sb3compat._sb3 import VecEnv
+from sb3compat.autoreset import Padded, ResetWithin, SameStep
+from sb3compat.batching import Actions, Array, Observations
+from sb3compat.errors import AutoresetModeError, PartialResetError, UnsupportedEnvError
+from sb3compat.infos import Info
+from sb3compat.partial_reset import BaseTap, partial_reset_of, reset_with_mask, wrappers_of
+from sb3compat.rows import AsyncRows, SyncRows, Transition
+from sb3compat.subenvs import Indices, resolve_indices, subenvs_of
+
+AnyVectorEnv = VectorEnv[Any, Any, Any]
+Obs = Any
+
+
+class Source(Protocol):
+    """Where the transitions come from: `rows.py` and `autoreset.py` have five of them."""
+
+    def check_options(self, options: Sequence[dict[str, Any]]) -> None:
+        """Refuse options that the next reset could not apply."""
+
+    def reset(
+        self, seeds: Sequence[int | None], options: Sequence[dict[str, Any]]
+    ) -> tuple[list[Array], list[Info]]:
+        """Reset all rows."""
+
+    def send(self, actions: list[Array]) -> None:
+        """Start a step."""
+
+    def receive(self) -> Transition:
+        """Finish it."""
+
+    def cancel(self) -> None:
+        """Drop it."""
+
+    def close(self) -> None:
+        """Close the environment."""
+
+
+def to_sb3(
+    env: Any,
+    *,
+    autoreset_mode: AutoresetMode | str | None = None,
+    copy: bool = True,
+    require_final_obs: bool = True,
+    padding: bool = False,
+) -> VecEnv:
+    """Present a Gymnasium vector environment as a Stable-Baselines3 `VecEnv`.
+
+    For the same sub-environments, seeds and actions, the result yields what SB3's own
+    `DummyVecEnv` yields, value for value and dtype for dtype, whatever the autoreset mode.
+
+    Args:
+        env: What `gymnasium.make_vec` returns, or any other `gymnasium.vector.VectorEnv`, with or
+            without vector wrappers. A `VecEnv` is returned as it is.
+        autoreset_mode: The environment's autoreset mode, where it does not say so itself. By
+            default, the attribute `autoreset_mode` of `env.unwrapped`, then
+            `env.metadata["autoreset_mode"]`.
+        copy: Whether what is returned stays as it was. With False, observations may be overwritten
+            by the next step, which saves one copy of them.
+        require_final_obs: Whether a SAME_STEP environment must give the last observation of each
+            episode. With False, a *terminated* episode may end without `terminal_observation`; a
+            truncated one never, as its value could not be bootstrapped.
+        padding: Opt-in for NEXT_STEP environments without a partial reset: deliver the reset step
+            as one more step of the episode, with `done=True`, reward 0 and
+            `infos[i]["sb3compat.padding"]`. Episodes grow by one step, and the value of truncated
+            states is biased: not the exact stream, hence not the default.
+
+    Returns:
+        A `VecEnvAdapter`, which is a subclass of SB3's `VecEnv` where SB3 is installed.
+
+    Raises:
+        UnsupportedEnvError: If `env` is no vector environment, or not one that can be adapted.
+        UnsupportedSpaceError: If SB3 has no way to batch one of the spaces.
+        AutoresetModeError: If the mode is declared nowhere, or contradicts the environment.
+        PartialResetError: If the mode is NEXT_STEP and no partial reset is known for the class.
+
+    Example:
+        >>> import gymnasium as gym, sb3compat
+        >>> env = sb3compat.to_sb3(gym.make_vec("CartPole-v1", num_envs=4))
+        >>> env.reset().shape
+        (4, 4)
+    """
+    if isinstance(env, VecEnv):
+        return env
+    return VecEnvAdapter(
+        env,
+        autoreset_mode=autoreset_mode,
+        copy=copy,
+        require_final_obs=require_final_obs,
+        padding=padding,
+    )
+
+
+class VecEnvAdapter(VecEnv):
+    """A Gymnasium vector environment as a Stable-Baselines3 `VecEnv`; `to_sb3` makes them.
+
+    Args:
+        env: The vector environment; the others as for `to_sb3`.
+        autoreset_mode: The autoreset mode, where the environment does not declare it.
+        copy: Whether what is returned stays as it was.
+        require_final_obs: Whether a SAME_STEP environment must give final observations.
+        padding: Whether to pad episodes where ended rows cannot be reset on demand.
+
+    Attributes:
+        env: The vector environment, with its wrappers.
+        autoreset_mode: The mode of that environment, as it was found or given.
+        num_envs: The number of rows, n.
+        observation_space: The space of a single observation.
+        action_space: The space of a single action.
+        reset_infos: The info of the last reset of each row.
+    """
+
+    def __init__(
+        self,
+        env: AnyVectorEnv,
+        *,
+        autoreset_mode: AutoresetMode | str | None = None,
+        copy: bool = True,
+        require_final_obs: bool = True,
+        padding: bool = False,
+    ) -> None:
+        _check_env(env)
+        self.env = env
+        self.autoreset_mode = _find_mode(env, autoreset_mode)
+        observations = Observations(env.single_observation_space, env.num_envs)
+        self._actions = Actions(env.single_action_space, env.num_envs)
+        self._observations = observations
+        self._source = _make_source(
+            env,
+            self.autoreset_mode,
+            observations,
+            self._actions,
+            copy=copy,
+            require_final_obs=require_final_obs,
+            padding=padding,
+        )
+        self._subenvs = subenvs_of(env)
+        self._waiting = False
+        super().__init__(env.num_envs, observations.presented, self._actions.presented)
+        # As DummyVecEnv does; the base class knows the render modes only.
+        self.metadata = dict(env.metadata or {})
+
+    def reset(self) -> Obs:
+        """Reset all rows, with the seeds and options set before; a pending step is cancelled.
+
+        Returns:
+            The observations, of shape `(n, *space.shape)`; a dict or tuple of such arrays where
+            the space is one. The infos are in `reset_infos`.
+        """
+        self._check_open()
+        if self._waiting:
+            self._waiting = False
+            self._source.cancel()
+        batch, self.reset_infos = self._source.reset(self._seeds, self._options)
+        # Seeds and options are used once.
+        self._reset_seeds()
+        self._reset_options()
+        return self._observations.pack(batch)
+
+    def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
+        """Set the options of the next reset.
+
+        Args:
+            options: One dict for all rows, or a list with one dict for each row.
+
+        Raises:
+            ValueError: If the list has another length than n.
+            TypeError: If it holds anything but dicts.
+            PartialResetError: If the rows differ and the environment cannot reset them one by one.
+        """
+        rows = options if isinstance(options, list) else [options or {}] * self.num_envs
+        if len(rows) != self.num_envs:
+            raise ValueError(
+                f"Expected one dict of options or a list of {self.num_envs}, one for each "
+                f"sub-environment, got len(options)={len(rows)}."
+            )
+        for row in rows:
+            if not isinstance(row, dict):
+                raise TypeError(f"Expected options to be dicts, got {row!r} ({type(row).__name__}).")
+        self._source.check_options(rows)
+        super().set_options(options)
+
+    def step_async(self, actions: npt.NDArray[Any]) -> None:
+        """Start a step.
+
+        Args:
+            actions: One action for each row: an array of shape `(n, *space.shape)`, a dict or
+                tuple of such arrays, or a list of n single actions. Cast to the space's dtype
+                where that is safe.
+
+        Raises:
+            ValueError: If their count, shape or dtype does not fit. Nothing was sent.
+            RuntimeError: If a step is pending already.
+        """
+        self._check_open()
+        if self._waiting:
+            raise RuntimeError("Expected step_wait() after step_async(), got step_async() again.")
+        self._source.send(self._actions.prepare(actions))
+        self._waiting = True
+
+    def step_wait(self) -> tuple[Obs, npt.NDArray[np.float32], npt.NDArray[np.bool_], list[Info]]:
+        """Finish the step.
+
+        Returns:
+            observations: As from `reset`; in rows whose episode has ended, the first observation
+                of the next one.
+            rewards: float32 of shape `(n,)`.
+            dones: bool of shape `(n,)`.
+            infos: One dict for each row, with `TimeLimit.truncated` (a bool) in each and
+                `terminal_observation` in those whose episode has ended.
+
+        Raises:
+            RuntimeError: If no step is pending.
+            ConversionError: If the environment returned what cannot be presented exactly.
+        """
+        self._check_open()
+        if not self._waiting:
+            raise RuntimeError("Expected step_async(actions) before step_wait().")
+        self._waiting = False
+        step = self._source.receive()
+        for i, info in step.reset_infos.items():
+            self.reset_infos[i] = info
+        return self._observations.pack(step.observations), step.rewards, step.dones, step.infos
+
+    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
+        """Read an attribute of the sub-environments.
+
+        Args:
+            attr_name: The attribute, of the environment or any wrapper around it.
+            indices: The rows: None for all, an int, or an iterable of ints. Natively vectorised
+                environments have one value for every row.
+
+        Raises:
+            AttributeError: If one of them does not have it.
+        """
+        return self._subenvs.get(attr_name, self._rows(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
+        """Set an attribute on the outermost wrapper of the sub-environments, as SB3 does."""
+        self._subenvs.set(attr_name, value, self._rows(indices))
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """Call a method of the sub-environments and return its results, in the order asked."""
+        return self._subenvs.call(method_name, method_args, method_kwargs, self._rows(indices))
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
+        """Whether each sub-environment is wrapped in that class."""
+        return self._subenvs.is_wrapped(wrapper_class, self._rows(indices))
+
+    def get_images(self) -> Sequence[npt.NDArray[Any] | None]:
+        """One image for each row, in render mode `rgb_array`."""
+        frames = self.env.render()
+        return [None] * self.num_envs if frames is None else list(frames)
+
+    def close(self) -> None:
+        """Close the environment; again has no effect."""
+        self._waiting = False
+        self._source.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, {self.env}>"
+
+    def _rows(self, indices: Indices) -> list[int]:
+        self._check_open()
+        if self._waiting and isinstance(self._source, AsyncRows):
+            # The answer to the step would be taken for the answer to this.
+            raise RuntimeError("Expected step_wait() first: the workers are in the middle of a step.")
+        return resolve_indices(indices, self.num_envs)
+
+    def _check_open(self) -> None:
+        if self.env.unwrapped.closed:
+            raise RuntimeError(f"Expected an open environment, but {self.env} was closed.")
+
+
+def _check_env(env: Any) -> None:
+    """Refuse what is no vector environment, saying what to pass instead."""
+    if isinstance(env, VectorEnv):
+        for wrapper in wrappers_of(env):
+            if isinstance(wrapper, vector_wrappers.DictInfoToList):
+                raise UnsupportedEnvError(
+                    f"Expected infos as a dict of arrays, but {env} contains DictInfoToList, which "
+                    "loses which key belongs to which step. Remove that wrapper: to_sb3 makes the "
+                    "list of dicts itself."
+                )
+        base = env.unwrapped
+        if base.closed:
+            raise UnsupportedEnvError(f"Expected an open environment, but {env} was closed.")
+        if isinstance(base, SyncVectorEnv):
+            _check_distinct(base)
+        return
+    got = f"got env={env!r:.200} ({type(env).__name__})"
+    if isinstance(env, gym.Env):
+        hint = (
+            "That is a single environment. Stable-Baselines3 takes it as it is, or as "
+            "DummyVecEnv([lambda: env]); for n copies of it use "
+            "gymnasium.make_vec(id, num_envs=n) or SyncVectorEnv([make_env] * n)."
+        )
+    elif inspect.isclass(env) or callable(env):
+        hint = "That makes environments but is none: call it, and pass what it returns."
+    elif isinstance(env, str):
+        hint = f"Make the environment first: to_sb3(gymnasium.make_vec({env!r}, num_envs=n))."
+    elif isinstance(env, list | tuple):
+        hint = "Put them together first: to_sb3(gymnasium.vector.SyncVectorEnv(list_of_functions))."
+    else:
+        hint = "gymnasium.make_vec makes one."
+    raise UnsupportedEnvError(f"Expected a gymnasium.vector.VectorEnv, {got}. {hint}")
+
+
+def _check_distinct(env: SyncVectorEnv[Any, Any]) -> None:
+    """Refuse one environment in two rows: each would step and reset the other."""
+    seen: dict[int, int] = {}
+    for i, single in enumerate(env.envs):
+        first = seen.setdefault(id(single.unwrapped), i)
+        if first != i:
+            raise UnsupportedEnvError(
+                f"Expected a different environment in each row, but rows {first} and {i} hold the "
+                f"same object {single.unwrapped}. The function given to SyncVectorEnv has to make "
+                "a new one at each call: `lambda: gym.make(id)`, not `lambda: env`."
+            )
+
+
+def _find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> AutoresetMode:
+    """The autoreset mode: given, of the instance, or of its metadata, in this order.
+
+    The metadata come last since they are often a dict shared by a class, in which a second
+    environment overwrites what the first one declared (Gymnasium up to 1.3, ale-py).
+    """
+    base = env.unwrapped
+    own = getattr(base, "autoreset_mode", None)
+    if given is not None:
+        mode = _as_mode(given, "autoreset_mode")
+        if isinstance(base, SyncVectorEnv | AsyncVectorEnv) and _as_mode(own, "its mode") != mode:
+            raise AutoresetModeError(
+                f"Expected autoreset_mode={own}, which is what {base} was built with, got "
+                f"autoreset_mode={mode}. Leave the argument out, or build the environment with "
+                "the mode that you want."
+            )
+        return mode
+    for declared in (own, (base.metadata or {}).get("autoreset_mode")):
+        if declared is not None:
+            return _as_mode(declared, f"the autoreset mode that {base} declares")
+    raise AutoresetModeError(
+        f"Expected {base} to declare its autoreset mode, as the attribute `autoreset_mode` or in "
+        "metadata['autoreset_mode'], got neither. Say what it does when an episode ends: "
+        "to_sb3(env, autoreset_mode='NextStep' | 'SameStep' | 'Disabled')."
+    )
+
+
+def _as_mode(value: Any, what: str) -> AutoresetMode:
+    if isinstance(value, AutoresetMode):
+        return value
+    for mode in AutoresetMode:
+        if value in (mode.value, mode.name):
+            return mode
+    raise AutoresetModeError(
+        f"Expected {what} to be one of {[mode.value for mode in AutoresetMode]}, got {value!r} "
+        f"({type(value).__name__})."
+    )
+
+
+def _make_source(
+    env: AnyVectorEnv,
+    mode: AutoresetMode,
+    observations: Observations,
+    actions: Actions,
+    *,
+    copy: bool,
+    require_final_obs: bool,
+    padding: bool,
+) -> Source:
+    base = env.unwrapped
+    if padding and mode != AutoresetMode.NEXT_STEP:
+        raise ValueError(
+            f"Expected padding=False, as {env} is in {mode.name} mode, which is presented exactly "
+            "without. Padding is for NEXT_STEP environments that cannot reset single rows."
+        )
+    if not padding:
+        if type(env) is SyncVectorEnv:
+            return SyncRows(env, observations, actions, copy=copy)
+        if type(env) is AsyncVectorEnv and env.worker is None:
+            return AsyncRows(env, observations, actions, copy=copy)
+
+    partial_reset = partial_reset_of(base)
+    if mode == AutoresetMode.DISABLED and partial_reset is None:
+        partial_reset = reset_with_mask  # what the mode promises
+    if mode == AutoresetMode.NEXT_STEP and partial_reset is None and not padding:
+        raise PartialResetError(
+            f"Expected a way to reset single rows of {base}, which is in NEXT_STEP mode: "
+            "Stable-Baselines3 needs an ended row reset within the step. Three ways out: build it "
+            "with autoreset_mode=AutoresetMode.SAME_STEP, if it can; teach sb3compat how with "
+            f"sb3compat.register_partial_reset({type(base).__name__}, function) (or "
+            "sb3compat.reset_with_mask as the function, if its reset honours "
+            "options['reset_mask']); or pass padding=True, which makes each episode one step "
+            "longer and is not exact."
+        )
+    outer, tap = _seat_tap(env)
+    tap.partial_reset = partial_reset
+    kwargs: dict[str, Any] = {
+        "copy": copy,
+        "fresh": _hands_out_fresh_arrays(outer),
+        "seed_rows": isinstance(base, SyncVectorEnv | AsyncVectorEnv),
+    }
+    if padding:
+        return Padded(outer, tap, observations, actions, **kwargs)
+    if mode == AutoresetMode.SAME_STEP:
+        kwargs["require_final_obs"] = require_final_obs
+        return SameStep(outer, tap, observations, actions, **kwargs)
+    return ResetWithin(outer, tap, observations, actions, **kwargs)
+
+
+def _seat_tap(env: AnyVectorEnv) -> tuple[AnyVectorEnv, BaseTap]:
+    """Put a `BaseTap` directly above the base environment, or find the one that is there."""
+    innermost = None
+    for wrapper in wrappers_of(env):
+        innermost = wrapper
+    if isinstance(innermost, BaseTap):
+        return env, innermost
+    if innermost is None:
+        tap = BaseTap(env)
+        return tap, tap
+    innermost.env = tap = BaseTap(innermost.env)
+    return env, tap
+
+
+# Wrappers that hand observations through untouched.
+_TRANSPARENT = (
+    BaseTap,
+    vector_wrappers.RecordEpisodeStatistics,
+    vector_wrappers.ClipReward,
+    vector_wrappers.TransformReward,
+    vector_wrappers.NormalizeReward,
+    vector_wrappers.ClipAction,
+    vector_wrappers.RescaleAction,
+    vector_wrappers.TransformAction,
+)
+
+
+def _hands_out_fresh_arrays(env: AnyVectorEnv) -> bool:
+    """Whether observations need no copy, as Gymnasium's own environments make one each time."""
+    base = env.unwrapped
+    return (
+        type(base) in (SyncVectorEnv, AsyncVectorEnv)
+        and bool(base.copy)
+        and all(type(wrapper) in _TRANSPARENT for wrapper in wrappers_of(env))
+    )
