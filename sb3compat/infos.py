@@ -27,12 +27,12 @@ _PYTHON_DTYPES = frozenset(np.dtype(t) for t in (np.bool_, np.int64, np.float64)
 
 
 def is_mask(infos: Mapping[str, Any], key: str, num_envs: int) -> bool:
-    """Whether `infos[key]` is the mask of another key, rather than an info of its own.
+    """Whether `infos[key]` is there and the mask of another key, not an info of its own.
 
     It is one when the key without its underscore is there too and the value is a bool array of
     length `num_envs`.
     """
-    if not (isinstance(key, str) and key.startswith("_") and key[1:] in infos):
+    if not (isinstance(key, str) and key[:1] == "_" and key in infos and key[1:] in infos):
         return False
     value = infos[key]
     if is_foreign_array(value):
@@ -71,7 +71,7 @@ def split_infos(
             continue
         wanted = rows
         mask_key = f"_{key}"
-        if mask_key in infos and is_mask(infos, mask_key, num_envs):
+        if is_mask(infos, mask_key, num_envs):
             mask = to_numpy(infos[mask_key])
             held = mask if rows is None else mask[rows]
             if not held.all():

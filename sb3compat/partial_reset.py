@@ -104,8 +104,13 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
         return lambda decorated: register_partial_reset(cls, decorated)
     if not callable(function):
         raise TypeError(f"Expected a function, got function={function!r}.")
-    _REGISTRY[_name(cls)] = function
+    register_by_name(_name(cls), function)
     return function
+
+
+def register_by_name(name: str, function: PartialReset) -> None:
+    """Register a function for a class by its qualified name; for the modules in `backends`."""
+    _REGISTRY[name] = function
 
 
 def partial_reset_of(env: AnyVectorEnv) -> PartialReset | None:
@@ -180,13 +185,9 @@ def _reset_cartpole(
     return env.state.T.astype(np.float32), {}
 
 
-_REGISTRY.update(
-    {
-        "gymnasium.vector.sync_vector_env.SyncVectorEnv": reset_with_mask,
-        "gymnasium.vector.async_vector_env.AsyncVectorEnv": reset_with_mask,
-        "gymnasium.envs.classic_control.cartpole.CartPoleVectorEnv": _reset_cartpole,
-    }
-)
+register_by_name("gymnasium.vector.sync_vector_env.SyncVectorEnv", reset_with_mask)
+register_by_name("gymnasium.vector.async_vector_env.AsyncVectorEnv", reset_with_mask)
+register_by_name("gymnasium.envs.classic_control.cartpole.CartPoleVectorEnv", _reset_cartpole)
 
 
 class MaskOptions(dict[str, Any]):

@@ -1,0 +1,42 @@
+"""EnvPool's Gymnasium environments: rows are reset by index, and only those come back.
+
+`reset` on some rows cancels the autoreset that is pending for them, as of EnvPool 1.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sb3compat.errors import UnsupportedEnvError
+from sb3compat.partial_reset import Mask, register_by_name
+
+
+def reset_rows(
+    env: Any, mask: Mask, *, seed: Any = None, options: dict[str, Any] | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """Reset by index, and put what comes back into full batches."""
+    del seed, options  # EnvPool fixes seeds when it is built, and knows no options
+    if env.config["batch_size"] not in (0, env.num_envs):
+        raise UnsupportedEnvError(
+            f"Expected batch_size=num_envs={env.num_envs}, got EnvPool with "
+            f"batch_size={env.config['batch_size']}: SB3 steps all rows together. "
+            "Leave batch_size out of envpool.make."
+        )
+    obs, infos = env.reset(np.flatnonzero(mask).astype(np.int32))
+    rows, n = infos["env_id"], env.num_envs
+
+    def spread(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: spread(item) for key, item in value.items()}
+        if not (isinstance(value, np.ndarray) and len(value) == len(rows)):
+            return value
+        full = np.zeros((n, *value.shape[1:]), value.dtype)
+        full[rows] = value
+        return full
+
+    return spread(obs), spread(infos)
+
+
+register_by_name("envpool.python.gymnasium_envpool.GymnasiumEnvPoolMixin", reset_rows)
