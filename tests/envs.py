@@ -1,0 +1,185 @@
+"""Environments for the tests: scripted, awkward, and the same in every process."""
+
+from __future__ import annotations
+
+import random
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import VectorWrapper
+
+ENDINGS = ("terminated", "truncated", "both")
+
+
+@dataclass(frozen=True)
+class Script:
+    """What a `ScriptedEnv` does."""
+
+    observation_space: spaces.Space[Any]
+    action_space: spaces.Space[Any]
+    lengths: tuple[int, ...] = (3,)  # of the episodes, by row and number of resets
+    endings: tuple[str, ...] = ("terminated",)
+    infos: str = "plain"  # "none", "plain" (one type for each key), or "wild"
+    reuse: bool = False  # return the same array and the same dict each time
+
+
+class ScriptedEnv(gym.Env[Any, Any]):
+    """Everything it returns follows from the script, the row, the seed and what was called."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 7}
+
+    def __init__(self, script: Script, row: int = 0) -> None:
+        self.script, self.row = script, row
+        self.observation_space = deepcopy(script.observation_space)
+        self.action_space = deepcopy(script.action_space)
+        self.render_mode = "rgb_array"
+        self.mu = 0.5
+        self._resets = self._time = self._used_seed = 0
+        self._buffer: Any = None
+        self._info: dict[str, Any] = {}
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        if seed is not None:
+            self._used_seed = seed
+        self._resets += 1
+        self._time = 0
+        info = {"resets": self._resets, "seed": -1 if seed is None else seed, "shared": 0}
+        if self.script.infos == "wild":
+            info["options"] = deepcopy(options or None)  # type: ignore[assignment]
+        elif options:
+            info["option"] = options.get("x", 0)
+        return self._obs(), self._own(info)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self._time += 1
+        lengths, endings = self.script.lengths, self.script.endings
+        which = self.row + self._resets
+        done = self._time >= lengths[which % len(lengths)]
+        ending = endings[which % len(endings)] if done else ""
+        info: dict[str, Any] = {"shared": self._time}
+        if self.script.infos != "none":
+            info["action"] = deepcopy(action)
+            if self.script.infos == "plain":
+                info["action"] = _plain(action)
+            info.update(self._random_info())
+        reward = 0.1 * self._time + self.row
+        terminated, truncated = ending in ("terminated", "both"), ending in ("truncated", "both")
+        return self._obs(), reward, terminated, truncated, self._own(info)
+
+    def render(self) -> Any:
+        return np.full((4, 4, 3), self.row, np.uint8)
+
+    def set_mu(self, mu: float) -> float:
+        self.mu = mu
+        return mu + self.row
+
+    def fail(self) -> None:
+        raise KeyError("several", "arguments")
+
+    def _number(self) -> int:
+        parts = (self.row, self._used_seed, self._resets, self._time)
+        return sum(p * f for p, f in zip(parts, (7919, 104729, 1299709, 15485863), strict=True))
+
+    def _obs(self) -> Any:
+        self.observation_space.seed(self._number() % 2**31)
+        obs = self.observation_space.sample()
+        if not self.script.reuse:
+            return obs
+        if self._buffer is None:
+            self._buffer = deepcopy(obs)
+        self._buffer = _overwrite(self._buffer, obs)
+        return self._buffer
+
+    def _own(self, info: dict[str, Any]) -> dict[str, Any]:
+        if not self.script.reuse:
+            return info
+        self._info.clear()
+        self._info.update(info)
+        return self._info
+
+    def _random_info(self) -> dict[str, Any]:
+        rng = random.Random(self._number())
+        t = self._time
+        plain = {
+            "int": t,
+            "float": t / 3,
+            "flag": t % 2 == 0,
+            "name": f"step {t}",
+            "array": np.array([t, self.row], np.float32),
+            "half": np.float32(t / 7),
+            "nested": {"a": t, "b": {"c": float(t)}},
+            "_hidden": t,
+            "nothing": None,
+        }
+        if self.script.infos == "wild":
+            plain |= {
+                "mixed": rng.choice([1, 1.75, "text", None, np.zeros(3), [1, [2]], {"k": 1}]),
+                "ragged": np.arange(rng.randrange(4)),
+                "empty": {},
+                "_mixed": "no mask",
+                "list": [np.ones(2), {"deep": [1]}],
+                "int8": np.int8(t),
+                "TimeLimit.truncated": "not yours",
+            }
+        kept = [key for key in plain if rng.random() < 0.7]
+        return {key: plain[key] for key in kept}
+
+
+def _plain(action: Any) -> Any:
+    """NumPy scalars as Python numbers: Gymnasium's batching of infos does not keep them apart."""
+    if isinstance(action, dict):
+        return {key: _plain(part) for key, part in action.items()}
+    return action.item() if isinstance(action, np.generic) else deepcopy(action)
+
+
+def _overwrite(buffer: Any, obs: Any) -> Any:
+    if isinstance(buffer, dict):
+        for key in buffer:
+            buffer[key] = _overwrite(buffer[key], obs[key])
+        return buffer
+    if isinstance(buffer, tuple):
+        return tuple(_overwrite(b, o) for b, o in zip(buffer, obs, strict=True))
+    if isinstance(buffer, np.ndarray):
+        buffer[...] = obs
+        return buffer
+    return obs
+
+
+class Copying(gym.Wrapper[Any, Any, Any, Any]):
+    """What a careful author does: return copies. The reference needs it, our side does not."""
+
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        return deepcopy(self.env.reset(**kwargs))
+
+    def step(self, action: Any) -> Any:
+        return deepcopy(self.env.step(action))
+
+
+class MakeEnv:
+    """A function that makes one environment, for worker processes as well."""
+
+    def __init__(self, script: Script, row: int, copying: bool = False) -> None:
+        self.script, self.row, self.copying = script, row, copying
+
+    def __call__(self) -> gym.Env[Any, Any]:
+        env: gym.Env[Any, Any] = ScriptedEnv(self.script, self.row)
+        return Copying(env) if self.copying else env
+
+
+class Identity(VectorWrapper[Any, Any, Any, Any, Any]):
+    """A vector wrapper that changes nothing: with it, whole batches are driven."""
+
+
+BOX = spaces.Box(-1, 1, (3,), np.float32)
+DISCRETE = spaces.Discrete(4)
+
+
+def script(**kwargs: Any) -> Script:
+    return Script(**{"observation_space": BOX, "action_space": DISCRETE, **kwargs})

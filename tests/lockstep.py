@@ -1,0 +1,139 @@
+"""Drive `DummyVecEnv` and an adapted environment through the same program; compare everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import VectorEnv
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+import sb3compat
+from tests.envs import MakeEnv, Script
+
+Operation = tuple[str, Any]
+Build = Callable[[list[MakeEnv]], VectorEnv[Any, Any, Any]]
+
+
+def same(ours: Any, reference: Any, where: str = "value") -> None:
+    """Equal in type, dtype, shape, keys and value, all the way down."""
+    if isinstance(reference, dict):
+        assert isinstance(ours, dict), f"{where}: {type(ours)}"
+        assert ours.keys() == reference.keys(), f"{where}: {ours.keys() ^ reference.keys()}"
+        for key in reference:
+            same(ours[key], reference[key], f"{where}[{key!r}]")
+        return
+    assert type(ours) is type(reference), f"{where}: {ours!r} should be {reference!r}"
+    if isinstance(reference, list | tuple):
+        assert len(ours) == len(reference), where
+        for i, (a, b) in enumerate(zip(ours, reference, strict=True)):
+            same(a, b, f"{where}[{i}]")
+    elif isinstance(reference, np.ndarray | np.generic):
+        assert ours.dtype == reference.dtype, f"{where}: {ours.dtype} is not {reference.dtype}"
+        np.testing.assert_array_equal(ours, reference, err_msg=where)
+    else:
+        assert ours == reference, f"{where}: {ours!r} should be {reference!r}"
+
+
+def from_zero(space: spaces.Space[Any], value: Any) -> Any:
+    """An observation (or batch) of the reference, counted from 0 as SB3 counts."""
+    if isinstance(space, spaces.Dict):
+        return {key: from_zero(part, value[key]) for key, part in space.spaces.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(from_zero(part, v) for part, v in zip(space.spaces, value, strict=True))
+    return value - getattr(space, "start", 0) if np.any(getattr(space, "start", 0)) else value
+
+
+def from_start(space: spaces.Space[Any], action: Any) -> Any:
+    """The inverse of `from_zero`, for one action."""
+    if isinstance(space, spaces.Dict):
+        return {key: from_start(part, action[key]) for key, part in space.spaces.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(from_start(part, a) for part, a in zip(space.spaces, action, strict=True))
+    return action + space.start if np.any(getattr(space, "start", 0)) else action
+
+
+def batched(space: spaces.Space[Any], actions: list[Any]) -> Any:
+    """Single actions as the batch that an algorithm would pass."""
+    if isinstance(space, spaces.Dict):
+        return {k: batched(s, [a[k] for a in actions]) for k, s in space.spaces.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(batched(s, [a[i] for a in actions]) for i, s in enumerate(space.spaces))
+    return np.stack(actions)
+
+
+def lockstep(
+    script: Script,
+    num_envs: int,
+    build: Build,
+    program: Iterable[Operation],
+    *,
+    raw_infos: bool = True,
+    **kwargs: Any,
+) -> None:
+    """Run the program on both; raise at the first difference.
+
+    With `raw_infos=False`, keys that Gymnasium's own batching of infos changes are left to the
+    caller's choice of script.
+    """
+    reference = DummyVecEnv([MakeEnv(script, i, copying=True) for i in range(num_envs)])
+    source = build([MakeEnv(script, i) for i in range(num_envs)])
+    try:
+        ours = sb3compat.to_sb3(source, **kwargs)
+        _run(script, num_envs, reference, ours, program)
+    finally:
+        source.close()
+
+
+def _run(script: Script, n: int, reference: Any, ours: Any, program: Iterable[Operation]) -> None:
+    obs_space, action_space = script.observation_space, deepcopy(ours.action_space)
+    handed_out: list[tuple[Any, Any]] = []
+
+    def keep(value: Any) -> None:
+        handed_out.append((value, deepcopy(value)))
+
+    for number, (name, argument) in enumerate(program):
+        where = f"operation {number} ({name})"
+        if name == "reset":
+            expected = from_zero(obs_space, reference.reset())
+            got = ours.reset()
+            same(got, expected, f"{where}: obs")
+            same(ours.reset_infos, reference.reset_infos, f"{where}: reset_infos")
+            keep(got)
+            keep(list(ours.reset_infos))
+        elif name == "step":
+            action_space.seed(argument)
+            actions = [action_space.sample() for _ in range(n)]
+            obs, rewards, dones, infos = reference.step(
+                [from_start(script.action_space, action) for action in actions]
+            )
+            for info, done in zip(infos, dones, strict=True):
+                if done:
+                    key = "terminal_observation"
+                    info[key] = from_zero(obs_space, info[key])
+            passed = actions if argument % 2 else batched(action_space, actions)
+            before = deepcopy(passed)
+            result = ours.step(passed)
+            same(passed, before, f"{where}: the actions passed")
+            expected = (from_zero(obs_space, obs), rewards, dones, infos)
+            same(result, expected, where)
+            same(ours.reset_infos, reference.reset_infos, f"{where}: reset_infos")
+            keep(result)
+            keep(list(ours.reset_infos))
+        elif name == "seed":
+            np.random.seed(7)
+            expected = reference.seed(argument)
+            np.random.seed(7)
+            same(ours.seed(argument), expected, where)
+        else:
+            assert name == "options"
+            options = deepcopy(argument)
+            reference.set_options(argument)
+            ours.set_options(options)
+            if options:  # what the caller does with them afterwards has no effect
+                (options[0] if isinstance(options, list) else options)["x"] = "changed"
+    for value, snapshot in handed_out:
+        same(value, snapshot, "handed out earlier, and changed since")
