@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from sb3compat.arrays import to_numpy
 from sb3compat.errors import ConversionError, MissingFinalObservationError, PartialResetError
 from sb3compat.infos import TERMINAL_OBSERVATION, TRUNCATED, Info, is_mask, split_infos
-from sb3compat.partial_reset import BaseTap, MaskOptions
-from sb3compat.rows import Transition
+from sb3compat.rows import Transition, refuse_same_array, warn_repeated
+from sb3compat.tap import ROW_OPTIONS, BaseTap, MaskOptions, takes_row_options
 
 if TYPE_CHECKING:
     from sb3compat.batching import Actions, Array, Observations
@@ -84,7 +84,8 @@ class VectorSource:
                 "Expected options for the sub-environments, got options['reset_mask'], which "
                 "Gymnasium's vector environments take as the rows to reset. SB3 resets all rows."
             )
-        if len(_groups(options)) > 1 and self._tap.partial_reset is None:
+        possible = self._tap.partial_reset is not None or takes_row_options(self._tap.env)
+        if not possible and len(_groups(options)) > 1:
             raise PartialResetError(
                 f"Expected the same options for all rows: {self._tap.env} cannot reset its rows "
                 "one by one. Pass one dict, or register a partial reset for "
@@ -94,13 +95,17 @@ class VectorSource:
     def reset(
         self, seeds: Sequence[int | None], options: Sequence[dict[str, Any]]
     ) -> tuple[list[Array], list[Info]]:
-        """Reset all rows; in groups, where their options differ."""
+        """Reset all rows; in groups where their options differ and it cannot be done at once."""
         seed: Any = None
         if any(value is not None for value in seeds):
             seed = list(seeds) if self._seed_rows else seeds[0]
         groups = _groups(options)
-        if len(groups) == 1:
-            obs, infos = self.env.reset(seed=seed, options=dict(options[0]) or None)
+        if len(groups) == 1 or takes_row_options(self._tap.env):
+            shared = {ROW_OPTIONS: options} if len(groups) > 1 else dict(options[0])
+            self._tap.row_options = None
+            obs, infos = self.env.reset(seed=seed, options=shared or None)
+            if len(groups) > 1 and self._tap.row_options is None:
+                raise self._not_handed_on("options")
             self._was_reset = True
             batch = self._observations.batch(obs, copy=self._copy)
             return batch, split_infos(self._checked_infos(infos), self.num_envs)
@@ -190,13 +195,16 @@ class VectorSource:
         self._tap.reset_mask = None
         result = self.env.reset(seed=seed, options=MaskOptions(options, reset_mask=mask))
         if self._tap.reset_mask is None:
-            raise PartialResetError(
-                f"Expected options['reset_mask'] to reach {self._tap.env}, but a wrapper in "
-                f"{self.env} did not hand it on, and all rows were reset. Let its reset pass "
-                "`options` to the environment inside, or build the environment with "
-                "autoreset_mode=AutoresetMode.SAME_STEP."
-            )
+            raise self._not_handed_on("options['reset_mask']")
         return result
+
+    def _not_handed_on(self, what: str) -> PartialResetError:
+        return PartialResetError(
+            f"Expected {what} to reach {self._tap.env}, but a wrapper in {self.env} did not hand "
+            "it on, and all rows were reset without. Let its reset pass `options` to the "
+            "environment inside, or build the environment with "
+            "autoreset_mode=AutoresetMode.SAME_STEP."
+        )
 
     def _assign(self, batch: list[Array], rows: Rows, obs: Any) -> None:
         source = self._observations.batch(obs, copy=False)
@@ -238,6 +246,7 @@ class SameStep(VectorSource):
     def __init__(self, *args: Any, require_final_obs: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._require_final_obs = require_final_obs
+        self._warned = False
 
     def receive(self) -> Transition:
         """Step, and sort the infos of ended rows into those of the step and of the reset."""
@@ -249,7 +258,7 @@ class SameStep(VectorSource):
             return Transition(obs, rewards, dones, self._step_infos(top, flags), {})
 
         rows = np.flatnonzero(dones)
-        terminal = self._final_observations(infos, rows, flags)
+        terminal = self._final_observations(infos, rows, flags, obs)
         row_infos = self._step_infos(top, flags)
         own = self._tap.info_keys
         reset_infos = split_infos({k: v for k, v in top.items() if k in own}, self.num_envs, rows)
@@ -267,7 +276,7 @@ class SameStep(VectorSource):
         return Transition(obs, rewards, dones, row_infos, by_row)
 
     def _final_observations(
-        self, infos: Mapping[str, Any], rows: Rows, truncated: Flags
+        self, infos: Mapping[str, Any], rows: Rows, truncated: Flags, batch: list[Array]
     ) -> dict[int, Any]:
         """The last observation of each ended row that has one, copied."""
         key = next((key for key in _FINAL_OBS if key in infos), None)
@@ -278,7 +287,7 @@ class SameStep(VectorSource):
             for i in rows.tolist():
                 obs = pick(i) if mask is None or mask[i] else None
                 if obs is not None:
-                    found[i] = self._observations.single(obs, copy=True)
+                    found[i] = self._final(i, obs, batch)
         missing = [i for i in rows.tolist() if i not in found]
         fatal = [i for i in missing if self._require_final_obs or truncated[i]]
         if fatal:
@@ -295,6 +304,17 @@ class SameStep(VectorSource):
                 f"in another autoreset mode. {ways}"
             )
         return found
+
+    def _final(self, row: int, obs: Any, batch: list[Array]) -> Any:
+        """A last observation, copied, if it is still the last one."""
+        base = self._tap.env
+        if isinstance(base, SyncVectorEnv):
+            refuse_same_array(self._observations, row, base._env_obs[row], obs)
+        final = self._observations.single(obs, copy=True)
+        if not self._warned and self._observations.repeats(batch, row, final):
+            self._warned = True
+            warn_repeated(row)
+        return final
 
     def _final_infos(self, infos: Mapping[str, Any], rows: Rows) -> list[Info]:
         value = infos.get(_FINAL_INFO)

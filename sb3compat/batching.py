@@ -194,6 +194,18 @@ class Observations(BatchLayout):
         )
 
 
+    def repeats(self, batch: list[Array], row: int, final: Any) -> bool:
+        """Whether `final`, the last observation of an episode, is the one in `batch` once more.
+
+        The sign of an environment that returns the same array each time and has overwritten its
+        last observation. Single numbers repeat by chance, so only arrays count.
+        """
+        return all(
+            leaf.shape != () and np.array_equal(value, array[row])
+            for leaf, array, value in zip(self.leaves, batch, self.unpack(final), strict=True)
+        )
+
+
 class Actions(BatchLayout):
     """Batches of actions: checked, cast and taken apart."""
 

@@ -7,16 +7,13 @@ environment can only be presented exactly when its ended rows can be reset on de
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv, VectorWrapper
-from gymnasium.vector.utils import concatenate, create_empty_array, iterate
-
-from sb3compat.errors import PartialResetError
+from gymnasium.vector import VectorEnv, VectorWrapper
 
 Mask = npt.NDArray[np.bool_]
 AnyVectorEnv = VectorEnv[Any, Any, Any]
@@ -138,38 +135,6 @@ def reset_with_mask(
     return result
 
 
-def _autoreset_lingers(env: AnyVectorEnv) -> bool:
-    """Whether a reset leaves the autoreset of an ended row pending, by an upstream bug.
-
-    As of Gymnasium 1.4, the worker of `AsyncVectorEnv` clears that flag on a reset only with shared
-    memory (`_async_worker`); without, the step after the reset would reset the row once more.
-    """
-    return (
-        isinstance(env, AsyncVectorEnv)
-        and env.worker is None
-        and not env.shared_memory
-        and env.autoreset_mode == AutoresetMode.NEXT_STEP
-    )
-
-
-def _let_autoreset(env: Any, mask: Mask) -> tuple[Any, dict[str, Any]]:
-    """Make the workers of the rows in `mask` do their pending autoreset, and no other worker."""
-    chosen = np.flatnonzero(mask)
-    for i in chosen:
-        env.parent_pipes[i].send(("step", None))
-    results, successes = zip(*[env.parent_pipes[i].recv() for i in chosen], strict=True)
-    env._raise_if_errors([*successes, *[True] * (env.num_envs - len(chosen))])
-    observations = list(iterate(env.observation_space, env.observations))
-    infos: dict[str, Any] = {}
-    for i, (obs, _, _, _, info) in zip(chosen, results, strict=True):
-        observations[i] = obs
-        infos = env._add_info(infos, info, i)
-    # A new output: the rows that stay are views of the old one.
-    empty = create_empty_array(env.single_observation_space, env.num_envs)
-    env.observations = concatenate(env.single_observation_space, observations, empty)
-    return env.observations, infos
-
-
 def _reset_cartpole(
     env: Any, mask: Mask, *, seed: Any = None, options: dict[str, Any] | None = None
 ) -> tuple[Any, dict[str, Any]]:
@@ -188,82 +153,3 @@ def _reset_cartpole(
 register_by_name("gymnasium.vector.sync_vector_env.SyncVectorEnv", reset_with_mask)
 register_by_name("gymnasium.vector.async_vector_env.AsyncVectorEnv", reset_with_mask)
 register_by_name("gymnasium.envs.classic_control.cartpole.CartPoleVectorEnv", _reset_cartpole)
-
-
-class MaskOptions(dict[str, Any]):
-    """Options that keep their mask when a wrapper pops it.
-
-    Gymnasium's wrappers and environments share one options dict and each pops `reset_mask` from
-    it: whoever comes second no longer sees a mask, and takes the reset for one of all rows
-    (`RecordEpisodeStatistics` then forgets the running episodes).
-    """
-
-    def pop(self, key: str, *default: Any) -> Any:
-        """Like `dict.pop`, but the mask stays."""
-        return self[key] if key == "reset_mask" and key in self else super().pop(key, *default)
-
-
-class BaseTap(VectorWrapper[Any, Any, Any, Any, Any]):
-    """Seated directly above the base environment, below every vector wrapper.
-
-    It does what has to be done down there: it sends a masked reset that came down through the
-    wrappers to the registered function, and notes which info keys the environment itself gave,
-    as those that come up in addition were added by wrappers.
-    """
-
-    def __init__(self, env: AnyVectorEnv) -> None:
-        super().__init__(env)
-        self.partial_reset: PartialReset | None = None
-        self.info_keys: frozenset[str] = frozenset()
-        self.reset_mask: Mask | None = None
-        self._lingers = _autoreset_lingers(env)
-        self._pending = np.zeros(env.num_envs, np.bool_)
-
-    def reset(
-        self, *, seed: Any = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """Reset all rows, or those under `options["reset_mask"]` by the registered function."""
-        mask = None if options is None else options.get("reset_mask")
-        if options is not None:
-            options = {key: value for key, value in options.items() if key != "reset_mask"} or None
-        if mask is None:
-            if self._pending.any():
-                _let_autoreset(self.env, self._pending)
-            obs, infos = self.env.reset(seed=seed, options=options)
-            self._pending[:] = False
-        else:
-            obs, infos = self._reset_rows(mask, seed, options)
-            self._pending[mask] = False
-        self.reset_mask = mask
-        self.info_keys = frozenset(infos)
-        return obs, infos
-
-    def _reset_rows(
-        self, mask: Mask, seed: Any, options: dict[str, Any] | None
-    ) -> tuple[Any, dict[str, Any]]:
-        ended = mask & self._pending
-        if not ended.any():
-            assert self.partial_reset is not None
-            return self.partial_reset(self.env, mask, seed=seed, options=options)
-        if seed is not None or options or not ended[mask].all():
-            raise PartialResetError(
-                "Expected a reset of ended rows only, without seed and options: that is all that "
-                "AsyncVectorEnv(shared_memory=False) can do right in NEXT_STEP mode. "
-                "Build it with shared_memory=True or with autoreset_mode=AutoresetMode.SAME_STEP."
-            )
-        return _let_autoreset(self.env, mask)
-
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Step, and note the keys of the infos."""
-        result = self.env.step(actions)
-        self.info_keys = frozenset(result[4])
-        if self._lingers:
-            self._pending = result[2] | result[3]
-        return result
-
-
-def wrappers_of(env: AnyVectorEnv) -> Iterator[VectorWrapper[Any, Any, Any, Any, Any]]:
-    """The vector wrappers around an environment, the outermost first."""
-    while isinstance(env, VectorWrapper):
-        yield env
-        env = env.env

@@ -210,9 +210,8 @@ class AsyncRows:
                 reset_info = info
                 final = reset_info.pop("final_obs")
                 info = own_info(reset_info.pop("final_info"), copy=False)
-                self._check_final(i, obs, final, batch)
                 info[TRUNCATED] = bool(truncated and not terminated)
-                info[TERMINAL_OBSERVATION] = self._observations.single(final, copy=False)
+                info[TERMINAL_OBSERVATION] = self._final(i, obs, final, batch)
                 reset_infos[i] = reset_info
             else:
                 info[TRUNCATED] = bool(truncated and not terminated)
@@ -321,31 +320,43 @@ class AsyncRows:
             else:
                 array[rows] = source[rows]
 
-    def _check_final(self, row: int, obs: Any, final: Any, batch: list[Array]) -> None:
-        """Whether the reset has overwritten the last observation before it was sent.
+    def _final(self, row: int, obs: Any, final: Any, batch: list[Array]) -> Any:
+        """The last observation of a SAME_STEP worker, if it is still the last one.
 
-        In SAME_STEP mode the worker steps, resets, and only then sends both observations. If the
-        sub-environment returns one and the same array each time, the last observation is lost.
+        The worker steps, resets, and only then sends both observations. If the sub-environment
+        returns one and the same array each time, the last observation is lost by then.
         """
-        finals = self._observations.unpack(final)
         if not self._env.shared_memory:
-            first = self._observations.unpack(obs)
-            if any(isinstance(f, np.ndarray) and f is o for f, o in zip(finals, first, strict=True)):
-                raise ConversionError(
-                    f"Expected the sub-environment of row {row} to return a new array from reset, "
-                    "got the very array that its last step returned, so that the last observation "
-                    "of the episode is lost. Return copies from the sub-environment, or build the "
-                    "AsyncVectorEnv with autoreset_mode=AutoresetMode.NEXT_STEP."
-                )
-        elif not self._warned and all(
-            isinstance(f, np.ndarray) and np.array_equal(f, array[row])
-            for f, array in zip(finals, batch, strict=True)
-        ):
+            refuse_same_array(self._observations, row, obs, final)
+        final = self._observations.single(final, copy=False)
+        if not self._warned and self._observations.repeats(batch, row, final):
             self._warned = True
-            warnings.warn(
-                f"The last observation of row {row} equals the first one of its next episode. If "
-                "the sub-environment returns the same array from each step and reset, the last "
-                "observation was overwritten before the worker sent it: return copies, or build "
-                "the AsyncVectorEnv with autoreset_mode=AutoresetMode.NEXT_STEP.",
-                stacklevel=2,
-            )
+            warn_repeated(row)
+        return final
+
+
+def refuse_same_array(observations: Observations, row: int, first: Any, final: Any) -> None:
+    """Refuse a last observation that is the very object which the reset has returned."""
+    pairs = zip(observations.unpack(final), observations.unpack(first), strict=True)
+    if any(isinstance(a, np.ndarray) and a is b for a, b in pairs):
+        raise ConversionError(
+            f"Expected the sub-environment of row {row} to return a new array from reset, got the "
+            "very array that its last step returned: the last observation of the episode is "
+            f"overwritten. {_RETURN_COPIES}"
+        )
+
+
+def warn_repeated(row: int) -> None:
+    """Warn of a last observation that looks overwritten."""
+    warnings.warn(
+        f"The last observation of row {row} equals the first one of its next episode. If that is "
+        "not by design, the sub-environment returns the same array from each step and reset, or "
+        f"the vector environment reports the reset observation as the last one. {_RETURN_COPIES}",
+        stacklevel=2,
+    )
+
+
+_RETURN_COPIES = (
+    "Return copies from the sub-environments, or build the vector environment with "
+    "autoreset_mode=AutoresetMode.NEXT_STEP."
+)

@@ -17,9 +17,10 @@ from sb3compat.autoreset import Padded, ResetWithin, SameStep
 from sb3compat.batching import Actions, Array, Observations
 from sb3compat.errors import AutoresetModeError, PartialResetError, UnsupportedEnvError
 from sb3compat.infos import Info
-from sb3compat.partial_reset import BaseTap, partial_reset_of, reset_with_mask, wrappers_of
+from sb3compat.partial_reset import partial_reset_of, reset_with_mask
 from sb3compat.rows import AsyncRows, SyncRows, Transition
 from sb3compat.subenvs import Indices, resolve_indices, subenvs_of
+from sb3compat.tap import BaseTap, wrappers_of
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 Obs = Any

@@ -1,0 +1,69 @@
+# Needs Python 3.10 or newer and make; everything else is installed into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+ARGS ?=
+
+BIN := $(VENV)/bin
+
+# pip's own build environments ignore -c and read these: the first up to pip 25.2, the second since.
+INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
+
+# Four workers at most: each loads torch and JAX, and starts processes of its own. One thread in
+# each: the networks of the tests are too small for more.
+PYTEST := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} \
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test lint bench dist clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@echo 'Options go into ARGS: make test ARGS="-k infos"; make demo ARGS=--short'
+
+demo: $(VENV)/demo.stamp  ## Train PPO on CartPole, 64 environments at once
+	@$(BIN)/python docs/examples/train_cartpole.py $(ARGS)
+
+test: $(VENV)/dev.stamp  ## Run the tests
+	@$(PYTEST) $(ARGS)
+
+lint: $(VENV)/dev.stamp  ## Check style (ruff) and types (mypy)
+	@$(BIN)/python -m ruff check
+	@$(BIN)/python -m ruff format --check
+	@$(BIN)/python -m mypy
+
+bench: $(VENV)/dev.stamp  ## Measure; ratios, each from one interleaved run
+	@$(BIN)/python benchmarks/run.py $(ARGS)
+
+dist: $(VENV)/dev.stamp  ## Build sdist and wheel into dist/
+	@rm -rf dist
+	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m build
+
+clean:  ## Remove .venv, caches and builds
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache learning_curve.png
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+		echo "sb3compat needs Python 3.10 or newer; '$(PYTHON)' is missing or older."; \
+		echo "Name another one: make PYTHON=python3.11 $(MAKECMDGOALS)"; \
+		exit 1; } >&2
+	@$(PYTHON) -m venv --clear $(VENV) || { \
+		rm -rf $(VENV); \
+		echo "'$(PYTHON) -m venv' failed, see above."; \
+		echo "On Debian and Ubuntu: install the package python3-venv."; \
+		exit 1; } >&2
+
+# The extra dev includes demo.
+$(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	@echo 'Installing sb3compat[dev] into $(VENV); the first time takes some minutes.'
+	@$(INSTALL) -e '.[dev]'
+	@touch $(VENV)/demo.stamp $@
+
+$(VENV)/demo.stamp: pyproject.toml constraints.txt | $(BIN)/python
+	@echo 'Installing sb3compat[demo] into $(VENV); the first time takes some minutes.'
+	@$(INSTALL) -e '.[demo]'
+	@touch $@
