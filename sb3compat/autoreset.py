@@ -311,6 +311,7 @@ class SameStep(VectorSource):
         if isinstance(base, SyncVectorEnv):
             refuse_same_array(self._observations, row, base._env_obs[row], obs)
         final = self._observations.single(obs, copy=True)
+        self._observations.check_shape(final, f"the last observation of row {row}")
         if not self._warned and self._observations.repeats(batch, row, final):
             self._warned = True
             warn_repeated(row)

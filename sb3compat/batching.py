@@ -123,6 +123,20 @@ class Observations(BatchLayout):
             ]
         )
 
+    def check_shape(self, obs: Any, what: str) -> None:
+        """Refuse a single observation of another shape than the space's.
+
+        Raises:
+            ConversionError: As where a wrapper transforms observations but not the last ones.
+        """
+        for leaf, value in zip(self.leaves, self.unpack(obs), strict=True):
+            if np.shape(value) != leaf.shape:
+                raise ConversionError(
+                    f"Expected {what} to have shape {leaf.shape}, as {leaf.name} says, got "
+                    f"shape={np.shape(value)}. A wrapper that transforms observations has to "
+                    "transform infos['final_obs'] as well."
+                )
+
     def batch(self, obs: Any, *, copy: bool) -> list[Array]:
         """The leaf arrays of a batch that a vector environment returned.
 
@@ -198,11 +212,15 @@ class Observations(BatchLayout):
         """Whether `final`, the last observation of an episode, is the one in `batch` once more.
 
         The sign of an environment that returns the same array each time and has overwritten its
-        last observation. Single numbers repeat by chance, so only arrays count.
+        last observation. Small integers repeat by chance, so they are no sign by themselves.
         """
-        return all(
-            leaf.shape != () and np.array_equal(value, array[row])
-            for leaf, array, value in zip(self.leaves, batch, self.unpack(final), strict=True)
+        telling = any(
+            leaf.shape != () and (leaf.dtype.kind == "f" or np.prod(leaf.shape) >= 64)
+            for leaf in self.leaves
+        )
+        return telling and all(
+            np.array_equal(value, array[row])
+            for array, value in zip(batch, self.unpack(final), strict=True)
         )
 
 

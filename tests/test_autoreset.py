@@ -1,0 +1,332 @@
+"""Whole vector environments across the episode boundary: every mode, form and failure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sb3compat
+from tests.envs import Identity, MakeEnv, script
+from tests.lockstep import lockstep, same
+from tests.native import Form, NativeEnv, UnknownEnv
+from tests.strategies import programs, scripts
+
+NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
+MODES = list(AutoresetMode)
+mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+
+forms = st.builds(
+    Form,
+    library=st.sampled_from(["numpy", "torch", "jax"]),
+    final_key=st.sampled_from(["final_obs", "final_observation"]),
+    final=st.sampled_from(["object", "dense", "list"]),
+    final_mask=st.booleans(),
+    final_info=st.sampled_from(["arrays", "dicts"]),
+)
+
+
+def fns(n: int = 2, **kwargs: Any) -> list[MakeEnv]:
+    return [MakeEnv(script(**kwargs), i) for i in range(n)]
+
+
+def step(env: Any, action: int = 0) -> Any:
+    return env.step(np.full(env.num_envs, action))
+
+
+@pytest.mark.jax
+@mode_of
+@given(data=st.data(), n=st.integers(1, 4), form=forms, layers=st.integers(0, 1))
+@settings(max_examples=100, deadline=None)
+def test_third_party_env(
+    mode: AutoresetMode, data: st.DataObject, n: int, form: Form, layers: int
+) -> None:
+    def build(env_fns: list[MakeEnv]) -> Any:
+        env = NativeEnv(env_fns, mode, form)
+        return Identity(env) if layers else env
+
+    chosen = data.draw(scripts(("none", "plain"), reuse=False))
+    program = data.draw(programs(n))
+    if n > 1:  # the first reset of all comes before options that differ: see the next test
+        program = [(name, a[0] if isinstance(a, list) else a) for name, a in program]
+    lockstep(chosen, n, build, program)
+
+
+@mode_of
+def test_third_party_env_with_options_for_each_row(mode: AutoresetMode) -> None:
+    env = sb3compat.to_sb3(NativeEnv(fns(3, lengths=(2,)), mode))
+    env.reset()
+    env.set_options([{"x": 1}, {}, {"x": 3}])
+    env.seed(5)
+    env.reset()
+    infos = env.reset_infos
+    assert [info.get("option") for info in infos] == [1, None, 3]
+    assert [info["resets"] for info in infos] == [2, 2, 2]
+    step(env)
+    _, _, dones, _ = step(env)
+    assert dones.all()
+    assert [info.get("option") for info in env.reset_infos] == [None, None, None]
+
+
+def test_options_that_differ_where_rows_cannot_be_reset() -> None:
+    env = sb3compat.to_sb3(UnknownEnv(fns(2), SAME_STEP))
+    env.set_options([{"x": 1, "y": np.arange(2)}, {"x": 1, "y": np.arange(2)}])
+    with pytest.raises(sb3compat.PartialResetError, match="same options for all rows"):
+        env.set_options([{"x": 1}, {"x": 2}])
+    env.reset()  # with what was set before the refusal
+    assert [info["option"] for info in env.reset_infos] == [1, 1]
+
+
+def test_a_reset_mask_is_no_option() -> None:
+    env = sb3compat.to_sb3(NativeEnv(fns(2), SAME_STEP))
+    with pytest.raises(ValueError, match="reset_mask"):
+        env.set_options({"reset_mask": np.array([True, False])})
+
+
+class NoFinal(VectorWrapper[Any, Any, Any, Any, Any]):
+    """Loses the last observations."""
+
+    def step(self, actions: Any) -> Any:
+        *result, infos = self.env.step(actions)
+        return *result, {key: value for key, value in infos.items() if "final" not in key}
+
+
+def no_final(ending: str) -> Any:
+    return NoFinal(SyncVectorEnv(fns(2, lengths=(2,), endings=(ending,)), autoreset_mode=SAME_STEP))
+
+
+def test_missing_final_observation() -> None:
+    env = sb3compat.to_sb3(no_final("terminated"))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.MissingFinalObservationError) as caught:
+        step(env)
+    for part in ("infos['final_obs']", "rows [0, 1]", "SyncVectorEnv", "require_final_obs=False"):
+        assert part in str(caught.value)
+
+
+def test_missing_final_observation_let_through() -> None:
+    env = sb3compat.to_sb3(no_final("terminated"), require_final_obs=False)
+    env.reset()
+    step(env)
+    _, _, dones, infos = step(env)
+    assert dones.all()
+    assert all("terminal_observation" not in info for info in infos)
+    assert [info["TimeLimit.truncated"] for info in infos] == [False, False]
+
+
+def test_missing_final_observation_of_a_truncated_row() -> None:
+    env = sb3compat.to_sb3(no_final("truncated"), require_final_obs=False)
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.MissingFinalObservationError, match="cannot be bootstrapped"):
+        step(env)
+
+
+class Untransformed(VectorWrapper[Any, Any, Any, Any, Any]):
+    """Reshapes the observations and forgets the last ones in the infos."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.single_observation_space = spaces.Box(-1, 1, (3, 1), np.float32)
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, infos = self.env.reset(**kwargs)
+        return obs[..., None], infos
+
+    def step(self, actions: Any) -> Any:
+        obs, *result = self.env.step(actions)
+        return obs[..., None], *result
+
+
+def test_a_final_observation_of_another_shape() -> None:
+    source = SyncVectorEnv(fns(2, lengths=(1,)), autoreset_mode=SAME_STEP)
+    env = sb3compat.to_sb3(Untransformed(source))
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match=r"last observation .* shape \(3, 1\)"):
+        step(env)
+
+
+@pytest.mark.parametrize("shared_memory", [None, False])
+def test_one_array_for_all_observations_in_same_step_mode(shared_memory: bool | None) -> None:
+    from gymnasium.vector import AsyncVectorEnv
+
+    env_fns = fns(2, lengths=(2,), reuse=True)
+    source: Any
+    if shared_memory is None:
+        source = Identity(SyncVectorEnv(env_fns, autoreset_mode=SAME_STEP))
+    else:
+        source = AsyncVectorEnv(env_fns, shared_memory=False, autoreset_mode=SAME_STEP)
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.ConversionError, match="the very array that its last step"):
+        step(env)
+    env.close()
+
+
+def test_a_last_observation_that_looks_overwritten_warns_once() -> None:
+    from gymnasium.vector import AsyncVectorEnv
+
+    source = AsyncVectorEnv(fns(2, lengths=(1,), reuse=True), autoreset_mode=SAME_STEP)
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    with pytest.warns(UserWarning, match="equals the first one of its next episode") as caught:
+        step(env)
+        step(env)
+    assert len(caught) == 1
+    env.close()
+
+
+class VectorRewards(VectorWrapper[Any, Any, Any, Any, Any]):
+    def step(self, actions: Any) -> Any:
+        obs, rewards, *result = self.env.step(actions)
+        return obs, np.stack([rewards, rewards], axis=1), *result
+
+
+def test_vector_rewards_are_refused() -> None:
+    env = sb3compat.to_sb3(VectorRewards(SyncVectorEnv(fns(3))))
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match=r"rewards of shape \(3,\).*got.*\(3, 2\)"):
+        step(env)
+
+
+class SwallowsOptions(VectorWrapper[Any, Any, Any, Any, Any]):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return self.env.reset(seed=seed)
+
+
+def test_a_wrapper_that_swallows_options() -> None:
+    env = sb3compat.to_sb3(SwallowsOptions(SyncVectorEnv(fns(2, lengths=(2, 3)))))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.PartialResetError, match="did not hand it on"):
+        step(env)
+    env.set_options([{"x": 1}, {"x": 2}])
+    with pytest.raises(sb3compat.PartialResetError, match="did not hand it on"):
+        env.reset()
+
+
+@mode_of
+@pytest.mark.parametrize("stack", [1, 2])
+def test_episode_statistics_belong_to_the_episode_that_ended(
+    mode: AutoresetMode, stack: int
+) -> None:
+    source: Any = SyncVectorEnv(fns(3, lengths=(2, 3, 4)), autoreset_mode=mode)
+    for layer in range(stack):
+        source = RecordEpisodeStatistics(source, stats_key=f"stats{layer}")
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    returns, lengths = np.zeros(3), np.zeros(3, int)
+    for _ in range(12):
+        _, rewards, dones, infos = step(env)
+        returns += rewards
+        lengths += 1
+        for i in range(3):
+            for layer in range(stack):
+                assert (f"stats{layer}" in infos[i]) == dones[i]
+                if dones[i]:
+                    stats = infos[i][f"stats{layer}"]
+                    assert stats["l"] == lengths[i]
+                    assert stats["r"] == pytest.approx(returns[i], abs=1e-5)
+                    assert f"stats{layer}" not in env.reset_infos[i]
+        returns[dones] = lengths[dones] = 0
+
+
+def test_the_users_options_reach_the_environment_unchanged() -> None:
+    options = {"x": 3, "list": [1]}
+    env = sb3compat.to_sb3(Identity(SyncVectorEnv(fns(2, infos="wild"))))
+    env.set_options(options)
+    env.reset()
+    assert options == {"x": 3, "list": [1]}
+    assert [info["options"] for info in env.reset_infos] == [options, options]
+
+
+def test_padding() -> None:
+    source = UnknownEnv(fns(2, lengths=(2, 3), endings=("truncated", "both")), NEXT_STEP)
+    env = sb3compat.to_sb3(source, padding=True)
+    plain = UnknownEnv(fns(2, lengths=(2, 3), endings=("truncated", "both")), NEXT_STEP)
+    same(env.reset(), plain.reset()[0].copy())
+    ended: dict[int, tuple[Any, bool]] = {}
+    for _ in range(12):
+        obs, rewards, dones, infos = step(env)
+        raw_obs, raw_rewards, terminated, truncated, _ = plain.step(np.zeros(2, np.int64))
+        same(obs, raw_obs.copy())
+        same(dones, np.array([i in ended for i in range(2)]))
+        same(rewards, raw_rewards.astype(np.float32))
+        for i in range(2):
+            if i in ended:
+                final, cut = ended[i]
+                assert infos[i].keys() == {
+                    "sb3compat.padding", "TimeLimit.truncated", "terminal_observation"
+                }  # fmt: skip
+                same(infos[i]["terminal_observation"], final)
+                assert infos[i]["TimeLimit.truncated"] is cut
+                assert rewards[i] == 0
+                assert env.reset_infos[i].keys() == {"resets", "seed", "shared"}
+            else:
+                assert infos[i]["TimeLimit.truncated"] is False
+        ended = {
+            i: (obs[i].copy(), bool(truncated[i] and not terminated[i]))
+            for i in np.flatnonzero(terminated | truncated)
+        }
+
+
+def test_padding_drops_an_ending_at_a_reset() -> None:
+    env = sb3compat.to_sb3(UnknownEnv(fns(1, lengths=(2,)), NEXT_STEP), padding=True)
+    env.reset()
+    step(env)
+    step(env)  # ends; the padding step would be next
+    env.reset()
+    assert not step(env)[2].any()
+    assert not step(env)[2].any()
+    assert step(env)[2].all()
+
+
+@pytest.mark.parametrize("mode", [SAME_STEP, AutoresetMode.DISABLED])
+def test_padding_where_it_makes_no_sense(mode: AutoresetMode) -> None:
+    with pytest.raises(ValueError, match="padding"):
+        sb3compat.to_sb3(UnknownEnv(fns(), mode), padding=True)
+
+
+def test_copy_false_still_gives_true_terminal_observations() -> None:
+    for mode in MODES:
+        fresh = sb3compat.to_sb3(NativeEnv(fns(lengths=(2,)), mode))
+        fast = sb3compat.to_sb3(NativeEnv(fns(lengths=(2,)), mode), copy=False)
+        same(fast.reset(), fresh.reset())
+        for _ in range(5):
+            same(step(fast), step(fresh))
+        assert fast.reset() is not None
+        first = fast.reset()
+        before = first.copy()
+        step(fast)
+        assert not np.array_equal(first, before), "copy=False is meant to save the copy"
+
+
+def test_five_values_are_expected() -> None:
+    class Four(Identity):
+        def step(self, actions: Any) -> Any:
+            return self.env.step(actions)[1:]
+
+    env = sb3compat.to_sb3(Four(NativeEnv(fns(), SAME_STEP)))
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match=r"observations, rewards, .* of length 4"):
+        step(env)
+
+
+def test_a_batch_of_another_size() -> None:
+    class Short(Identity):
+        def step(self, actions: Any) -> Any:
+            obs, *rest = self.env.step(actions)
+            return obs[:1], *rest
+
+    env = sb3compat.to_sb3(Short(NativeEnv(fns(2), SAME_STEP)))
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match=r"shape \(2, 3\).*got shape=\(1, 3\)"):
+        step(env)
