@@ -35,10 +35,9 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
     """
     if indices is None:
         return list(range(num_envs))
-    if isinstance(indices, Iterable) and np.ndim(indices) != 0:  # type: ignore[arg-type]
-        wanted = [operator.index(i) for i in indices]
-    else:
-        wanted = [operator.index(i) for i in np.atleast_1d(indices)]  # type: ignore[call-overload]
+    single = np.ndim(indices) == 0 and not isinstance(indices, Iterable)  # type: ignore[arg-type]
+    listed: Iterable[Any] = [indices] if single else indices  # type: ignore[assignment, list-item]
+    wanted = [operator.index(i) for i in listed]
     for i in wanted:
         if not -num_envs <= i < num_envs:
             raise IndexError(

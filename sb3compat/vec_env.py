@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -264,9 +265,16 @@ class VecEnvAdapter(VecEnv):
         return self._subenvs.is_wrapped(wrapper_class, self._rows(indices))
 
     def get_images(self) -> Sequence[npt.NDArray[Any] | None]:
-        """One image for each row, in render mode `rgb_array`."""
-        frames = self.env.render()
-        return [None] * self.num_envs if frames is None else list(frames)
+        """One image for each row, in render mode `rgb_array`; otherwise a warning, and None."""
+        self._rows(None)
+        frames = self.env.render() if self.render_mode == "rgb_array" else None
+        if frames is None:
+            warnings.warn(
+                f"The render mode is {self.render_mode}, but images need `rgb_array`.",
+                stacklevel=2,
+            )
+            return [None] * self.num_envs
+        return list(frames)
 
     def close(self) -> None:
         """Close the environment; again has no effect."""

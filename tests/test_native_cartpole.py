@@ -41,7 +41,7 @@ class Ending(NamedTuple):
 
 def after_one_step(obs: Array, actions: Array, polemass_length: float) -> Array:
     """CartPole's equations of motion, one Euler step, in float64."""
-    x, x_dot, theta, theta_dot = obs.astype(np.float64).T
+    _, x_dot, theta, theta_dot = obs.astype(np.float64).T
     force = np.where(actions == 1, 10.0, -10.0)
     sin, cos = np.sin(theta), np.cos(theta)
     push = (force + polemass_length * theta_dot**2 * sin) / 1.1
@@ -82,7 +82,7 @@ def check_cartpole(
         np.testing.assert_array_equal(rewards, np.ones(n), err_msg=f"rewards of step {step}")
 
         reached = obs.copy()
-        for i in np.flatnonzero(dones):
+        for i in np.flatnonzero(dones).tolist():
             reached[i] = infos[i]["terminal_observation"]
         np.testing.assert_allclose(
             reached,
@@ -136,7 +136,7 @@ def adapted(num_envs: int, limit: int = 500, seed: int = 1) -> Any:
 
 
 def test_the_default_of_make_vec_is_the_native_environment() -> None:
-    env = sb3compat.to_sb3(gym.make_vec("CartPole-v1", num_envs=2))
+    env = sb3compat.VecEnvAdapter(gym.make_vec("CartPole-v1", num_envs=2))
     assert type(env.env).__name__ == "CartPoleVectorEnv"
     assert env.autoreset_mode is AutoresetMode.NEXT_STEP
 

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+
+import sb3compat
+from tests.envs import MakeEnv, ScriptedEnv, script
+
+
+class SeveralError(Exception):
+    def __init__(self, number: int) -> None:
+        super().__init__(f"number {number}")
+
+
+class Failing(ScriptedEnv):
+    """Raises in its second step."""
+
+    def step(self, action: Any) -> Any:
+        if self._time == 1:
+            raise SeveralError(self.row)
+        return super().step(action)
+
+    def pid(self) -> int:
+        return os.getpid()
+
+
+MODES = list(AutoresetMode)
+mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+
+
+@mode_of
+def test_an_error_in_a_worker(mode: AutoresetMode) -> None:
+    fns: list[Any] = [MakeEnv(script(), 0), lambda: Failing(script(), 1)]
+    source = AsyncVectorEnv(fns, autoreset_mode=mode)
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    env.step(np.zeros(2, int))
+    with pytest.raises(Exception, match="1") as caught:
+        env.step(np.zeros(2, int))
+    assert type(caught.value).__name__ == "SeveralError"
+    assert "Failing" in str(caught.value.__cause__) or "raise SeveralError" in str(
+        caught.value.__cause__
+    )
+    with pytest.raises(sb3compat.WorkerError, match="build a new one"):
+        env.step(np.zeros(2, int))
+    with pytest.raises(sb3compat.WorkerError, match="build a new one"):
+        env.reset()
+    env.close()
+    env.close()
+    assert not any(process.is_alive() for process in source.processes)
+
+
+def test_a_worker_that_was_killed() -> None:
+    source = AsyncVectorEnv([lambda: Failing(script(), i) for i in range(2)])
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    os.kill(env.env_method("pid", indices=1)[0], signal.SIGKILL)
+    source.processes[1].join()
+    with pytest.raises(sb3compat.WorkerError, match="row 1 has died"):
+        env.step(np.zeros(2, int))
+    with pytest.raises(sb3compat.WorkerError, match="build a new one"):
+        env.reset()
+    env.close()
+    assert not any(process.is_alive() for process in source.processes)
+
+
+def test_close_with_a_step_under_way() -> None:
+    source = AsyncVectorEnv([MakeEnv(script(), i) for i in range(2)])
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    env.step_async(np.zeros(2, int))
+    env.close()
+    assert not any(process.is_alive() for process in source.processes)

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from stable_baselines3.common.monitor import Monitor
+
+import sb3compat
+from sb3compat.subenvs import resolve_indices
+from tests.envs import MakeEnv, ScriptedEnv, script
+from tests.native import NativeEnv
+
+
+def monitored(row: int) -> Any:
+    return lambda: Monitor(ScriptedEnv(script(), row)) if row else ScriptedEnv(script(), row)
+
+
+@pytest.fixture(params=[SyncVectorEnv, AsyncVectorEnv])
+def env(request: pytest.FixtureRequest) -> Iterator[Any]:
+    adapted = sb3compat.to_sb3(request.param([monitored(row) for row in range(3)]))
+    yield adapted
+    adapted.close()
+
+
+@pytest.mark.parametrize(
+    ("indices", "rows"),
+    [
+        (None, [0, 1, 2]),
+        (1, [1]),
+        (-1, [2]),
+        (np.int64(2), [2]),
+        ([2, 0], [2, 0]),
+        ((1, 1), [1, 1]),
+        (np.array([-1, 0]), [2, 0]),
+        (range(2), [0, 1]),
+        ({1}, [1]),
+        (iter([0, 2]), [0, 2]),
+        ([], []),
+    ],
+    ids=repr,
+)
+def test_indices(indices: Any, rows: list[int]) -> None:
+    assert resolve_indices(indices, 3) == rows
+
+
+@pytest.mark.parametrize(("indices", "kind"), [(3, IndexError), (-4, IndexError), ("a", TypeError), (0.5, TypeError)])
+def test_indices_that_do_not_exist(indices: Any, kind: Any) -> None:
+    with pytest.raises(kind):
+        resolve_indices(indices, 3)
+
+
+def test_get(env: Any) -> None:
+    assert env.get_attr("row") == [0, 1, 2]
+    assert env.get_attr("row", [2, 0]) == [2, 0]
+    assert env.get_attr("row", -1) == [2]
+    assert env.has_attr("row")
+
+
+def test_a_missing_attribute_leaves_everything_alive(env: Any) -> None:
+    assert not env.has_attr("nothing_here")
+    with pytest.raises(AttributeError, match="nothing_here"):
+        env.get_attr("nothing_here")
+    with pytest.raises(AttributeError, match="nothing_here"):
+        env.env_method("nothing_here")
+    env.reset()
+    env.step(np.zeros(3, int))
+
+
+def test_set_lands_on_the_outermost_wrapper(env: Any) -> None:
+    env.set_attr("mu", [1, 2, 3], indices=[1])  # one value, although it is a list of n
+    assert env.get_attr("mu") == [0.5, [1, 2, 3], 0.5]
+    assert env.env_method("__repr__", indices=1)[0].startswith("<Monitor")
+
+
+def test_methods(env: Any) -> None:
+    assert env.env_method("set_mu", 1.0) == [1.0, 2.0, 3.0]
+    assert env.env_method("set_mu", mu=4.0, indices=[2, 0]) == [6.0, 4.0]
+    env.reset()
+    env.step(np.zeros(3, int))
+
+
+def test_wrappers_are_found_truthfully(env: Any) -> None:
+    assert env.env_is_wrapped(Monitor) == [False, True, True]
+    assert env.env_is_wrapped(Monitor, [1, 0]) == [True, False]
+    assert env.env_is_wrapped(gym.wrappers.TimeLimit) == [False, False, False]
+
+
+def test_not_in_the_middle_of_an_async_step() -> None:
+    env = sb3compat.to_sb3(AsyncVectorEnv([monitored(0)]))
+    env.reset()
+    env.step_async(np.zeros(1, int))
+    with pytest.raises(RuntimeError, match="step_wait"):
+        env.get_attr("row")
+    env.step_wait()
+    assert env.get_attr("row") == [0]
+    env.close()
+
+
+@pytest.fixture
+def native() -> Any:
+    fns = [MakeEnv(script(), row) for row in range(3)]
+    return sb3compat.to_sb3(NativeEnv(fns, AutoresetMode.SAME_STEP))
+
+
+def test_native_environments_answer_as_a_whole(native: Any) -> None:
+    assert native.get_attr("colour", [0, 2]) == ["blue", "blue"]
+    assert native.env_method("paint", "red") == ["red 0", "red 1", "red 2"]
+    native.set_attr("colour", "green")
+    assert native.env.colour == "green"
+    assert native.env_is_wrapped(Monitor) == [False, False, False]
+    with pytest.raises(AttributeError, match="no sub-environments of its own"):
+        native.get_attr("row")
+    with pytest.raises(ValueError, match="indices=None"):
+        native.set_attr("colour", "green", indices=[0])
+    with pytest.raises(ValueError, match="indices=None"):
+        native.env_method("paint", "red", indices=0)
+
+
+def test_images(native: Any, env: Any) -> None:
+    images = env.get_images()
+    assert [image[0, 0, 0] for image in images] == [0, 1, 2]
+    assert env.render().shape == (8, 8, 3)
+    with pytest.warns(UserWarning, match="render mode is None"):
+        assert native.get_images() == [None, None, None]
