@@ -33,9 +33,7 @@ PADDING = "sb3compat.padding"
 
 _FINAL_OBS = ("final_obs", "final_observation")
 _FINAL_INFO = "final_info"
-_FINAL_KEYS = frozenset(
-    prefix + key for key in (*_FINAL_OBS, _FINAL_INFO) for prefix in ("", "_")
-)
+_FINAL_KEYS = frozenset(prefix + key for key in (*_FINAL_OBS, _FINAL_INFO) for prefix in ("", "_"))
 
 
 class VectorSource:
@@ -144,7 +142,7 @@ class VectorSource:
 
     def _step(
         self, *, copy: bool
-    ) -> tuple[list[Array], npt.NDArray[np.float32], Flags, Flags, dict[str, Any]]:
+    ) -> tuple[list[Array], npt.NDArray[np.float32], Flags, Flags, Mapping[str, Any]]:
         """Step the environment and check the form of everything that it returned."""
         result = self.env.step(self._sent)
         if not (isinstance(result, tuple) and len(result) == 5):

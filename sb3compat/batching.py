@@ -58,7 +58,8 @@ class BatchLayout:
         self.kind: type[Space] = type(space)
         if isinstance(space, spaces.Dict | spaces.Tuple):
             is_dict = isinstance(space, spaces.Dict)
-            parts = list(space.spaces.items()) if is_dict else list(enumerate(space.spaces))
+            inner: Any = space.spaces
+            parts: list[tuple[Any, Space]] = list(inner.items() if is_dict else enumerate(inner))
             self.kind = spaces.Dict if is_dict else spaces.Tuple
             self.keys = [key for key, _ in parts]
             self.leaves = [_leaf(part, f"{what}[{key!r}]", space) for key, part in parts]
@@ -207,7 +208,6 @@ class Observations(BatchLayout):
             ]
         )
 
-
     def repeats(self, batch: list[Array], row: int, final: Any) -> bool:
         """Whether `final`, the last observation of an episode, is the one in `batch` once more.
 
@@ -350,6 +350,7 @@ def _leaf(space: Space, name: str, whole: Space) -> Leaf:
 def _from_zero(space: Space) -> Space:
     """`space`, counted from 0; the same object where it is already."""
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete) and np.any(space.start):
-        space = deepcopy(space)
-        space.start = space.start * 0
+        shown: Any = deepcopy(space)
+        shown.start = shown.start * 0
+        return shown  # type: ignore[no-any-return]
     return space

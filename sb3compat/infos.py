@@ -76,7 +76,9 @@ def split_infos(
             held = mask if rows is None else mask[rows]
             if not held.all():
                 at = np.flatnonzero(held)
-                partial.append((key, at, _column(value, num_envs, at if rows is None else rows[at])))
+                partial.append(
+                    (key, at, _column(value, num_envs, at if rows is None else rows[at]))
+                )
                 continue
         keys.append(key)
         columns.append(_column(value, num_envs, wanted))

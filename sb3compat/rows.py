@@ -293,8 +293,8 @@ class AsyncRows:
             # is the one that DummyVecEnv would have met.
             errors = sorted((self._env.error_queue.get() for _ in failed), key=lambda e: int(e[0]))
             index, kind, value, trace = errors[0]
-            error = value if isinstance(value, BaseException) else kind(value)
-            raise error from WorkerError(f"in the worker of row {index}:\n{trace}")
+            cause = value if isinstance(value, BaseException) else kind(value)
+            raise cause from WorkerError(f"in the worker of row {index}:\n{trace}")
         return results
 
     def _lost(self, row: int) -> WorkerError:

@@ -36,7 +36,7 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
     if indices is None:
         return list(range(num_envs))
     single = np.ndim(indices) == 0 and not isinstance(indices, Iterable)  # type: ignore[arg-type]
-    listed: Iterable[Any] = [indices] if single else indices  # type: ignore[assignment, list-item]
+    listed: Iterable[Any] = [indices] if single else indices  # type: ignore[assignment]
     wanted = [operator.index(i) for i in listed]
     for i in wanted:
         if not -num_envs <= i < num_envs:

@@ -62,7 +62,7 @@ def _let_autoreset(env: Any, mask: Mask) -> tuple[Any, dict[str, Any]]:
         observations[i] = obs
         infos = env._add_info(infos, info, i)
     # A new output: the rows that stay are views of the old one.
-    empty = create_empty_array(env.single_observation_space, env.num_envs)
+    empty: Any = create_empty_array(env.single_observation_space, env.num_envs)
     env.observations = concatenate(env.single_observation_space, observations, empty)
     return env.observations, infos
 
@@ -81,7 +81,7 @@ def _reset_each(
     kwargs = [reset_kwargs(seed, row) for seed, row in zip(seeds, options, strict=True)]
     if isinstance(env, SyncVectorEnv):
         env._env_obs = observations = [None] * n
-        results = []
+        results: Any = []
         for i, single in enumerate(env.envs):
             results.append(single.reset(**kwargs[i]))
             observations[i] = results[-1][0]

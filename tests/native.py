@@ -151,4 +151,3 @@ def reset_native(
     env: NativeEnv, mask: Any, *, seed: Any = None, options: dict[str, Any] | None = None
 ) -> tuple[Any, dict[str, Any]]:
     return env.reset_rows(mask, seed, options)
-

@@ -85,7 +85,9 @@ def test_the_mask_of_a_key_that_begins_with_an_underscore() -> None:
     same(split_infos(infos, 2), [{"_k": 7}, {}])
 
 
-@pytest.mark.parametrize("value", [3, "text", None, 2.5, np.float32(1), [1, 2, 3], ("a",)], ids=repr)
+@pytest.mark.parametrize(
+    "value", [3, "text", None, 2.5, np.float32(1), [1, 2, 3], ("a",)], ids=repr
+)
 def test_values_that_are_no_batch_go_to_every_row(value: Any) -> None:
     same(split_infos({"k": value}, 2), [{"k": value}, {"k": value}])
 

@@ -47,7 +47,10 @@ def test_indices(indices: Any, rows: list[int]) -> None:
     assert resolve_indices(indices, 3) == rows
 
 
-@pytest.mark.parametrize(("indices", "kind"), [(3, IndexError), (-4, IndexError), ("a", TypeError), (0.5, TypeError)])
+@pytest.mark.parametrize(
+    ("indices", "kind"),
+    [(3, IndexError), (-4, IndexError), ("a", TypeError), (0.5, TypeError)],
+)
 def test_indices_that_do_not_exist(indices: Any, kind: Any) -> None:
     with pytest.raises(kind):
         resolve_indices(indices, 3)

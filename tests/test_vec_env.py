@@ -109,9 +109,7 @@ REFUSED = {
         ["observation_space['a']", "nested Dict", "FlattenObservation"],
     ),
     "a nested action space": (
-        lambda: SyncVectorEnv(
-            fns(action_space=spaces.Tuple([spaces.Tuple([spaces.Discrete(2)])]))
-        ),
+        lambda: SyncVectorEnv(fns(action_space=spaces.Tuple([spaces.Tuple([spaces.Discrete(2)])]))),
         sb3compat.UnsupportedSpaceError,
         ["action_space[0]", "nested Tuple"],
     ),
@@ -120,9 +118,10 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals(name: str) -> None:
+    make: Any
     make, kind, parts = REFUSED[name]
-    with pytest.raises(kind) as caught:  # type: ignore[call-overload]
-        sb3compat.to_sb3(make())  # type: ignore[no-untyped-call]
+    with pytest.raises(kind) as caught:
+        sb3compat.to_sb3(make())
     assert isinstance(caught.value, sb3compat.ConversionError)
     for part in parts:
         assert part in str(caught.value)
@@ -160,11 +159,11 @@ def test_is_a_vec_env() -> None:
 
 def test_mode_in_the_order_of_trust() -> None:
     env = NativeEnv(fns(), SAME_STEP)
-    assert sb3compat.to_sb3(env).autoreset_mode == SAME_STEP  # type: ignore[attr-defined]
-    env.autoreset_mode = NEXT_STEP  # type: ignore[attr-defined]
-    assert sb3compat.to_sb3(env).autoreset_mode == NEXT_STEP  # type: ignore[attr-defined]
+    assert sb3compat.to_sb3(env).autoreset_mode == SAME_STEP
+    env.autoreset_mode = NEXT_STEP
+    assert sb3compat.to_sb3(env).autoreset_mode == NEXT_STEP
     for given in ("Disabled", "DISABLED", AutoresetMode.DISABLED):
-        assert sb3compat.to_sb3(env, autoreset_mode=given).autoreset_mode == (  # type: ignore[attr-defined]
+        assert sb3compat.to_sb3(env, autoreset_mode=given).autoreset_mode == (
             AutoresetMode.DISABLED
         )
 
@@ -172,7 +171,7 @@ def test_mode_in_the_order_of_trust() -> None:
 def test_a_mode_by_its_value_in_the_metadata() -> None:
     env = NativeEnv(fns(), SAME_STEP)
     env.metadata = {"autoreset_mode": "NextStep"}
-    assert sb3compat.to_sb3(env).autoreset_mode == NEXT_STEP  # type: ignore[attr-defined]
+    assert sb3compat.to_sb3(env).autoreset_mode == NEXT_STEP
 
 
 def test_metadata_shared_by_two_environments() -> None:
@@ -183,7 +182,7 @@ def test_metadata_shared_by_two_environments() -> None:
     first = SyncVectorEnv([lambda: Shared(script())], autoreset_mode=SAME_STEP)
     second = SyncVectorEnv([lambda: Shared(script())], autoreset_mode=NEXT_STEP)
     first.metadata = second.metadata
-    assert sb3compat.to_sb3(Identity(first)).autoreset_mode == SAME_STEP  # type: ignore[attr-defined]
+    assert sb3compat.to_sb3(Identity(first)).autoreset_mode == SAME_STEP
 
 
 def test_an_unknown_mode() -> None:
