@@ -66,6 +66,7 @@ class VectorSource:
         self._observations = observations
         self._actions = actions
         self._copy = copy and not fresh
+        self._owned = copy or fresh
         self._seed_rows = seed_rows
         self._sent: Any = None
         self._was_reset = False
@@ -231,6 +232,8 @@ class ResetWithin(VectorSource):
             rows = np.flatnonzero(dones)
             for i in rows.tolist():
                 row_infos[i][TERMINAL_OBSERVATION] = self._observations.row(obs, i)
+            if not self._owned:  # what is the environment's own is not written to
+                obs = [array.copy() for array in obs]
             reset_obs, infos = self._reset_rows(rows, None, {})
             self._assign(obs, rows, reset_obs)
             split = split_infos(self._checked_infos(infos), self.num_envs, rows)

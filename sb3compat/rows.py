@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
+from gymnasium.vector.async_vector_env import AsyncState
 
 from sb3compat.arrays import copy_value
-from sb3compat.errors import ConversionError, WorkerError
+from sb3compat.errors import ConversionError, UnsupportedEnvError, WorkerError
 from sb3compat.infos import TERMINAL_OBSERVATION, TRUNCATED, Info
 
 if TYPE_CHECKING:
@@ -164,12 +165,16 @@ class AsyncRows:
         *,
         copy: bool,
     ) -> None:
+        if env._state != AsyncState.DEFAULT:
+            raise UnsupportedEnvError(
+                f"Expected {env} with no call under way, but it is waiting for a pending "
+                f"{env._state.value!r}. Finish that first."
+            )
         self._env = env
         self._observations = observations
         self._actions = actions
         self._copy = copy
         self._batch = observations.empty()
-        self._waiting = False
         self._broken = False
         self._warned = False
 
@@ -190,14 +195,15 @@ class AsyncRows:
         """Send every worker its action; they step while the caller does something else."""
         rows = range(self._env.num_envs)
         self._command(rows, [("step", action) for action in self._actions.rows(actions)])
-        self._waiting = True
+        # So that the environment knows what is going on, when it is closed for instance.
+        self._env._state = AsyncState.WAITING_STEP
 
     def receive(self) -> Transition:
         """Collect the step, and have the rows that ended reset, in parallel."""
         n = self._env.num_envs
         rewards, dones = np.empty(n, np.float32), np.empty(n, np.bool_)
         results = self._results(range(n))
-        self._waiting = False
+        self._env._state = AsyncState.DEFAULT
         batch = self._batch_of(range(n), [result[0] for result in results])
         same_step = self._env.autoreset_mode == AutoresetMode.SAME_STEP
         infos: list[Info] = []
@@ -228,18 +234,17 @@ class AsyncRows:
 
     def cancel(self) -> None:
         """Let the step that is under way come to its end, and drop it."""
-        if self._waiting:
+        if self._env._state == AsyncState.WAITING_STEP:
             self.receive()
 
     def close(self) -> None:
         """Close the vector environment; workers that can no longer answer are terminated."""
         if self._env.closed:
             return
-        if self._waiting and not self._broken:
-            try:
-                self.receive()
-            except Exception:  # the worker's own; it is gone either way
-                self._broken = True
+        try:
+            self.cancel()
+        except Exception:  # the worker's own; it is gone either way
+            self._broken = True
         self._env.close(terminate=self._broken)
 
     def _reset_rows(self, rows: list[int], batch: list[Array]) -> dict[int, Info]:
@@ -282,13 +287,13 @@ class AsyncRows:
                     failed.append(i)
         except BaseException as error:
             self._broken = True
-            self._waiting = False
+            self._env._state = AsyncState.DEFAULT
             if isinstance(error, EOFError | OSError):
                 raise self._lost(i) from error
             raise
         if failed:
             self._broken = True
-            self._waiting = False
+            self._env._state = AsyncState.DEFAULT
             # Every failed worker has put its exception on the queue; the first in row order
             # is the one that DummyVecEnv would have met.
             errors = sorted((self._env.error_queue.get() for _ in failed), key=lambda e: int(e[0]))

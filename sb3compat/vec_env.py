@@ -122,8 +122,8 @@ class VecEnvAdapter(VecEnv):
         self._subenvs = subenvs_of(env)
         self._waiting = False
         super().__init__(env.num_envs, observations.presented, self._actions.presented)
-        # As DummyVecEnv does; the base class knows the render modes only.
-        self.metadata = dict(env.metadata or {})
+        # The environment's own, as DummyVecEnv has them, but for what is no longer true of it.
+        self.metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
 
     def reset(self) -> Obs:
         """Reset all rows, with the seeds and options set before; a pending step is cancelled.

@@ -52,7 +52,7 @@ class ScriptedEnv(gym.Env[Any, Any]):
         self._time = 0
         info = {"resets": self._resets, "seed": -1 if seed is None else seed, "shared": 0}
         if self.script.infos == "wild":
-            info["options"] = deepcopy(options or None)  # type: ignore[assignment]
+            info["options"] = deepcopy(options)  # type: ignore[assignment]
         elif options:
             info["option"] = options.get("x", 0)
         return self._obs(), self._own(info)

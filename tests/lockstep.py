@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import VectorEnv
-from stable_baselines3.common.vec_env import DummyVecEnv
 
 import sb3compat
 from tests.envs import MakeEnv, Script
@@ -79,6 +78,8 @@ def lockstep(
     With `raw_infos=False`, keys that Gymnasium's own batching of infos changes are left to the
     caller's choice of script.
     """
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
     reference = DummyVecEnv([MakeEnv(script, i, copying=True) for i in range(num_envs)])
     source = build([MakeEnv(script, i) for i in range(num_envs)])
     try:

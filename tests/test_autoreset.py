@@ -48,6 +48,8 @@ def step(env: Any, action: int = 0) -> Any:
 def test_third_party_env(
     mode: AutoresetMode, data: st.DataObject, n: int, form: Form, layers: int
 ) -> None:
+    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
+
     def build(env_fns: list[MakeEnv]) -> Any:
         env = NativeEnv(env_fns, mode, form)
         return Identity(env) if layers else env
@@ -309,6 +311,19 @@ def test_copy_false_still_gives_true_terminal_observations() -> None:
         before = first.copy()
         step(fast)
         assert not np.array_equal(first, before), "copy=False is meant to save the copy"
+
+
+def test_copy_false_writes_to_nothing_of_the_environment() -> None:
+    class Frozen(Identity):
+        def step(self, actions: Any) -> Any:
+            obs, *rest = self.env.step(actions)
+            obs = obs.copy()
+            obs.flags.writeable = False
+            return obs, *rest
+
+    env = sb3compat.to_sb3(Frozen(NativeEnv(fns(lengths=(1,)), NEXT_STEP)), copy=False)
+    env.reset()
+    assert step(env)[2].all()
 
 
 def test_five_values_are_expected() -> None:

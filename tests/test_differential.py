@@ -16,6 +16,8 @@ from tests.envs import Identity, MakeEnv, script
 from tests.lockstep import lockstep
 from tests.strategies import programs, scripts
 
+pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
+
 MODES = list(AutoresetMode)
 Build = Callable[[list[MakeEnv]], VectorEnv[Any, Any, Any]]
 

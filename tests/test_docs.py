@@ -26,6 +26,7 @@ def test_there_are_snippets() -> None:
 
 @pytest.mark.parametrize("page", [page for page, snippets in SNIPPETS.items() if snippets])
 def test_snippets_run(page: str, tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
     # A page's snippets may build on one another; those of the README stand alone as well.
     snippets = SNIPPETS[page]
     scripts = snippets if page == "README.md" else ["\n".join(snippets)]

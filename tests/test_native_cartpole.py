@@ -6,6 +6,7 @@ from the one before, so a step that is lost, invented, or taken by another row's
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
+from sb3compat.partial_reset import partial_reset_of
 from tests.lockstep import same
 
 Array = npt.NDArray[Any]
@@ -215,6 +217,15 @@ def test_same_seed_same_stream() -> None:
     assert not np.array_equal(first[-1][0][0], other[-1][0][0])
 
 
+def test_a_seed_is_used_once() -> None:
+    env, again = adapted(3, seed=5), adapted(3, seed=5)
+    first, second = env.reset(), env.reset()
+    assert not np.isin(second, first).any()
+    again.seed(4)
+    again.seed(5)
+    same(again.reset(), first, "after the last seed given")
+
+
 def test_what_was_handed_out_may_be_overwritten() -> None:
     same(run(adapted(3, 15), 100, scribble=True), run(adapted(3, 15), 100), "the stream")
 
@@ -238,22 +249,43 @@ def test_up_to_the_first_ending_as_the_environment_itself() -> None:
         same(infos[i]["terminal_observation"] if dones[i] else obs[i], expected[i], f"row {i}")
 
 
-def test_episode_statistics_of_a_wrapper() -> None:
-    """Each partial reset reaches the wrapper as such: the other rows' episodes go on."""
-    env = sb3compat.to_sb3(RecordEpisodeStatistics(native(4, 18)))
+def test_episode_statistics_of_wrappers() -> None:
+    """Each partial reset reaches both wrappers as such: the other rows' episodes go on."""
+    inner = RecordEpisodeStatistics(native(4, 18), stats_key="inner")
+    env = sb3compat.to_sb3(RecordEpisodeStatistics(inner, stats_key="outer"))
     env.seed(3)
     env.reset()
     policy, lengths, seen = at_random(4), np.zeros(4, int), 0
     for _ in range(150):
         _, _, dones, infos = env.step(policy(np.zeros(4)))
         lengths += 1
-        for i in range(4):
-            assert ("episode" in infos[i]) == bool(dones[i])
+        for key, i in itertools.product(("inner", "outer"), range(4)):
+            assert (key in infos[i]) == bool(dones[i])
             if dones[i]:
-                assert infos[i]["episode"]["l"] == infos[i]["episode"]["r"] == lengths[i]
+                assert infos[i][key]["l"] == infos[i][key]["r"] == lengths[i]
                 seen += 1
         lengths[dones] = 0
-    assert seen > 20
+    assert seen > 40
+
+
+def test_partial_reset_touches_the_rows_named_and_no_others() -> None:
+    env = native(4, 5)
+    env.reset(seed=0)
+    for _ in range(5):
+        before, _, _, truncated, _ = env.step(np.zeros(4, int))
+    assert truncated.all()
+    reset = partial_reset_of(env)
+    assert reset is not None
+    obs, infos = reset(env, np.array([False, True, False, True]))
+    assert infos == {}
+    same(obs[[0, 2]], before[[0, 2]], "the rows that were left alone")
+    assert within(obs[[1, 3]], -RESET_BOUND, RESET_BOUND)
+    # Those still have their autoreset to come; the others step from where they were reset to.
+    after, rewards, _, _, _ = env.step(np.ones(4, int))
+    same(rewards, np.array([0, 1, 0, 1], rewards.dtype), "rewards")
+    assert within(after[[0, 2]], -RESET_BOUND, RESET_BOUND)
+    expected = after_one_step(obs, np.ones(4, int), 0.05)
+    np.testing.assert_allclose(after[[1, 3]], expected[[1, 3]], atol=TOLERANCE)
 
 
 def within(obs: Array, low: float, high: float) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.error import AlreadyPendingCallError
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 import sb3compat
@@ -67,6 +68,20 @@ def test_a_worker_that_was_killed() -> None:
         env.reset()
     env.close()
     assert not any(process.is_alive() for process in source.processes)
+
+
+def test_a_call_under_way_before_adapting() -> None:
+    source = AsyncVectorEnv([MakeEnv(script(), 0)])
+    source.reset_async()
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="pending 'reset'"):
+        sb3compat.to_sb3(source)
+    source.reset_wait()
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    env.step_async(np.zeros(1, int))
+    with pytest.raises(AlreadyPendingCallError):  # the environment itself knows, too
+        source.step(np.zeros(1, int))
+    env.close()
 
 
 def test_close_with_a_step_under_way() -> None:

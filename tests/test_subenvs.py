@@ -7,12 +7,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
-from stable_baselines3.common.monitor import Monitor
 
 import sb3compat
 from sb3compat.subenvs import resolve_indices
 from tests.envs import MakeEnv, ScriptedEnv, script
 from tests.native import NativeEnv
+
+Monitor: Any = pytest.importorskip("stable_baselines3.common.monitor").Monitor
 
 
 def monitored(row: int) -> Any:

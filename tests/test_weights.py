@@ -145,6 +145,10 @@ def parallel(fns: list[EnvFn], mode: AutoresetMode) -> VectorEnv[Any, Any, Any]:
     return AsyncVectorEnv(fns, autoreset_mode=mode)
 
 
+def unshared(fns: list[EnvFn], mode: AutoresetMode) -> VectorEnv[Any, Any, Any]:
+    return AsyncVectorEnv(fns, autoreset_mode=mode, shared_memory=False)
+
+
 def wrapped(fns: list[EnvFn], mode: AutoresetMode) -> VectorEnv[Any, Any, Any]:
     """Under a wrapper, the vector environment's own `step` and `reset` are used."""
     return Identity(sync(fns, mode))
@@ -161,7 +165,7 @@ def test_reference_depends_on_how_episodes_end(task: Task) -> None:
 
 
 @mode_of
-@pytest.mark.parametrize("build", [sync, parallel, wrapped])
+@pytest.mark.parametrize("build", [sync, parallel, unshared, wrapped])
 @pytest.mark.parametrize("name", TASKS)
 def test_same_weights(name: str, build: Build, mode: AutoresetMode) -> None:
     check(TASKS[name], build, mode)
