@@ -41,6 +41,7 @@ class ScriptedEnv(gym.Env[Any, Any]):
         self._resets = self._time = self._used_seed = 0
         self._buffer: Any = None
         self._info: dict[str, Any] = {}
+        self._trail: list[Any] = [np.zeros(1)]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -102,6 +103,9 @@ class ScriptedEnv(gym.Env[Any, Any]):
             return info
         self._info.clear()
         self._info.update(info)
+        self._trail.append(self._time)
+        self._trail[0] += 1
+        self._info["trail"] = self._trail
         return self._info
 
     def _random_info(self) -> dict[str, Any]:

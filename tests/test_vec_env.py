@@ -289,6 +289,28 @@ def test_a_closed_environment_says_so() -> None:
             use()
 
 
+def test_only_the_adapter_says_what_is_terminal() -> None:
+    class Liar(ScriptedEnv):
+        def reset(self, **kwargs: Any) -> Any:
+            obs, info = super().reset(**kwargs)
+            return obs, info | {"terminal_observation": "no", "TimeLimit.truncated": "no"}
+
+        def step(self, action: Any) -> Any:
+            *result, info = super().step(action)
+            return *result, info | {"terminal_observation": "no", "TimeLimit.truncated": "no"}
+
+    for mode in AutoresetMode:
+        for wrap in (lambda env: env, Identity):
+            source = SyncVectorEnv([lambda: Liar(script(lengths=(2,)))], autoreset_mode=mode)
+            env = sb3compat.to_sb3(wrap(source))
+            env.reset()
+            (info,) = env.step(np.zeros(1, int))[3]
+            assert "terminal_observation" not in info
+            assert info["TimeLimit.truncated"] is False
+            (info,) = env.step(np.zeros(1, int))[3]
+            assert info["terminal_observation"].shape == (3,)
+
+
 def test_infos_are_distinct_plain_dicts() -> None:
     env = sb3compat.to_sb3(NativeEnv(fns(3, infos="none"), SAME_STEP))
     env.reset()

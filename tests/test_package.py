@@ -1,0 +1,117 @@
+"""The wheel, built as for a release, and what is in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from email.message import Message
+from email.parser import Parser
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+import sb3compat
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out)]
+    done = subprocess.run(
+        [*command, str(ROOT)], cwd=out, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = out.iterdir()
+    return path
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> Message:
+    with ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        return Parser().parsestr(archive.read(name).decode())
+
+
+def test_is_for_every_platform(wheel: Path) -> None:
+    assert wheel.name == f"sb3compat-{sb3compat.__version__}-py3-none-any.whl"
+
+
+def test_holds_the_package_and_nothing_else(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    expected = {
+        path.relative_to(ROOT).as_posix(): path.read_bytes()
+        for path in (ROOT / "sb3compat").rglob("*")
+        if path.suffix == ".py" or path.name == "py.typed"
+    }
+    assert {"sb3compat/py.typed", "sb3compat/__init__.py", "sb3compat/vec_env.py"} <= set(expected)
+    about = f"sb3compat-{sb3compat.__version__}.dist-info/"
+    assert {name: data for name, data in held.items() if not name.startswith(about)} == expected
+    assert held[about + "licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
+    assert {name.removeprefix(about) for name in held if name.startswith(about)} == {
+        "METADATA",
+        "RECORD",
+        "WHEEL",
+        "licenses/LICENSE",
+    }
+
+
+def test_metadata(metadata: Message) -> None:
+    assert metadata["Name"] == "sb3compat"
+    assert metadata["Version"] == sb3compat.__version__
+    assert metadata["License-Expression"] == "MIT"
+    python = SpecifierSet(metadata["Requires-Python"])
+    assert "3.9.20" not in python
+    assert all(f"3.{minor}.0" in python for minor in (10, 11, 12, 13))
+    assert {"sb3", "conformance", "dev"} <= set(metadata.get_all("Provides-Extra", []))
+
+
+def test_depends_on_three_libraries_and_on_others_by_extras(metadata: Message) -> None:
+    needed = [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
+    core = {r.name: r.specifier for r in needed if r.marker is None}
+    assert set(core) == {"gymnasium", "numpy", "cloudpickle"}
+    assert "1.1.0" in core["gymnasium"]
+    assert "1.0.0" not in core["gymnasium"]
+    by_extra = {
+        extra: {r.name for r in needed if r.marker and r.marker.evaluate({"extra": extra})}
+        for extra in ("", "sb3", "conformance")
+    }
+    assert by_extra == {
+        "": set(),
+        "sb3": {"stable-baselines3"},
+        "conformance": {"hypothesis", "pytest"},
+    }
+
+
+def test_works_as_installed(wheel: Path, tmp_path: Path) -> None:
+    with ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    script = """
+import sys
+
+sys.path = [path for path in sys.path if path != sys.argv[1]]  # an editable install is there
+
+import gymnasium as gym, sb3compat
+from importlib.metadata import version
+
+env = sb3compat.to_sb3(gym.make_vec("CartPole-v1", num_envs=2))
+assert env.reset().shape == (2, 4)
+assert version("sb3compat") == sb3compat.__version__
+print(sb3compat.__file__)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(ROOT)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()) == tmp_path / "sb3compat" / "__init__.py"
