@@ -55,6 +55,8 @@ def check_env(env: Any) -> None:
                     "loses which key belongs to which step. Remove that wrapper: to_sb3 makes the "
                     "list of dicts itself."
                 )
+            if isinstance(wrapper, vector_wrappers.RecordEpisodeStatistics):
+                _check_statistics(wrapper)
         base = env.unwrapped
         if base.closed:
             raise UnsupportedEnvError(f"Expected an open environment, but {env} was closed.")
@@ -77,6 +79,23 @@ def check_env(env: Any) -> None:
     else:
         hint = "gymnasium.make_vec makes one."
     raise UnsupportedEnvError(f"Expected a gymnasium.vector.VectorEnv, {got}. {hint}")
+
+
+def _check_statistics(wrapper: Any) -> None:
+    """Refuse Gymnasium's episode statistics where they are wrong.
+
+    Before Gymnasium 1.4, `RecordEpisodeStatistics` takes each environment for one in NEXT_STEP
+    mode; in SAME_STEP mode it leaves out the first step of every episode but the first.
+    """
+    version = tuple(int(part) for part in gym.__version__.split(".")[:2])
+    mode = getattr(wrapper.unwrapped, "autoreset_mode", wrapper.metadata.get("autoreset_mode"))
+    if version < (1, 4) and mode == AutoresetMode.SAME_STEP:
+        raise UnsupportedEnvError(
+            f"Expected Gymnasium 1.4 or newer for the vector wrapper RecordEpisodeStatistics in "
+            f"SAME_STEP mode, got Gymnasium {gym.__version__}, whose returns and lengths are wrong "
+            "there. Put gymnasium.wrappers.RecordEpisodeStatistics around each sub-environment, or "
+            "stable_baselines3.common.vec_env.VecMonitor around the adapted environment."
+        )
 
 
 def _check_distinct(env: SyncVectorEnv[Any, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,11 @@ from sb3compat.rows import reset_kwargs
 
 Mask = npt.NDArray[np.bool_]
 AnyVectorEnv = VectorEnv[Any, Any, Any]
+
+if TYPE_CHECKING:
+    _Wrapper = VectorWrapper[Any, Any, Any, Any, Any]
+else:
+    _Wrapper = VectorWrapper  # not generic before Gymnasium 1.4
 
 # The key under which options for each row travel down to the tap.
 ROW_OPTIONS = "sb3compat.row_options"
@@ -103,7 +108,7 @@ def _reset_each(
     return (deepcopy(out) if env.copy else out), infos
 
 
-class BaseTap(VectorWrapper[Any, Any, Any, Any, Any]):
+class BaseTap(_Wrapper):
     """Seated directly above the base environment, below every vector wrapper.
 
     It does what has to be done down there: it sends a masked reset that came down through the

@@ -12,6 +12,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import VectorWrapper
 
+GYMNASIUM = tuple(int(part) for part in gym.__version__.split(".")[:2])
+
 ENDINGS = ("terminated", "truncated", "both")
 
 
@@ -177,7 +179,7 @@ class MakeEnv:
         return Copying(env) if self.copying else env
 
 
-class Identity(VectorWrapper[Any, Any, Any, Any, Any]):
+class Identity(VectorWrapper):
     """A vector wrapper that changes nothing: with it, whole batches are driven."""
 
 

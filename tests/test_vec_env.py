@@ -301,14 +301,16 @@ def test_only_the_adapter_says_what_is_terminal() -> None:
 
     for mode in AutoresetMode:
         for wrap in (lambda env: env, Identity):
-            source = SyncVectorEnv([lambda: Liar(script(lengths=(2,)))], autoreset_mode=mode)
-            env = sb3compat.to_sb3(wrap(source))
+            chosen = script(lengths=(2,))
+            kinds = [lambda: Liar(chosen), MakeEnv(chosen, 1)]
+            env = sb3compat.to_sb3(wrap(SyncVectorEnv(kinds, autoreset_mode=mode)))
             env.reset()
-            (info,) = env.step(np.zeros(1, int))[3]
-            assert "terminal_observation" not in info
-            assert info["TimeLimit.truncated"] is False
-            (info,) = env.step(np.zeros(1, int))[3]
-            assert info["terminal_observation"].shape == (3,)
+            for info in env.step(np.zeros(2, int))[3]:
+                assert "terminal_observation" not in info
+                assert info["TimeLimit.truncated"] is False
+            for info in env.step(np.zeros(2, int))[3]:
+                assert info["terminal_observation"].shape == (3,)
+                assert info["TimeLimit.truncated"] is False
 
 
 def test_infos_are_distinct_plain_dicts() -> None:
