@@ -142,7 +142,9 @@ def _plain(action: Any) -> Any:
     """NumPy scalars as Python numbers: Gymnasium's batching of infos does not keep them apart."""
     if isinstance(action, dict):
         return {key: _plain(part) for key, part in action.items()}
-    return action.item() if isinstance(action, np.generic) else deepcopy(action)
+    if isinstance(action, np.generic | np.ndarray) and action.ndim == 0:
+        return action.item()
+    return deepcopy(action)
 
 
 def _overwrite(buffer: Any, obs: Any) -> Any:

@@ -25,6 +25,8 @@ def same(ours: Any, reference: Any, where: str = "value") -> None:
         for key in reference:
             same(ours[key], reference[key], f"{where}[{key!r}]")
         return
+    # An element of a batch is a scalar where the sub-environment has a 0-d array.
+    ours, reference = (v[()] if isinstance(v, np.ndarray) else v for v in (ours, reference))
     assert type(ours) is type(reference), f"{where}: {ours!r} should be {reference!r}"
     if isinstance(reference, list | tuple):
         assert len(ours) == len(reference), where

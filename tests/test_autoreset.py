@@ -93,6 +93,21 @@ def test_a_reset_mask_is_no_option() -> None:
         env.set_options({"reset_mask": np.array([True, False])})
 
 
+def test_a_final_mask_that_leaves_out_an_ended_row() -> None:
+    class Forgets(VectorWrapper):
+        def step(self, actions: Any) -> Any:
+            *result, infos = self.env.step(actions)
+            if "final_obs" in infos:
+                infos["_final_obs"] = np.array([True, False])
+            return *result, infos
+
+    env = sb3compat.to_sb3(Forgets(NativeEnv(fns(lengths=(2,)), SAME_STEP, Form(final="dense"))))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.MissingFinalObservationError, match=r"rows \[1\]"):
+        step(env)
+
+
 class NoFinal(VectorWrapper):
     """Loses the last observations."""
 

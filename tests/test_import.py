@@ -147,7 +147,7 @@ def main(context, monitored):
         # It asks whether the sub-environments are wrapped in SB3's own Monitor.
         env = VecMonitor(env)
     env.reset()
-    check(env.reset_infos)
+    check(env.step([0, 1])[3])
     print(env.env_method("loaded"), "torch" in loaded())
     env.close()
 

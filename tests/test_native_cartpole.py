@@ -58,9 +58,23 @@ def is_outside(obs: Array) -> Array:
 
 
 def check_cartpole(
-    env: Any, policy: Policy, steps: int, limit: int, polemass_length: float = 0.05
+    env: Any,
+    policy: Policy,
+    steps: int,
+    limit: int,
+    *,
+    polemass_length: float = 0.05,
+    limit_wins: bool = False,
 ) -> list[Ending]:
     """Reset, step, and hold everything that comes back against the contract.
+
+    Args:
+        env: The adapted environment.
+        policy: The actions, by the observations.
+        steps: How many.
+        limit: The environment's `max_episode_steps`.
+        polemass_length: That constant of the equations.
+        limit_wins: Whether an episode that ends in both ways is a truncated one.
 
     Returns:
         The endings seen, in order.
@@ -97,7 +111,8 @@ def check_cartpole(
         for i in range(n):
             info, done = infos[i], bool(dones[i])
             assert ("terminal_observation" in info) == done
-            assert info["TimeLimit.truncated"] is bool(done and not outside[i])
+            truncated = done and (lengths[i] == limit if limit_wins else not outside[i])
+            assert info["TimeLimit.truncated"] is bool(truncated)
             if done:
                 last = info["terminal_observation"]
                 assert (type(last), last.dtype, last.shape) == (np.ndarray, np.float32, (4,))
@@ -190,6 +205,14 @@ def test_reset_within_an_episode() -> None:
     policy = at_random(4)
     for steps in (3, 11, 12, 30):
         check_cartpole(env, policy, steps, 12)
+
+
+def test_used_before() -> None:
+    source = native(3, 4)
+    source.reset()
+    for _ in range(4):
+        source.step(np.zeros(3, int))
+    check_cartpole(sb3compat.to_sb3(source), at_random(3), 20, 4)
 
 
 def run(env: Any, steps: int, *, scribble: bool = False) -> list[Any]:
@@ -347,11 +370,15 @@ def test_seed_and_options_by_row() -> None:
     assert len(np.unique(first[0])) == first[0].size
 
 
-def test_ppo_learns() -> None:
+def test_ppo_learns(request: pytest.FixtureRequest) -> None:
     pytest.importorskip("stable_baselines3", reason="trains with stable-baselines3")
+    import torch
     from stable_baselines3 import PPO
     from stable_baselines3.common.vec_env import VecMonitor
 
+    threads = torch.get_num_threads()
+    request.addfinalizer(lambda: torch.set_num_threads(threads))
+    torch.set_num_threads(1)  # the same sums on every machine
     model = PPO(
         "MlpPolicy",
         VecMonitor(sb3compat.to_sb3(native(16))),
