@@ -10,10 +10,11 @@ BIN := $(VENV)/bin
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-# Four workers at most: each loads torch and JAX, and starts processes of its own. One thread in
-# each: the networks of the tests are too small for more.
+# In one process: pytest-xdist's have threads of their own, and a process with threads must not
+# fork, as AsyncVectorEnv does. One thread for torch: the networks of the tests are too small for
+# more.
 PYTEST := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} \
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
+	$(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -21,7 +21,7 @@ SNIPPETS = {
 
 def test_there_are_snippets() -> None:
     assert len(SNIPPETS["README.md"]) >= 3
-    assert "to_sb3(gym.make_vec(" in SNIPPETS["README.md"][0]
+    assert 'PPO("MlpPolicy", env).learn(200_000)' in SNIPPETS["README.md"][0]
 
 
 @pytest.mark.parametrize("page", [page for page, snippets in SNIPPETS.items() if snippets])

@@ -42,7 +42,6 @@ def env(request: pytest.FixtureRequest) -> Iterator[Any]:
         (iter([0, 2]), [0, 2]),
         ([], []),
     ],
-    ids=repr,
 )
 def test_indices(indices: Any, rows: list[int]) -> None:
     assert resolve_indices(indices, 3) == rows
