@@ -230,8 +230,8 @@ class ResetWithin(VectorSource):
         reset_infos: dict[int, Info] = {}
         if dones.any():
             rows = np.flatnonzero(dones)
-            for i in rows.tolist():
-                row_infos[i][TERMINAL_OBSERVATION] = self._observations.row(obs, i)
+            for i, final in zip(rows.tolist(), self._observations.rows(obs, rows), strict=True):
+                row_infos[i][TERMINAL_OBSERVATION] = final
             if not self._owned:  # what is the environment's own is not written to
                 obs = [array.copy() for array in obs]
             reset_obs, infos = self._reset_rows(rows, None, {})
@@ -364,10 +364,10 @@ class Padded(VectorSource):
                 TERMINAL_OBSERVATION: final,
             }
             dones[i], rewards[i] = True, 0.0
-        self._ended = {
-            i: (self._observations.row(obs, i), bool(truncated[i] and not terminated[i]))
-            for i in np.flatnonzero(terminated | truncated).tolist()
-        }
+        rows = np.flatnonzero(terminated | truncated)
+        cut = (truncated & ~terminated)[rows].tolist()
+        finals = zip(self._observations.rows(obs, rows), cut, strict=True)
+        self._ended = dict(zip(rows.tolist(), finals, strict=True))
         return Transition(obs, rewards, dones, row_infos, reset_infos)
 
 

@@ -199,14 +199,15 @@ class Observations(BatchLayout):
             return lambda row: arrays[0][row]
         return lambda row: self.pack([array[row] for array in arrays])
 
-    def row(self, batch: list[Array], row: int) -> Any:
-        """A copy of one row: a NumPy scalar where the leaf has no shape, as `DummyVecEnv` has."""
-        return self.pack(
-            [
-                array[row].copy() if leaf.shape else array[row]
-                for leaf, array in zip(self.leaves, batch, strict=True)
-            ]
-        )
+    def rows(self, batch: list[Array], rows: Rows) -> list[Any]:
+        """Copies of some rows: NumPy scalars where a leaf has no shape, as `DummyVecEnv` has."""
+        columns = [
+            [part.copy() for part in array[rows]] if leaf.shape else list(array[rows])
+            for leaf, array in zip(self.leaves, batch, strict=True)
+        ]
+        if self.keys is None:
+            return columns[0]
+        return [self.pack(parts) for parts in zip(*columns, strict=True)]
 
     def repeats(self, batch: list[Array], row: int, final: Any) -> bool:
         """Whether `final`, the last observation of an episode, is the one in `batch` once more.

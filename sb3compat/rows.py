@@ -223,7 +223,7 @@ class AsyncRows:
                 info[TRUNCATED] = bool(truncated and not terminated)
                 if done:
                     info[TERMINAL_OBSERVATION] = (
-                        self._observations.row(batch, i)
+                        self._observations.rows(batch, np.array([i]))[0]
                         if self._env.shared_memory
                         else self._observations.single(obs, copy=False)
                     )

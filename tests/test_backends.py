@@ -28,6 +28,9 @@ from tests.test_native_cartpole import (
     within,
 )
 
+# EnvPool imports JAX as well.
+pytestmark = pytest.mark.jax
+
 FRAMESKIP = 4
 
 _opened: list[Any] = []
