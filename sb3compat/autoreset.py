@@ -108,16 +108,17 @@ class VectorSource:
             self._was_reset = True
             batch = self._observations.batch(obs, copy=self._copy)
             return batch, split_infos(self._checked_infos(infos), self.num_envs)
-        if not self._was_reset:
-            # Some environments can only reset some rows once all have been reset.
+        one_seed = seed is not None and not self._seed_rows
+        if one_seed or not self._was_reset:
+            # One seed is one for all rows. And some environments can only reset some rows once
+            # all have been reset.
             self.env.reset(seed=seed)
             self._was_reset = True
+            seed = None if one_seed else seed
         batch = self._observations.empty()
         row_infos: list[Info] = [{} for _ in range(self.num_envs)]
         for rows in groups:
             obs, infos = self._reset_rows(rows, seed, options[int(rows[0])])
-            if not self._seed_rows:
-                seed = None  # one generator for all rows; seeding it again would repeat it
             self._assign(batch, rows, obs)
             for i, info in zip(
                 rows, split_infos(self._checked_infos(infos), self.num_envs, rows), strict=True

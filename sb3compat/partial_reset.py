@@ -31,7 +31,8 @@ class PartialReset(Protocol):
     The function returns what `env.reset` returns: the observations of all `n` rows (those outside
     `mask` are ignored) and the infos. Where the environment is in NEXT_STEP mode, the function also
     cancels the autoreset that is pending for the rows in `mask`, so that the next step is an
-    ordinary one.
+    ordinary one. If the environment's own `reset` of all rows leaves one pending, the function has
+    an attribute `after_reset`, a function of the environment that cancels it.
     """
 
     def __call__(  # noqa: D102

@@ -167,16 +167,10 @@ def make_source(
         ValueError: If padding is asked for where the exact stream is to be had.
     """
     base = env.unwrapped
-    if padding and mode != AutoresetMode.NEXT_STEP:
-        raise ValueError(
-            f"Expected padding=False, as {env} is in {mode.name} mode, which is presented exactly "
-            "without. Padding is for NEXT_STEP environments that cannot reset single rows."
-        )
-    if not padding:
-        if type(env) is SyncVectorEnv:
-            return SyncRows(env, observations, actions, copy=copy)
-        if type(env) is AsyncVectorEnv and env.worker is None:
-            return AsyncRows(env, observations, actions, copy=copy)
+    if type(env) is SyncVectorEnv and not padding:
+        return SyncRows(env, observations, actions, copy=copy)
+    if type(env) is AsyncVectorEnv and env.worker is None and not padding:
+        return AsyncRows(env, observations, actions, copy=copy)
 
     partial_reset = partial_reset_of(base)
     if mode == AutoresetMode.DISABLED and partial_reset is None:
@@ -190,6 +184,11 @@ def make_source(
             "sb3compat.reset_with_mask as the function, if its reset honours "
             "options['reset_mask']); or pass padding=True, which makes each episode one step "
             "longer and is not exact."
+        )
+    if padding and (mode != AutoresetMode.NEXT_STEP or partial_reset is not None):
+        raise ValueError(
+            f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly, "
+            "without it. Padding is for NEXT_STEP environments that cannot reset single rows."
         )
     outer, tap = _seat_tap(env)
     tap.partial_reset = partial_reset

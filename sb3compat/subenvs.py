@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import cloudpickle
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
@@ -131,22 +130,33 @@ class _WrapperQuestion:
 
     Gymnasium's worker has no command for this question, and its `_call` reaches methods of the
     environment only. Unpickling runs inside the worker, whose frame holds the environment.
+
+    The class goes by its name: unpickling it would import its module, which for SB3's `Monitor`
+    means torch in every worker, and a class of `__main__` would not arrive as the same object.
     """
 
     def __init__(self, wrapper_class: type) -> None:
-        self.wrapper_class = wrapper_class
+        self.name = _class_name(wrapper_class)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _answer, (cloudpickle.dumps(self.wrapper_class),)
+        return _answer, (self.name,)
 
 
-def _answer(pickled_class: bytes) -> str:
-    wrapper_class = cloudpickle.loads(pickled_class)
+def _class_name(cls: type) -> tuple[str, str]:
+    return cls.__module__, cls.__qualname__
+
+
+def _answer(name: tuple[str, str]) -> str:
     frame = sys._getframe()
-    while frame is not None and not isinstance(frame.f_locals.get("env"), gym.Env):
-        frame = frame.f_back  # type: ignore[assignment]
+    while not isinstance(frame.f_locals.get("env"), gym.Env):
+        assert frame.f_back is not None
+        frame = frame.f_back
     env = frame.f_locals["env"]
-    return "unwrapped" if is_wrapped(env, wrapper_class) else "_sb3compat_not_wrapped"
+    while isinstance(env, gym.Wrapper):
+        if name in map(_class_name, type(env).__mro__):
+            return "unwrapped"
+        env = env.env
+    return "_sb3compat_not_wrapped"
 
 
 class NoSubEnvs:

@@ -134,12 +134,13 @@ class BaseTap(_Wrapper):
         mask = options.pop("reset_mask", None)
         row_options = options.pop(ROW_OPTIONS, None)
         if mask is None:
-            if self._pending.any():
-                _let_autoreset(self.env, self._pending)
             if row_options is None:
                 obs, infos = self.env.reset(seed=seed, options=options or None)
             else:
                 obs, infos = _reset_each(self.env, seed, row_options)
+            after_reset = getattr(self.partial_reset, "after_reset", None)
+            if after_reset is not None:
+                after_reset(self.env)
             self._pending[:] = False
         else:
             obs, infos = self._reset_rows(mask, seed, options or None)

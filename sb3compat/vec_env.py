@@ -57,6 +57,7 @@ def to_sb3(
         UnsupportedEnvError: If `env` is no vector environment, or not one that can be adapted.
         UnsupportedSpaceError: If SB3 has no way to batch one of the spaces.
         AutoresetModeError: If the mode is declared nowhere, or contradicts the environment.
+        ValueError: If padding is asked for where the exact stream is to be had.
         PartialResetError: If the mode is NEXT_STEP and no partial reset is known for the class.
 
     Example:
@@ -121,6 +122,7 @@ class VecEnvAdapter(VecEnv):
         )
         self._subenvs = subenvs_of(env)
         self._waiting = False
+        self._closed = False
         super().__init__(env.num_envs, observations.presented, self._actions.presented)
         # The environment's own, as DummyVecEnv has them, but for what is no longer true of it.
         self.metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
@@ -251,6 +253,7 @@ class VecEnvAdapter(VecEnv):
     def close(self) -> None:
         """Close the environment; again has no effect."""
         self._waiting = False
+        self._closed = True
         self._source.close()
 
     def __repr__(self) -> str:
@@ -266,5 +269,5 @@ class VecEnvAdapter(VecEnv):
         return resolve_indices(indices, self.num_envs)
 
     def _check_open(self) -> None:
-        if self.env.unwrapped.closed:
+        if self._closed or self.env.unwrapped.closed:  # not all environments take note
             raise RuntimeError(f"Expected an open environment, but {self.env} was closed.")

@@ -71,7 +71,8 @@ def test_third_party_env_with_options_for_each_row(mode: AutoresetMode) -> None:
     env.reset()
     infos = env.reset_infos
     assert [info.get("option") for info in infos] == [1, None, 3]
-    assert [info["resets"] for info in infos] == [2, 2, 2]
+    # One reset of all rows to apply the one seed, one of each group for its options.
+    assert [info["resets"] for info in infos] == [3, 3, 3]
     step(env)
     _, _, dones, _ = step(env)
     assert dones.all()
@@ -313,10 +314,18 @@ def test_padding_drops_an_ending_at_a_reset() -> None:
     assert step(env)[2].all()
 
 
-@pytest.mark.parametrize("mode", [SAME_STEP, AutoresetMode.DISABLED])
-def test_padding_where_it_makes_no_sense(mode: AutoresetMode) -> None:
-    with pytest.raises(ValueError, match="padding"):
-        sb3compat.to_sb3(UnknownEnv(fns(), mode), padding=True)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: UnknownEnv(fns(), SAME_STEP),
+        lambda: UnknownEnv(fns(), AutoresetMode.DISABLED),
+        lambda: NativeEnv(fns(), NEXT_STEP),
+        lambda: SyncVectorEnv(fns()),
+    ],
+)
+def test_padding_where_it_is_not_needed(make: Any) -> None:
+    with pytest.raises(ValueError, match="can be presented exactly"):
+        sb3compat.to_sb3(make(), padding=True)
 
 
 def test_copy_false_still_gives_true_terminal_observations() -> None:

@@ -98,27 +98,3 @@ def test_no_autoreset_lingers_without_shared_memory(wrapped: bool) -> None:
         resets.append([info["resets"] for info in env.reset_infos])
     assert resets[-1] == [3, 4]
     env.close()
-
-
-def test_a_reset_with_an_ending_pending_under_padding() -> None:
-    source = Identity(AsyncVectorEnv(fns(1, lengths=(2,)), shared_memory=False))
-    env = sb3compat.to_sb3(source, padding=True)
-    env.reset()
-    for _ in range(2):
-        env.step(np.zeros(1, int))
-    env.seed(4)
-    env.reset()
-    infos = [env.step(np.zeros(1, int))[3][0] for _ in range(2)]
-    assert [info["shared"] for info in infos] == [1, 2]
-    env.close()
-
-
-def test_options_for_each_row_with_an_ending_pending_under_padding() -> None:
-    env = sb3compat.to_sb3(SyncVectorEnv(fns(2, lengths=(2,))), padding=True)
-    env.reset()
-    for _ in range(2):
-        env.step(np.zeros(2, int))
-    env.set_options([{"x": 1}, {"x": 2}])
-    env.reset()
-    assert [info["option"] for info in env.reset_infos] == [1, 2]
-    assert [info["shared"] for info in env.step(np.zeros(2, int))[3]] == [1, 1]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat.errors import UnsupportedEnvError
 from sb3compat.partial_reset import Mask, register_by_name
 
 
@@ -17,12 +16,10 @@ def reset_rows(
     env: Any, mask: Mask, *, seed: Any = None, options: dict[str, Any] | None = None
 ) -> tuple[Any, dict[str, Any]]:
     """Reset by index, and put what comes back into full batches."""
-    del seed, options  # EnvPool fixes seeds when it is built, and knows no options
-    if env.config["batch_size"] not in (0, env.num_envs):
-        raise UnsupportedEnvError(
-            f"Expected batch_size=num_envs={env.num_envs}, got EnvPool with "
-            f"batch_size={env.config['batch_size']}: SB3 steps all rows together. "
-            "Leave batch_size out of envpool.make."
+    if seed is not None or options:
+        raise ValueError(
+            "Expected neither seed nor options, as EnvPool takes none in a reset, got "
+            f"seed={seed}, options={options}. Pass them to envpool.make."
         )
     obs, infos = env.reset(np.flatnonzero(mask).astype(np.int32))
     rows, n = infos["env_id"], env.num_envs

@@ -30,4 +30,10 @@ def reset_rows(
     return obs, env.func_env.state_info(env.state)
 
 
+def clear_pending(env: Any) -> None:
+    """After a reset of all rows, which leaves the autoreset of ended ones pending upstream."""
+    env.prev_done = jax.numpy.zeros(env.num_envs, dtype=bool)
+
+
+reset_rows.after_reset = clear_pending  # type: ignore[attr-defined]
 register_by_name("gymnasium.envs.functional_jax_env.FunctionalJaxVectorEnv", reset_rows)
