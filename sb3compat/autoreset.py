@@ -15,13 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import SyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
+from gymnasium.vector.async_vector_env import AsyncState
 
 from sb3compat.arrays import to_numpy
-from sb3compat.errors import ConversionError, MissingFinalObservationError, PartialResetError
+from sb3compat.errors import (
+    AutoresetModeError,
+    ConversionError,
+    MissingFinalObservationError,
+    PartialResetError,
+    UnsupportedEnvError,
+)
 from sb3compat.infos import TERMINAL_OBSERVATION, TRUNCATED, Info, is_mask, split_infos
 from sb3compat.rows import Transition, refuse_same_array, warn_repeated
-from sb3compat.tap import ROW_OPTIONS, BaseTap, MaskOptions, takes_row_options
+from sb3compat.tap import ROW_OPTIONS, BaseTap, MaskOptions, resets_rows_itself
 
 if TYPE_CHECKING:
     from sb3compat.batching import Actions, Array, Observations
@@ -83,7 +90,7 @@ class VectorSource:
                 "Expected options for the sub-environments, got options['reset_mask'], which "
                 "Gymnasium's vector environments take as the rows to reset. SB3 resets all rows."
             )
-        possible = self._tap.partial_reset is not None or takes_row_options(self._tap.env)
+        possible = self._tap.partial_reset is not None or resets_rows_itself(self._tap.env)
         if not possible and len(_groups(options)) > 1:
             raise PartialResetError(
                 f"Expected the same options for all rows: {self._tap.env} cannot reset its rows "
@@ -99,15 +106,17 @@ class VectorSource:
         if any(value is not None for value in seeds):
             seed = list(seeds) if self._seed_rows else seeds[0]
         groups = _groups(options)
-        if len(groups) == 1 or takes_row_options(self._tap.env):
-            shared = {ROW_OPTIONS: options} if len(groups) > 1 else dict(options[0])
+        if len(groups) == 1 or resets_rows_itself(self._tap.env):
+            shared: dict[str, Any] = dict(options[0]) if len(groups) == 1 else {}
+            if any(options):
+                shared[ROW_OPTIONS] = options
             self._tap.row_options = None
-            obs, infos = self.env.reset(seed=seed, options=shared or None)
-            if len(groups) > 1 and self._tap.row_options is None:
+            obs, infos = self._checked_reset(self.env.reset(seed=seed, options=shared or None))
+            if any(options) and self._tap.row_options is None:
                 raise self._not_handed_on("options")
             self._was_reset = True
             batch = self._observations.batch(obs, copy=self._copy)
-            return batch, split_infos(self._checked_infos(infos), self.num_envs)
+            return batch, split_infos(infos, self.num_envs)
         one_seed = seed is not None and not self._seed_rows
         if one_seed or not self._was_reset:
             # One seed is one for all rows. And some environments can only reset some rows once
@@ -120,9 +129,7 @@ class VectorSource:
         for rows in groups:
             obs, infos = self._reset_rows(rows, seed, options[int(rows[0])])
             self._assign(batch, rows, obs)
-            for i, info in zip(
-                rows, split_infos(self._checked_infos(infos), self.num_envs, rows), strict=True
-            ):
+            for i, info in zip(rows, split_infos(infos, self.num_envs, rows), strict=True):
                 row_infos[i] = info
         return batch, row_infos
 
@@ -140,13 +147,26 @@ class VectorSource:
 
     def close(self) -> None:
         """Close the environment."""
-        self.env.close()
+        base: Any = self._tap.env
+        if isinstance(base, AsyncVectorEnv) and base._state != AsyncState.DEFAULT:
+            # A step that raised half-way: waiting for its results would be waiting for ever.
+            base._state = AsyncState.DEFAULT
+            self.env.close(terminate=True)
+        else:
+            self.env.close()
 
     def _step(
         self, *, copy: bool
     ) -> tuple[list[Array], npt.NDArray[np.float32], Flags, Flags, Mapping[str, Any]]:
         """Step the environment and check the form of everything that it returned."""
+        before = self._tap.steps
         result = self.env.step(self._sent)
+        if self._tap.steps != before + 1:
+            raise UnsupportedEnvError(
+                f"Expected one step of {self.env} to be one step of {self._tap.env}, through the "
+                f"wrappers' attribute `env`; it was {self._tap.steps - before}. A wrapper in "
+                "between steps more than once, or keeps a reference of its own to the environment."
+            )
         if not (isinstance(result, tuple) and len(result) == 5):
             raise ConversionError(
                 f"Expected {self.env}.step to return (observations, rewards, terminations, "
@@ -161,6 +181,15 @@ class VectorSource:
             self._flags(truncated, "truncations"),
             self._checked_infos(infos),
         )
+
+    def _checked_reset(self, result: Any) -> tuple[Any, Mapping[str, Any]]:
+        if not (isinstance(result, tuple) and len(result) == 2):
+            raise ConversionError(
+                f"Expected {self.env}.reset to return (observations, infos), got "
+                f"{type(result).__name__} of length "
+                f"{len(result) if isinstance(result, Sequence) else '?'}."
+            )
+        return result[0], self._checked_infos(result[1])
 
     def _rewards(self, rewards: Any) -> npt.NDArray[np.float32]:
         array = np.asarray(to_numpy(rewards))
@@ -193,7 +222,9 @@ class VectorSource:
         mask = np.zeros(self.num_envs, np.bool_)
         mask[rows] = True
         self._tap.reset_mask = None
-        result = self.env.reset(seed=seed, options=MaskOptions(options, reset_mask=mask))
+        result = self._checked_reset(
+            self.env.reset(seed=seed, options=MaskOptions(options, reset_mask=mask))
+        )
         if self._tap.reset_mask is None:
             raise self._not_handed_on("options['reset_mask']")
         return result
@@ -205,6 +236,16 @@ class VectorSource:
             "environment inside, or build the environment with "
             "autoreset_mode=AutoresetMode.SAME_STEP."
         )
+
+    def _check_mode(self, infos: Mapping[str, Any], dones: Flags) -> None:
+        """Refuse an ending as only SAME_STEP environments report it: the rows are reset already."""
+        given = [key for key in _FINAL_OBS if key in infos]
+        if given and dones.any():
+            raise AutoresetModeError(
+                f"Expected {self._tap.env} to return the last observation of an episode as the "
+                f"observation of that step, got infos[{given[0]!r}], as environments in SAME_STEP "
+                "mode do. If it is one, pass autoreset_mode='SameStep'."
+            )
 
     def _assign(self, batch: list[Array], rows: Rows, obs: Any) -> None:
         source = self._observations.batch(obs, copy=False)
@@ -227,6 +268,7 @@ class ResetWithin(VectorSource):
         """Step, take what the step said, then reset the rows that ended."""
         obs, rewards, terminated, truncated, infos = self._step(copy=self._copy)
         dones = terminated | truncated
+        self._check_mode(infos, dones)
         row_infos = self._step_infos(infos, truncated & ~terminated)
         reset_infos: dict[int, Info] = {}
         if dones.any():
@@ -237,7 +279,7 @@ class ResetWithin(VectorSource):
                 obs = [array.copy() for array in obs]
             reset_obs, infos = self._reset_rows(rows, None, {})
             self._assign(obs, rows, reset_obs)
-            split = split_infos(self._checked_infos(infos), self.num_envs, rows)
+            split = split_infos(infos, self.num_envs, rows)
             reset_infos = dict(zip(rows.tolist(), split, strict=True))
         return Transition(obs, rewards, dones, row_infos, reset_infos)
 
@@ -352,6 +394,7 @@ class Padded(VectorSource):
     def receive(self) -> Transition:
         """Step, and deliver the endings of the step before."""
         obs, rewards, terminated, truncated, infos = self._step(copy=self._copy)
+        self._check_mode(infos, terminated | truncated)
         flags = np.zeros(self.num_envs, np.bool_)
         row_infos = self._step_infos(infos, flags)
         dones = np.zeros(self.num_envs, np.bool_)
@@ -394,6 +437,6 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b)
     try:
-        return bool(a == b)
+        return type(a) is type(b) and bool(a == b)
     except Exception:  # values that cannot be compared are not known to be the same
         return a is b

@@ -7,7 +7,6 @@ Three ways to have sub-environments: as local objects (`SyncVectorEnv`), in work
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
+from sb3compat import workers
 from sb3compat.arrays import is_foreign_array, to_numpy
 
 Indices = int | Iterable[int] | None
@@ -92,71 +92,26 @@ class RemoteSubEnvs:
     def get(self, name: str, rows: list[int]) -> list[Any]:
         """The attribute of each row, from the outermost wrapper that has it."""
         self._check(name, rows)
-        return self._ask("get_wrapper_attr", (name,), {}, rows)
+        return workers.call(self.env, "get_wrapper_attr", (name,), {}, rows)
 
     def set(self, name: str, value: Any, rows: list[int]) -> None:
         """Set the attribute on the outermost wrapper of each row, as SB3 does."""
-        self._ask("__setattr__", (name, value), {}, rows)
+        workers.call(self.env, "__setattr__", (name, value), {}, rows)
 
     def call(self, name: str, args: Any, kwargs: Any, rows: list[int]) -> list[Any]:
         """Call the method of each row, in parallel."""
         self._check(name, rows)
-        return self._ask(name, args, kwargs, rows)
+        return workers.call(self.env, name, args, kwargs, rows)
 
     def is_wrapped(self, wrapper_class: type, rows: list[int]) -> list[bool]:
         """Whether each row is wrapped in that class."""
-        return self._ask("has_wrapper_attr", (_WrapperQuestion(wrapper_class),), {}, rows)
+        return workers.is_wrapped(self.env, wrapper_class, rows)
 
     def _check(self, name: str, rows: list[int]) -> None:
-        found = self._ask("has_wrapper_attr", (name,), {}, rows)
+        found = workers.call(self.env, "has_wrapper_attr", (name,), {}, rows)
         missing = [i for i, has in zip(rows, found, strict=True) if not has]
         if missing:
             raise AttributeError(f"The sub-environments of rows {missing} have no {name!r}.")
-
-    def _ask(self, name: str, args: Any, kwargs: Any, rows: list[int]) -> list[Any]:
-        chosen = list(dict.fromkeys(rows))
-        for i in chosen:
-            self.env.parent_pipes[i].send(("_call", (name, args, kwargs)))
-        results = {}
-        successes = [True] * self.env.num_envs
-        for i in chosen:
-            results[i], successes[i] = self.env.parent_pipes[i].recv()
-        self.env._raise_if_errors(successes)
-        return [results[i] for i in rows]
-
-
-class _WrapperQuestion:
-    """Becomes, when a worker unpickles it, the name of an attribute that tells the answer.
-
-    Gymnasium's worker has no command for this question, and its `_call` reaches methods of the
-    environment only. Unpickling runs inside the worker, whose frame holds the environment.
-
-    The class goes by its name: unpickling it would import its module, which for SB3's `Monitor`
-    means torch in every worker, and a class of `__main__` would not arrive as the same object.
-    """
-
-    def __init__(self, wrapper_class: type) -> None:
-        self.name = _class_name(wrapper_class)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _answer, (self.name,)
-
-
-def _class_name(cls: type) -> tuple[str, str]:
-    return cls.__module__, cls.__qualname__
-
-
-def _answer(name: tuple[str, str]) -> str:
-    frame = sys._getframe()
-    while not isinstance(frame.f_locals.get("env"), gym.Env):
-        assert frame.f_back is not None
-        frame = frame.f_back
-    env = frame.f_locals["env"]
-    while isinstance(env, gym.Wrapper):
-        if name in map(_class_name, type(env).__mro__):
-            return "unwrapped"
-        env = env.env
-    return "_sb3compat_not_wrapped"
 
 
 class NoSubEnvs:

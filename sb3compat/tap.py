@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
-from gymnasium.vector.utils import concatenate, create_empty_array, iterate
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import concatenate, iterate
 
-from sb3compat.errors import PartialResetError
+from sb3compat import workers
 from sb3compat.partial_reset import PartialReset
 from sb3compat.rows import reset_kwargs
 
@@ -40,71 +40,37 @@ class MaskOptions(dict[str, Any]):
         return self[key] if key == "reset_mask" and key in self else super().pop(key, *default)
 
 
-def _autoreset_lingers(env: AnyVectorEnv) -> bool:
-    """Whether a reset leaves the autoreset of an ended row pending, by an upstream bug.
+def resets_rows_itself(env: AnyVectorEnv) -> bool:
+    """Whether a tap above `env` resets its rows one by one, each with its own arguments.
 
-    As of Gymnasium 1.4, the worker of `AsyncVectorEnv` clears that flag on a reset only with shared
-    memory (`_async_worker`); without, the step after the reset would reset the row once more.
+    For Gymnasium's own two: their reset has one options dict for all rows, and passes it (empty)
+    where `DummyVecEnv`, like their own autoreset, passes nothing.
     """
-    return (
-        isinstance(env, AsyncVectorEnv)
-        and env.worker is None
-        and not env.shared_memory
-        and env.autoreset_mode == AutoresetMode.NEXT_STEP
-    )
+    return type(env) is SyncVectorEnv or type(env) is AsyncVectorEnv
 
 
-def _let_autoreset(env: Any, mask: Mask) -> tuple[Any, dict[str, Any]]:
-    """Make the workers of the rows in `mask` do their pending autoreset, and no other worker."""
-    chosen = np.flatnonzero(mask)
-    for i in chosen:
-        env.parent_pipes[i].send(("step", None))
-    results, successes = zip(*[env.parent_pipes[i].recv() for i in chosen], strict=True)
-    env._raise_if_errors([*successes, *[True] * (env.num_envs - len(chosen))])
-    observations = list(iterate(env.observation_space, env.observations))
-    infos: dict[str, Any] = {}
-    for i, (obs, _, _, _, info) in zip(chosen, results, strict=True):
-        observations[i] = obs
-        infos = env._add_info(infos, info, i)
-    # A new output: the rows that stay are views of the old one.
-    empty: Any = create_empty_array(env.single_observation_space, env.num_envs)
-    env.observations = concatenate(env.single_observation_space, observations, empty)
-    return env.observations, infos
-
-
-def takes_row_options(env: AnyVectorEnv) -> bool:
-    """Whether a tap above `env` can reset every row with options of its own."""
-    return type(env) is SyncVectorEnv or (type(env) is AsyncVectorEnv and env.worker is None)
-
-
-def _reset_each(
-    env: Any, seeds: Sequence[int | None] | None, options: Sequence[dict[str, Any]]
+def _reset_rows(
+    env: Any, rows: Sequence[int], kwargs: Sequence[dict[str, Any]]
 ) -> tuple[Any, dict[str, Any]]:
-    """What `env.reset` does, but with options for each row, for which Gymnasium has no way."""
-    n = env.num_envs
-    seeds = [None] * n if seeds is None else seeds
-    kwargs = [reset_kwargs(seed, row) for seed, row in zip(seeds, options, strict=True)]
+    """What a masked `env.reset` does, but with arguments for each row."""
     if isinstance(env, SyncVectorEnv):
-        env._env_obs = observations = [None] * n
-        results: Any = []
-        for i, single in enumerate(env.envs):
-            results.append(single.reset(**kwargs[i]))
-            observations[i] = results[-1][0]
+        results = [env.envs[i].reset(**row) for i, row in zip(rows, kwargs, strict=True)]
         for flags in (env._terminations, env._truncations, env._autoreset_envs):
-            flags[:] = False
-        out = env._observations
+            flags[rows] = False
+        held, out = env._env_obs, env._observations
     else:
-        for i in range(n):
-            env.parent_pipes[i].send(("reset", kwargs[i]))
-        results, successes = zip(*[pipe.recv() for pipe in env.parent_pipes], strict=True)
-        env._raise_if_errors(successes)
-        observations = [obs for obs, _ in results]
-        out = env.observations
-    if isinstance(env, SyncVectorEnv) or not env.shared_memory:
-        concatenate(env.single_observation_space, observations, out)
+        results = workers.reset(env, rows, kwargs)
+        # Copied, as they are views of what is written to below.
+        held, out = (
+            deepcopy(list(iterate(env.observation_space, env.observations))),
+            (env.observations),
+        )
     infos: dict[str, Any] = {}
-    for i, (_, info) in enumerate(results):
+    for i, (obs, info) in zip(rows, results, strict=True):
+        held[i] = obs
         infos = env._add_info(infos, info, i)
+    if isinstance(env, SyncVectorEnv) or not env.shared_memory:
+        concatenate(env.single_observation_space, held, out)
     return (deepcopy(out) if env.copy else out), infos
 
 
@@ -120,57 +86,60 @@ class BaseTap(_Wrapper):
         super().__init__(env)
         self.partial_reset: PartialReset | None = None
         self.info_keys: frozenset[str] = frozenset()
-        # What the last reset asked for, once it had come down here.
+        # What has come down here: the steps, and what the last reset asked for.
+        self.steps = 0
         self.reset_mask: Mask | None = None
         self.row_options: Sequence[dict[str, Any]] | None = None
-        self._lingers = _autoreset_lingers(env)
-        self._pending = np.zeros(env.num_envs, np.bool_)
 
-    def reset(
-        self, *, seed: Any = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
         """Reset all rows, or those under `options["reset_mask"]` by the registered function."""
         options = dict(options or {})
         mask = options.pop("reset_mask", None)
         row_options = options.pop(ROW_OPTIONS, None)
-        if mask is None:
-            if row_options is None:
-                obs, infos = self.env.reset(seed=seed, options=options or None)
+        env: Any = self.env
+        n = env.num_envs
+        if resets_rows_itself(env):
+            if mask is None:
+                seeds = [None] * n if seed is None else seed
+                options_of = [options] * n if row_options is None else row_options
+                rows = list(range(n))
+                kwargs = [reset_kwargs(seeds[i], options_of[i]) for i in rows]
             else:
-                obs, infos = _reset_each(self.env, seed, row_options)
+                rows = np.flatnonzero(mask).tolist()
+                kwargs = [{}] * len(rows)
+            result = _reset_rows(env, rows, kwargs)
+        elif mask is not None:
+            assert self.partial_reset is not None
+            result = self.partial_reset(env, mask, seed=seed, options=options or None)
+        else:
+            result = env.reset(seed=seed, options=options or None)
             after_reset = getattr(self.partial_reset, "after_reset", None)
             if after_reset is not None:
-                after_reset(self.env)
-            self._pending[:] = False
-        else:
-            obs, infos = self._reset_rows(mask, seed, options or None)
-            self._pending[mask] = False
+                after_reset(env)
         self.reset_mask, self.row_options = mask, row_options
-        self.info_keys = frozenset(infos)
-        return obs, infos
+        self._note(result, 2)
+        return result
 
-    def _reset_rows(
-        self, mask: Mask, seed: Any, options: dict[str, Any] | None
-    ) -> tuple[Any, dict[str, Any]]:
-        ended = mask & self._pending
-        if not ended.any():
-            assert self.partial_reset is not None
-            return self.partial_reset(self.env, mask, seed=seed, options=options)
-        if seed is not None or options or not ended[mask].all():
-            raise PartialResetError(
-                "Expected a reset of ended rows only, without seed and options: that is all that "
-                "AsyncVectorEnv(shared_memory=False) can do right in NEXT_STEP mode. "
-                "Build it with shared_memory=True or with autoreset_mode=AutoresetMode.SAME_STEP."
-            )
-        return _let_autoreset(self.env, mask)
-
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Any) -> Any:
         """Step, and note the keys of the infos."""
         result = self.env.step(actions)
-        self.info_keys = frozenset(result[4])
-        if self._lingers:
-            self._pending = result[2] | result[3]
+        self.steps += 1
+        self._note(result, 5)
         return result
+
+    def _note(self, result: Any, length: int) -> None:
+        """Note the keys of the infos, if there are any; the form is checked further up."""
+        if isinstance(result, tuple) and len(result) == length and isinstance(result[-1], Mapping):
+            self.info_keys = frozenset(result[-1])
+
+    def __getattr__(self, name: str) -> Any:
+        # Wrappers reach for what only the environment has, `self.env.envs` for instance.
+        if name == "env":
+            raise AttributeError(name)
+        return getattr(self.env, name)
+
+    def __repr__(self) -> str:
+        return repr(self.env)
 
     def __del__(self) -> None:
         # Up to Gymnasium 1.3, a VectorEnv closes itself here; this one was opened by the user.
