@@ -92,9 +92,9 @@ if not TYPE_CHECKING and not HAS_SB3:
 
         def set_options(self, options: Any = None) -> None:
             """Set the options of the next reset: one dict for all rows, or one for each."""
-            rows = [options or {}] * self.num_envs if not isinstance(options, list) else options
-            # One by one: a row's options must not change with another's.
-            self._options = [deepcopy(row) for row in rows]
+            self._options = deepcopy(
+                options if isinstance(options, list) else [options or {}] * self.num_envs
+            )
 
         def render(self, mode: str | None = None) -> Any:
             """The images of all rows, tiled to one; None in other render modes."""

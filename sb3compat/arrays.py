@@ -46,7 +46,7 @@ def copy_value(value: Any) -> Any:
     Containers, arrays and whatever else can change are copied all the way down, as
     `DummyVecEnv` does with `deepcopy`; what cannot change is returned as it is.
     """
-    if isinstance(value, _IMMUTABLE):
+    if isinstance(value, _IMMUTABLE) and not isinstance(value, np.void):  # a view of its array
         return value
     kind = type(value)
     if kind is dict:

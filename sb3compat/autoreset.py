@@ -26,8 +26,8 @@ from sb3compat.errors import (
     PartialResetError,
     UnsupportedEnvError,
 )
-from sb3compat.infos import TERMINAL_OBSERVATION, TRUNCATED, Info, is_mask, split_infos
-from sb3compat.rows import Transition, refuse_same_array, warn_repeated
+from sb3compat.infos import TERMINAL_OBSERVATION, TRUNCATED, Info, mask_of, split_infos
+from sb3compat.rows import RepeatWatch, Transition, refuse_final_keys, refuse_same_memory
 from sb3compat.tap import ROW_OPTIONS, BaseTap, MaskOptions, resets_rows_itself
 
 if TYPE_CHECKING:
@@ -247,6 +247,26 @@ class VectorSource:
                 "mode do. If it is one, pass autoreset_mode='SameStep'."
             )
 
+    def _check_others(self, batch: list[Array], rows: Rows, reset_obs: Any) -> None:
+        """Refuse a wrapper that took the reset of some rows for one of all, where it shows.
+
+        Only Gymnasium's own two are known to hand out the other rows unchanged.
+        """
+        if self.env is self._tap or not resets_rows_itself(self._tap.env):
+            return
+        others = np.setdiff1d(np.arange(self.num_envs), rows)
+        after = self._observations.batch(reset_obs, copy=False)
+        for array, values in zip(batch, after, strict=True):
+            if not np.array_equal(
+                array[others], values[others], equal_nan=array.dtype.kind in "fc"
+            ):
+                raise PartialResetError(
+                    f"Expected a reset of the rows {rows.tolist()} to leave the observations of "
+                    f"all others as they were, but it has changed them: a wrapper in {self.env} "
+                    "resets its state for all rows. Let it heed options['reset_mask'], or build "
+                    "the environment with autoreset_mode=AutoresetMode.SAME_STEP."
+                )
+
     def _assign(self, batch: list[Array], rows: Rows, obs: Any) -> None:
         source = self._observations.batch(obs, copy=False)
         for array, values in zip(batch, source, strict=True):
@@ -278,6 +298,7 @@ class ResetWithin(VectorSource):
             if not self._owned:  # what is the environment's own is not written to
                 obs = [array.copy() for array in obs]
             reset_obs, infos = self._reset_rows(rows, None, {})
+            self._check_others(obs, rows, reset_obs)
             self._assign(obs, rows, reset_obs)
             split = split_infos(infos, self.num_envs, rows)
             reset_infos = dict(zip(rows.tolist(), split, strict=True))
@@ -290,7 +311,16 @@ class SameStep(VectorSource):
     def __init__(self, *args: Any, require_final_obs: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._require_final_obs = require_final_obs
-        self._warned = False
+        self._repeats = RepeatWatch()
+
+    def reset(
+        self, seeds: Sequence[int | None], options: Sequence[dict[str, Any]]
+    ) -> tuple[list[Array], list[Info]]:
+        """Reset all rows."""
+        batch, infos = super().reset(seeds, options)
+        for info in infos:
+            refuse_final_keys(info)
+        return batch, infos
 
     def receive(self) -> Transition:
         """Step, and sort the infos of ended rows into those of the step and of the reset."""
@@ -326,7 +356,7 @@ class SameStep(VectorSource):
         key = next((key for key in _FINAL_OBS if key in infos), None)
         found: dict[int, Any] = {}
         if key is not None:
-            mask = to_numpy(infos[f"_{key}"]) if is_mask(infos, f"_{key}", self.num_envs) else None
+            mask = mask_of(infos, key, self.num_envs)
             pick = self._observations.picker(infos[key], key)
             for i in rows.tolist():
                 obs = pick(i) if mask is None or mask[i] else None
@@ -353,12 +383,10 @@ class SameStep(VectorSource):
         """A last observation, copied, if it is still the last one."""
         base = self._tap.env
         if isinstance(base, SyncVectorEnv):
-            refuse_same_array(self._observations, row, base._env_obs[row], obs)
-        final = self._observations.single(obs, copy=True)
+            refuse_same_memory(self._observations, row, base._env_obs[row], obs)
+        final = self._observations.single(self._observations.to_numpy(obs), copy=True)
         self._observations.check_shape(final, f"the last observation of row {row}")
-        if not self._warned and self._observations.repeats(batch, row, final):
-            self._warned = True
-            warn_repeated(row)
+        self._repeats.note(row, self._observations, final, batch)
         return final
 
     def _final_infos(self, infos: Mapping[str, Any], rows: Rows) -> list[Info]:

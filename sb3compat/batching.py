@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from sb3compat.arrays import copy_value, to_numpy
+from sb3compat.arrays import copy_value, is_foreign_array, to_numpy
 from sb3compat.errors import ConversionError, UnsupportedSpaceError
 
 Array = npt.NDArray[Any]
@@ -66,13 +66,20 @@ class BatchLayout:
             shown = [_from_zero(part) for _, part in parts]
             if any(leaf.start is not None for leaf in self.leaves):
                 self.presented = (
-                    spaces.Dict(dict(zip(self.keys, shown, strict=True)))
+                    spaces.Dict(list(zip(self.keys, shown, strict=True)))  # a dict would be sorted
                     if is_dict
                     else spaces.Tuple(shown)
                 )
         else:
             self.leaves = [_leaf(space, what, space)]
             self.presented = _from_zero(space)
+
+    @property
+    def starts(self) -> list[Any]:
+        """What each leaf is counted from."""
+        return [
+            np.asarray(0 if leaf.start is None else leaf.start).tolist() for leaf in self.leaves
+        ]
 
     def unpack(self, value: Any) -> list[Any]:
         """The leaves of `value`, a single element or a batch."""
@@ -209,20 +216,27 @@ class Observations(BatchLayout):
             return columns[0]
         return [self.pack(parts) for parts in zip(*columns, strict=True)]
 
-    def repeats(self, batch: list[Array], row: int, final: Any) -> bool:
-        """Whether `final`, the last observation of an episode, is the one in `batch` once more.
-
-        The sign of an environment that returns the same array each time and has overwritten its
-        last observation. Small integers repeat by chance, so they are no sign by themselves.
-        """
-        telling = any(
+    @property
+    def telling(self) -> bool:
+        """Whether an observation hardly ever equals another one by chance."""
+        return any(
             leaf.shape != () and (leaf.dtype.kind == "f" or np.prod(leaf.shape) >= 64)
             for leaf in self.leaves
         )
-        return telling and all(
+
+    def repeats(self, batch: list[Array], row: int, final: Any) -> bool:
+        """Whether `final`, the last observation of an episode, is the one in `batch` once more."""
+        return all(
             np.array_equal(value, array[row])
             for array, value in zip(batch, self.unpack(final), strict=True)
         )
+
+    def to_numpy(self, obs: Any) -> Any:
+        """One single observation, its torch and JAX leaves as NumPy arrays."""
+        leaves = self.unpack(obs)
+        if not any(map(is_foreign_array, leaves)):
+            return obs
+        return self.pack([to_numpy(x) if is_foreign_array(x) else x for x in leaves])
 
 
 class Actions(BatchLayout):

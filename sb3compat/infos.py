@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sb3compat.arrays import copy_value, is_foreign_array, to_numpy
+from sb3compat.errors import ConversionError
 
 Info = dict[str, Any]
 Rows = npt.NDArray[np.intp]
@@ -26,22 +27,19 @@ TERMINAL_OBSERVATION = "terminal_observation"
 _PYTHON_DTYPES = frozenset(np.dtype(t) for t in (np.bool_, np.int64, np.float64))
 
 
-def is_mask(infos: Mapping[str, Any], key: str, num_envs: int) -> bool:
-    """Whether `infos[key]` is there and the mask of another key, not an info of its own.
-
-    It is one when the key without its underscore is there too and the value is a bool array of
-    length `num_envs`.
-    """
-    if not (isinstance(key, str) and key[:1] == "_" and key in infos and key[1:] in infos):
-        return False
-    value = infos[key]
+def mask_of(infos: Mapping[Any, Any], key: Any, num_envs: int) -> npt.NDArray[np.bool_] | None:
+    """Which rows have `key`, if the infos say so: `_key` is there, a bool array of length n."""
+    value = infos.get(f"_{key}")
     if is_foreign_array(value):
         value = to_numpy(value)
-    return isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.shape == (num_envs,)
+    is_one = (
+        isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.shape == (num_envs,)
+    )
+    return value if is_one else None
 
 
 def split_infos(
-    infos: Mapping[str, Any],
+    infos: Mapping[Any, Any],
     num_envs: int,
     rows: Rows | None = None,
     without: Iterable[str] = (),
@@ -60,19 +58,28 @@ def split_infos(
     Returns:
         One new dict for each row wanted, in that order. No two share anything mutable, with one
         another or with `infos`.
+
+    Raises:
+        ConversionError: If the infos have `k`, `_k` and `__k`, so that `_k` is a mask and a key.
     """
     count = num_envs if rows is None else len(rows)
-    skip = {*without, *(f"_{key}" for key in without)}
-    keys: list[str] = []
+    masks = {key: mask_of(infos, key, num_envs) for key in infos}
+    skip = {f"_{key}" for key, mask in masks.items() if mask is not None}
+    skip.update(without, (f"_{key}" for key in without))
+    keys: list[Any] = []
     columns: list[list[Any]] = []
-    partial: list[tuple[str, Rows, list[Any]]] = []
+    partial: list[tuple[Any, Rows, list[Any]]] = []
     for key, value in infos.items():
-        if key in skip or is_mask(infos, key, num_envs):
+        mask = masks[key]
+        if key in skip:
+            if mask is not None and masks.get(str(key)[1:]) is not None:
+                raise ConversionError(
+                    f"Expected infos[{key!r}] to be the mask of {str(key)[1:]!r}, but it has the "
+                    f"mask {'_' + str(key)!r} itself: a sub-environment gives both keys, and "
+                    "Gymnasium writes one over the other. Rename one of them there."
+                )
             continue
-        wanted = rows
-        mask_key = f"_{key}"
-        if is_mask(infos, mask_key, num_envs):
-            mask = to_numpy(infos[mask_key])
+        if mask is not None:
             held = mask if rows is None else mask[rows]
             if not held.all():
                 at = np.flatnonzero(held)
@@ -81,7 +88,7 @@ def split_infos(
                 )
                 continue
         keys.append(key)
-        columns.append(_column(value, num_envs, wanted))
+        columns.append(_column(value, num_envs, rows))
 
     out = _dicts(len(keys))(keys, columns) if keys else [{} for _ in range(count)]
     for key, at, column in partial:
@@ -91,7 +98,7 @@ def split_infos(
 
 
 @cache
-def _dicts(count: int) -> Callable[[list[str], list[list[Any]]], list[Info]]:
+def _dicts(count: int) -> Callable[[list[Any], list[list[Any]]], list[Info]]:
     """A function that builds one dict for each row out of `count` keys and their columns.
 
     A dict display with all keys takes less than half the time of `dict(zip(keys, values))`. Only
@@ -106,7 +113,7 @@ def _dicts(count: int) -> Callable[[list[str], list[list[Any]]], list[Info]]:
     )
     namespace: dict[str, Any] = {}
     exec(source, namespace)
-    build: Callable[[list[str], list[list[Any]]], list[Info]] = namespace["build"]
+    build: Callable[[list[Any], list[list[Any]]], list[Info]] = namespace["build"]
     return build
 
 

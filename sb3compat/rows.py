@@ -10,6 +10,7 @@ With vector wrappers in between, or for any other class, `autoreset.py` does the
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,8 +20,9 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.async_vector_env import AsyncState
 
+from sb3compat import workers
 from sb3compat.arrays import copy_value
-from sb3compat.errors import ConversionError, UnsupportedEnvError, WorkerError
+from sb3compat.errors import ConversionError, WorkerError
 from sb3compat.infos import TERMINAL_OBSERVATION, TRUNCATED, Info
 
 if TYPE_CHECKING:
@@ -40,11 +42,21 @@ class Transition(NamedTuple):
     reset_infos: dict[int, Info]
 
 
+class _RemoteError(NamedTuple):
+    """What a worker has died of."""
+
+    row: int
+    cause: BaseException
+    trace: str
+
+
+# How long an exception may take from a worker's queue to here, once the worker has reported it.
+_ERROR_SECONDS = 5.0
+
+
 def own_info(info: Info, *, copy: bool) -> Info:
-    """A new dict with the sub-environment's info, without what only the adapter may say."""
-    own = {key: copy_value(value) for key, value in info.items()} if copy else dict(info)
-    own.pop(TERMINAL_OBSERVATION, None)
-    return own
+    """A new dict with the sub-environment's info."""
+    return {key: copy_value(value) for key, value in info.items()} if copy else dict(info)
 
 
 def reset_kwargs(seed: int | None, options: dict[str, Any]) -> dict[str, Any]:
@@ -119,6 +131,7 @@ class SyncRows:
         for i, (env, action) in enumerate(zip(self._envs, self._pending, strict=True)):
             obs, reward, terminated, truncated, step_info = env.step(action)
             info = own_info(step_info, copy=self._copy)
+            info.pop(TERMINAL_OBSERVATION, None)  # only the adapter says what is terminal
             info[TRUNCATED] = bool(truncated and not terminated)
             set_reward(rewards, i, reward)
             dones[i] = done = bool(terminated or truncated)
@@ -165,18 +178,14 @@ class AsyncRows:
         *,
         copy: bool,
     ) -> None:
-        if env._state != AsyncState.DEFAULT:
-            raise UnsupportedEnvError(
-                f"Expected {env} with no call under way, but it is waiting for a pending "
-                f"{env._state.value!r}. Finish that first."
-            )
+        workers.check_idle(env)
         self._env = env
         self._observations = observations
         self._actions = actions
         self._copy = copy
         self._batch = observations.empty()
-        self._broken = False
-        self._warned = False
+        self.broken = False
+        self._repeats = RepeatWatch()
 
     def check_options(self, options: Sequence[dict[str, Any]]) -> None:
         """Every row takes options of its own."""
@@ -186,9 +195,16 @@ class AsyncRows:
     ) -> tuple[list[Array], list[Info]]:
         """Reset all rows, in parallel."""
         rows = range(self._env.num_envs)
+        if not self.broken:
+            lingering = workers.lingering_autoresets(self._env, rows)
+            self._command(lingering, [("step", None)] * len(lingering))
+            self._results(lingering)
         self._command(rows, [("reset", reset_kwargs(seeds[i], options[i])) for i in rows])
         results = self._results(rows)
         batch = self._batch_of(rows, [obs for obs, _ in results])
+        if self._env.autoreset_mode == AutoresetMode.SAME_STEP:
+            for _, info in results:
+                refuse_final_keys(info)
         return batch, [own_info(info, copy=False) for _, info in results]
 
     def send(self, actions: list[Array]) -> None:
@@ -220,6 +236,7 @@ class AsyncRows:
                 info[TERMINAL_OBSERVATION] = self._final(i, obs, final, batch)
                 reset_infos[i] = reset_info
             else:
+                info.pop(TERMINAL_OBSERVATION, None)
                 info[TRUNCATED] = bool(truncated and not terminated)
                 if done:
                     info[TERMINAL_OBSERVATION] = (
@@ -235,7 +252,8 @@ class AsyncRows:
     def cancel(self) -> None:
         """Let the step that is under way come to its end, and drop it."""
         if self._env._state == AsyncState.WAITING_STEP:
-            self.receive()
+            self._env._state = AsyncState.DEFAULT
+            self._results(range(self._env.num_envs))
 
     def close(self) -> None:
         """Close the vector environment; workers that can no longer answer are terminated."""
@@ -244,8 +262,8 @@ class AsyncRows:
         try:
             self.cancel()
         except Exception:  # the worker's own; it is gone either way
-            self._broken = True
-        self._env.close(terminate=self._broken)
+            self.broken = True
+        self._env.close(terminate=self.broken)
 
     def _reset_rows(self, rows: list[int], batch: list[Array]) -> dict[int, Info]:
         """Reset the rows that ended, by `reset()` without arguments.
@@ -263,16 +281,17 @@ class AsyncRows:
         }
 
     def _command(self, rows: Iterable[int], messages: Iterable[tuple[str, Any]]) -> None:
-        if self._broken:
+        if self.broken:
             raise WorkerError(
                 "Expected a running AsyncVectorEnv, but an earlier error has stopped some of its "
                 "workers. Close this environment and build a new one."
             )
+        workers.check_idle(self._env)
         try:
             for i, message in zip(rows, messages, strict=True):
                 self._env.parent_pipes[i].send(message)
         except BaseException as error:
-            self._broken = True
+            self.broken = True
             if isinstance(error, OSError):
                 raise self._lost(i) from error
             raise
@@ -286,21 +305,34 @@ class AsyncRows:
                 if not success:
                     failed.append(i)
         except BaseException as error:
-            self._broken = True
+            self.broken = True
             self._env._state = AsyncState.DEFAULT
             if isinstance(error, EOFError | OSError):
                 raise self._lost(i) from error
             raise
         if failed:
-            self._broken = True
+            self.broken = True
             self._env._state = AsyncState.DEFAULT
-            # Every failed worker has put its exception on the queue; the first in row order
-            # is the one that DummyVecEnv would have met.
-            errors = sorted((self._env.error_queue.get() for _ in failed), key=lambda e: int(e[0]))
-            index, kind, value, trace = errors[0]
-            cause = value if isinstance(value, BaseException) else kind(value)
+            # The first in row order is the one that DummyVecEnv would have met.
+            index, cause, trace = min((self._error() for _ in failed), key=operator.itemgetter(0))
             raise cause from WorkerError(f"in the worker of row {index}:\n{trace}")
         return results
+
+    def _error(self) -> _RemoteError:
+        """The exception that a failed worker has put on the queue."""
+        try:
+            index, kind, value, trace = self._env.error_queue.get(timeout=_ERROR_SECONDS)
+        except Exception as error:
+            # An exception of a local class never arrives, one that needs several arguments arrives
+            # but cannot be built again.
+            lost = WorkerError(
+                "A worker process has failed with an exception that cannot be pickled "
+                f"({type(error).__name__}: {error}); its traceback is in the worker's own output."
+            )
+            return _RemoteError(self._env.num_envs, lost, str(error))
+        return _RemoteError(
+            index, value if isinstance(value, BaseException) else kind(value), trace
+        )
 
     def _lost(self, row: int) -> WorkerError:
         return WorkerError(
@@ -332,34 +364,69 @@ class AsyncRows:
         returns one and the same array each time, the last observation is lost by then.
         """
         if not self._env.shared_memory:
-            refuse_same_array(self._observations, row, obs, final)
+            refuse_same_memory(self._observations, row, obs, final)
         final = self._observations.single(final, copy=False)
-        if not self._warned and self._observations.repeats(batch, row, final):
-            self._warned = True
-            warn_repeated(row)
+        self._observations.check_shape(final, f"the last observation of row {row}")
+        self._repeats.note(row, self._observations, final, batch)
         return final
 
 
-def refuse_same_array(observations: Observations, row: int, first: Any, final: Any) -> None:
-    """Refuse a last observation that is the very object which the reset has returned."""
-    pairs = zip(observations.unpack(final), observations.unpack(first), strict=True)
-    if any(isinstance(a, np.ndarray) and a is b for a, b in pairs):
+def refuse_final_keys(info: Info) -> None:
+    """Refuse reset infos with the names under which SAME_STEP environments report an ending."""
+    taken = sorted({"final_obs", "final_observation", "final_info"}.intersection(info))
+    if taken:
         raise ConversionError(
-            f"Expected the sub-environment of row {row} to return a new array from reset, got the "
-            "very array that its last step returned: the last observation of the episode is "
-            f"overwritten. {_RETURN_COPIES}"
+            f"Expected infos of a reset without the keys {taken}, which in SAME_STEP mode hold the "
+            "last observation and info of an episode. Rename them in the sub-environment, or use "
+            "autoreset_mode=AutoresetMode.NEXT_STEP."
         )
 
 
-def warn_repeated(row: int) -> None:
-    """Warn of a last observation that looks overwritten."""
-    warnings.warn(
-        f"The last observation of row {row} equals the first one of its next episode. If that is "
-        "not by design, the sub-environment returns the same array from each step and reset, or "
-        f"the vector environment reports the reset observation as the last one. {_RETURN_COPIES}",
-        stacklevel=2,
-    )
+def refuse_same_memory(observations: Observations, row: int, first: Any, final: Any) -> None:
+    """Refuse a last observation that shares its memory with what the reset has returned."""
+    pairs = list(zip(observations.unpack(final), observations.unpack(first), strict=True))
+    arrays = [(a, b) for a, b in pairs if isinstance(a, np.ndarray) and isinstance(b, np.ndarray)]
+    # One array among several may be the same by design: a goal that never changes.
+    shared = bool(arrays) and all(np.shares_memory(a, b) for a, b in arrays)
+    if shared or (final is first and isinstance(final, dict | list)):
+        raise ConversionError(
+            f"Expected the sub-environment of row {row} to return a new observation from reset, "
+            "got the very array (or dict, or list) that its last step returned: the last "
+            f"observation of the episode is overwritten. {_RETURN_COPIES}"
+        )
 
+
+class RepeatWatch:
+    """Warns once of last observations that look overwritten by the reset.
+
+    In floats or many numbers, one that equals the first observation of the next episode is enough.
+    Few small integers repeat by chance: there, it takes a run of them from the start.
+    """
+
+    def __init__(self) -> None:
+        self._endings = 0
+        self._done = False
+
+    def note(self, row: int, observations: Observations, final: Any, batch: list[Array]) -> None:
+        """Take note of one ending."""
+        if self._done:
+            return
+        self._endings += 1
+        if not observations.repeats(batch, row, final):
+            # Where one differs, small integers have told enough; floats are looked at each time.
+            self._done = not observations.telling
+        elif observations.telling or self._endings >= _REPEATS:
+            self._done = True
+            warnings.warn(
+                f"The last observation of row {row} equals the first one of its next episode. If "
+                "that is not by design, the sub-environment returns the same array from each step "
+                "and reset, or the vector environment reports the reset observation as the last "
+                f"one. {_RETURN_COPIES}",
+                stacklevel=2,
+            )
+
+
+_REPEATS = 8
 
 _RETURN_COPIES = (
     "Return copies from the sub-environments, or build the vector environment with "

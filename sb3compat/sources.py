@@ -57,7 +57,19 @@ def check_env(env: Any) -> None:
                 )
             if isinstance(wrapper, vector_wrappers.RecordEpisodeStatistics):
                 _check_statistics(wrapper)
+            if isinstance(wrapper, vector_wrappers.NormalizeObservation):
+                raise UnsupportedEnvError(
+                    f"Expected no NormalizeObservation in {env}: it cannot reset single rows, and "
+                    "has no SAME_STEP mode. Remove it, and put stable_baselines3.common.vec_env."
+                    "VecNormalize around the adapted environment."
+                )
         base = env.unwrapped
+        for space in ("single_observation_space", "single_action_space"):
+            if not isinstance(getattr(env, space, None), gym.Space):
+                raise UnsupportedEnvError(
+                    f"Expected {env} to have a {space}, the space of one row, got "
+                    f"{space}={getattr(env, space, None)!r}."
+                )
         if base.closed:
             raise UnsupportedEnvError(f"Expected an open environment, but {env} was closed.")
         if isinstance(base, SyncVectorEnv):
@@ -96,6 +108,18 @@ def _check_statistics(wrapper: Any) -> None:
             "there. Put gymnasium.wrappers.RecordEpisodeStatistics around each sub-environment, or "
             "stable_baselines3.common.vec_env.VecMonitor around the adapted environment."
         )
+
+
+def _check_reward_wrappers(env: AnyVectorEnv) -> None:
+    """Refuse `NormalizeReward` where a masked reset would make it forget all rows' returns."""
+    for wrapper in wrappers_of(env):
+        if isinstance(wrapper, vector_wrappers.NormalizeReward):
+            raise UnsupportedEnvError(
+                f"Expected no NormalizeReward in {env}, unless in SAME_STEP mode: when one row is "
+                "reset, it forgets the discounted returns of all. Remove it and put "
+                "stable_baselines3.common.vec_env.VecNormalize around the adapted environment, or "
+                "build the environment with autoreset_mode=AutoresetMode.SAME_STEP."
+            )
 
 
 def _check_distinct(env: SyncVectorEnv[Any, Any]) -> None:
@@ -190,6 +214,8 @@ def make_source(
             f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly, "
             "without it. Padding is for NEXT_STEP environments that cannot reset single rows."
         )
+    if mode != AutoresetMode.SAME_STEP and not padding:
+        _check_reward_wrappers(env)
     outer, tap = _seat_tap(env)
     tap.partial_reset = partial_reset
     kwargs: dict[str, Any] = {

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from sb3compat._sb3 import VecEnv
 from sb3compat.batching import Actions, Observations
+from sb3compat.errors import UnsupportedSpaceError
 from sb3compat.infos import Info
 from sb3compat.rows import AsyncRows
 from sb3compat.sources import check_env, find_mode, make_source
@@ -121,8 +122,10 @@ class VecEnvAdapter(VecEnv):
             padding=padding,
         )
         self._subenvs = subenvs_of(env)
+        self._check_starts()
         self._waiting = False
         self._closed = False
+        self._lost_step = False
         super().__init__(env.num_envs, observations.presented, self._actions.presented)
         # The environment's own, as DummyVecEnv has them, but for what is no longer true of it.
         self.metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
@@ -139,6 +142,7 @@ class VecEnvAdapter(VecEnv):
             self._waiting = False
             self._source.cancel()
         batch, self.reset_infos = self._source.reset(self._seeds, self._options)
+        self._lost_step = False
         # Seeds and options are used once.
         self._reset_seeds()
         self._reset_options()
@@ -155,7 +159,8 @@ class VecEnvAdapter(VecEnv):
             TypeError: If it holds anything but dicts.
             PartialResetError: If the rows differ and the environment cannot reset them one by one.
         """
-        rows = options if isinstance(options, list) else [options or {}] * self.num_envs
+        options = {} if options is None else options
+        rows = options if isinstance(options, list) else [options] * self.num_envs
         if len(rows) != self.num_envs:
             raise ValueError(
                 f"Expected one dict of options or a list of {self.num_envs}, one for each "
@@ -184,6 +189,11 @@ class VecEnvAdapter(VecEnv):
         self._check_open()
         if self._waiting:
             raise RuntimeError("Expected step_wait() after step_async(), got step_async() again.")
+        if self._lost_step:
+            raise RuntimeError(
+                "Expected reset(), as the last step has raised and its results are lost, the end "
+                "of an episode maybe among them; got step_async()."
+            )
         self._source.send(self._actions.prepare(actions))
         self._waiting = True
 
@@ -206,7 +216,12 @@ class VecEnvAdapter(VecEnv):
         if not self._waiting:
             raise RuntimeError("Expected step_async(actions) before step_wait().")
         self._waiting = False
-        step = self._source.receive()
+        try:
+            step = self._source.receive()
+        except BaseException:
+            # Where workers are lost, a reset would not help, and the source says what does.
+            self._lost_step = not getattr(self._source, "broken", False)
+            raise
         for i, info in step.reset_infos.items():
             self.reset_infos[i] = info
         return self._observations.pack(step.observations), step.rewards, step.dones, step.infos
@@ -253,8 +268,9 @@ class VecEnvAdapter(VecEnv):
     def close(self) -> None:
         """Close the environment; again has no effect."""
         self._waiting = False
-        self._closed = True
-        self._source.close()
+        if not self._closed:
+            self._closed = True
+            self._source.close()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {self.env}>"
@@ -267,6 +283,20 @@ class VecEnvAdapter(VecEnv):
                 "Expected step_wait() first: the workers are in the middle of a step."
             )
         return resolve_indices(indices, self.num_envs)
+
+    def _check_starts(self) -> None:
+        """Refuse rows that count from different numbers, as one shift is for all."""
+        if getattr(self.env.unwrapped, "observation_mode", "same") == "same":
+            return
+        rows = list(range(self.env.num_envs))
+        for i, space in zip(rows, self._subenvs.get("observation_space", rows), strict=True):
+            starts = Observations(space, 1).starts
+            if starts != self._observations.starts:
+                raise UnsupportedSpaceError(
+                    "Expected all rows to count Discrete and MultiDiscrete observations from the "
+                    f"same start as row 0, {self._observations.starts}, got {starts} in row {i}. "
+                    "Stable-Baselines3 counts from 0, and has one space for all rows."
+                )
 
     def _check_open(self) -> None:
         if self._closed or self.env.unwrapped.closed:  # not all environments take note

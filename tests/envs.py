@@ -54,6 +54,7 @@ class ScriptedEnv(gym.Env[Any, Any]):
         self._resets += 1
         self._time = 0
         info = {"resets": self._resets, "seed": -1 if seed is None else seed, "shared": 0}
+        info["given"] = int(options is not None)
         if self.script.infos == "wild":
             info["options"] = deepcopy(options)  # type: ignore[assignment]
         elif options:

@@ -59,7 +59,8 @@ class UnknownEnv(VectorEnv[Any, Any, Any]):
         infos: dict[str, Any] = {}
         for i in np.flatnonzero(mask):
             row_seed = None if seed is None else seed + int(i)
-            obs, info = self._rows[i].reset(seed=row_seed, options=options)
+            given = {"options": options} if options else {}
+            obs, info = self._rows[i].reset(seed=row_seed, **given)
             self._put(i, obs)
             infos = self._add_info(infos, deepcopy(info), i)
         self.pending[mask] = False

@@ -6,16 +6,21 @@ import warnings
 from importlib.util import find_spec
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
-from gymnasium.wrappers.vector import RecordEpisodeStatistics
+from gymnasium.wrappers.vector import (
+    NormalizeObservation,
+    NormalizeReward,
+    RecordEpisodeStatistics,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sb3compat
-from tests.envs import GYMNASIUM, Identity, MakeEnv, script
+from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, script
 from tests.lockstep import lockstep, same
 from tests.native import Form, NativeEnv, UnknownEnv
 from tests.strategies import programs, scripts
@@ -186,7 +191,7 @@ def test_one_array_for_all_observations_in_same_step_mode(shared_memory: bool | 
     env = sb3compat.to_sb3(source)
     env.reset()
     step(env)
-    with pytest.raises(sb3compat.ConversionError, match="the very array that its last step"):
+    with pytest.raises(sb3compat.ConversionError, match="the very array"):
         step(env)
     env.close()
 
@@ -294,7 +299,7 @@ def test_padding() -> None:
                 same(infos[i]["terminal_observation"], final)
                 assert infos[i]["TimeLimit.truncated"] is cut
                 assert rewards[i] == 0
-                assert env.reset_infos[i].keys() == {"resets", "seed", "shared"}
+                assert env.reset_infos[i].keys() == {"resets", "seed", "shared", "given"}
             else:
                 assert infos[i]["TimeLimit.truncated"] is False
         ended = {
@@ -375,4 +380,183 @@ def test_a_batch_of_another_size() -> None:
     env = sb3compat.to_sb3(Short(NativeEnv(fns(2), SAME_STEP)))
     env.reset()
     with pytest.raises(sb3compat.ConversionError, match=r"shape \(2, 3\).*got shape=\(1, 3\)"):
+        step(env)
+
+
+@pytest.mark.parametrize("mode", [NEXT_STEP, AutoresetMode.DISABLED])
+def test_an_ending_reported_in_another_mode(mode: AutoresetMode) -> None:
+    env = sb3compat.to_sb3(NativeEnv(fns(lengths=(2,)), SAME_STEP), autoreset_mode=mode)
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.AutoresetModeError, match="pass autoreset_mode='SameStep'"):
+        step(env)
+
+
+@pytest.mark.parametrize("key", ["final_obs", "final_info", "final_observation"])
+def test_reset_infos_with_the_names_of_final_ones(key: str) -> None:
+    from gymnasium.vector import AsyncVectorEnv
+
+    class Named(ScriptedEnv):
+        def reset(self, **kwargs: Any) -> Any:
+            obs, info = super().reset(**kwargs)
+            return obs, info | {key: 3}
+
+    for make in (AsyncVectorEnv, lambda *a, **k: Identity(SyncVectorEnv(*a, **k))):
+        env = sb3compat.to_sb3(make([lambda: Named(script())], autoreset_mode=SAME_STEP))
+        with pytest.raises(sb3compat.ConversionError, match=key):
+            env.reset()
+        env.close()
+
+
+def test_a_part_of_the_observation_that_never_changes_may_be_one_array() -> None:
+    class Goal(gym.ObservationWrapper):
+        def __init__(self, env: Any) -> None:
+            super().__init__(env)
+            box = env.observation_space
+            self.observation_space = spaces.Dict({"goal": box, "seen": box})
+            self.goal = np.zeros(3, np.float32)
+
+        def observation(self, observation: Any) -> Any:
+            return {"goal": self.goal, "seen": observation}
+
+    source = SyncVectorEnv(
+        [lambda: Goal(ScriptedEnv(script(lengths=(1,))))], autoreset_mode=SAME_STEP
+    )
+    env = sb3compat.to_sb3(Identity(source))
+    env.reset()
+    obs, _, _, infos = step(env)
+    assert not np.array_equal(infos[0]["terminal_observation"]["seen"], obs["seen"][0])
+
+
+def test_integers_that_always_repeat_warn() -> None:
+    from gymnasium.vector import AsyncVectorEnv
+
+    space: Any = spaces.Box(0, 100, (3,), np.int8)
+    env_fns = fns(1, lengths=(1,), reuse=True, observation_space=space)
+    env = sb3compat.to_sb3(AsyncVectorEnv(env_fns, autoreset_mode=SAME_STEP))
+    env.reset()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(12):
+            step(env)
+    assert ["equals the first one" in str(warning.message) for warning in caught] == [True]
+    env.close()
+
+
+class OwnReference(VectorWrapper):
+    """Steps an environment that it keeps a reference to."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.inner = env
+
+    def step(self, actions: Any) -> Any:
+        return self.inner.step(actions)
+
+
+@mode_of
+def test_a_wrapper_that_steps_past_the_tap(mode: AutoresetMode) -> None:
+    env = sb3compat.to_sb3(OwnReference(SyncVectorEnv(fns(), autoreset_mode=mode)))
+    env.reset()
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="a reference of its own"):
+        step(env)
+
+
+@mode_of
+def test_normalizing_wrappers_belong_elsewhere(mode: AutoresetMode) -> None:
+    source = SyncVectorEnv(fns(), autoreset_mode=mode)
+    if mode == SAME_STEP:
+        sb3compat.to_sb3(NormalizeReward(source)).reset()
+    else:
+        with pytest.raises(sb3compat.UnsupportedEnvError, match=r"NormalizeReward.*VecNormalize"):
+            sb3compat.to_sb3(NormalizeReward(source))
+    if mode == NEXT_STEP:
+        with pytest.raises(sb3compat.UnsupportedEnvError, match="VecNormalize"):
+            sb3compat.to_sb3(NormalizeObservation(source))
+
+
+def test_after_a_step_that_raised_only_a_reset_goes_on() -> None:
+    env = sb3compat.to_sb3(VectorRewards(NativeEnv(fns(lengths=(1,)), NEXT_STEP)))
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match="rewards"):
+        step(env)
+    with pytest.raises(RuntimeError, match=r"Expected reset\(\)"):
+        step(env)
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match="rewards"):
+        step(env)
+
+
+@pytest.mark.parametrize("returned", [[{}, {}], None, "four"])
+def test_a_base_environment_that_returns_anything(returned: Any) -> None:
+    class Odd(NativeEnv):
+        def step(self, actions: Any) -> Any:
+            result = super().step(actions)
+            return result[:4] if returned == "four" else (*result[:4], returned)
+
+    env = sb3compat.to_sb3(Odd(fns(), SAME_STEP))
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match="infos"):
+        step(env)
+
+
+def test_close_after_an_async_step_that_raised_half_way() -> None:
+    from gymnasium.vector import AsyncVectorEnv
+
+    class Ragged(ScriptedEnv):
+        def step(self, action: Any) -> Any:
+            *result, _ = super().step(action)
+            return *result, {"ragged": np.zeros(self.row + 1)}
+
+    source = AsyncVectorEnv([lambda: Ragged(script(), 0), lambda: Ragged(script(), 2)])
+    env = sb3compat.to_sb3(Identity(source))
+    env.reset()
+    with pytest.raises(ValueError, match="broadcast"):
+        step(env)
+    env.close()
+    assert not any(process.is_alive() for process in source.processes)
+
+
+def test_final_observations_as_torch_tensors() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Tensors(VectorWrapper):
+        def step(self, actions: Any) -> Any:
+            *result, infos = self.env.step(actions)
+            if "final_obs" in infos:
+                infos["final_obs"] = [
+                    None if obs is None else torch.as_tensor(obs) for obs in infos["final_obs"]
+                ]
+            return *result, infos
+
+    env = sb3compat.to_sb3(Tensors(NativeEnv(fns(lengths=(1,)), SAME_STEP)))
+    env.reset()
+    infos = step(env)[3]
+    assert type(infos[0]["terminal_observation"]) is np.ndarray
+
+
+class Stack(VectorWrapper):
+    """Two frames; a reset starts all rows over, whatever the mask says."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.single_observation_space = spaces.Box(-1, 1, (2, 3), np.float32)
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, infos = self.env.reset(**kwargs)
+        self.last = obs
+        return np.stack([obs, obs], axis=1), infos
+
+    def step(self, actions: Any) -> Any:
+        obs, *rest = self.env.step(actions)
+        frames = np.stack([self.last, obs], axis=1)
+        self.last = obs
+        return frames, *rest
+
+
+def test_a_wrapper_that_takes_a_masked_reset_for_a_full_one() -> None:
+    env = sb3compat.to_sb3(Stack(SyncVectorEnv(fns(2, lengths=(2, 3)))))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.PartialResetError, match="resets its state for all rows"):
         step(env)

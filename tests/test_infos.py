@@ -8,7 +8,8 @@ from gymnasium.vector import VectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb3compat.infos import is_mask, split_infos
+from sb3compat.errors import ConversionError
+from sb3compat.infos import split_infos
 from tests.lockstep import same
 
 # One type for each key, as Gymnasium's own batching keeps only those apart.
@@ -77,7 +78,17 @@ def test_what_looks_like_a_mask_and_is_none(not_a_mask: Any) -> None:
 
 def test_a_bool_array_under_an_underscore_without_its_key() -> None:
     same(split_infos({"_k": np.array([True, False])}, 2), [{"_k": True}, {"_k": False}])
-    assert not is_mask({"_k": np.array([True, False])}, "_k", 2)
+
+
+def test_a_key_that_is_both_a_key_and_a_mask() -> None:
+    # Of a sub-environment's {"k": 1, "_k": 2}, Gymnasium keeps k and writes over _k.
+    with pytest.raises(ConversionError, match="the mask '__k' itself"):
+        split_infos(batched([{"k": 1, "_k": 2}, {"k": 3}]), 2)
+
+
+def test_keys_that_are_no_strings() -> None:
+    rows: list[dict[Any, Any]] = [{0: 1, "a": {1: 2}}, {"a": {}}]
+    same(split_infos(batched(rows), 2), rows)
 
 
 def test_the_mask_of_a_key_that_begins_with_an_underscore() -> None:
@@ -121,6 +132,13 @@ def test_nothing_is_shared() -> None:
     same(rows[1], before[1])
     same(rows[2], before[2])
     assert not np.shares_memory(rows[1]["array"], infos["array"])
+
+
+def test_records_of_structured_arrays() -> None:
+    array = np.zeros(2, [("x", int)])
+    (first, _) = split_infos({"k": np.array([array[0], None], dtype=object)}, 2)
+    array["x"] = 5
+    assert first["k"]["x"] == 0
 
 
 def test_without() -> None:

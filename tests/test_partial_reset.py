@@ -98,3 +98,32 @@ def test_no_autoreset_lingers_without_shared_memory(wrapped: bool) -> None:
         resets.append([info["resets"] for info in env.reset_infos])
     assert resets[-1] == [3, 4]
     env.close()
+
+
+@pytest.mark.parametrize("shared_memory", [True, False])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_an_ending_pending_before_adapting(wrapped: bool, shared_memory: bool) -> None:
+    source: VectorEnv[Any, Any, Any] = AsyncVectorEnv(fns(2), shared_memory=shared_memory)
+    source.reset()
+    for _ in range(3):
+        ended = source.step(np.zeros(2, int))[2]
+    assert ended.all()
+    env = sb3compat.to_sb3(Identity(source) if wrapped else source)
+    env.seed(3)
+    env.reset()
+    for time in (1, 2):
+        infos = env.step(np.zeros(2, int))[3]
+        assert [info["shared"] for info in infos] == [time, time]
+    env.close()
+
+
+def test_options_of_a_wrapped_sync_env_with_an_ending_pending() -> None:
+    source = SyncVectorEnv(fns(2))
+    source.reset()
+    for _ in range(3):
+        source.step(np.zeros(2, int))
+    env = sb3compat.to_sb3(Identity(source))
+    env.set_options([{"x": 1}, {"x": 2}])
+    env.reset()
+    assert [info["option"] for info in env.reset_infos] == [1, 2]
+    assert [info["shared"] for info in env.step(np.zeros(2, int))[3]] == [1, 1]

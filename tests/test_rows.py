@@ -73,7 +73,7 @@ def test_a_worker_that_was_killed() -> None:
 def test_a_call_under_way_before_adapting() -> None:
     source = AsyncVectorEnv([MakeEnv(script(), 0)])
     source.reset_async()
-    with pytest.raises(sb3compat.UnsupportedEnvError, match="pending 'reset'"):
+    with pytest.raises(RuntimeError, match="pending 'reset'"):
         sb3compat.to_sb3(source)
     source.reset_wait()
     env = sb3compat.to_sb3(source)
@@ -91,3 +91,49 @@ def test_close_with_a_step_under_way() -> None:
     env.step_async(np.zeros(2, int))
     env.close()
     assert not any(process.is_alive() for process in source.processes)
+
+
+def test_a_step_under_way_that_is_not_ours() -> None:
+    source = AsyncVectorEnv([MakeEnv(script(), 0)])
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    source.step_async(np.zeros(1, int))
+    for use in (lambda: env.step(np.zeros(1, int)), lambda: env.get_attr("row"), env.reset):
+        with pytest.raises(RuntimeError, match="pending 'step'"):
+            use()
+    source.step_wait()
+    env.reset()
+    env.step(np.zeros(1, int))
+    env.close()
+
+
+def test_an_exception_that_cannot_be_pickled() -> None:
+    class LocalError(Exception):
+        pass
+
+    class Raises(ScriptedEnv):
+        def step(self, action: Any) -> Any:
+            raise LocalError
+
+    env = sb3compat.to_sb3(AsyncVectorEnv([lambda: Raises(script())]))
+    env.reset()
+    with pytest.raises(sb3compat.WorkerError, match="cannot be pickled"):
+        env.step(np.zeros(1, int))
+    env.close()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_wrong_shape_without_and_with_shared_memory(mode: AutoresetMode) -> None:
+    class Wrong(ScriptedEnv):
+        def step(self, action: Any) -> Any:
+            obs, *rest = super().step(action)
+            return obs[:2], *rest
+
+    env = sb3compat.to_sb3(
+        AsyncVectorEnv([lambda: Wrong(script())], shared_memory=False, autoreset_mode=mode)
+    )
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match=r"shape \(3,\)"):
+        env.step(np.zeros(1, int))
+    env.reset()
+    env.close()

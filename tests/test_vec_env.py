@@ -332,8 +332,23 @@ def test_adapting_twice_and_dropping_one_leaves_the_environment_open() -> None:
     env.reset()
     env.step(np.zeros(2, int))
     assert env.step(np.zeros(2, int))[2].all()
-    assert repr(env).count("BaseTap") == 1
+    assert type(wrapped.env).__name__ == "BaseTap"
+    assert wrapped.env.env is source
+    assert wrapped.env.colour == "blue"  # what wrappers reach for is there
 
 
 def test_repr_names_the_environment() -> None:
     assert repr(adapted()) == "<VecEnvAdapter, SyncVectorEnv(num_envs=2)>"
+
+
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+def test_rows_that_count_from_different_numbers(cls: Any) -> None:
+    env_fns = [
+        MakeEnv(script(observation_space=spaces.Discrete(5, start=start)), row)
+        for row, start in enumerate([0, -3])
+    ]
+    both = spaces.MultiDiscrete([5, 5], start=[0, -3])
+    source = cls(env_fns, observation_mode=(both, spaces.Discrete(5)))
+    with pytest.raises(sb3compat.UnsupportedSpaceError, match=r"\[0\], got \[-3\] in row 1"):
+        sb3compat.to_sb3(source)
+    source.close()

@@ -14,7 +14,8 @@ def reset_rows(
     env: Any, mask: Mask, *, seed: Any = None, options: dict[str, Any] | None = None
 ) -> tuple[Any, dict[str, Any]]:
     """New states for the rows in `mask`, drawn as the environment's own autoreset draws them."""
-    del options  # its reset takes none
+    if options:
+        raise ValueError(f"Expected no options, as {env} takes none in a reset, got {options}.")
     if seed is not None:
         env.rng = jax.random.PRNGKey(seed)
     rows = np.flatnonzero(mask)
