@@ -16,7 +16,7 @@ from sb3compat.errors import AutoresetModeError, PartialResetError, UnsupportedE
 from sb3compat.infos import Info
 from sb3compat.partial_reset import partial_reset_of, reset_with_mask
 from sb3compat.rows import AsyncRows, SyncRows, Transition
-from sb3compat.tap import BaseTap, wrappers_of
+from sb3compat.tap import BaseTap, resets_rows_itself, wrappers_of
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 
@@ -208,6 +208,17 @@ def make_source(
             "sb3compat.reset_with_mask as the function, if its reset honours "
             "options['reset_mask']); or pass padding=True, which makes each episode one step "
             "longer and is not exact."
+        )
+    if (
+        mode == AutoresetMode.NEXT_STEP
+        and isinstance(base, AsyncVectorEnv)
+        and not base.shared_memory
+        and not resets_rows_itself(base)
+    ):
+        raise PartialResetError(
+            f"Expected shared_memory=True of {base}, whose class has a reset of its own: without, "
+            "Gymnasium's workers reset an ended row once more after a masked reset. Or build it "
+            "with autoreset_mode=AutoresetMode.SAME_STEP."
         )
     if padding and (mode != AutoresetMode.NEXT_STEP or partial_reset is not None):
         raise ValueError(

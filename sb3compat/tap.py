@@ -43,10 +43,15 @@ class MaskOptions(dict[str, Any]):
 def resets_rows_itself(env: AnyVectorEnv) -> bool:
     """Whether a tap above `env` resets its rows one by one, each with its own arguments.
 
-    For Gymnasium's own two: their reset has one options dict for all rows, and passes it (empty)
-    where `DummyVecEnv`, like their own autoreset, passes nothing.
+    For Gymnasium's own two, and subclasses that reset as they do: their reset has one options dict
+    for all rows, and passes it (empty) where `DummyVecEnv`, like their own autoreset, passes
+    nothing.
     """
-    return type(env) is SyncVectorEnv or type(env) is AsyncVectorEnv
+    for cls in (SyncVectorEnv, AsyncVectorEnv):
+        if isinstance(env, cls):
+            own = ("reset", "reset_async", "reset_wait", "_add_info")
+            return all(getattr(type(env), name, 0) is getattr(cls, name, 0) for name in own)
+    return False
 
 
 def _reset_rows(

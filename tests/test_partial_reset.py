@@ -127,3 +127,23 @@ def test_options_of_a_wrapped_sync_env_with_an_ending_pending() -> None:
     env.reset()
     assert [info["option"] for info in env.reset_infos] == [1, 2]
     assert [info["shared"] for info in env.step(np.zeros(2, int))[3]] == [1, 1]
+
+
+def test_subclasses_of_async_without_shared_memory() -> None:
+    class Plain(AsyncVectorEnv):
+        pass
+
+    class OwnReset(AsyncVectorEnv):
+        def reset(self, **kwargs: Any) -> Any:
+            return super().reset(**kwargs)
+
+    env = sb3compat.to_sb3(Plain(fns(2, lengths=(2, 4)), shared_memory=False))
+    env.reset()
+    for _ in range(8):
+        env.step(np.zeros(2, int))
+    assert [info["resets"] for info in env.reset_infos] == [3, 4]
+    env.close()
+    source = OwnReset(fns(), shared_memory=False)
+    with pytest.raises(sb3compat.PartialResetError, match="shared_memory=True"):
+        sb3compat.to_sb3(source)
+    source.close()
