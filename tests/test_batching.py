@@ -123,6 +123,10 @@ def test_a_space_from_zero_is_the_same_object() -> None:
 def test_spaces_are_presented_from_zero() -> None:
     shown = Observations(spaces.Dict({"a": spaces.Discrete(3, start=-2), "b": BOX}), 2).presented
     assert shown == spaces.Dict({"a": spaces.Discrete(3), "b": BOX})
+    unsorted = spaces.Dict([("z", spaces.Discrete(3, start=1)), ("a", BOX)])
+    shown = Observations(unsorted, 2).presented
+    assert isinstance(shown, spaces.Dict)
+    assert list(shown.spaces) == ["z", "a"]
     multi = spaces.MultiDiscrete([2, 3], start=[1, 1], dtype=np.int32)
     assert Observations(multi, 2).presented == spaces.MultiDiscrete([2, 3], dtype=np.int32)
     np.testing.assert_array_equal(multi.start, [1, 1])

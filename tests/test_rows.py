@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 from gymnasium.error import AlreadyPendingCallError
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 import sb3compat
+from sb3compat.batching import Observations
+from sb3compat.rows import RepeatWatch
 from tests.envs import MakeEnv, ScriptedEnv, script
 
 
@@ -91,6 +95,17 @@ def test_close_with_a_step_under_way() -> None:
     env.step_async(np.zeros(2, int))
     env.close()
     assert not any(process.is_alive() for process in source.processes)
+
+
+def test_integers_that_repeat_now_and_then_do_not_warn() -> None:
+    observations = Observations(spaces.Box(0, 9, (2,), np.int8), 1)
+    watch = RepeatWatch()
+    batch = [np.array([[1, 2]], np.int8)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        watch.note(0, observations, np.array([1, 3], np.int8), batch)
+        for _ in range(20):
+            watch.note(0, observations, np.array([1, 2], np.int8), batch)
 
 
 def test_a_step_under_way_that_is_not_ours() -> None:
