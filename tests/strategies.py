@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.envs import ENDINGS, GYMNASIUM, Script
 
 _DTYPES: list[Any] = [
-    # Before Gymnasium 1.3, shared memory knows no float16.
-    *([np.float16] if GYMNASIUM >= (1, 3) else []),
+    # Before Gymnasium 1.4, shared memory knows no float16.
+    *([np.float16] if GYMNASIUM >= (1, 4) else []),
     np.float32, np.float64, np.int8, np.int16, np.int32, np.int64,
     np.uint8, np.uint16, np.uint32,
 ]  # fmt: skip
