@@ -108,16 +108,22 @@ class Observations(BatchLayout):
 
     def write(self, batch: list[Array], row: int, obs: Any) -> None:
         """Copy one single observation into its row, cast to the space's dtype."""
+        if self.keys is None:
+            self._write_leaf(self.leaves[0], batch[0], row, obs)
+            return
         for leaf, array, value in zip(self.leaves, batch, self.unpack(obs), strict=True):
-            if not isinstance(value, np.ndarray | np.generic):
-                value = to_numpy(value)
-            if value.shape != leaf.shape:
-                raise ConversionError(
-                    f"Expected {leaf.name.replace('_space', '')} of shape {leaf.shape}, as the "
-                    f"space says, but row {row} gave shape={value.shape}. Make the "
-                    "sub-environment return what its observation_space declares."
-                )
-            array[row] = value if leaf.start is None else value - leaf.start
+            self._write_leaf(leaf, array, row, value)
+
+    def _write_leaf(self, leaf: Leaf, array: Array, row: int, value: Any) -> None:
+        if not isinstance(value, np.ndarray | np.generic):
+            value = to_numpy(value)
+        if value.shape != leaf.shape:
+            raise ConversionError(
+                f"Expected {leaf.name.replace('_space', '')} of shape {leaf.shape}, as the space "
+                f"says, but row {row} gave shape={value.shape}. Make the sub-environment return "
+                "what its observation_space declares."
+            )
+        array[row] = value if leaf.start is None else value - leaf.start
 
     def single(self, obs: Any, *, copy: bool) -> Any:
         """One single observation as SB3 is to see it; with `copy`, it shares nothing with `obs`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -90,11 +91,27 @@ def split_infos(
         keys.append(key)
         columns.append(_column(value, num_envs, rows))
 
-    out = _dicts(len(keys))(keys, columns) if keys else [{} for _ in range(count)]
+    out: list[Info]
+    if len(keys) == 1 and _all_false(infos[keys[0]], num_envs):
+        # Nothing but `TimeLimit.truncated`, and no row truncated: the commonest infos by far.
+        out = list(map(dict.copy, repeat({keys[0]: False}, count)))
+    elif keys:
+        out = _dicts(len(keys))(keys, columns)
+    else:
+        out = [{} for _ in range(count)]
     for key, at, column in partial:
         for index, value in zip(at.tolist(), column, strict=True):
             out[index][key] = value
     return out
+
+
+def _all_false(value: Any, num_envs: int) -> bool:
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype == np.bool_
+        and value.shape == (num_envs,)
+        and not value.any()
+    )
 
 
 @cache
