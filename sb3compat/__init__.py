@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         UnsupportedSpaceError,
         WorkerError,
     )
+    from sb3compat.make import make_vec_env
     from sb3compat.partial_reset import register_partial_reset, reset_with_mask
     from sb3compat.vec_env import VecEnvAdapter, to_sb3
 
@@ -35,6 +36,7 @@ __all__ = [
     "VecEnvAdapter",
     "WorkerError",
     "__version__",
+    "make_vec_env",
     "register_partial_reset",
     "reset_with_mask",
     "to_sb3",
@@ -49,6 +51,7 @@ _HOME = {
     "UnsupportedSpaceError": "errors",
     "VecEnvAdapter": "vec_env",
     "WorkerError": "errors",
+    "make_vec_env": "make",
     "register_partial_reset": "partial_reset",
     "reset_with_mask": "partial_reset",
     "to_sb3": "vec_env",

@@ -128,4 +128,18 @@ if not TYPE_CHECKING and not HAS_SB3:
             return None
 
 
-__all__ = ["HAS_SB3", "VecEnv"]
+def monitor_class() -> Any:
+    """SB3's `Monitor`."""
+    from stable_baselines3.common.monitor import Monitor
+
+    return Monitor
+
+
+def vec_monitor_class() -> Any:
+    """SB3's `VecMonitor`."""
+    from stable_baselines3.common.vec_env import VecMonitor
+
+    return VecMonitor
+
+
+__all__ = ["HAS_SB3", "VecEnv", "monitor_class", "vec_monitor_class"]

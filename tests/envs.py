@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -169,6 +170,13 @@ class Copying(gym.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> Any:
         return deepcopy(self.env.step(action))
+
+
+class WorkerReport(gym.Wrapper[Any, Any, Any, Any]):
+    """Says which modules its process has imported."""
+
+    def loaded(self, name: str) -> bool:
+        return name in sys.modules
 
 
 class MakeEnv:

@@ -1,0 +1,163 @@
+"""One environment for `make_vec_env`, monitored, made in this process or in a worker.
+
+Workers import this module, so it imports neither SB3 nor torch: SB3's own `Monitor` would cost
+every worker hundreds of megabytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+
+Env = gym.Env[Any, Any]
+
+SUFFIX = "monitor.csv"
+
+
+class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
+    """Adds `info["episode"]` at the end of each episode, and writes the files of SB3's `Monitor`.
+
+    The return `r` (rounded to 6 digits), the length `l` and the seconds `t` since the monitor was
+    made, as `stable_baselines3.common.monitor.Monitor` has them; its `load_results` reads the
+    files.
+
+    Args:
+        env: The environment.
+        filename: Where to write; `.monitor.csv` is appended. None for no file.
+        allow_early_resets: Whether an episode may be reset before it has ended.
+        info_keywords: Info keys of the last step to write as well.
+        override_existing: Whether to begin a new file, or to append to one that is there.
+    """
+
+    def __init__(
+        self,
+        env: Env,
+        filename: str | None = None,
+        allow_early_resets: bool = True,
+        info_keywords: Sequence[str] = (),
+        override_existing: bool = True,
+    ) -> None:
+        super().__init__(env)
+        self.allow_early_resets = allow_early_resets
+        self.info_keywords = tuple(info_keywords)
+        self._start = time.time()
+        self._rewards: list[float] = []
+        self._running = False
+        self._file = None
+        if filename is not None:
+            path = Path(filename if filename.endswith(SUFFIX) else f"{filename}.{SUFFIX}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("w" if override_existing else "a", newline="\n")
+            self._writer = csv.DictWriter(self._file, ("r", "l", "t", *self.info_keywords))
+            if override_existing:
+                spec = None if env.spec is None else env.spec.id
+                self._file.write(f"#{json.dumps({'t_start': self._start, 'env_id': str(spec)})}\n")
+                self._writer.writeheader()
+            self._file.flush()
+
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        """Reset, and begin a new episode.
+
+        Raises:
+            RuntimeError: If an episode is running and `allow_early_resets` is False.
+        """
+        if self._running and not self.allow_early_resets:
+            raise RuntimeError(
+                "Expected the episode to end before reset(), as allow_early_resets=False."
+            )
+        self._rewards = []
+        self._running = True
+        return self.env.reset(**kwargs)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Step, and sum up the episode if it has ended.
+
+        Raises:
+            RuntimeError: If the episode has ended already.
+        """
+        if not self._running:
+            raise RuntimeError("Expected reset() before step(), as the episode has ended.")
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        self._rewards.append(float(reward))
+        if terminated or truncated:
+            self._running = False
+            episode: dict[str, Any] = {
+                "r": round(sum(self._rewards), 6),
+                "l": len(self._rewards),
+                "t": round(time.time() - self._start, 6),
+            }
+            episode.update((key, info[key]) for key in self.info_keywords)
+            if self._file is not None:
+                self._writer.writerow(episode)
+                self._file.flush()
+            info["episode"] = episode
+        return obs, reward, terminated, truncated, info
+
+    def close(self) -> None:
+        """Close the environment and the file."""
+        super().close()
+        if self._file is not None:
+            self._file.close()
+
+
+class MonitoredEnv:
+    """A function that makes one environment, as SB3's `make_vec_env` makes it.
+
+    Args:
+        env_id: The id or spec of a registered environment, or whatever makes one when called.
+        rank: Its number, for the seed of its action space and the name of its file.
+        seed: The seed of the first one's action space.
+        env_kwargs: Passed to the environment. A registered one gets `render_mode="rgb_array"`
+            where it takes that and nothing else is asked for.
+        monitor: The monitor's class.
+        monitor_dir: The folder of the monitor files, or None.
+        monitor_kwargs: Passed to the monitor.
+        wrapper_class: Put around the monitored environment.
+        wrapper_kwargs: Passed to that wrapper.
+    """
+
+    def __init__(
+        self,
+        env_id: str | EnvSpec | Callable[..., Env],
+        rank: int,
+        *,
+        seed: int | None,
+        env_kwargs: Mapping[str, Any],
+        monitor: Callable[..., Env],
+        monitor_dir: str | None,
+        monitor_kwargs: Mapping[str, Any],
+        wrapper_class: Callable[..., Env] | None,
+        wrapper_kwargs: Mapping[str, Any],
+    ) -> None:
+        self.env_id, self.rank, self.seed = env_id, rank, seed
+        self.env_kwargs = dict(env_kwargs)
+        self.monitor, self.monitor_kwargs = monitor, dict(monitor_kwargs)
+        self.monitor_dir = monitor_dir
+        self.wrapper_class, self.wrapper_kwargs = wrapper_class, dict(wrapper_kwargs)
+
+    def __call__(self) -> Env:
+        """Make the environment."""
+        env = self._make()
+        if self.seed is not None:
+            env.action_space.seed(self.seed + self.rank)
+        filename = None
+        if self.monitor_dir is not None:
+            Path(self.monitor_dir).mkdir(parents=True, exist_ok=True)
+            filename = str(Path(self.monitor_dir) / str(self.rank))
+        env = self.monitor(env, filename=filename, **self.monitor_kwargs)
+        return env if self.wrapper_class is None else self.wrapper_class(env, **self.wrapper_kwargs)
+
+    def _make(self) -> Env:
+        if not isinstance(self.env_id, str | EnvSpec):
+            return self.env_id(**self.env_kwargs)
+        try:
+            return gym.make(self.env_id, **{"render_mode": "rgb_array", **self.env_kwargs})
+        except TypeError:  # an environment that takes no render_mode
+            return gym.make(self.env_id, **self.env_kwargs)
