@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         UnsupportedEnvError,
         UnsupportedSpaceError,
         WorkerError,
+        WorkerTimeoutError,
     )
     from sb3compat.make import make_vec_env
     from sb3compat.partial_reset import register_partial_reset, reset_with_mask
@@ -35,6 +36,7 @@ __all__ = [
     "UnsupportedSpaceError",
     "VecEnvAdapter",
     "WorkerError",
+    "WorkerTimeoutError",
     "__version__",
     "make_vec_env",
     "register_partial_reset",
@@ -51,6 +53,7 @@ _HOME = {
     "UnsupportedSpaceError": "errors",
     "VecEnvAdapter": "vec_env",
     "WorkerError": "errors",
+    "WorkerTimeoutError": "errors",
     "make_vec_env": "make",
     "register_partial_reset": "partial_reset",
     "reset_with_mask": "partial_reset",

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
-from gymnasium.vector.async_vector_env import AsyncState
 
+from sb3compat import workers
 from sb3compat.arrays import to_numpy
 from sb3compat.errors import (
     AutoresetModeError,
@@ -135,6 +135,8 @@ class VectorSource:
 
     def send(self, actions: list[Array]) -> None:
         """Keep the batch of actions for `receive`."""
+        if isinstance(self._tap.env, AsyncVectorEnv):
+            workers.check_ready(self._tap.env)
         self._sent = self._actions.pack(actions)
 
     def receive(self) -> Transition:
@@ -147,13 +149,10 @@ class VectorSource:
 
     def close(self) -> None:
         """Close the environment."""
-        base: Any = self._tap.env
-        if isinstance(base, AsyncVectorEnv) and base._state != AsyncState.DEFAULT:
-            # A step that raised half-way: waiting for its results would be waiting for ever.
-            base._state = AsyncState.DEFAULT
-            self.env.close(terminate=True)
-        else:
-            self.env.close()
+        if isinstance(self._tap.env, AsyncVectorEnv):
+            # Also after a step that raised half-way, whose results will never come.
+            workers.close(self._tap.env)
+        self.env.close()
 
     def _step(
         self, *, copy: bool

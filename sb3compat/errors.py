@@ -36,3 +36,7 @@ class MissingFinalObservationError(ConversionError):
 
 class WorkerError(RuntimeError):
     """A worker process of an `AsyncVectorEnv` died, or was lost by an earlier error."""
+
+
+class WorkerTimeoutError(WorkerError, TimeoutError):
+    """A worker process of an `AsyncVectorEnv` has not answered in time."""

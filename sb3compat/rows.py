@@ -10,9 +10,9 @@ With vector wrappers in between, or for any other class, `autoreset.py` does the
 
 from __future__ import annotations
 
-import operator
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from gymnasium.vector.async_vector_env import AsyncState
 
 from sb3compat import workers
 from sb3compat.arrays import copy_value
-from sb3compat.errors import ConversionError, WorkerError
+from sb3compat.errors import ConversionError
 from sb3compat.infos import TERMINAL_OBSERVATION, TRUNCATED, Info
 
 if TYPE_CHECKING:
@@ -40,18 +40,6 @@ class Transition(NamedTuple):
     infos: list[Info]
     # The infos of the resets within the step, by row.
     reset_infos: dict[int, Info]
-
-
-class _RemoteError(NamedTuple):
-    """What a worker has died of."""
-
-    row: int
-    cause: BaseException
-    trace: str
-
-
-# How long an exception may take from a worker's queue to here, once the worker has reported it.
-_ERROR_SECONDS = 5.0
 
 
 def own_info(info: Info, *, copy: bool) -> Info:
@@ -159,15 +147,12 @@ class SyncRows:
 class AsyncRows:
     """The workers of an `AsyncVectorEnv`, spoken to over their pipes.
 
-    The protocol (`_async_worker`) is the same in Gymnasium 1.1 to 1.4: a command and its data go
-    down the pipe; `(payload, True)` comes back, or `(None, False)` with the exception on
-    `error_queue`, after which the worker is gone.
-
     Args:
         env: The vector environment, with Gymnasium's own worker.
         observations: The layout of its observations.
         actions: The layout of its actions.
         copy: Whether each step returns arrays of its own.
+        timeout: How many seconds a step or reset may take; None for ever.
     """
 
     def __init__(
@@ -177,14 +162,15 @@ class AsyncRows:
         actions: Actions,
         *,
         copy: bool,
+        timeout: float | None,
     ) -> None:
-        workers.check_idle(env)
+        workers.check_ready(env)
         self._env = env
         self._observations = observations
         self._actions = actions
         self._copy = copy
         self._batch = observations.empty()
-        self.broken = False
+        self._timeout = timeout
         self._repeats = RepeatWatch()
 
     def check_options(self, options: Sequence[dict[str, Any]]) -> None:
@@ -195,12 +181,8 @@ class AsyncRows:
     ) -> tuple[list[Array], list[Info]]:
         """Reset all rows, in parallel."""
         rows = range(self._env.num_envs)
-        if not self.broken:
-            lingering = workers.lingering_autoresets(self._env, rows)
-            self._command(lingering, [("step", None)] * len(lingering))
-            self._results(lingering)
-        self._command(rows, [("reset", reset_kwargs(seeds[i], options[i])) for i in rows])
-        results = self._results(rows)
+        kwargs = [reset_kwargs(seeds[i], options[i]) for i in rows]
+        results = workers.reset(self._env, rows, kwargs, self._timeout)
         batch = self._batch_of(rows, [obs for obs, _ in results])
         if self._env.autoreset_mode == AutoresetMode.SAME_STEP:
             for _, info in results:
@@ -209,8 +191,8 @@ class AsyncRows:
 
     def send(self, actions: list[Array]) -> None:
         """Send every worker its action; they step while the caller does something else."""
-        rows = range(self._env.num_envs)
-        self._command(rows, [("step", action) for action in self._actions.rows(actions)])
+        single = self._actions.rows(actions)
+        workers.send(self._env, {i: ("step", action) for i, action in enumerate(single)})
         # So that the environment knows what is going on, when it is closed for instance.
         self._env._state = AsyncState.WAITING_STEP
 
@@ -218,7 +200,7 @@ class AsyncRows:
         """Collect the step, and have the rows that ended reset, in parallel."""
         n = self._env.num_envs
         rewards, dones = np.empty(n, np.float32), np.empty(n, np.bool_)
-        results = self._results(range(n))
+        results = workers.receive(self._env, range(n), self._timeout)
         self._env._state = AsyncState.DEFAULT
         batch = self._batch_of(range(n), [result[0] for result in results])
         same_step = self._env.autoreset_mode == AutoresetMode.SAME_STEP
@@ -253,92 +235,30 @@ class AsyncRows:
         """Let the step that is under way come to its end, and drop it."""
         if self._env._state == AsyncState.WAITING_STEP:
             self._env._state = AsyncState.DEFAULT
-            self._results(range(self._env.num_envs))
+            workers.receive(self._env, range(self._env.num_envs), self._timeout)
 
     def close(self) -> None:
         """Close the vector environment; workers that can no longer answer are terminated."""
-        if self._env.closed:
-            return
-        try:
-            self.cancel()
-        except Exception:  # the worker's own; it is gone either way
-            self.broken = True
-        self._env.close(terminate=self.broken)
+        with suppress(Exception):  # the worker's own; it is gone either way
+            if not self._env.closed:
+                self.cancel()
+        workers.close(self._env)
 
     def _reset_rows(self, rows: list[int], batch: list[Array]) -> dict[int, Info]:
         """Reset the rows that ended, by `reset()` without arguments.
 
         In NEXT_STEP mode by the autoreset that the worker has pending: its next step, whatever the
         action. A reset command would leave it pending where there is no shared memory (an upstream
-        bug, see `partial_reset`).
+        bug, see `workers`).
         """
         next_step = self._env.autoreset_mode == AutoresetMode.NEXT_STEP
-        self._command(rows, [("step", None) if next_step else ("reset", {})] * len(rows))
-        results = self._results(rows)
+        message: tuple[str, Any] = ("step", None) if next_step else ("reset", {})
+        workers.send(self._env, dict.fromkeys(rows, message))
+        results = workers.receive(self._env, rows, self._timeout)
         self._write(batch, rows, [result[0] for result in results])
         return {
             i: own_info(result[-1], copy=False) for i, result in zip(rows, results, strict=True)
         }
-
-    def _command(self, rows: Iterable[int], messages: Iterable[tuple[str, Any]]) -> None:
-        if self.broken:
-            raise WorkerError(
-                "Expected a running AsyncVectorEnv, but an earlier error has stopped some of its "
-                "workers. Close this environment and build a new one."
-            )
-        workers.check_idle(self._env)
-        try:
-            for i, message in zip(rows, messages, strict=True):
-                self._env.parent_pipes[i].send(message)
-        except BaseException as error:
-            self.broken = True
-            if isinstance(error, OSError):
-                raise self._lost(i) from error
-            raise
-
-    def _results(self, rows: Iterable[int]) -> list[Any]:
-        results, failed = [], []
-        try:
-            for i in rows:
-                payload, success = self._env.parent_pipes[i].recv()
-                results.append(payload)
-                if not success:
-                    failed.append(i)
-        except BaseException as error:
-            self.broken = True
-            self._env._state = AsyncState.DEFAULT
-            if isinstance(error, EOFError | OSError):
-                raise self._lost(i) from error
-            raise
-        if failed:
-            self.broken = True
-            self._env._state = AsyncState.DEFAULT
-            # The first in row order is the one that DummyVecEnv would have met.
-            index, cause, trace = min((self._error() for _ in failed), key=operator.itemgetter(0))
-            raise cause from WorkerError(f"in the worker of row {index}:\n{trace}")
-        return results
-
-    def _error(self) -> _RemoteError:
-        """The exception that a failed worker has put on the queue."""
-        try:
-            index, kind, value, trace = self._env.error_queue.get(timeout=_ERROR_SECONDS)
-        except Exception as error:
-            # An exception of a local class never arrives, one that needs several arguments arrives
-            # but cannot be built again.
-            lost = WorkerError(
-                "A worker process has failed with an exception that cannot be pickled "
-                f"({type(error).__name__}: {error}); its traceback is in the worker's own output."
-            )
-            return _RemoteError(self._env.num_envs, lost, str(error))
-        return _RemoteError(
-            index, value if isinstance(value, BaseException) else kind(value), trace
-        )
-
-    def _lost(self, row: int) -> WorkerError:
-        return WorkerError(
-            f"The worker process of row {row} has died without an answer. "
-            "Close this environment and build a new one."
-        )
 
     def _batch_of(self, rows: Sequence[int], observations: list[Any]) -> list[Array]:
         batch = self._observations.empty() if self._copy else self._batch

@@ -183,18 +183,25 @@ def make_source(
     copy: bool,
     require_final_obs: bool,
     padding: bool,
+    timeout: float | None,
 ) -> Source:
     """How to drive this environment: row by row where that is possible, else as a whole.
 
     Raises:
         PartialResetError: If ended rows could not be reset within the step.
-        ValueError: If padding is asked for where the exact stream is to be had.
+        ValueError: If padding or a timeout is asked for where it has no place.
     """
     base = env.unwrapped
+    bare_async = type(env) is AsyncVectorEnv and env.worker is None
+    if timeout is not None and not bare_async:
+        raise ValueError(
+            f"Expected timeout=None for {env}, got timeout={timeout}: only the workers of an "
+            "AsyncVectorEnv without vector wrappers are waited for here."
+        )
     if type(env) is SyncVectorEnv and not padding:
         return SyncRows(env, observations, actions, copy=copy)
-    if type(env) is AsyncVectorEnv and env.worker is None and not padding:
-        return AsyncRows(env, observations, actions, copy=copy)
+    if type(env) is AsyncVectorEnv and bare_async and not padding:
+        return AsyncRows(env, observations, actions, copy=copy, timeout=timeout)
 
     partial_reset = partial_reset_of(base)
     if mode == AutoresetMode.DISABLED and partial_reset is None:

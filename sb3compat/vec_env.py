@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
 
 from sb3compat._sb3 import VecEnv
 from sb3compat.batching import Actions, Observations
@@ -16,7 +16,8 @@ from sb3compat.errors import UnsupportedSpaceError
 from sb3compat.infos import Info
 from sb3compat.rows import AsyncRows
 from sb3compat.sources import check_env, find_mode, make_source
-from sb3compat.subenvs import Indices, resolve_indices, subenvs_of
+from sb3compat.subenvs import Indices, LocalSubEnvs, resolve_indices, subenvs_of
+from sb3compat.workers import is_broken
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 Obs = Any
@@ -29,6 +30,7 @@ def to_sb3(
     copy: bool = True,
     require_final_obs: bool = True,
     padding: bool = False,
+    timeout: float | None = None,
 ) -> VecEnv:
     """Present a Gymnasium vector environment as a Stable-Baselines3 `VecEnv`.
 
@@ -50,6 +52,8 @@ def to_sb3(
             as one more step of the episode, with `done=True`, reward 0 and
             `infos[i]["sb3compat.padding"]`. Episodes grow by one step, and the value of truncated
             states is biased: not the exact stream, hence not the default.
+        timeout: For a bare `AsyncVectorEnv`: how many seconds a step or reset may take before
+            `WorkerTimeoutError` is raised. None waits for ever.
 
     Returns:
         A `VecEnvAdapter`, which is a subclass of SB3's `VecEnv` where SB3 is installed.
@@ -58,7 +62,8 @@ def to_sb3(
         UnsupportedEnvError: If `env` is no vector environment, or not one that can be adapted.
         UnsupportedSpaceError: If SB3 has no way to batch one of the spaces.
         AutoresetModeError: If the mode is declared nowhere, or contradicts the environment.
-        ValueError: If padding is asked for where the exact stream is to be had.
+        ValueError: If padding is asked for where the exact stream is to be had, or a timeout where
+            nothing heeds it.
         PartialResetError: If the mode is NEXT_STEP and no partial reset is known for the class.
 
     Example:
@@ -75,6 +80,7 @@ def to_sb3(
         copy=copy,
         require_final_obs=require_final_obs,
         padding=padding,
+        timeout=timeout,
     )
 
 
@@ -87,6 +93,7 @@ class VecEnvAdapter(VecEnv):
         copy: Whether what is returned stays as it was.
         require_final_obs: Whether a SAME_STEP environment must give final observations.
         padding: Whether to pad episodes where ended rows cannot be reset on demand.
+        timeout: How many seconds workers may take for a step or reset.
 
     Attributes:
         env: The vector environment, with its wrappers.
@@ -105,6 +112,7 @@ class VecEnvAdapter(VecEnv):
         copy: bool = True,
         require_final_obs: bool = True,
         padding: bool = False,
+        timeout: float | None = None,
     ) -> None:
         check_env(env)
         self.env = env
@@ -120,6 +128,7 @@ class VecEnvAdapter(VecEnv):
             copy=copy,
             require_final_obs=require_final_obs,
             padding=padding,
+            timeout=timeout,
         )
         self._subenvs = subenvs_of(env)
         self._check_starts()
@@ -219,12 +228,32 @@ class VecEnvAdapter(VecEnv):
         try:
             step = self._source.receive()
         except BaseException:
+            base = self.env.unwrapped
             # Where workers are lost, a reset would not help, and the source says what does.
-            self._lost_step = not getattr(self._source, "broken", False)
+            self._lost_step = not (isinstance(base, AsyncVectorEnv) and is_broken(base))
             raise
         for i, info in step.reset_infos.items():
             self.reset_infos[i] = info
         return self._observations.pack(step.observations), step.rewards, step.dones, step.infos
+
+    @property
+    def envs(self) -> list[Any]:
+        """The sub-environments, where they are objects in this process, as `DummyVecEnv.envs`.
+
+        Raises:
+            AttributeError: Where they live in workers, or there are none.
+        """
+        if not isinstance(self._subenvs, LocalSubEnvs):
+            raise AttributeError(
+                f"{self.env} has no sub-environments in this process. Use get_attr, set_attr and "
+                "env_method."
+            )
+        return list(self._subenvs.envs)
+
+    @property
+    def spec(self) -> Any:
+        """The `EnvSpec` with which the vector environment was made, or None."""
+        return self.env.spec
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
         """Read an attribute of the sub-environments.

@@ -14,12 +14,12 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 import sb3compat
 from sb3compat.batching import Observations
 from sb3compat.rows import RepeatWatch
-from tests.envs import MakeEnv, ScriptedEnv, script
+from tests.envs import Identity, MakeEnv, ScriptedEnv, script
 
 
 class SeveralError(Exception):
-    def __init__(self, number: int) -> None:
-        super().__init__(f"number {number}")
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(f"{text} {number}")
 
 
 class Failing(ScriptedEnv):
@@ -27,8 +27,11 @@ class Failing(ScriptedEnv):
 
     def step(self, action: Any) -> Any:
         if self._time == 1:
-            raise SeveralError(self.row)
+            raise SeveralError(self.row, "number")
         return super().step(action)
+
+    def refuse(self) -> None:
+        raise SeveralError(self.row, "refused")
 
     def pid(self) -> int:
         return os.getpid()
@@ -151,3 +154,82 @@ def test_a_wrong_shape_without_and_with_shared_memory(mode: AutoresetMode) -> No
         env.step(np.zeros(1, int))
     env.reset()
     env.close()
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_an_exception_in_a_method_arrives_as_it_is(wrapped: bool) -> None:
+    source = AsyncVectorEnv([lambda: Failing(script(), 0), lambda: Failing(script(), 1)])
+    env = sb3compat.to_sb3(Identity(source) if wrapped else source)
+    env.reset()
+    with pytest.raises(SeveralError, match=r"^refused 1$") as caught:
+        env.env_method("refuse", indices=1)
+    assert "Traceback" in str(caught.value.__cause__)
+    for use in (lambda: env.step(np.zeros(2, int)), env.reset, lambda: env.get_attr("row")):
+        with pytest.raises(sb3compat.WorkerError, match="build a new one"):
+            use()
+    env.close()
+    env.close()
+    assert not any(process.is_alive() for process in source.processes)
+
+
+def test_an_exception_in_reset() -> None:
+    class FailingReset(Failing):
+        def reset(self, **kwargs: Any) -> Any:
+            raise SeveralError(self.row, "reset")
+
+    source = AsyncVectorEnv([MakeEnv(script(), 0), lambda: FailingReset(script(), 1)])
+    env = sb3compat.to_sb3(source)
+    with pytest.raises(SeveralError, match=r"^reset 1$"):
+        env.reset()
+    env.close()
+    assert not any(process.is_alive() for process in source.processes)
+
+
+def test_the_first_of_several_errors() -> None:
+    source = AsyncVectorEnv([lambda i=i: Failing(script(), i) for i in (5, 3, 4)])
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    env.step(np.zeros(3, int))
+    with pytest.raises(SeveralError, match=r"^number 5$"):
+        env.step(np.zeros(3, int))
+    env.close()
+
+
+def test_a_worker_that_hangs() -> None:
+    source = AsyncVectorEnv([lambda: Failing(script(), i) for i in range(2)])
+    env = sb3compat.to_sb3(source, timeout=0.2)
+    env.reset()
+    pid = env.env_method("pid", indices=0)[0]
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(sb3compat.WorkerTimeoutError, match=r"row 0 .* timeout=0\.2") as caught:
+        env.step(np.zeros(2, int))
+    assert isinstance(caught.value, TimeoutError)
+    with pytest.raises(sb3compat.WorkerError, match="build a new one"):
+        env.step(np.zeros(2, int))
+    os.kill(pid, signal.SIGCONT)  # a stopped process takes no SIGTERM
+    env.close()
+    assert not any(process.is_alive() for process in source.processes)
+
+
+def test_an_interrupt_in_a_step() -> None:
+    source = AsyncVectorEnv([lambda: Failing(script(), i) for i in range(2)])
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    parent, pid = os.getpid(), env.env_method("pid", indices=0)[0]
+    os.kill(pid, signal.SIGSTOP)
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(parent, signal.SIGINT))
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    with pytest.raises(KeyboardInterrupt):
+        env.step(np.zeros(2, int))
+    os.kill(pid, signal.SIGCONT)
+    with pytest.raises(sb3compat.WorkerError, match="build a new one"):
+        env.step(np.zeros(2, int))
+    env.close()
+    assert not any(process.is_alive() for process in source.processes)
+
+
+def test_a_timeout_where_nothing_heeds_it() -> None:
+    source = AsyncVectorEnv([MakeEnv(script(), 0)])
+    with pytest.raises(ValueError, match="timeout=None"):
+        sb3compat.to_sb3(Identity(source), timeout=3)
+    source.close()

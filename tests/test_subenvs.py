@@ -129,3 +129,13 @@ def test_images(native: Any, env: Any) -> None:
     assert env.render().shape == (8, 8, 3)
     with pytest.warns(UserWarning, match="render mode is None"):
         assert native.get_images() == [None, None, None]
+
+
+def test_what_people_reach_for(native: Any) -> None:
+    source = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync")
+    env: Any = sb3compat.to_sb3(source)
+    assert env.envs == list(source.unwrapped.envs)  # type: ignore[attr-defined]
+    assert env.spec.id == "CartPole-v1"
+    assert not hasattr(native, "envs")
+    with pytest.raises(AttributeError, match="env_method"):
+        _ = native.envs
