@@ -19,9 +19,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import torch
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import DictInfoToList
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
 import sb3compat
 from sb3compat.infos import split_infos
@@ -66,6 +66,35 @@ def native_cases() -> Iterator[Case]:
         ours = stepping(sb3compat.to_sb3(make(num_envs=n)))
         other = stepping_raw(make(num_envs=n))
         yield "step, native CartPole", n, ours, "the env and a list of n dicts", other
+
+
+class ImageEnv(gym.Env[Any, Any]):
+    """A new image with every step, and no work besides."""
+
+    observation_space = gym.spaces.Box(0, 255, (84, 84, 4), np.uint8)
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self) -> None:
+        self.images = np.random.default_rng(0).integers(256, size=(16, 84, 84, 4), dtype=np.uint8)
+        self.time = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        return self.step(0)[0], {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.time += 1
+        return self.images[self.time % 16], 0.0, False, self.time % 500 == 0, {}
+
+
+def parallel_cases() -> Iterator[Case]:
+    for n in (2, 8):
+        source = AsyncVectorEnv(
+            [ImageEnv] * n, context="forkserver", autoreset_mode=AutoresetMode.SAME_STEP
+        )
+        ours, other = sb3compat.to_sb3(source), SubprocVecEnv([ImageEnv] * n)
+        yield "step, Async images", n, stepping(ours), "SubprocVecEnv", stepping(other)
+        ours.close()
+        other.close()
 
 
 def infos_cases() -> Iterator[Case]:
@@ -113,7 +142,7 @@ def main() -> None:
     torch.set_num_threads(1)
 
     print(f"{'':22} {'n':>5} {'sb3compat':>12}  {'compared with':30} {'':>12} {'ratio':>6}")
-    for cases in (sync_cases(), native_cases(), infos_cases()):
+    for cases in (sync_cases(), native_cases(), parallel_cases(), infos_cases()):
         for what, n, ours, other, theirs in cases:
             mine, its = interleaved([ours, theirs], rounds)
             times = f"{mine * 1e6:>9.1f} us", f"{its * 1e6:>9.1f} us"
