@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 
 import sb3compat
 from tests.envs import BOX, DISCRETE, Script, ScriptedEnv, WorkerReport
@@ -38,7 +39,9 @@ def test_the_same_call_gives_the_same_stream(call: dict[str, Any], mode: str) ->
     cls = vec_env.DummyVecEnv
     reference = env_util.make_vec_env(**call, n_envs=3, seed=7, vec_env_cls=cls)
     ours = sb3compat.make_vec_env(**call, n_envs=3, seed=7, vectorization_mode=mode)
-    assert ours.action_space.sample() is not None
+    if mode == "sync":
+        for env, other in zip(ours.envs, reference.envs, strict=True):
+            same(env.action_space.sample(), other.action_space.sample())
     same(ours.reset(), reference.reset())
     rng = np.random.default_rng(0)
     endings = 0
@@ -90,6 +93,7 @@ def test_the_default_is_the_environments_best() -> None:
         sb3compat.make_vec_env("CartPole-v1", 2, wrapper_class=gym.wrappers.OrderEnforcing),
         sb3compat.make_vec_env("CartPole-v1", 2, vec_env_cls=vec_env.DummyVecEnv),
     ):
+        assert other.autoreset_mode == AutoresetMode.SAME_STEP
         assert type(other.env).__name__ == "SyncVectorEnv"  # type: ignore[attr-defined]
         assert other.env_is_wrapped(monitor.Monitor) == [True, True]
 
