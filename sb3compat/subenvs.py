@@ -61,6 +61,10 @@ class LocalSubEnvs:
     def __init__(self, envs: Sequence[gym.Env[Any, Any]]) -> None:
         self.envs = envs
 
+    def has(self, name: str, rows: list[int]) -> list[bool]:
+        """Whether each row has the attribute, on any wrapper."""
+        return [self.envs[i].has_wrapper_attr(name) for i in rows]
+
     def get(self, name: str, rows: list[int]) -> list[Any]:
         """The attribute of each row, from the outermost wrapper that has it."""
         return [self.envs[i].get_wrapper_attr(name) for i in rows]
@@ -107,8 +111,12 @@ class RemoteSubEnvs:
         """Whether each row is wrapped in that class."""
         return workers.is_wrapped(self.env, wrapper_class, rows)
 
+    def has(self, name: str, rows: list[int]) -> list[bool]:
+        """Whether each row has the attribute, which stays where it is: not all can be pickled."""
+        return workers.call(self.env, "has_wrapper_attr", (name,), {}, rows)
+
     def _check(self, name: str, rows: list[int]) -> None:
-        found = workers.call(self.env, "has_wrapper_attr", (name,), {}, rows)
+        found = self.has(name, rows)
         missing = [i for i, has in zip(rows, found, strict=True) if not has]
         if missing:
             raise AttributeError(f"The sub-environments of rows {missing} have no {name!r}.")
@@ -119,6 +127,14 @@ class NoSubEnvs:
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         self.env = env
+
+    def has(self, name: str, rows: list[int]) -> list[bool]:
+        """Whether the vector environment has the attribute."""
+        try:
+            self._owner(name)
+        except AttributeError:
+            return [False for _ in rows]
+        return [True for _ in rows]
 
     def get(self, name: str, rows: list[int]) -> list[Any]:
         """The attribute of the vector environment, for every row."""

@@ -255,6 +255,10 @@ class VecEnvAdapter(VecEnv):
         """The `EnvSpec` with which the vector environment was made, or None."""
         return self.env.spec
 
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether every sub-environment has the attribute."""
+        return all(self._subenvs.has(attr_name, self._rows(None)))
+
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
         """Read an attribute of the sub-environments.
 
