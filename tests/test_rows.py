@@ -215,16 +215,17 @@ def test_a_worker_that_hangs() -> None:
 
 
 def test_an_interrupt_in_a_step() -> None:
-    source = AsyncVectorEnv([lambda: Failing(script(), i) for i in range(2)])
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    source = AsyncVectorEnv([lambda: Hanging(script()), MakeEnv(script(), 1)])
     env = sb3compat.to_sb3(source)
     env.reset()
-    parent, pid = os.getpid(), env.env_method("pid", indices=0)[0]
-    os.kill(pid, signal.SIGSTOP)
-    signal.signal(signal.SIGALRM, lambda *_: os.kill(parent, signal.SIGINT))
+    before = signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, 0.1)
     with pytest.raises(KeyboardInterrupt):
         env.step(np.zeros(2, int))
-    os.kill(pid, signal.SIGCONT)
+    signal.signal(signal.SIGALRM, before)
     with pytest.raises(sb3compat.WorkerError, match="build a new one"):
         env.step(np.zeros(2, int))
     env.close()
