@@ -50,7 +50,7 @@ def step(env: Any, action: int = 0) -> Any:
 @pytest.mark.jax
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), form=forms, layers=st.integers(0, 1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_third_party_env(
     mode: AutoresetMode, data: st.DataObject, n: int, form: Form, layers: int
 ) -> None:

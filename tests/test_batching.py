@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sb3compat.batching import Actions, Observations, cast_safely
@@ -18,7 +18,6 @@ BOX = spaces.Box(-1, 1, (2,), np.float32)
 
 
 @given(space=any_space(), n=st.integers(1, 3), as_list=st.booleans())
-@settings(deadline=None)
 def test_actions_arrive_as_the_space_has_them(
     space: spaces.Space[Any], n: int, as_list: bool
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.envs import Identity, MakeEnv, script
@@ -22,9 +22,7 @@ MODES = list(AutoresetMode)
 Build = Callable[[list[MakeEnv]], VectorEnv[Any, Any, Any]]
 
 mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
-with_processes = settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+with_processes = settings(max_examples=12)
 
 
 def sync(mode: AutoresetMode, **kwargs: Any) -> Build:
@@ -47,7 +45,7 @@ def wrapped(build: Build, layers: int = 1) -> Build:
 
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), copy=st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_sync(mode: AutoresetMode, data: st.DataObject, n: int, copy: bool) -> None:
     lockstep(data.draw(scripts()), n, sync(mode, copy=copy), data.draw(programs(n)))
 
@@ -67,7 +65,7 @@ def test_async(
 
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), copy=st.booleans(), layers=st.integers(1, 2))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_wrapped_sync(
     mode: AutoresetMode, data: st.DataObject, n: int, copy: bool, layers: int
 ) -> None:
