@@ -56,6 +56,9 @@ class VectorSource:
         seed_rows: Whether `reset` takes a list of seeds, one for each row.
     """
 
+    # Whether a row can be reset that the environment itself has not ended.
+    _resets_any_row = False
+
     def __init__(
         self,
         env: VectorEnv[Any, Any, Any],
@@ -111,7 +114,7 @@ class VectorSource:
             if any(options):
                 shared[ROW_OPTIONS] = options
             self._tap.row_options = None
-            obs, infos = self._checked_reset(self.env.reset(seed=seed, options=shared or None))
+            obs, infos = self._reset(seed, shared or None)
             if any(options) and self._tap.row_options is None:
                 raise self._not_handed_on("options")
             self._was_reset = True
@@ -121,7 +124,7 @@ class VectorSource:
         if one_seed or not self._was_reset:
             # One seed is one for all rows. And some environments can only reset some rows once
             # all have been reset.
-            self.env.reset(seed=seed)
+            self._reset(seed, None)
             self._was_reset = True
             seed = None if one_seed else seed
         batch = self._observations.empty()
@@ -172,16 +175,36 @@ class VectorSource:
                 f"truncations, infos), got {type(result).__name__} of length "
                 f"{len(result) if isinstance(result, Sequence) else '?'}."
             )
-        obs, rewards, terminated, truncated, infos = result
-        return (
-            self._observations.batch(obs, copy=copy),
-            self._rewards(rewards),
-            self._flags(terminated, "terminations"),
-            self._flags(truncated, "truncations"),
-            self._checked_infos(infos),
-        )
+        obs, rewards, terminated, truncated, given = result
+        infos = self._checked_infos(given)
+        terminated = self._flags(terminated, "terminations")
+        truncated = self._flags(truncated, "truncations")
+        self._check_endings(terminated | truncated)
+        observations = self._observations.batch(obs, copy=copy)
+        return observations, self._rewards(rewards), terminated, truncated, infos
 
-    def _checked_reset(self, result: Any) -> tuple[Any, Mapping[str, Any]]:
+    def _check_endings(self, dones: Flags) -> None:
+        """Refuse wrappers that hide an ending, or invent one where the rows reset by themselves."""
+        if self._tap.ended is None:
+            return
+        first, second = self._tap.ended
+        ended = self._flags(first, "terminations") | self._flags(second, "truncations")
+        wrong = ended & ~dones if self._resets_any_row else ended != dones
+        if wrong.any():
+            raise UnsupportedEnvError(
+                f"Expected {self.env} to end the episodes that {self._tap.env} ends, got "
+                f"dones={dones.tolist()} from {ended.tolist()}: rows "
+                f"{np.flatnonzero(wrong).tolist()} would be reset, or not, without SB3 knowing. "
+                "End episodes in wrappers around the sub-environments instead."
+            )
+
+    def _reset(self, seed: Any, options: dict[str, Any] | None) -> tuple[Any, Mapping[str, Any]]:
+        """Reset through the wrappers, and check the form of what comes back."""
+        self._tap.adapting = True
+        try:
+            result: Any = self.env.reset(seed=seed, options=options)
+        finally:
+            self._tap.adapting = False
         if not (isinstance(result, tuple) and len(result) == 2):
             raise ConversionError(
                 f"Expected {self.env}.reset to return (observations, infos), got "
@@ -221,9 +244,7 @@ class VectorSource:
         mask = np.zeros(self.num_envs, np.bool_)
         mask[rows] = True
         self._tap.reset_mask = None
-        result = self._checked_reset(
-            self.env.reset(seed=seed, options=MaskOptions(options, reset_mask=mask))
-        )
+        result = self._reset(seed, MaskOptions(options, reset_mask=mask))
         if self._tap.reset_mask is None:
             raise self._not_handed_on("options['reset_mask']")
         return result
@@ -271,17 +292,19 @@ class VectorSource:
         for array, values in zip(batch, source, strict=True):
             array[rows] = values[rows]
 
-    def _step_infos(self, infos: Mapping[str, Any], truncated: Flags, **kwargs: Any) -> list[Info]:
+    def _step_infos(self, infos: Mapping[str, Any], truncated: Flags) -> list[Info]:
         """The infos of all rows, with `TimeLimit.truncated` as one more column."""
         columns = {
             key: value for key, value in infos.items() if key not in (TRUNCATED, f"_{TRUNCATED}")
         }
         columns[TRUNCATED] = truncated
-        return split_infos(columns, self.num_envs, without=(TERMINAL_OBSERVATION,), **kwargs)
+        return split_infos(columns, self.num_envs, without=(TERMINAL_OBSERVATION,))
 
 
 class ResetWithin(VectorSource):
     """NEXT_STEP with a partial reset, and DISABLED: the step resets the rows that ended."""
+
+    _resets_any_row = True
 
     def receive(self) -> Transition:
         """Step, take what the step said, then reset the rows that ended."""

@@ -65,16 +65,16 @@ def _reset_rows(
         held, out = env._env_obs, env._observations
     else:
         results = workers.reset(env, rows, kwargs)
-        # Copied, as they are views of what is written to below.
-        held, out = (
-            deepcopy(list(iterate(env.observation_space, env.observations))),
-            (env.observations),
-        )
+        held, out = None, env.observations
+        if not env.shared_memory:
+            # Copied, as they are views of what is written to below.
+            held = deepcopy(list(iterate(env.observation_space, out)))
     infos: dict[str, Any] = {}
     for i, (obs, info) in zip(rows, results, strict=True):
-        held[i] = obs
+        if held is not None:
+            held[i] = obs
         infos = env._add_info(infos, info, i)
-    if isinstance(env, SyncVectorEnv) or not env.shared_memory:
+    if held is not None:
         concatenate(env.single_observation_space, held, out)
     return (deepcopy(out) if env.copy else out), infos
 
@@ -91,13 +91,19 @@ class BaseTap(_Wrapper):
         super().__init__(env)
         self.partial_reset: PartialReset | None = None
         self.info_keys: frozenset[str] = frozenset()
-        # What has come down here: the steps, and what the last reset asked for.
+        # Whether a reset comes from the adapter; the user's own go straight to the environment.
+        self.adapting = False
+        # What has come down here: the steps, what the last one ended, and what the last reset
+        # asked for.
         self.steps = 0
+        self.ended: Any = None
         self.reset_mask: Mask | None = None
         self.row_options: Sequence[dict[str, Any]] | None = None
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
         """Reset all rows, or those under `options["reset_mask"]` by the registered function."""
+        if not self.adapting:
+            return self.env.reset(seed=seed, options=options)
         options = dict(options or {})
         mask = options.pop("reset_mask", None)
         row_options = options.pop(ROW_OPTIONS, None)
@@ -129,6 +135,8 @@ class BaseTap(_Wrapper):
         """Step, and note the keys of the infos."""
         result = self.env.step(actions)
         self.steps += 1
+        # A wrapper may make five values of an environment's own form.
+        self.ended = result[2:4] if isinstance(result, tuple) and len(result) == 5 else None
         self._note(result, 5)
         return result
 

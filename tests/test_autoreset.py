@@ -560,3 +560,54 @@ def test_a_wrapper_that_takes_a_masked_reset_for_a_full_one() -> None:
     step(env)
     with pytest.raises(sb3compat.PartialResetError, match="resets its state for all rows"):
         step(env)
+
+
+class Endings(VectorWrapper):
+    """Hides the endings of row 0, or ends row 1 with every step."""
+
+    def __init__(self, env: Any, *, hides: bool) -> None:
+        super().__init__(env)
+        self.hides = hides
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        terminated, truncated = np.array(terminated), np.array(truncated)
+        if self.hides:
+            terminated[0] = False
+        else:
+            truncated[1] = True
+        return obs, rewards, terminated, truncated, infos
+
+
+@mode_of
+@pytest.mark.parametrize("hides", [True, False])
+def test_wrappers_that_hide_or_invent_endings(mode: AutoresetMode, hides: bool) -> None:
+    source = SyncVectorEnv(fns(2, lengths=(2,)), autoreset_mode=mode)
+    env = sb3compat.to_sb3(Endings(source, hides=hides))
+    env.reset()
+    if not hides and mode != SAME_STEP:  # a vector wrapper's time limit, then
+        for _ in range(4):
+            _, _, dones, infos = step(env)
+            assert dones[1]
+            assert infos[1]["shared"] == 1
+        return
+    if hides:
+        step(env)
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="End episodes in wrappers around"):
+        step(env)
+
+
+def test_the_users_own_calls_go_straight_to_the_environment() -> None:
+    wrapped, plain = (Identity(SyncVectorEnv(fns(2))) for _ in range(2))
+    sb3compat.to_sb3(wrapped)
+    mask = np.array([True, False])
+    for kwargs in ({"seed": 3}, {"seed": [4, 5], "options": {"x": 2}}, {}):
+        same(wrapped.reset(**kwargs), plain.reset(**kwargs))
+    for seed in (None, 7):
+        masked = {"reset_mask": mask, "x": 1}
+        same(
+            wrapped.reset(seed=seed, options=dict(masked)),
+            plain.reset(seed=seed, options=dict(masked)),
+        )
+    with pytest.raises(ValueError, match="reset_mask"):
+        wrapped.reset(options={"reset_mask": np.array([False, False])})
