@@ -29,6 +29,7 @@ from sb3compat.errors import (
 from sb3compat.infos import TERMINAL_OBSERVATION, TRUNCATED, Info, mask_of, split_infos
 from sb3compat.rows import RepeatWatch, Transition, refuse_final_keys, refuse_same_memory
 from sb3compat.tap import ROW_OPTIONS, BaseTap, MaskOptions, resets_rows_itself
+from sb3compat.wrappers import paused_videos
 
 if TYPE_CHECKING:
     from sb3compat.batching import Actions, Array, Observations
@@ -244,7 +245,8 @@ class VectorSource:
         mask = np.zeros(self.num_envs, np.bool_)
         mask[rows] = True
         self._tap.reset_mask = None
-        result = self._reset(seed, MaskOptions(options, reset_mask=mask))
+        with paused_videos(self.env, mask):
+            result = self._reset(seed, MaskOptions(options, reset_mask=mask))
         if self._tap.reset_mask is None:
             raise self._not_handed_on("options['reset_mask']")
         return result

@@ -17,6 +17,7 @@ from sb3compat.infos import Info
 from sb3compat.partial_reset import partial_reset_of, reset_with_mask
 from sb3compat.rows import AsyncRows, SyncRows, Transition
 from sb3compat.tap import BaseTap, resets_rows_itself, wrappers_of
+from sb3compat.wrappers import check_wrappers
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 
@@ -48,21 +49,6 @@ class Source(Protocol):
 def check_env(env: Any) -> None:
     """Refuse what is no vector environment, saying what to pass instead."""
     if isinstance(env, VectorEnv):
-        for wrapper in wrappers_of(env):
-            if isinstance(wrapper, vector_wrappers.DictInfoToList):
-                raise UnsupportedEnvError(
-                    f"Expected infos as a dict of arrays, but {env} contains DictInfoToList, which "
-                    "loses which key belongs to which step. Remove that wrapper: to_sb3 makes the "
-                    "list of dicts itself."
-                )
-            if isinstance(wrapper, vector_wrappers.RecordEpisodeStatistics):
-                _check_statistics(wrapper)
-            if isinstance(wrapper, vector_wrappers.NormalizeObservation):
-                raise UnsupportedEnvError(
-                    f"Expected no NormalizeObservation in {env}: it cannot reset single rows, and "
-                    "has no SAME_STEP mode. Remove it, and put stable_baselines3.common.vec_env."
-                    "VecNormalize around the adapted environment."
-                )
         base = env.unwrapped
         for space in ("single_observation_space", "single_action_space"):
             if not isinstance(getattr(env, space, None), gym.Space):
@@ -91,35 +77,6 @@ def check_env(env: Any) -> None:
     else:
         hint = "gymnasium.make_vec makes one."
     raise UnsupportedEnvError(f"Expected a gymnasium.vector.VectorEnv, {got}. {hint}")
-
-
-def _check_statistics(wrapper: Any) -> None:
-    """Refuse Gymnasium's episode statistics where they are wrong.
-
-    Before Gymnasium 1.4, `RecordEpisodeStatistics` takes each environment for one in NEXT_STEP
-    mode; in SAME_STEP mode it leaves out the first step of every episode but the first.
-    """
-    version = tuple(int(part) for part in gym.__version__.split(".")[:2])
-    mode = getattr(wrapper.unwrapped, "autoreset_mode", wrapper.metadata.get("autoreset_mode"))
-    if version < (1, 4) and mode == AutoresetMode.SAME_STEP:
-        raise UnsupportedEnvError(
-            f"Expected Gymnasium 1.4 or newer for the vector wrapper RecordEpisodeStatistics in "
-            f"SAME_STEP mode, got Gymnasium {gym.__version__}, whose returns and lengths are wrong "
-            "there. Put gymnasium.wrappers.RecordEpisodeStatistics around each sub-environment, or "
-            "stable_baselines3.common.vec_env.VecMonitor around the adapted environment."
-        )
-
-
-def _check_reward_wrappers(env: AnyVectorEnv) -> None:
-    """Refuse `NormalizeReward` where a masked reset would make it forget all rows' returns."""
-    for wrapper in wrappers_of(env):
-        if isinstance(wrapper, vector_wrappers.NormalizeReward):
-            raise UnsupportedEnvError(
-                f"Expected no NormalizeReward in {env}, unless in SAME_STEP mode: when one row is "
-                "reset, it forgets the discounted returns of all. Remove it and put "
-                "stable_baselines3.common.vec_env.VecNormalize around the adapted environment, or "
-                "build the environment with autoreset_mode=AutoresetMode.SAME_STEP."
-            )
 
 
 def _check_distinct(env: SyncVectorEnv[Any, Any]) -> None:
@@ -189,6 +146,7 @@ def make_source(
 
     Raises:
         PartialResetError: If ended rows could not be reset within the step.
+        UnsupportedEnvError: If a vector wrapper could not be presented exactly.
         ValueError: If padding or a timeout is asked for where it has no place.
     """
     base = env.unwrapped
@@ -203,6 +161,7 @@ def make_source(
     if type(env) is AsyncVectorEnv and bare_async and not padding:
         return AsyncRows(env, observations, actions, copy=copy, timeout=timeout)
 
+    check_wrappers(env, mode, resets_rows=mode != AutoresetMode.SAME_STEP and not padding)
     partial_reset = partial_reset_of(base)
     if mode == AutoresetMode.DISABLED and partial_reset is None:
         partial_reset = reset_with_mask  # what the mode promises
@@ -232,13 +191,13 @@ def make_source(
             f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly, "
             "without it. Padding is for NEXT_STEP environments that cannot reset single rows."
         )
-    if mode != AutoresetMode.SAME_STEP and not padding:
-        _check_reward_wrappers(env)
     outer, tap = _seat_tap(env)
     tap.partial_reset = partial_reset
+    # A wrapper may write to what it is given.
+    tap.copies = outer is not tap and not getattr(base, "copy", True)
     kwargs: dict[str, Any] = {
         "copy": copy,
-        "fresh": _hands_out_fresh_arrays(outer),
+        "fresh": _hands_out_fresh_arrays(outer, tap),
         "seed_rows": isinstance(base, SyncVectorEnv | AsyncVectorEnv),
     }
     if padding:
@@ -276,11 +235,11 @@ _TRANSPARENT = (
 )
 
 
-def _hands_out_fresh_arrays(env: AnyVectorEnv) -> bool:
+def _hands_out_fresh_arrays(env: AnyVectorEnv, tap: BaseTap) -> bool:
     """Whether observations need no copy, as Gymnasium's own environments make one each time."""
     base: Any = env.unwrapped
     return (
         type(base) in (SyncVectorEnv, AsyncVectorEnv)
-        and bool(base.copy)
+        and bool(base.copy or tap.copies)
         and all(type(wrapper) in _TRANSPARENT for wrapper in wrappers_of(env))
     )

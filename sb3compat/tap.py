@@ -55,7 +55,7 @@ def resets_rows_itself(env: AnyVectorEnv) -> bool:
 
 
 def _reset_rows(
-    env: Any, rows: Sequence[int], kwargs: Sequence[dict[str, Any]]
+    env: Any, rows: Sequence[int], kwargs: Sequence[dict[str, Any]], *, copy: bool
 ) -> tuple[Any, dict[str, Any]]:
     """What a masked `env.reset` does, but with arguments for each row."""
     if isinstance(env, SyncVectorEnv):
@@ -76,7 +76,7 @@ def _reset_rows(
         infos = env._add_info(infos, info, i)
     if held is not None:
         concatenate(env.single_observation_space, held, out)
-    return (deepcopy(out) if env.copy else out), infos
+    return (deepcopy(out) if copy else out), infos
 
 
 class BaseTap(_Wrapper):
@@ -99,6 +99,9 @@ class BaseTap(_Wrapper):
         self.ended: Any = None
         self.reset_mask: Mask | None = None
         self.row_options: Sequence[dict[str, Any]] | None = None
+        # Whether Gymnasium's environment is to keep its own arrays, built with copy=False, to
+        # itself: an observation wrapper writes its results into what it is given.
+        self.copies = False
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
         """Reset all rows, or those under `options["reset_mask"]` by the registered function."""
@@ -118,7 +121,7 @@ class BaseTap(_Wrapper):
             else:
                 rows = np.flatnonzero(mask).tolist()
                 kwargs = [{}] * len(rows)
-            result = _reset_rows(env, rows, kwargs)
+            result = _reset_rows(env, rows, kwargs, copy=env.copy or self.copies)
         elif mask is not None:
             assert self.partial_reset is not None
             result = self.partial_reset(env, mask, seed=seed, options=options or None)
@@ -134,11 +137,21 @@ class BaseTap(_Wrapper):
     def step(self, actions: Any) -> Any:
         """Step, and note the keys of the infos."""
         result = self.env.step(actions)
+        if self.copies:
+            result = (deepcopy(result[0]), *result[1:])
         self.steps += 1
         # A wrapper may make five values of an environment's own form.
         self.ended = result[2:4] if isinstance(result, tuple) and len(result) == 5 else None
         self._note(result, 5)
         return result
+
+    def render(self) -> Any:
+        """The frames as a tuple, as the interface has it.
+
+        To a list, which `CartPoleVectorEnv` returns, `RecordVideo.render` would help itself.
+        """
+        frames = self.env.render()
+        return tuple(frames) if isinstance(frames, list) else frames
 
     def _note(self, result: Any, length: int) -> None:
         """Note the keys of the infos, if there are any; the form is checked further up."""
