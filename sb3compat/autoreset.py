@@ -138,18 +138,24 @@ class VectorSource:
         return batch, row_infos
 
     def send(self, actions: list[Array]) -> None:
-        """Keep the batch of actions for `receive`."""
+        """Start the step if the environment can, or keep the batch of actions for `receive`.
+
+        With vector wrappers in between it cannot: their `step` is one call.
+        """
         if isinstance(self._tap.env, AsyncVectorEnv):
             workers.check_ready(self._tap.env)
         self._sent = self._actions.pack(actions)
+        if self.env is self._tap:
+            self._tap.start(self._sent)
 
     def receive(self) -> Transition:
         """Step all rows, and reset those that end."""
         raise NotImplementedError
 
     def cancel(self) -> None:
-        """Forget the actions kept."""
+        """Forget the actions kept, or the step that they have started."""
         self._sent = None
+        self._tap.cancel()
 
     def close(self) -> None:
         """Close the environment."""

@@ -79,6 +79,20 @@ def _reset_rows(
     return (deepcopy(out) if copy else out), infos
 
 
+# The environments whose step comes in two halves, by the class that defines it.
+_HALVES = {
+    "gymnasium.vector.async_vector_env.AsyncVectorEnv": ("step_async", "step_wait"),
+    "ale_py.vector_env.AtariVectorEnv": ("send", "recv"),
+    "envpool.python.envpool.EnvPoolMixin": ("send", "recv"),
+}
+
+
+def _halves_of(env: AnyVectorEnv) -> tuple[str, str] | None:
+    """The methods that start and finish a step, where `step` calls just these two."""
+    cls = next(cls for cls in type(env).__mro__ if "step" in vars(cls))
+    return _HALVES.get(f"{cls.__module__}.{cls.__qualname__}")
+
+
 class BaseTap(_Wrapper):
     """Seated directly above the base environment, below every vector wrapper.
 
@@ -102,6 +116,20 @@ class BaseTap(_Wrapper):
         # Whether Gymnasium's environment is to keep its own arrays, built with copy=False, to
         # itself: an observation wrapper writes its results into what it is given.
         self.copies = False
+        self._halves = _halves_of(env)
+        self._started = False
+
+    def start(self, actions: Any) -> None:
+        """Start a step, where the environment can; `step` with the same actions finishes it."""
+        if self._halves is not None:
+            getattr(self.env, self._halves[0])(actions)
+            self._started = True
+
+    def cancel(self) -> None:
+        """Finish a step that was started, and drop what it returns."""
+        if self._halves is not None and self._started:
+            self._started = False
+            getattr(self.env, self._halves[1])()
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
         """Reset all rows, or those under `options["reset_mask"]` by the registered function."""
@@ -136,7 +164,11 @@ class BaseTap(_Wrapper):
 
     def step(self, actions: Any) -> Any:
         """Step, and note the keys of the infos."""
-        result = self.env.step(actions)
+        if self._halves is not None and self._started:
+            self._started = False
+            result = getattr(self.env, self._halves[1])()
+        else:
+            result = self.env.step(actions)
         if self.copies:
             result = (deepcopy(result[0]), *result[1:])
         self.steps += 1

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
 from sb3compat.partial_reset import partial_reset_of
+from tests.envs import Identity
 from tests.lockstep import same
 from tests.test_native_cartpole import (
     RESET_BOUND,
@@ -185,6 +187,73 @@ def test_atari_seeds_with_options_by_row() -> None:
 def test_atari_in_smaller_batches_is_refused(mode: AutoresetMode) -> None:
     with pytest.raises(sb3compat.ConversionError, match=r"num_envs|batch_size"):
         sb3compat.to_sb3(atari(mode, 4, batch_size=2)).reset()
+
+
+# Steps that are really started by step_async
+
+
+class OwnInfos(AsyncVectorEnv):
+    """A subclass, which is driven as a whole."""
+
+    def _add_info(self, *args: Any) -> Any:
+        return super()._add_info(*args)
+
+
+SPLIT: dict[str, Callable[[], Any]] = {
+    "AtariVectorEnv": lambda: atari(AutoresetMode.NEXT_STEP, 2),
+    "EnvPool": lambda: pool(2),
+    "AsyncVectorEnv": lambda: closed_later(
+        OwnInfos([partial(gym.make, "CartPole-v1")] * 2, context="forkserver")
+    ),
+}
+
+
+def starts(source: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The actions of every step that was started."""
+    start = "step_async" if isinstance(source, AsyncVectorEnv) else "send"
+    method = getattr(source, start)
+    log: list[Any] = []
+
+    def call(actions: Any, *args: Any) -> Any:
+        log.append(actions)
+        return method(actions, *args)
+
+    monkeypatch.setattr(source, start, call)
+    return log
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_step_async_starts_the_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = SPLIT[name]()
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    log = starts(source, monkeypatch)
+    actions = np.zeros(2, np.int64)
+    env.step_async(actions)
+    assert len(log) == 1
+    env.step_wait()
+    assert len(log) == 1
+    env.step_async(actions)
+    env.reset()  # drops that step
+    obs, _, dones, _ = env.step(actions)
+    assert len(log) == 3
+    assert not dones.any()
+    env.step_async(actions)
+    np.testing.assert_array_equal(env.step_wait()[0].shape, obs.shape)
+    env.step_async(actions)
+    env.close()
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_a_step_through_a_wrapper_is_one_call(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = SPLIT[name]()
+    env = sb3compat.to_sb3(Identity(source))
+    env.reset()
+    log = starts(source, monkeypatch)
+    env.step_async(np.zeros(2, np.int64))
+    assert not log
+    env.step_wait()
+    assert len(log) == 1
 
 
 # EnvPool

@@ -247,7 +247,7 @@ def test_pairs(outer: str, mode: AutoresetMode) -> None:
     ]
     for inner in fine:
         in_lockstep((inner, outer), sync, mode=mode)
-    assert len(fine) > 8 or refused_by_gymnasium(outer, mode) or refused_here(outer, mode)
+    assert len(fine) > 5 or refused_by_gymnasium(outer, mode) or refused_here(outer, mode)
 
 
 @mode_of
@@ -309,9 +309,9 @@ def test_refused_wherever_it_stands(name: str, mode: AutoresetMode) -> None:
     around: list[Callable[[AnyEnv], AnyEnv]] = [lambda env: env, *(t.batch for t in TWINS.values())]
     tried = 0
     for wrap in around:
-        for stack in (lambda e, w=wrap: make(w(e)), lambda e, w=wrap: w(make(e))):
+        for inner, outer in ((wrap, make), (make, wrap)):
             try:
-                env = stack(sync(fns, mode))
+                env = outer(inner(sync(fns, mode)))
             except (AssertionError, TypeError, ValueError, AttributeError):  # Gymnasium's own rules
                 continue
             with pytest.raises(sb3compat.UnsupportedEnvError, match=f"{name}.*{way_out}"):
