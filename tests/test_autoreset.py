@@ -12,8 +12,6 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from gymnasium.wrappers.vector import (
-    NormalizeObservation,
-    NormalizeReward,
     RecordEpisodeStatistics,
 )
 from hypothesis import given, settings
@@ -460,19 +458,6 @@ def test_a_wrapper_that_steps_past_the_tap(mode: AutoresetMode) -> None:
     env.reset()
     with pytest.raises(sb3compat.UnsupportedEnvError, match="a reference of its own"):
         step(env)
-
-
-@mode_of
-def test_normalizing_wrappers_belong_elsewhere(mode: AutoresetMode) -> None:
-    source = SyncVectorEnv(fns(), autoreset_mode=mode)
-    if mode == SAME_STEP:
-        sb3compat.to_sb3(NormalizeReward(source)).reset()
-    else:
-        with pytest.raises(sb3compat.UnsupportedEnvError, match=r"NormalizeReward.*VecNormalize"):
-            sb3compat.to_sb3(NormalizeReward(source))
-    if mode == NEXT_STEP:
-        with pytest.raises(sb3compat.UnsupportedEnvError, match="VecNormalize"):
-            sb3compat.to_sb3(NormalizeObservation(source))
 
 
 def test_after_a_step_that_raised_only_a_reset_goes_on() -> None:

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import sb3compat
 from tests.envs import GYMNASIUM, MakeEnv, Script, script
 from tests.lockstep import Operation, lockstep, same
+from tests.native import UnknownEnv
 from tests.strategies import programs
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
@@ -284,6 +285,13 @@ def test_every_wrapper_is_here() -> None:
     assert set(vector.__all__) == TWINS.keys() | REFUSED.keys()
 
 
+def test_every_wrapper_is_documented() -> None:
+    page = Path(__file__).parent.parent / "docs" / "reference" / "vector-wrappers.md"
+    table = "".join(line for line in page.read_text().splitlines() if line.startswith("|"))
+    named = {name for name in vector.__all__ if f"`{name}`" in table}
+    assert named == set(vector.__all__)
+
+
 def needs(name: str) -> Any:
     marks = [pytest.mark.jax] if "Jax" in name else []
     return pytest.param(name, marks=marks, id=name)
@@ -306,7 +314,8 @@ def test_refused_wherever_it_stands(name: str, mode: AutoresetMode) -> None:
         assert name == "NormalizeObservation"
         assert mode != AutoresetMode.NEXT_STEP
         return
-    around: list[Callable[[AnyEnv], AnyEnv]] = [lambda env: env, *(t.batch for t in TWINS.values())]
+    around: list[Callable[[AnyEnv], AnyEnv]] = [lambda env: env]
+    around += [twins.batch for other, twins in TWINS.items() if not refused_here(other, mode)]
     tried = 0
     for wrap in around:
         for inner, outer in ((wrap, make), (make, wrap)):
@@ -336,6 +345,22 @@ def test_normalize_reward(inner: str) -> None:
         actions = theirs.action_space.sample()
         expected = theirs.step(actions)[1]
         np.testing.assert_array_equal(ours.step(actions)[1], expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("name", ["NormalizeReward", "NormalizeObservation"])
+def test_padding_lets_statistics_through(name: str) -> None:
+    def stack() -> AnyEnv:
+        fns = [MakeEnv(scripted(OBSERVATIONS[0]), i) for i in range(2)]
+        return REFUSED[name][0](UnknownEnv(fns, AutoresetMode.NEXT_STEP))
+
+    theirs, ours = stack(), sb3compat.to_sb3(stack(), padding=True)
+    same(ours.reset(), theirs.reset()[0])
+    actions = np.zeros((2, 2), np.float32)
+    for _ in range(8):
+        obs, rewards, dones, _ = ours.step(actions)
+        expected, unrounded, *_ = theirs.step(actions)
+        same(obs, expected)
+        np.testing.assert_array_equal(rewards[~dones], unrounded.astype(np.float32)[~dones])
 
 
 def test_mode_that_the_metadata_do_not_know() -> None:
