@@ -29,6 +29,10 @@ pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVec
 pytest.importorskip("pygame", reason="HumanRendering shows its frames with pygame")
 pytest.importorskip("cv2", reason="ResizeObservation and HumanRendering need OpenCV")
 
+if GYMNASIUM < (1, 4):
+    # A RecordVideo that refuses its environment raises again when it is deleted.
+    pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 MODES = list(AutoresetMode)
 SAME_STEP = AutoresetMode.SAME_STEP
 mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
@@ -302,7 +306,7 @@ def needs(name: str) -> Any:
 def test_refused_wherever_it_stands(name: str, mode: AutoresetMode) -> None:
     if "Jax" in name:
         pytest.importorskip("jax", reason="the wrapper needs JAX")
-    if "Conversion" in name:
+    if name == "ArrayConversion" or (name.endswith(("Torch", "Numpy")) and GYMNASIUM >= (1, 2)):
         pytest.importorskip("array_api_compat", reason="the wrapper needs array-api-compat")
     make, way_out = REFUSED[name]
     if name == "NormalizeReward" and mode == SAME_STEP and GYMNASIUM >= (1, 4):
