@@ -24,6 +24,9 @@ SUFFIX = "monitor.csv"
 class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
     """Adds `info["episode"]` at the end of each episode, and writes the files of SB3's `Monitor`.
 
+    To `env_is_wrapped` it is that class. SB3's `evaluate_policy` asks for it, and where there is
+    none takes the rewards and endings that the wrappers outside of the monitor make.
+
     The return `r` (rounded to 6 digits), the length `l` and the seconds `t` since the monitor was
     made, as `stable_baselines3.common.monitor.Monitor` has them; its `load_results` reads the
     files.
@@ -34,7 +37,15 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         allow_early_resets: Whether an episode may be reset before it has ended.
         info_keywords: Info keys of the last step to write as well.
         override_existing: Whether to begin a new file, or to append to one that is there.
+
+    Attributes:
+        total_steps: The number of steps so far.
+        episode_returns: The return of each episode that has ended.
+        episode_lengths: Its length.
+        episode_times: When it ended, in seconds since the monitor was made.
     """
+
+    stands_for = ("stable_baselines3.common.monitor", "Monitor")
 
     def __init__(
         self,
@@ -50,6 +61,10 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         self._start = time.time()
         self._rewards: list[float] = []
         self._running = False
+        self.total_steps = 0
+        self.episode_returns: list[float] = []
+        self.episode_lengths: list[int] = []
+        self.episode_times: list[float] = []
         self._file = None
         if filename is not None:
             path = Path(filename if filename.endswith(SUFFIX) else f"{filename}.{SUFFIX}")
@@ -85,13 +100,17 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         if not self._running:
             raise RuntimeError("Expected reset() before step(), as the episode has ended.")
         obs, reward, terminated, truncated, info = self.env.step(action)
+        self.total_steps += 1
         self._rewards.append(float(reward))
         if terminated or truncated:
             self._running = False
+            self.episode_returns.append(sum(self._rewards))
+            self.episode_lengths.append(len(self._rewards))
+            self.episode_times.append(time.time() - self._start)
             episode: dict[str, Any] = {
-                "r": round(sum(self._rewards), 6),
-                "l": len(self._rewards),
-                "t": round(time.time() - self._start, 6),
+                "r": round(self.episode_returns[-1], 6),
+                "l": self.episode_lengths[-1],
+                "t": round(self.episode_times[-1], 6),
             }
             episode.update((key, info[key]) for key in self.info_keywords)
             if self._file is not None:
@@ -99,6 +118,22 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
                 self._file.flush()
             info["episode"] = episode
         return obs, reward, terminated, truncated, info
+
+    def get_total_steps(self) -> int:
+        """The number of steps so far."""
+        return self.total_steps
+
+    def get_episode_rewards(self) -> list[float]:
+        """The return of each episode that has ended."""
+        return self.episode_returns
+
+    def get_episode_lengths(self) -> list[int]:
+        """The length of each episode that has ended."""
+        return self.episode_lengths
+
+    def get_episode_times(self) -> list[float]:
+        """When each episode ended, in seconds since the monitor was made."""
+        return self.episode_times
 
     def close(self) -> None:
         """Close the environment and the file."""

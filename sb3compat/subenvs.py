@@ -7,7 +7,7 @@ Three ways to have sub-environments: as local objects (`SyncVectorEnv`), in work
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -147,7 +147,12 @@ class NoSubEnvs:
         setattr(self._owner(name, default=self.env), name, value)
 
     def call(self, name: str, args: Any, kwargs: Any, rows: list[int]) -> list[Any]:
-        """Call the method once; a batch of n is split by row, anything else is for every row."""
+        """Call the method once; a batch of n is split by row, anything else is for every row.
+
+        What every `gymnasium.Env` has to reach attributes, and no `VectorEnv`, is answered here.
+        """
+        if name in _WRAPPER_ATTR and not all(self.has(name, rows)):
+            return _WRAPPER_ATTR[name](self, rows, *args, **kwargs)
         self._check_all(name, rows)
         n = self.env.num_envs
         result = getattr(self._owner(name), name)(*args, **kwargs)
@@ -181,6 +186,31 @@ class NoSubEnvs:
                 f"Expected indices=None for {name!r}: {self.env} is vectorised natively, its rows "
                 f"have no environments of their own, got the rows {rows}."
             )
+
+
+def _has_wrapper_attr(env: NoSubEnvs, rows: list[int], name: str) -> list[bool]:
+    return env.has(name, rows)
+
+
+def _get_wrapper_attr(env: NoSubEnvs, rows: list[int], name: str) -> list[Any]:
+    return env.get(name, rows)
+
+
+def _set_wrapper_attr(
+    env: NoSubEnvs, rows: list[int], name: str, value: Any, *, force: bool = True
+) -> list[bool]:
+    if not force and not all(env.has(name, rows)):
+        return [False for _ in rows]
+    env.set(name, value, rows)
+    return [True for _ in rows]
+
+
+# SB3 recommends `env_method("get_wrapper_attr", "x")` and `env_method("set_wrapper_attr", "x", 1)`.
+_WRAPPER_ATTR: dict[str, Callable[..., list[Any]]] = {
+    "has_wrapper_attr": _has_wrapper_attr,
+    "get_wrapper_attr": _get_wrapper_attr,
+    "set_wrapper_attr": _set_wrapper_attr,
+}
 
 
 def subenvs_of(env: VectorEnv[Any, Any, Any]) -> LocalSubEnvs | RemoteSubEnvs | NoSubEnvs:

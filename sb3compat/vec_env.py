@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
 
 from sb3compat._sb3 import VecEnv
@@ -251,9 +252,11 @@ class VecEnvAdapter(VecEnv):
         return list(self._subenvs.envs)
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> EnvSpec | None:
         """The `EnvSpec` with which the vector environment was made, or None."""
-        return self.env.spec
+        spec = self.env.spec
+        # EnvPool has a spec of another kind, without the `id` that SB3's `VecMonitor` asks for.
+        return spec if isinstance(spec, EnvSpec) else None
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether every sub-environment has the attribute."""

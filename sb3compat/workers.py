@@ -12,6 +12,7 @@ import pickle
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -46,8 +47,8 @@ def check_ready(env: Any) -> None:
         )
 
 
-def send(env: Any, messages: Mapping[int, tuple[str, Any]]) -> None:
-    """Send each row its message.
+def send(env: Any, messages: Mapping[int, tuple[str, Any] | bytes]) -> None:
+    """Send each row its message, which may be pickled already.
 
     Raises:
         WorkerError: If a worker turns out to be gone.
@@ -56,7 +57,10 @@ def send(env: Any, messages: Mapping[int, tuple[str, Any]]) -> None:
     sent = 0
     try:
         for i, message in messages.items():
-            env.parent_pipes[i].send(message)
+            if isinstance(message, bytes):
+                env.parent_pipes[i].send_bytes(message)
+            else:
+                env.parent_pipes[i].send(message)
             sent += 1
     except BaseException as error:
         # Those that have got theirs will answer, and nobody will listen.
@@ -123,7 +127,10 @@ def receive(env: Any, rows: Iterable[int], timeout: float | None = None) -> list
 def call(env: Any, name: str, args: Any, kwargs: Any, rows: Sequence[int]) -> list[Any]:
     """Have the environments of some rows call their method `name`, in parallel."""
     chosen = list(dict.fromkeys(rows))
-    send(env, dict.fromkeys(chosen, ("_call", (name, args, kwargs))))
+    check_ready(env)
+    # What the user has passed may not be picklable; that is to be known before a worker is told.
+    message = bytes(ForkingPickler.dumps(("_call", (name, args, kwargs))))
+    send(env, dict.fromkeys(chosen, message))
     results = dict(zip(chosen, receive(env, chosen), strict=True))
     return [results[i] for i in rows]
 
@@ -169,7 +176,8 @@ def is_wrapped(env: Any, wrapper_class: type, rows: Sequence[int]) -> list[bool]
     """Whether the environments of some rows are wrapped in that class.
 
     The class goes by its name: unpickling it would import its module, which for SB3's `Monitor`
-    means torch in every worker, and a class of `__main__` would not arrive as the same object.
+    means torch in every worker, and a class of `__main__` would not arrive as the same object. For
+    the same reason a wrapper may name a class that it `stands_for`.
     """
     question = _Question("is_wrapped", _class_name(wrapper_class))
     return call(env, "has_wrapper_attr", (question,), {}, rows)
@@ -270,6 +278,8 @@ def _answer(kind: str, *arguments: Any) -> str:
 def _has_wrapper(env: Any, name: tuple[str, str]) -> bool:
     while isinstance(env, gym.Wrapper):
         if name in map(_class_name, type(env).__mro__):
+            return True
+        if name == getattr(type(env), "stands_for", None):
             return True
         env = env.env
     return False

@@ -342,6 +342,21 @@ def test_envpool_under_a_wrapper_and_used_before() -> None:
                 assert info["episode"]["l"] == info["elapsed_step"]
 
 
+def test_envpool_under_vec_monitor() -> None:
+    """SB3 asks for the id of the environment's spec; EnvPool's own kind of spec has none."""
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    env = sb3compat.to_sb3(pool(3, 10))
+    assert env.spec is None
+    monitored = vec_env.VecMonitor(env)
+    monitored.reset()
+    for _ in range(25):
+        _, _, dones, infos = monitored.step(np.arange(3) % 2)
+        assert [info["episode"]["l"] for info in infos if "episode" in info] == [
+            info["elapsed_step"] for done, info in zip(dones, infos, strict=True) if done
+        ]
+    assert monitored.episode_count >= 6
+
+
 def test_envpool_says_that_it_cannot_be_seeded() -> None:
     env = sb3compat.to_sb3(pool(2))
     env.seed(3)

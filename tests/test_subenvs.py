@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -79,6 +81,17 @@ def test_set_lands_on_the_outermost_wrapper(env: Any) -> None:
     assert env.env_method("__repr__", indices=1)[0].startswith("<Monitor")
 
 
+def test_what_cannot_be_pickled_leaves_everything_alive() -> None:
+    env = sb3compat.to_sb3(AsyncVectorEnv([monitored(row) for row in range(3)]))
+    for value in (lambda: 1, threading.Lock()):
+        with pytest.raises((AttributeError, TypeError, pickle.PicklingError), match="pickle"):
+            env.set_attr("mu", value)
+        with pytest.raises((AttributeError, TypeError, pickle.PicklingError), match="pickle"):
+            env.env_method("set_mu", mu=value, indices=[2])
+    assert env.get_attr("mu") == [0.5, 0.5, 0.5]
+    env.close()
+
+
 def test_methods(env: Any) -> None:
     assert env.env_method("set_mu", 1.0) == [1.0, 2.0, 3.0]
     assert env.env_method("set_mu", mu=4.0, indices=[2, 0]) == [6.0, 4.0]
@@ -121,6 +134,22 @@ def test_native_environments_answer_as_a_whole(native: Any) -> None:
         native.set_attr("colour", "green", indices=[0])
     with pytest.raises(ValueError, match="indices=None"):
         native.env_method("paint", "red", indices=0)
+
+
+def test_native_environments_answer_what_every_single_one_does(native: Any) -> None:
+    assert native.env_method("get_wrapper_attr", "colour", indices=[0, 2]) == ["blue", "blue"]
+    assert native.env_method("has_wrapper_attr", "colour") == [True, True, True]
+    assert native.env_method("has_wrapper_attr", "row") == [False, False, False]
+    shades = ["light", "plain", "dark"]  # one value, although it is a list of n
+    assert native.env_method("set_wrapper_attr", "colour", value=shades) == [True, True, True]
+    assert native.env_method("get_wrapper_attr", name="colour") == [shades] * 3
+    missing = native.env_method("set_wrapper_attr", "shape", 1, force=False)
+    assert missing == [False, False, False]
+    assert not native.has_attr("shape")
+    with pytest.raises(AttributeError, match="no sub-environments of its own"):
+        native.env_method("get_wrapper_attr", "row")
+    with pytest.raises(ValueError, match="indices=None"):
+        native.env_method("set_wrapper_attr", "colour", "green", indices=[0])
 
 
 def test_images(native: Any, env: Any) -> None:
