@@ -46,8 +46,8 @@ def check_ready(env: Any) -> None:
         )
 
 
-def send(env: Any, messages: Mapping[int, tuple[str, Any]]) -> None:
-    """Send each row its message.
+def send(env: Any, messages: Mapping[int, tuple[str, Any] | bytes]) -> None:
+    """Send each row its message, which may be pickled already.
 
     Raises:
         WorkerError: If a worker turns out to be gone.
@@ -56,7 +56,10 @@ def send(env: Any, messages: Mapping[int, tuple[str, Any]]) -> None:
     sent = 0
     try:
         for i, message in messages.items():
-            env.parent_pipes[i].send(message)
+            if isinstance(message, bytes):
+                env.parent_pipes[i].send_bytes(message)
+            else:
+                env.parent_pipes[i].send(message)
             sent += 1
     except BaseException as error:
         # Those that have got theirs will answer, and nobody will listen.
