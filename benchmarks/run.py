@@ -1,153 +1,96 @@
 """What the conversion costs, as ratios to the obvious alternative.
 
     make bench
+    make bench ARGS="--only native infos --rounds 31"
+    make bench ARGS="--json docs/performance.json --plot docs/performance.svg"
 
 The two sides of a row take turns in short blocks within one run, so that a busy machine slows both;
-the median block of each counts. Compare ratios, never times from different runs.
+the ratio is the median over the rounds. Compare ratios, never times from different runs.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
-from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import cycle
-from typing import Any
+import json
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import gymnasium as gym
-import numpy as np
-import torch
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
-from gymnasium.wrappers.vector import DictInfoToList
-from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
+# Nothing else up here: the worker processes import this module.
+if TYPE_CHECKING:
+    from measure import Row
 
-import sb3compat
-from sb3compat.infos import split_infos
-
-BLOCK_SECONDS = 0.02
-
-Work = Callable[[], object]
-# What is measured, n, sb3compat's side, what it is compared with, the other side.
-Case = tuple[str, int, Work, str, Work]
-
-make_cartpole = partial(gym.make, "CartPole-v1")
+PACKAGES = ("gymnasium", "stable-baselines3", "numpy", "torch")
 
 
-def make_actions(num_envs: int) -> Iterator[Any]:
-    return cycle(np.random.default_rng(0).integers(2, size=(256, num_envs)))
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--rounds", type=int, default=15, help="blocks for each side of a row")
+    parser.add_argument("--only", nargs="+", metavar="TOPIC", help="some topics instead of all")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
+    parser.add_argument("--read", type=Path, help="measure nothing, take the results from there")
+    parser.add_argument("--plot", type=Path, help="draw the ratios into this file")
+    parser.add_argument("--parts", action="store_true", help="where the time goes, instead")
+    return parser.parse_args()
 
 
-def stepping(env: VecEnv) -> Work:
-    actions = make_actions(env.num_envs)
-    env.seed(0)
-    env.reset()
-    return lambda: env.step(next(actions))
+def measure(args: argparse.Namespace) -> Iterator[Row]:
+    import torch
+    from cases import TOPICS
+
+    torch.set_num_threads(1)
+    for topic in args.only or TOPICS:
+        yield from TOPICS[topic](args.rounds)
 
 
-def stepping_raw(env: gym.vector.VectorEnv[Any, Any, Any]) -> Work:
-    actions = make_actions(env.num_envs)
-    env.reset(seed=0)
-    return lambda: (env.step(next(actions)), [{} for _ in range(env.num_envs)])
+def read(path: Path) -> Iterator[Row]:
+    from measure import Row
+
+    return (Row(**row) for row in json.loads(path.read_text())["rows"])
 
 
-def sync_cases() -> Iterator[Case]:
-    for n in (1, 8, 64):
-        makers: list[Callable[[], gym.Env[Any, Any]]] = [make_cartpole] * n
-        sync = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
-        ours = stepping(sb3compat.to_sb3(sync))
-        yield "step, Sync CartPole", n, ours, "DummyVecEnv", stepping(DummyVecEnv(makers))
+def line(row: Row) -> str:
+    """A line of the table, in Markdown."""
+    digits = 0 if row.unit == "frames/s" else 1
+    values = [f"{value:,.{digits}f} {row.unit}" for value in (row.ours, row.theirs)]
+    aim = "" if row.aim is None else f"{row.aim:.1f}"
+    met = "" if row.aim is None else "yes" if round(row.ratio, 2) <= row.aim else "no"
+    return (
+        f"| {row.what:24} | {row.n:>4} | {values[0]:>16} | {row.other:32} | {values[1]:>16} "
+        f"| {row.ratio:>5.2f} | {aim:>3} | {met:3} |"
+    )
 
 
-def native_cases() -> Iterator[Case]:
-    make = partial(gym.make_vec, "CartPole-v1", vectorization_mode="vector_entry_point")
-    for n in (64, 1024, 4096):
-        ours = stepping(sb3compat.to_sb3(make(num_envs=n)))
-        other = stepping_raw(make(num_envs=n))
-        yield "step, native CartPole", n, ours, "the env and a list of n dicts", other
-
-
-class ImageEnv(gym.Env[Any, Any]):
-    """A new image with every step, and no work besides."""
-
-    observation_space = gym.spaces.Box(0, 255, (84, 84, 4), np.uint8)
-    action_space = gym.spaces.Discrete(2)
-
-    def __init__(self) -> None:
-        self.images = np.random.default_rng(0).integers(256, size=(16, 84, 84, 4), dtype=np.uint8)
-        self.time = 0
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        return self.step(0)[0], {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self.time += 1
-        return self.images[self.time % 16], 0.0, False, self.time % 500 == 0, {}
-
-
-def parallel_cases() -> Iterator[Case]:
-    for n in (2, 8):
-        source = AsyncVectorEnv(
-            [ImageEnv] * n, context="forkserver", autoreset_mode=AutoresetMode.SAME_STEP
-        )
-        ours, other = sb3compat.to_sb3(source), SubprocVecEnv([ImageEnv] * n)
-        yield "step, Async images", n, stepping(ours), "SubprocVecEnv", stepping(other)
-        ours.close()
-        other.close()
-
-
-def infos_cases() -> Iterator[Case]:
-    rng = np.random.default_rng(0)
-    for n in (64, 1024, 4096):
-        a, b, c, d = rng.random((4, n))
-        e, f = rng.integers(100, size=n), rng.random(n) < 0.5
-        infos: dict[str, Any] = {"a": a, "b": b, "c": c, "d": d, "e": e, "f": f}
-        infos |= {f"_{key}": np.ones(n, bool) for key in infos}
-        ours = partial(split_infos, infos, n)
-        wrapper = DictInfoToList(gym.make_vec("CartPole-v1", num_envs=n))
-        convert = partial(wrapper._convert_info_to_list, infos)
-
-        def literal(columns: tuple[Any, ...] = (a, b, c, d, e, f)) -> list[dict[str, Any]]:
-            return [
-                {"a": a, "b": b, "c": c, "d": d, "e": e, "f": f}
-                for a, b, c, d, e, f in zip(*(k.tolist() for k in columns), strict=True)
-            ]
-
-        yield "split 6 infos", n, ours, "DictInfoToList", convert
-        yield "split 6 infos", n, ours, "a dict literal by hand", literal
-
-
-def seconds(work: Work, repeat: int) -> float:
-    start = time.perf_counter()
-    for _ in range(repeat):
-        work()
-    return (time.perf_counter() - start) / repeat
-
-
-def interleaved(works: list[Work], rounds: int) -> list[float]:
-    """The median seconds that one call of each takes."""
-    repeats = [max(1, round(BLOCK_SECONDS / seconds(work, 10))) for work in works]
-    blocks = [
-        [seconds(work, repeat) for work, repeat in zip(works, repeats, strict=True)]
-        for _ in range(rounds)
-    ]
-    return [statistics.median(times) for times in zip(*blocks, strict=True)]
+def machine() -> dict[str, Any]:
+    versions = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    return {"system": platform.system(), "cores": os.cpu_count(), "versions": versions}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--rounds", type=int, default=15, help="blocks for each side of a row")
-    rounds = parser.parse_args().rounds
-    torch.set_num_threads(1)
+    args = parse()
+    if args.parts:
+        from parts import show
 
-    print(f"{'':22} {'n':>5} {'sb3compat':>12}  {'compared with':30} {'':>12} {'ratio':>6}")
-    for cases in (sync_cases(), native_cases(), parallel_cases(), infos_cases()):
-        for what, n, ours, other, theirs in cases:
-            mine, its = interleaved([ours, theirs], rounds)
-            times = f"{mine * 1e6:>9.1f} us", f"{its * 1e6:>9.1f} us"
-            print(f"{what:22} {n:>5} {times[0]}  {other:30} {times[1]} {mine / its:>6.2f}")
-    print("ratio: sb3compat's time by the other's; below 1, sb3compat is faster")
+        show()
+        return
+    print("| what | n | sb3compat | compared with | its | ratio | aim | met |")
+    print("|---|--:|--:|---|--:|--:|--:|---|")
+    rows = []
+    for row in read(args.read) if args.read else measure(args):
+        print(line(row), flush=True)
+        rows.append(row)
+    print("\nratio: sb3compat's time or memory by the other's; 0.5 is half the time for each frame")
+    if args.json:
+        results = {"machine": machine(), "rows": [asdict(row) for row in rows]}
+        args.json.write_text(json.dumps(results, indent=1) + "\n")
+    if args.plot:
+        from plot import draw
+
+        draw(rows, args.plot)
 
 
 if __name__ == "__main__":

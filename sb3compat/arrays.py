@@ -18,6 +18,8 @@ def is_foreign_array(value: object) -> bool:
     A type of theirs can only exist once the library was imported, so `sys.modules` answers
     without importing anything.
     """
+    if isinstance(value, np.ndarray):  # the commonest, and the others' checks are slow
+        return False
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
     return (torch is not None and isinstance(value, torch.Tensor)) or (
         jax is not None and isinstance(value, jax.Array)

@@ -26,7 +26,14 @@ from sb3compat.errors import (
     PartialResetError,
     UnsupportedEnvError,
 )
-from sb3compat.infos import TERMINAL_OBSERVATION, TRUNCATED, Info, mask_of, split_infos
+from sb3compat.infos import (
+    TERMINAL_OBSERVATION,
+    TRUNCATED,
+    Info,
+    mask_of,
+    split_infos,
+    split_step_infos,
+)
 from sb3compat.rows import RepeatWatch, Transition, refuse_final_keys, refuse_same_memory
 from sb3compat.tap import ROW_OPTIONS, BaseTap, MaskOptions, resets_rows_itself
 from sb3compat.wrappers import paused_videos
@@ -131,7 +138,9 @@ class VectorSource:
         batch = self._observations.empty()
         row_infos: list[Info] = [{} for _ in range(self.num_envs)]
         for rows in groups:
-            obs, infos = self._reset_rows(rows, seed, options[int(rows[0])])
+            mask = np.zeros(self.num_envs, np.bool_)
+            mask[rows] = True
+            obs, infos = self._reset_rows(mask, seed, options[int(rows[0])])
             self._assign(batch, rows, obs)
             for i, info in zip(rows, split_infos(infos, self.num_envs, rows), strict=True):
                 row_infos[i] = info
@@ -167,7 +176,12 @@ class VectorSource:
     def _step(
         self, *, copy: bool
     ) -> tuple[list[Array], npt.NDArray[np.float32], Flags, Flags, Mapping[str, Any]]:
-        """Step the environment and check the form of everything that it returned."""
+        """Step the environment and check the form of everything that it returned.
+
+        Returns:
+            The observations, rewards and dones; which rows were truncated and no more than that;
+            and the infos.
+        """
         before = self._tap.steps
         result = self.env.step(self._sent)
         if self._tap.steps != before + 1:
@@ -182,13 +196,15 @@ class VectorSource:
                 f"truncations, infos), got {type(result).__name__} of length "
                 f"{len(result) if isinstance(result, Sequence) else '?'}."
             )
-        obs, rewards, terminated, truncated, given = result
+        obs, rewards, first, second, given = result
         infos = self._checked_infos(given)
-        terminated = self._flags(terminated, "terminations")
-        truncated = self._flags(truncated, "truncations")
-        self._check_endings(terminated | truncated)
+        terminated = self._flags(first, "terminations")
+        truncated = self._flags(second, "truncations")
+        dones = terminated | truncated
+        if self.env is not self._tap:
+            self._check_endings(dones)
         observations = self._observations.batch(obs, copy=copy)
-        return observations, self._rewards(rewards), terminated, truncated, infos
+        return observations, self._rewards(rewards), dones, truncated & ~terminated, infos
 
     def _check_endings(self, dones: Flags) -> None:
         """Refuse wrappers that hide an ending, or invent one where the rows reset by themselves."""
@@ -236,7 +252,7 @@ class VectorSource:
             raise ConversionError(
                 f"Expected {name} of shape ({self.num_envs},), got {name}.shape={array.shape}."
             )
-        return array.astype(np.bool_)
+        return array.astype(np.bool_, copy=False)
 
     def _checked_infos(self, infos: Any) -> Mapping[str, Any]:
         if not isinstance(infos, Mapping):
@@ -246,10 +262,8 @@ class VectorSource:
             )
         return infos
 
-    def _reset_rows(self, rows: Rows, seed: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+    def _reset_rows(self, mask: Flags, seed: Any, options: dict[str, Any]) -> tuple[Any, Any]:
         """Reset some rows through the wrappers, and make sure that the request got through."""
-        mask = np.zeros(self.num_envs, np.bool_)
-        mask[rows] = True
         self._tap.reset_mask = None
         with paused_videos(self.env, mask):
             result = self._reset(seed, MaskOptions(options, reset_mask=mask))
@@ -300,14 +314,6 @@ class VectorSource:
         for array, values in zip(batch, source, strict=True):
             array[rows] = values[rows]
 
-    def _step_infos(self, infos: Mapping[str, Any], truncated: Flags) -> list[Info]:
-        """The infos of all rows, with `TimeLimit.truncated` as one more column."""
-        columns = {
-            key: value for key, value in infos.items() if key not in (TRUNCATED, f"_{TRUNCATED}")
-        }
-        columns[TRUNCATED] = truncated
-        return split_infos(columns, self.num_envs, without=(TERMINAL_OBSERVATION,))
-
 
 class ResetWithin(VectorSource):
     """NEXT_STEP with a partial reset, and DISABLED: the step resets the rows that ended."""
@@ -316,18 +322,17 @@ class ResetWithin(VectorSource):
 
     def receive(self) -> Transition:
         """Step, take what the step said, then reset the rows that ended."""
-        obs, rewards, terminated, truncated, infos = self._step(copy=self._copy)
-        dones = terminated | truncated
+        obs, rewards, dones, truncated, infos = self._step(copy=self._copy)
         self._check_mode(infos, dones)
-        row_infos = self._step_infos(infos, truncated & ~terminated)
+        row_infos = split_step_infos(infos, truncated)
         reset_infos: dict[int, Info] = {}
-        if dones.any():
-            rows = np.flatnonzero(dones)
+        (rows,) = dones.nonzero()
+        if len(rows):
             for i, final in zip(rows.tolist(), self._observations.rows(obs, rows), strict=True):
                 row_infos[i][TERMINAL_OBSERVATION] = final
             if not self._owned:  # what is the environment's own is not written to
                 obs = [array.copy() for array in obs]
-            reset_obs, infos = self._reset_rows(rows, None, {})
+            reset_obs, infos = self._reset_rows(dones.copy(), None, {})
             self._check_others(obs, rows, reset_obs)
             self._assign(obs, rows, reset_obs)
             split = split_infos(infos, self.num_envs, rows)
@@ -354,16 +359,14 @@ class SameStep(VectorSource):
 
     def receive(self) -> Transition:
         """Step, and sort the infos of ended rows into those of the step and of the reset."""
-        obs, rewards, terminated, truncated, infos = self._step(copy=self._copy)
-        dones = terminated | truncated
-        flags = truncated & ~terminated
+        obs, rewards, dones, flags, infos = self._step(copy=self._copy)
         top = {key: value for key, value in infos.items() if key not in _FINAL_KEYS}
         if not dones.any():
-            return Transition(obs, rewards, dones, self._step_infos(top, flags), {})
+            return Transition(obs, rewards, dones, split_step_infos(top, flags), {})
 
         rows = np.flatnonzero(dones)
         terminal = self._final_observations(infos, rows, flags, obs)
-        row_infos = self._step_infos(top, flags)
+        row_infos = split_step_infos(top, flags)
         own = self._tap.info_keys
         reset_infos = split_infos({k: v for k, v in top.items() if k in own}, self.num_envs, rows)
         # What wrappers added in this step speaks of the episode that has ended.
@@ -451,10 +454,9 @@ class Padded(VectorSource):
 
     def receive(self) -> Transition:
         """Step, and deliver the endings of the step before."""
-        obs, rewards, terminated, truncated, infos = self._step(copy=self._copy)
-        self._check_mode(infos, terminated | truncated)
-        flags = np.zeros(self.num_envs, np.bool_)
-        row_infos = self._step_infos(infos, flags)
+        obs, rewards, ended, truncated, infos = self._step(copy=self._copy)
+        self._check_mode(infos, ended)
+        row_infos = split_step_infos(infos, np.zeros(self.num_envs, np.bool_))
         dones = np.zeros(self.num_envs, np.bool_)
         reset_infos: dict[int, Info] = {}
         for i, (final, was_truncated) in self._ended.items():
@@ -466,9 +468,8 @@ class Padded(VectorSource):
                 TERMINAL_OBSERVATION: final,
             }
             dones[i], rewards[i] = True, 0.0
-        rows = np.flatnonzero(terminated | truncated)
-        cut = (truncated & ~terminated)[rows].tolist()
-        finals = zip(self._observations.rows(obs, rows), cut, strict=True)
+        rows = np.flatnonzero(ended)
+        finals = zip(self._observations.rows(obs, rows), truncated[rows].tolist(), strict=True)
         self._ended = dict(zip(rows.tolist(), finals, strict=True))
         return Transition(obs, rewards, dones, row_infos, reset_infos)
 

@@ -213,11 +213,11 @@ class Observations(BatchLayout):
         return lambda row: self.pack([array[row] for array in arrays])
 
     def rows(self, batch: list[Array], rows: Rows) -> list[Any]:
-        """Copies of some rows: NumPy scalars where a leaf has no shape, as `DummyVecEnv` has."""
-        columns = [
-            [part.copy() for part in array[rows]] if leaf.shape else list(array[rows])
-            for leaf, array in zip(self.leaves, batch, strict=True)
-        ]
+        """Copies of some rows: NumPy scalars where a leaf has no shape, as `DummyVecEnv` has.
+
+        Arrays are parts of one new block, which is much faster than an allocation for each.
+        """
+        columns = [list(array[rows]) for array in batch]
         if self.keys is None:
             return columns[0]
         return [self.pack(parts) for parts in zip(*columns, strict=True)]

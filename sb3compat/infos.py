@@ -31,6 +31,8 @@ _PYTHON_DTYPES = frozenset(np.dtype(t) for t in (np.bool_, np.int64, np.float64)
 def mask_of(infos: Mapping[Any, Any], key: Any, num_envs: int) -> npt.NDArray[np.bool_] | None:
     """Which rows have `key`, if the infos say so: `_key` is there, a bool array of length n."""
     value = infos.get(f"_{key}")
+    if value is None:
+        return None
     if is_foreign_array(value):
         value = to_numpy(value)
     is_one = (
@@ -64,6 +66,8 @@ def split_infos(
         ConversionError: If the infos have `k`, `_k` and `__k`, so that `_k` is a mask and a key.
     """
     count = num_envs if rows is None else len(rows)
+    if not infos:
+        return [{} for _ in range(count)]
     masks = {key: mask_of(infos, key, num_envs) for key in infos}
     skip = {f"_{key}" for key, mask in masks.items() if mask is not None}
     skip.update(without, (f"_{key}" for key in without))
@@ -82,7 +86,7 @@ def split_infos(
             continue
         if mask is not None:
             held = mask if rows is None else mask[rows]
-            if not held.all():
+            if np.count_nonzero(held) < count:
                 at = np.flatnonzero(held)
                 partial.append(
                     (key, at, _column(value, num_envs, at if rows is None else rows[at]))
@@ -91,27 +95,32 @@ def split_infos(
         keys.append(key)
         columns.append(_column(value, num_envs, rows))
 
-    out: list[Info]
-    if len(keys) == 1 and _all_false(infos[keys[0]], num_envs):
-        # Nothing but `TimeLimit.truncated`, and no row truncated: the commonest infos by far.
-        out = list(map(dict.copy, repeat({keys[0]: False}, count)))
-    elif keys:
-        out = _dicts(len(keys))(keys, columns)
-    else:
-        out = [{} for _ in range(count)]
+    out = _dicts(len(keys))(keys, columns) if keys else [{} for _ in range(count)]
     for key, at, column in partial:
         for index, value in zip(at.tolist(), column, strict=True):
             out[index][key] = value
     return out
 
 
-def _all_false(value: Any, num_envs: int) -> bool:
-    return (
-        isinstance(value, np.ndarray)
-        and value.dtype == np.bool_
-        and value.shape == (num_envs,)
-        and not value.any()
-    )
+def split_step_infos(infos: Mapping[Any, Any], truncated: npt.NDArray[np.bool_]) -> list[Info]:
+    """Split the infos of a step, with `TimeLimit.truncated` added in each row.
+
+    Args:
+        infos: The infos, as for `split_infos`.
+        truncated: Which rows were truncated, and not terminated as well; of shape `(n,)`.
+
+    Returns:
+        One new dict for each row, without a `terminal_observation` that the environment gave.
+    """
+    if not infos:
+        # The commonest infos by far, and to copy a dict is the fastest way to make one.
+        out = list(map(dict.copy, repeat({TRUNCATED: False}, len(truncated))))
+        for i in truncated.nonzero()[0].tolist():
+            out[i][TRUNCATED] = True
+        return out
+    columns = {k: value for k, value in infos.items() if k not in (TRUNCATED, f"_{TRUNCATED}")}
+    columns[TRUNCATED] = truncated
+    return split_infos(columns, len(truncated), without=(TERMINAL_OBSERVATION,))
 
 
 @cache
@@ -149,9 +158,9 @@ def _column(value: Any, num_envs: int, rows: Rows | None) -> list[Any]:
 def _batch_column(array: npt.NDArray[Any], rows: Rows | None) -> list[Any]:
     if array.dtype.hasobject:
         return [copy_value(item) for item in (array if rows is None else array[rows])]
-    # Indexing by an array copies already.
-    owned = array.copy() if rows is None else array[rows]
+    wanted = array if rows is None else array[rows]
     if array.ndim == 1 and (array.dtype in _PYTHON_DTYPES or array.dtype.kind in "US"):
-        values: list[Any] = owned.tolist()
+        values: list[Any] = wanted.tolist()
         return values
-    return list(owned)
+    # Indexing by an array has copied already.
+    return list(array.copy() if rows is None else wanted)

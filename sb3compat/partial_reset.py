@@ -145,9 +145,10 @@ def _reset_cartpole(
     if seed is not None:
         VectorEnv.reset(env, seed=seed)
     low, high = maybe_parse_reset_bounds(options, -0.05, 0.05)
-    env.state[:, mask] = env.np_random.uniform(low=low, high=high, size=(4, int(mask.sum())))
-    env.steps[mask] = 0
-    env.prev_done[mask] = False
+    (rows,) = mask.nonzero()
+    env.state[:, rows] = env.np_random.uniform(low=low, high=high, size=(4, len(rows)))
+    env.steps[rows] = 0
+    env.prev_done[rows] = False
     return env.state.T.astype(np.float32), {}
 
 

@@ -10,6 +10,7 @@ With vector wrappers in between, or for any other class, `autoreset.py` does the
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium.spaces import Discrete
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.async_vector_env import AsyncState
 
@@ -192,7 +194,13 @@ class AsyncRows:
     def send(self, actions: list[Array]) -> None:
         """Send every worker its action; they step while the caller does something else."""
         single = self._actions.rows(actions)
-        workers.send(self._env, {i: ("step", action) for i, action in enumerate(single)})
+        if isinstance(self._env.single_action_space, Discrete):
+            # To pickle takes as long as to send, and few actions are different.
+            pickled = {action: pickle.dumps(("step", action)) for action in set(single)}
+            messages = [pickled[action] for action in single]
+        else:
+            messages = [pickle.dumps(("step", action)) for action in single]
+        workers.send(self._env, dict(enumerate(messages)))
         # So that the environment knows what is going on, when it is closed for instance.
         self._env._state = AsyncState.WAITING_STEP
 

@@ -142,3 +142,12 @@ def test_a_batch_without_a_key() -> None:
     observations = Observations(DICT, 2)
     with pytest.raises(ConversionError, match="the keys"):
         observations.batch({"a": np.zeros(2)}, copy=True)
+
+
+def test_rows_taken_out_share_nothing() -> None:
+    observations = Observations(DICT, 3)
+    batch = [np.arange(3), np.arange(6, dtype=np.float32).reshape(3, 2)]
+    first, second = observations.rows(batch, np.array([0, 2]))
+    first["b"][...] = -1  # its own to write to, and whole arrays only
+    same(second, {"a": np.int64(2), "b": np.array([4, 5], np.float32)})
+    same(batch, [np.arange(3), np.arange(6, dtype=np.float32).reshape(3, 2)])

@@ -1,0 +1,193 @@
+"""What is compared with what: one function for each topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from envs import ImageEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers.vector import DictInfoToList
+from measure import Row, Work, compare, make_actions, median
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
+
+import sb3compat
+from sb3compat.infos import TRUNCATED, split_infos
+
+make_cartpole = partial(gym.make, "CartPole-v1")
+make_native = partial(gym.make_vec, "CartPole-v1", vectorization_mode="vector_entry_point")
+
+
+def stepping(env: VecEnv) -> Work:
+    actions = make_actions(env.num_envs)
+    env.seed(0)
+    env.reset()
+    return lambda: env.step(next(actions))
+
+
+def stepping_raw(num_envs: int, make_infos: Work) -> Work:
+    """Step the native environment itself, and make a list of infos."""
+    env: gym.vector.VectorEnv[Any, Any, Any] = make_native(num_envs=num_envs)
+    actions = make_actions(num_envs)
+    env.reset(seed=0)
+    return lambda: (env.step(next(actions)), make_infos())
+
+
+def empty_infos(num_envs: int) -> list[dict[str, Any]]:
+    return [{} for _ in range(num_envs)]
+
+
+def least_infos(num_envs: int) -> list[dict[str, Any]]:
+    """What SB3 expects in each row, made in the fastest way."""
+    return list(map(dict.copy, repeat({TRUNCATED: False}, num_envs)))
+
+
+def sync(rounds: int) -> Iterator[Row]:
+    for n in (1, 8, 64):
+        makers: list[Callable[[], gym.Env[Any, Any]]] = [make_cartpole] * n
+        source = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+        ours, theirs = stepping(sb3compat.to_sb3(source)), stepping(DummyVecEnv(makers))
+        aim = 1.0 if n > 1 else None
+        yield compare("Sync CartPole", n, ours, "DummyVecEnv", theirs, rounds=rounds, aim=aim)
+
+
+def native(rounds: int) -> Iterator[Row]:
+    for n in (64, 1024, 4096):
+        ours = stepping(sb3compat.to_sb3(make_native(num_envs=n)))
+        what, aim = "native CartPole", 1.2 if n >= 1024 else None
+        theirs = stepping_raw(n, partial(empty_infos, n))
+        yield compare(what, n, ours, "the env and n empty dicts", theirs, rounds=rounds, aim=aim)
+        theirs = stepping_raw(n, partial(least_infos, n))
+        yield compare(what, n, ours, "the env and n dicts with the key", theirs, rounds=rounds)
+
+
+def infos(rounds: int) -> Iterator[Row]:
+    rng = np.random.default_rng(0)
+    for n in (64, 1024, 4096):
+        a, b, c, d = rng.random((4, n))
+        e, f = rng.integers(100, size=n), rng.random(n) < 0.5
+        given: dict[str, Any] = {"a": a, "b": b, "c": c, "d": d, "e": e, "f": f}
+        given |= {f"_{key}": np.ones(n, bool) for key in given}
+        ours = partial(split_infos, given, n)
+        wrapper = DictInfoToList(gym.make_vec("CartPole-v1", num_envs=n))
+        convert = partial(wrapper._convert_info_to_list, given)
+
+        def literal(columns: tuple[Any, ...] = (a, b, c, d, e, f)) -> list[dict[str, Any]]:
+            return [
+                {"a": a, "b": b, "c": c, "d": d, "e": e, "f": f}
+                for a, b, c, d, e, f in zip(*(k.tolist() for k in columns), strict=True)
+            ]
+
+        what, aim = "6 info columns", 1.2 if n >= 1024 else None
+        yield compare(what, n, ours, "DictInfoToList", convert, rounds=rounds, aim=0.6)
+        yield compare(what, n, ours, "a dict literal by hand", literal, rounds=rounds, aim=aim)
+
+
+def images(rounds: int) -> Iterator[Row]:
+    for n in (2, 8):
+        # Sets of workers differ more from one another than the rounds of one set do.
+        sets = []
+        for _ in range(5):
+            source = make_async(n, "forkserver")
+            ours, theirs = sb3compat.to_sb3(source), SubprocVecEnv([ImageEnv] * n)
+            sides = stepping(ours), "SubprocVecEnv", stepping(theirs)
+            sets.append(compare("Async images", n, *sides, rounds=rounds, aim=0.5, frames=n))
+            ours.close()
+            theirs.close()
+        yield median(sets)
+
+
+def make_async(n: int, method: str | None) -> AsyncVectorEnv[Any, Any]:
+    # SubprocVecEnv's workers reset within the step, too.
+    return AsyncVectorEnv([ImageEnv] * n, context=method, autoreset_mode=AutoresetMode.SAME_STEP)
+
+
+def memory(rounds: int) -> Iterator[Row]:
+    """The memory of one worker: private, which each one more takes, and resident."""
+    pairs = [("default", None), ("forkserver", "forkserver"), ("spawn", "spawn")]
+    for name, method in pairs:
+        source, theirs = make_async(2, method), SubprocVecEnv([ImageEnv] * 2, start_method=method)
+        ours = sb3compat.to_sb3(source)
+        for env in (ours, theirs):
+            work = stepping(env)
+            for _ in range(100):
+                work()
+        mine, its = (_memory(env.processes[1].pid) for env in (source, theirs))
+        for what in ("private", "resident") if mine else ():
+            values = mine[what], its[what]
+            ratio = values[0] / values[1]
+            label = f"worker, {what} memory"
+            other = f"SubprocVecEnv, {name} start"
+            yield Row(label, 1, other, *values, "MB", ratio, ratio, ratio)
+        ours.close()
+        theirs.close()
+
+
+def _memory(pid: int | None) -> dict[str, float]:
+    """What Linux says of a process, in MB; nothing elsewhere."""
+    path = Path(f"/proc/{pid}/smaps_rollup")
+    if not path.exists():
+        return {}
+    fields = (line.split() for line in path.read_text().splitlines()[1:])
+    kilobytes = {name: int(value) for name, value, _ in fields}
+    private = kilobytes["Private_Clean:"] + kilobytes["Private_Dirty:"]
+    return {"private": private / 1e3, "resident": kilobytes["Rss:"] / 1e3}
+
+
+def ppo(rounds: int) -> Iterator[Row]:
+    for n in (64, 1024):
+        for epochs in (10, 4):
+            ours = learning(make_model(sb3compat.to_sb3(make_native(num_envs=n)), epochs))
+            theirs = learning(make_model(DummyVecEnv([make_cartpole] * n), epochs))
+            what, aim = f"PPO, {epochs} epochs", 0.5 if n == 1024 else None
+            yield compare(
+                what,
+                n,
+                ours,
+                "DummyVecEnv",
+                theirs,
+                rounds=max(4, rounds // 2),
+                aim=aim,
+                frames=n * n_steps(n),
+            )
+
+
+def n_steps(num_envs: int) -> int:
+    """The length of a rollout: SB3's 2048 frames, but 16 steps at least."""
+    return max(16, 2048 // num_envs)
+
+
+def make_model(env: VecEnv, epochs: int) -> PPO:
+    """A model that trains on each rollout in four batches; the rest are SB3's defaults."""
+    steps = n_steps(env.num_envs)
+    return PPO(
+        "MlpPolicy",
+        env,
+        n_steps=steps,
+        batch_size=env.num_envs * steps // 4,
+        n_epochs=epochs,
+        seed=0,
+        device="cpu",
+    )
+
+
+def learning(model: PPO) -> Work:
+    """One rollout and the training on it."""
+    frames = model.n_envs * model.n_steps
+    return lambda: model.learn(frames, reset_num_timesteps=False)
+
+
+TOPICS: dict[str, Callable[[int], Iterator[Row]]] = {
+    "sync": sync,
+    "native": native,
+    "infos": infos,
+    "images": images,
+    "memory": memory,
+    "ppo": ppo,
+}

@@ -1,0 +1,26 @@
+"""The environment of the worker processes; importing this imports neither torch nor SB3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+
+class ImageEnv(gym.Env[Any, Any]):
+    """A new image with every step, and no work besides."""
+
+    observation_space = gym.spaces.Box(0, 255, (84, 84, 4), np.uint8)
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self) -> None:
+        self.images = np.random.default_rng(0).integers(256, size=(16, 84, 84, 4), dtype=np.uint8)
+        self.time = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        return self.step(0)[0], {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.time += 1
+        return self.images[self.time % 16], 0.0, False, self.time % 500 == 0, {}
