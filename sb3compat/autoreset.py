@@ -35,7 +35,7 @@ from sb3compat.infos import (
     split_step_infos,
 )
 from sb3compat.rows import RepeatWatch, Transition, refuse_final_keys, refuse_same_memory
-from sb3compat.tap import ROW_OPTIONS, BaseTap, MaskOptions, resets_rows_itself
+from sb3compat.tap import ROW_OPTIONS, BaseTap, MaskOptions, groups_of, resets_rows_itself
 from sb3compat.wrappers import paused_videos
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class VectorSource:
                 "Gymnasium's vector environments take as the rows to reset. SB3 resets all rows."
             )
         possible = self._tap.partial_reset is not None or resets_rows_itself(self._tap.env)
-        if not possible and len(_groups(options)) > 1:
+        if not possible and len(groups_of(options)) > 1:
             raise PartialResetError(
                 f"Expected the same options for all rows: {self._tap.env} cannot reset its rows "
                 "one by one. Pass one dict, or register a partial reset for "
@@ -116,7 +116,7 @@ class VectorSource:
         seed: Any = None
         if any(value is not None for value in seeds):
             seed = list(seeds) if self._seed_rows else seeds[0]
-        groups = _groups(options)
+        groups = groups_of(options)
         if len(groups) == 1 or resets_rows_itself(self._tap.env):
             shared: dict[str, Any] = dict(options[0]) if len(groups) == 1 else {}
             if any(options):
@@ -472,30 +472,3 @@ class Padded(VectorSource):
         finals = zip(self._observations.rows(obs, rows), truncated[rows].tolist(), strict=True)
         self._ended = dict(zip(rows.tolist(), finals, strict=True))
         return Transition(obs, rewards, dones, row_infos, reset_infos)
-
-
-def _groups(options: Sequence[dict[str, Any]]) -> list[Rows]:
-    """The rows that share their options, as index arrays."""
-    groups: list[tuple[dict[str, Any], list[int]]] = []
-    for i, row in enumerate(options):
-        for held, rows in groups:
-            if _same(held, row):
-                rows.append(i)
-                break
-        else:
-            groups.append((row, [i]))
-    return [np.array(rows, np.intp) for _, rows in groups]
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two options are equal; arrays within are compared as wholes."""
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
-    if isinstance(a, list | tuple) and type(a) is type(b):
-        return len(a) == len(b) and all(map(_same, a, b))
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b)
-    try:
-        return type(a) is type(b) and bool(a == b)
-    except Exception:  # values that cannot be compared are not known to be the same
-        return a is b
