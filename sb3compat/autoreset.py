@@ -166,6 +166,10 @@ class VectorSource:
         self._sent = None
         self._tap.cancel()
 
+    def render(self) -> Any:
+        """What the environment and its wrappers render."""
+        return self.env.render()
+
     def close(self) -> None:
         """Close the environment."""
         if isinstance(self._tap.env, AsyncVectorEnv):
@@ -182,8 +186,14 @@ class VectorSource:
             The observations, rewards and dones; which rows were truncated and no more than that;
             and the infos.
         """
-        before = self._tap.steps
+        before, resets = self._tap.steps, self._tap.foreign_resets
         result = self.env.step(self._sent)
+        if self._tap.foreign_resets != resets:
+            raise UnsupportedEnvError(
+                f"Expected a step of {self.env} not to reset {self._tap.env}, but a wrapper has "
+                "done so: the last observations are lost, and rows would be reset twice. Remove "
+                "that wrapper: to_sb3 resets the rows that have ended, in every autoreset mode."
+            )
         if self._tap.steps != before + 1:
             raise UnsupportedEnvError(
                 f"Expected one step of {self.env} to be one step of {self._tap.env}, through the "

@@ -54,11 +54,12 @@ def make_vec_env(
             `"async"`.
         vec_env_kwargs: Passed to `SyncVectorEnv` or `AsyncVectorEnv` (`start_method` as
             `context`).
-        monitor_kwargs: Passed to the monitor.
+        monitor_kwargs: Passed to the monitor; natively vectorized environments take
+            `info_keywords` only.
         wrapper_kwargs: Passed to `wrapper_class`.
         vectorization_mode: `"sync"`, `"async"`, or `"vector_entry_point"` for an environment that
-            is vectorized natively. By default the last where there is one and nothing is to be
-            put around single environments, else `"sync"`.
+            is vectorized natively. By default the last where there is one with the spaces of the
+            single environment and nothing is asked for that only these could do, else `"sync"`.
 
     Returns:
         The adapted environment, in SAME_STEP mode where there is a choice. Natively vectorized
@@ -68,14 +69,25 @@ def make_vec_env(
         ValueError: If the mode is unknown, or cannot do what the other arguments ask for.
     """
     env_kwargs, vector_kwargs = dict(env_kwargs or {}), dict(vec_env_kwargs or {})
-    single = wrapper_class is not None or bool(wrapper_kwargs) or bool(vector_kwargs)
-    mode = _mode(env_id, vectorization_mode, vec_env_cls, single=single)
+    single = [
+        name
+        for name, given in (
+            ("wrapper_class", wrapper_class),
+            ("wrapper_kwargs", wrapper_kwargs),
+            ("vec_env_kwargs", vector_kwargs),
+            ("monitor_kwargs", set(monitor_kwargs or ()) - {"info_keywords"}),
+        )
+        if given
+    ]
+    mode = _mode(env_id, vectorization_mode, vec_env_cls, bool(single))
+    if mode is None:
+        mode = "vector_entry_point" if _same_spaces(env_id, env_kwargs) else "sync"
     if mode == "vector_entry_point":
         if single:
             raise ValueError(
-                "Expected neither wrapper_class nor vec_env_kwargs with vectorization_mode="
-                "'vector_entry_point': there are no single environments to apply them to. Use "
-                "'sync' or 'async', or a vector wrapper."
+                f"Expected no {' or '.join(single)} with vectorization_mode='vector_entry_point' "
+                "(of monitor_kwargs, info_keywords only): there are no single environments to "
+                "apply them to. Use 'sync' or 'async', or a vector wrapper."
             )
         env = _native(env_id, n_envs, env_kwargs, monitor_dir, start_index, monitor_kwargs or {})
     else:
@@ -103,8 +115,8 @@ def make_vec_env(
     return env
 
 
-def _mode(env_id: Any, given: str | None, vec_env_cls: type | None, *, single: bool) -> str:
-    """The vectorization mode: given, or the environment's best."""
+def _mode(env_id: Any, given: str | None, vec_env_cls: type | None, single: bool) -> str | None:
+    """The vectorization mode: given, or the environment's best, or None if that is to be seen."""
     if vec_env_cls is not None:
         meant = {"DummyVecEnv": "sync", "SubprocVecEnv": "async"}.get(vec_env_cls.__name__)
         if meant is None or given not in (None, meant):
@@ -122,7 +134,38 @@ def _mode(env_id: Any, given: str | None, vec_env_cls: type | None, *, single: b
     if single or not isinstance(env_id, str | EnvSpec):
         return "sync"
     spec = gym.spec(env_id) if isinstance(env_id, str) else env_id
-    return "sync" if spec.vector_entry_point is None else "vector_entry_point"
+    return "sync" if spec.vector_entry_point is None else None
+
+
+def _same_spaces(env_id: Any, env_kwargs: dict[str, Any]) -> bool:
+    """Whether the natively vectorized environment looks like the single one of that id.
+
+    Ale-py's scales and stacks its images, for example.
+    """
+    single = gym.make(env_id, **env_kwargs)
+    native = _make_native(env_id, 1, env_kwargs)
+    same = (
+        native.single_observation_space == single.observation_space
+        and native.single_action_space == single.action_space
+    )
+    single.close()
+    native.close()
+    return same
+
+
+def _make_native(
+    env_id: str | EnvSpec, n_envs: int, env_kwargs: dict[str, Any]
+) -> VectorEnv[Any, Any, Any]:
+    # The checker is a wrapper around single environments.
+    kwargs = {key: value for key, value in env_kwargs.items() if key != "disable_env_checker"}
+
+    def make(**kwargs: Any) -> VectorEnv[Any, Any, Any]:
+        return gym.make_vec(env_id, n_envs, vectorization_mode="vector_entry_point", **kwargs)
+
+    try:
+        return make(**{"render_mode": "rgb_array", **kwargs})
+    except TypeError:  # an environment that takes no render_mode
+        return make(**kwargs)
 
 
 def _native(
@@ -140,13 +183,7 @@ def _native(
             f"'vector_entry_point', got env_id={env_id!r}. Adapt a vector environment with to_sb3."
         )
 
-    def make(**kwargs: Any) -> VectorEnv[Any, Any, Any]:
-        return gym.make_vec(env_id, n_envs, vectorization_mode="vector_entry_point", **kwargs)
-
-    try:
-        source = make(**{"render_mode": "rgb_array", **env_kwargs})
-    except TypeError:  # an environment that takes no render_mode
-        source = make(**env_kwargs)
+    source = _make_native(env_id, n_envs, env_kwargs)
     if not _sb3.HAS_SB3:
         if monitor_dir is not None:
             raise ValueError(

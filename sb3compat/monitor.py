@@ -35,6 +35,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         env: The environment.
         filename: Where to write; `.monitor.csv` is appended. None for no file.
         allow_early_resets: Whether an episode may be reset before it has ended.
+        reset_keywords: Arguments of `reset`, which it then has to get, to write as well.
         info_keywords: Info keys of the last step to write as well.
         override_existing: Whether to begin a new file, or to append to one that is there.
 
@@ -52,12 +53,15 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         env: Env,
         filename: str | None = None,
         allow_early_resets: bool = True,
+        reset_keywords: Sequence[str] = (),
         info_keywords: Sequence[str] = (),
         override_existing: bool = True,
     ) -> None:
         super().__init__(env)
         self.allow_early_resets = allow_early_resets
+        self.reset_keywords = tuple(reset_keywords)
         self.info_keywords = tuple(info_keywords)
+        self._reset_info: dict[str, Any] = {}
         self._start = time.time()
         self._rewards: list[float] = []
         self._running = False
@@ -70,7 +74,9 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
             path = Path(filename if filename.endswith(SUFFIX) else f"{filename}.{SUFFIX}")
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("w" if override_existing else "a", newline="\n")
-            self._writer = csv.DictWriter(self._file, ("r", "l", "t", *self.info_keywords))
+            self._writer = csv.DictWriter(
+                self._file, ("r", "l", "t", *self.reset_keywords, *self.info_keywords)
+            )
             if override_existing:
                 spec = None if env.spec is None else env.spec.id
                 self._file.write(f"#{json.dumps({'t_start': self._start, 'env_id': str(spec)})}\n")
@@ -82,11 +88,19 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
 
         Raises:
             RuntimeError: If an episode is running and `allow_early_resets` is False.
+            ValueError: If an argument among the `reset_keywords` is missing.
         """
         if self._running and not self.allow_early_resets:
             raise RuntimeError(
                 "Expected the episode to end before reset(), as allow_early_resets=False."
             )
+        missing = [key for key in self.reset_keywords if kwargs.get(key) is None]
+        if missing:
+            raise ValueError(
+                f"Expected reset() to get the arguments reset_keywords={self.reset_keywords}, "
+                f"missing: {missing}."
+            )
+        self._reset_info = {key: kwargs[key] for key in self.reset_keywords}
         self._rewards = []
         self._running = True
         return self.env.reset(**kwargs)
@@ -112,6 +126,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
                 "l": self.episode_lengths[-1],
                 "t": round(self.episode_times[-1], 6),
             }
+            episode.update(self._reset_info)
             episode.update((key, info[key]) for key in self.info_keywords)
             if self._file is not None:
                 self._writer.writerow(episode)

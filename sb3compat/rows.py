@@ -138,6 +138,10 @@ class SyncRows:
         """Forget the actions noted."""
         self._pending = []
 
+    def render(self) -> Any:
+        """One frame for each row."""
+        return self._env.render()
+
     def close(self) -> None:
         """Close the vector environment, and with it each sub-environment."""
         self._env.close()
@@ -244,6 +248,10 @@ class AsyncRows:
         if self._env._state == AsyncState.WAITING_STEP:
             self._env._state = AsyncState.DEFAULT
             workers.receive(self._env, range(self._env.num_envs), self._timeout)
+
+    def render(self) -> Any:
+        """One frame for each row."""
+        return workers.call(self._env, "render", (), {}, range(self._env.num_envs))
 
     def close(self) -> None:
         """Close the vector environment; workers that can no longer answer are terminated."""

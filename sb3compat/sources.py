@@ -42,6 +42,9 @@ class Source(Protocol):
     def cancel(self) -> None:
         """Drop it."""
 
+    def render(self) -> Any:
+        """One frame for each row, or None."""
+
     def close(self) -> None:
         """Close the environment."""
 

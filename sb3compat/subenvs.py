@@ -7,12 +7,14 @@ Three ways to have sub-environments: as local objects (`SyncVectorEnv`), in work
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from copy import deepcopy
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
+from gymnasium.vector.utils import iterate
 
 from sb3compat import workers
 from sb3compat.arrays import is_foreign_array, to_numpy
@@ -58,7 +60,7 @@ def is_wrapped(env: gym.Env[Any, Any], wrapper_class: type) -> bool:
 class LocalSubEnvs:
     """Sub-environments that are objects in this process."""
 
-    def __init__(self, envs: Sequence[gym.Env[Any, Any]]) -> None:
+    def __init__(self, envs: list[gym.Env[Any, Any]]) -> None:
         self.envs = envs
 
     def has(self, name: str, rows: list[int]) -> list[bool]:
@@ -104,8 +106,25 @@ class RemoteSubEnvs:
 
     def call(self, name: str, args: Any, kwargs: Any, rows: list[int]) -> list[Any]:
         """Call the method of each row, in parallel."""
+        if name == "reset" and not args:
+            return self._reset(kwargs, rows)
+        if name in _COMMANDS:
+            raise ValueError(
+                f"Expected a method that the workers of {self.env} can call, got {name!r}, which "
+                f"they take for a command. Use {name}() of the vector environment."
+            )
         self._check(name, rows)
         return workers.call(self.env, name, args, kwargs, rows)
+
+    def _reset(self, kwargs: dict[str, Any], rows: list[int]) -> list[tuple[Any, Any]]:
+        chosen = list(dict.fromkeys(rows))
+        results = dict(
+            zip(chosen, workers.reset(self.env, chosen, [kwargs] * len(chosen)), strict=True)
+        )
+        if self.env.shared_memory:
+            shared = list(iterate(self.env.observation_space, self.env.observations))
+            results = {i: (deepcopy(shared[i]), info) for i, (_, info) in results.items()}
+        return [results[i] for i in rows]
 
     def is_wrapped(self, wrapper_class: type, rows: list[int]) -> list[bool]:
         """Whether each row is wrapped in that class."""
@@ -153,11 +172,19 @@ class NoSubEnvs:
         """
         if name in _WRAPPER_ATTR and not all(self.has(name, rows)):
             return _WRAPPER_ATTR[name](self, rows, *args, **kwargs)
-        self._check_all(name, rows)
+        if name in _COMMANDS:
+            raise ValueError(
+                f"Expected a method that every row could have, got {name!r} of {self.env}, which "
+                f"is vectorised natively. Use {name}() of the vector environment."
+            )
+        if name not in _OF_ARGUMENTS:
+            self._check_all(name, rows)
         n = self.env.num_envs
         result = getattr(self._owner(name), name)(*args, **kwargs)
         if is_foreign_array(result):
             result = to_numpy(result)
+        if name in _OF_ARGUMENTS:
+            return [result for _ in rows]
         if isinstance(result, np.ndarray | list | tuple) and len(result) == n:
             return [result[i] for i in rows]
         return [result for _ in rows]
@@ -186,6 +213,14 @@ class NoSubEnvs:
                 f"Expected indices=None for {name!r}: {self.env} is vectorised natively, its rows "
                 f"have no environments of their own, got the rows {rows}."
             )
+
+
+# What a worker takes for a command, and what means the whole of a natively vectorised environment.
+_COMMANDS = ("reset", "step", "close")
+
+# By the contract of goal environments, these depend on their arguments alone, which are a batch
+# from a replay buffer and not one for each row.
+_OF_ARGUMENTS = ("compute_reward", "compute_terminated", "compute_truncated")
 
 
 def _has_wrapper_attr(env: NoSubEnvs, rows: list[int], name: str) -> list[bool]:

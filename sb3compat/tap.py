@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def resets_rows_itself(env: AnyVectorEnv) -> bool:
     """
     for cls in (SyncVectorEnv, AsyncVectorEnv):
         if isinstance(env, cls):
-            own = ("reset", "reset_async", "reset_wait", "_add_info")
+            own = ("reset", "reset_async", "reset_wait")
             return all(getattr(type(env), name, 0) is getattr(cls, name, 0) for name in own)
     return False
 
@@ -79,18 +80,27 @@ def _reset_rows(
     return (deepcopy(out) if copy else out), infos
 
 
-# The environments whose step comes in two halves, by the class that defines it.
+# The environments whose step calls two methods and does nothing else.
 _HALVES = {
     "gymnasium.vector.async_vector_env.AsyncVectorEnv": ("step_async", "step_wait"),
     "ale_py.vector_env.AtariVectorEnv": ("send", "recv"),
     "envpool.python.envpool.EnvPoolMixin": ("send", "recv"),
 }
+Halves = tuple[Callable[[Any], None], Callable[[], Any]]
 
 
-def _halves_of(env: AnyVectorEnv) -> tuple[str, str] | None:
-    """The methods that start and finish a step, where `step` calls just these two."""
+def _halves_of(env: AnyVectorEnv) -> Halves | None:
+    """What starts and what finishes a step."""
+    if isinstance(env, AsyncVectorEnv) and _has_own(env, "step", "step_async", "step_wait"):
+        return partial(workers.start_step, env), partial(workers.finish_step, env)
     cls = next(cls for cls in type(env).__mro__ if "step" in vars(cls))
-    return _HALVES.get(f"{cls.__module__}.{cls.__qualname__}")
+    names = _HALVES.get(f"{cls.__module__}.{cls.__qualname__}")
+    return None if names is None else (getattr(env, names[0]), getattr(env, names[1]))
+
+
+def _has_own(env: AsyncVectorEnv[Any, Any], *names: str) -> bool:
+    """Whether these methods are `AsyncVectorEnv`'s own."""
+    return all(getattr(type(env), name) is getattr(AsyncVectorEnv, name) for name in names)
 
 
 class BaseTap(_Wrapper):
@@ -107,6 +117,7 @@ class BaseTap(_Wrapper):
         self.info_keys: frozenset[str] = frozenset()
         # Whether a reset comes from the adapter; the user's own go straight to the environment.
         self.adapting = False
+        self.foreign_resets = 0
         # What has come down here: the steps, what the last one ended, and what the last reset
         # asked for.
         self.steps = 0
@@ -122,23 +133,26 @@ class BaseTap(_Wrapper):
     def start(self, actions: Any) -> None:
         """Start a step, where the environment can; `step` with the same actions finishes it."""
         if self._halves is not None:
-            getattr(self.env, self._halves[0])(actions)
+            self._halves[0](actions)
             self._started = True
 
     def cancel(self) -> None:
         """Finish a step that was started, and drop what it returns."""
         if self._halves is not None and self._started:
             self._started = False
-            getattr(self.env, self._halves[1])()
+            self._halves[1]()
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
         """Reset all rows, or those under `options["reset_mask"]` by the registered function."""
         if not self.adapting:
+            self.foreign_resets += 1
             return self.env.reset(seed=seed, options=options)
         options = dict(options or {})
         mask = options.pop("reset_mask", None)
         row_options = options.pop(ROW_OPTIONS, None)
         env: Any = self.env
+        if isinstance(env, AsyncVectorEnv):
+            workers.check_ready(env)
         n = env.num_envs
         if resets_rows_itself(env):
             if mask is None:
@@ -164,11 +178,13 @@ class BaseTap(_Wrapper):
 
     def step(self, actions: Any) -> Any:
         """Step, and note the keys of the infos."""
-        if self._halves is not None and self._started:
-            self._started = False
-            result = getattr(self.env, self._halves[1])()
-        else:
+        if self._halves is None:
             result = self.env.step(actions)
+        else:
+            if not self._started:
+                self.start(actions)
+            self._started = False
+            result = self._halves[1]()
         if self.copies:
             result = (deepcopy(result[0]), *result[1:])
         self.steps += 1
@@ -182,6 +198,8 @@ class BaseTap(_Wrapper):
 
         To a list, which `CartPoleVectorEnv` returns, `RecordVideo.render` would help itself.
         """
+        if isinstance(self.env, AsyncVectorEnv) and _has_own(self.env, "render"):
+            return tuple(workers.call(self.env, "render", (), {}, range(self.num_envs)))
         frames = self.env.render()
         return tuple(frames) if isinstance(frames, list) else frames
 

@@ -45,7 +45,8 @@ def to_sb3(
             default, the attribute `autoreset_mode` of `env.unwrapped`, then
             `env.metadata["autoreset_mode"]`.
         copy: Whether what is returned stays as it was. With False, observations may be overwritten
-            by the next step, which saves one copy of them.
+            by the next step, which saves one copy of them. Not for SB3's algorithms, which keep
+            the observations during the next step.
         require_final_obs: Whether a SAME_STEP environment must give the last observation of each
             episode. With False, a *terminated* episode may end without `terminal_observation`; a
             truncated one never, as its value could not be bootstrapped.
@@ -241,6 +242,8 @@ class VecEnvAdapter(VecEnv):
     def envs(self) -> list[Any]:
         """The sub-environments, where they are objects in this process, as `DummyVecEnv.envs`.
 
+        The list itself: to replace one, by a wrapper around it for example, assign to its row.
+
         Raises:
             AttributeError: Where they live in workers, or there are none.
         """
@@ -249,7 +252,7 @@ class VecEnvAdapter(VecEnv):
                 f"{self.env} has no sub-environments in this process. Use get_attr, set_attr and "
                 "env_method."
             )
-        return list(self._subenvs.envs)
+        return self._subenvs.envs
 
     @property
     def spec(self) -> EnvSpec | None:
@@ -292,7 +295,7 @@ class VecEnvAdapter(VecEnv):
     def get_images(self) -> Sequence[npt.NDArray[Any] | None]:
         """One image for each row, in render mode `rgb_array`; otherwise a warning, and None."""
         self._rows(None)
-        frames: Any = self.env.render() if self.render_mode == "rgb_array" else None
+        frames = self._source.render() if self.render_mode == "rgb_array" else None
         if frames is None:
             warnings.warn(
                 f"The render mode is {self.render_mode}, but images need `rgb_array`.",

@@ -12,17 +12,22 @@ import pickle
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, ClassVar
 
 import gymnasium as gym
+import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.async_vector_env import AsyncState
+from gymnasium.vector.utils import concatenate, iterate
 
 from sb3compat.errors import WorkerError, WorkerTimeoutError
 
-# How long an exception may take from a worker's queue to here, once the worker has reported it.
+# How long exceptions may take from the workers' queue to here, once they have been reported.
 _ERROR_SECONDS = 5.0
+# How long workers may take to answer once another has died: what they wait for may never come.
+_DEAD_SECONDS = 5.0
 
 
 def is_broken(env: Any) -> bool:
@@ -95,16 +100,23 @@ def receive(env: Any, rows: Iterable[int], timeout: float | None = None) -> list
     try:
         for i in rows:
             pipe = env.parent_pipes[i]
-            if deadline is not None and not pipe.poll(max(0.0, deadline - time.monotonic())):
-                raise WorkerTimeoutError(
-                    f"The worker process of row {i} has not answered within timeout={timeout} "
-                    "seconds. Close this environment, which terminates it, and build a new one."
-                )
+            payload, success = None, True
             try:
-                payload, success = pipe.recv()
+                if deadline is None or pipe.poll(max(0.0, deadline - time.monotonic())):
+                    payload, success = pipe.recv()
+                elif dead:
+                    dead[i] = EOFError("no answer since another worker has died")
+                else:
+                    raise WorkerTimeoutError(
+                        f"The worker process of row {i} has not answered within timeout={timeout} "
+                        "seconds. Close this environment, which terminates it, and build a new one."
+                    )
+            except TimeoutError:  # an OSError: that above, or one of the user's signal handler
+                raise
             except (EOFError, OSError) as error:
-                payload, success = None, True
                 dead[i] = error
+                grace = time.monotonic() + _DEAD_SECONDS
+                deadline = grace if deadline is None else min(deadline, grace)
             results.append(payload)
             if not success:
                 failed.append(i)
@@ -115,7 +127,8 @@ def receive(env: Any, rows: Iterable[int], timeout: float | None = None) -> list
     if failed or dead:
         env._state = AsyncState.DEFAULT
         _lose(env, [*failed, *dead])
-        raised = dict(_next_error(env) for _ in failed)
+        until = time.monotonic() + _ERROR_SECONDS
+        raised = dict(_next_error(env, until) for _ in failed)
         first = min([*failed, *dead])
         if first in dead:
             raise _died(first) from dead[first]
@@ -133,6 +146,32 @@ def call(env: Any, name: str, args: Any, kwargs: Any, rows: Sequence[int]) -> li
     send(env, dict.fromkeys(chosen, message))
     results = dict(zip(chosen, receive(env, chosen), strict=True))
     return [results[i] for i in rows]
+
+
+def start_step(env: Any, actions: Any) -> None:
+    """What `AsyncVectorEnv.step_async` does."""
+    rows = enumerate(iterate(env.action_space, actions))
+    send(env, {i: ("step", action) for i, action in rows})
+    env._state = AsyncState.WAITING_STEP
+
+
+def finish_step(env: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    """What `AsyncVectorEnv.step_wait` does, but that errors arrive as they were raised."""
+    results = receive(env, range(env.num_envs))
+    env._state = AsyncState.DEFAULT
+    observations, rewards, terminations, truncations, given = zip(*results, strict=True)
+    infos: dict[str, Any] = {}
+    for i, info in enumerate(given):
+        infos = env._add_info(infos, info, i)
+    if not env.shared_memory:
+        env.observations = concatenate(env.single_observation_space, observations, env.observations)
+    return (
+        deepcopy(env.observations) if env.copy else env.observations,
+        np.array(rewards, np.float64),
+        np.array(terminations, np.bool_),
+        np.array(truncations, np.bool_),
+        infos,
+    )
 
 
 def reset(
@@ -187,9 +226,13 @@ def close(env: Any) -> None:
     """Close the environment; where a worker is gone or busy, by terminating them all."""
     if env.closed:
         return
-    terminate = is_broken(env) or env._state != AsyncState.DEFAULT
+    alive = all(process.is_alive() for process in env.processes)
+    terminate = is_broken(env) or env._state != AsyncState.DEFAULT or not alive
     env._state = AsyncState.DEFAULT
-    env.close(terminate=terminate)
+    try:
+        env.close(terminate=terminate)
+    except (EOFError, OSError):  # one has died meanwhile
+        env.close(terminate=True)
 
 
 def _lose(env: Any, rows: Iterable[int]) -> None:
@@ -206,7 +249,7 @@ def _died(row: int) -> WorkerError:
     )
 
 
-def _next_error(env: Any) -> tuple[int, tuple[BaseException, str]]:
+def _next_error(env: Any, until: float) -> tuple[int, tuple[BaseException, str]]:
     """The row of a worker that has failed, its exception and its traceback.
 
     Not by the queue's own `get`: that waits for ever where a worker could not pickle its exception,
@@ -214,7 +257,8 @@ def _next_error(env: Any) -> tuple[int, tuple[BaseException, str]]:
     """
     queue = env.error_queue
     with queue._rlock:
-        data = queue._reader.recv_bytes() if queue._reader.poll(_ERROR_SECONDS) else None
+        there = queue._reader.poll(max(0.0, until - time.monotonic()))
+        data = queue._reader.recv_bytes() if there else None
     if data is None:
         lost = WorkerError(
             "A sub-environment has raised an exception that cannot be pickled, such as one of a "

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
 from gymnasium.wrappers.vector import (
     RecordEpisodeStatistics,
 )
@@ -458,6 +458,29 @@ def test_a_wrapper_that_steps_past_the_tap(mode: AutoresetMode) -> None:
     env.reset()
     with pytest.raises(sb3compat.UnsupportedEnvError, match="a reference of its own"):
         step(env)
+
+
+class ResetsByItself(VectorWrapper):
+    """What one would write around an environment in DISABLED mode."""
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        if (terminated | truncated).any():
+            options = {"reset_mask": terminated | truncated}
+            obs, _ = self.env.reset(options=options)
+        return obs, rewards, terminated, truncated, infos
+
+
+@mode_of
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+def test_a_wrapper_that_resets_within_its_step(cls: Any, mode: AutoresetMode) -> None:
+    source = cls(fns(lengths=(2,)), autoreset_mode=mode)
+    env = sb3compat.to_sb3(ResetsByItself(source))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.UnsupportedEnvError, match=r"not to reset.*Remove that wrapper"):
+        step(env)
+    env.close()
 
 
 def test_after_a_step_that_raised_only_a_reset_goes_on() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
+from sb3compat.monitor import EpisodeMonitor
 from tests.envs import BOX, DISCRETE, Script, ScriptedEnv, WorkerReport
 from tests.lockstep import same
 
@@ -98,6 +100,82 @@ def test_the_default_is_the_environments_best() -> None:
         assert other.env_is_wrapped(monitor.Monitor) == [True, True]
 
 
+@pytest.mark.parametrize("mode", [None, "sync", "async"])
+@pytest.mark.parametrize(
+    "monitor_kwargs",
+    [
+        {"override_existing": False},
+        {"info_keywords": (), "reset_keywords": ()},
+        {"allow_early_resets": True},
+    ],
+)
+def test_monitor_arguments(mode: Any, monitor_kwargs: dict[str, Any], tmp_path: Path) -> None:
+    """Two runs into one folder leave what SB3's function leaves, in the default mode too."""
+    pytest.importorskip("pandas", reason="SB3's load_results needs pandas")
+    makers = {
+        "theirs": env_util.make_vec_env,
+        "ours": partial(sb3compat.make_vec_env, vectorization_mode=mode),
+    }
+    returns = {}
+    for name, make in makers.items():
+        for run in range(2):
+            folder = str(tmp_path / name)
+            # SB3's monitor writes no header where it appends.
+            given = monitor_kwargs if run else None
+            env = make("CartPole-v1", 2, seed=run, monitor_dir=folder, monitor_kwargs=given)
+            env.reset()
+            for _ in range(30):
+                env.step(np.zeros(2, int))
+            env.close()
+        returns[name] = sorted(monitor.load_results(str(tmp_path / name))["r"])
+    assert len(returns["theirs"]) > 4
+    if mode is not None:
+        assert returns["ours"] == returns["theirs"]
+    # The default is native in the first run, whose episodes are its own.
+    assert (len(returns["ours"]) > 8) == (len(returns["theirs"]) > 8)
+
+
+@pytest.mark.parametrize("mode", [None, "sync", "async"])
+def test_monitor_arguments_that_there_are_not(mode: Any) -> None:
+    def use() -> None:
+        env = sb3compat.make_vec_env(
+            "CartPole-v1", 1, monitor_kwargs={"nonsense": 1}, vectorization_mode=mode
+        )
+        env.reset()
+        env.close()
+
+    with pytest.raises(TypeError, match="nonsense"):
+        use()
+
+
+def test_reset_keywords(tmp_path: Path) -> None:
+    env = EpisodeMonitor(gym.make("CartPole-v1"), str(tmp_path / "x"), reset_keywords=("options",))
+    with pytest.raises(ValueError, match=r"missing: \['options'\]"):
+        env.reset()
+    env.reset(options={"low": -0.01, "high": 0.01})
+    done = False
+    while not done:
+        *_, done, _, info = env.step(0)
+    assert info["episode"]["options"] == {"low": -0.01, "high": 0.01}
+    env.close()
+
+
+def test_the_default_is_the_environment_of_that_id() -> None:
+    """Ale-py's own vector environment scales and stacks its images: not what was asked for."""
+    gym.register_envs(pytest.importorskip("ale_py", reason="has such an environment"))
+    env = sb3compat.make_vec_env("ALE/Pong-v5", 1)
+    assert env.observation_space == gym.make("ALE/Pong-v5").observation_space
+    env.close()
+    env = sb3compat.make_vec_env("ALE/Pong-v5", 1, vectorization_mode="vector_entry_point")
+    assert env.observation_space.shape == (4, 84, 84)
+    env.close()
+
+
+def test_what_is_meant_for_gym_make() -> None:
+    env = sb3compat.make_vec_env("CartPole-v1", 2, env_kwargs={"disable_env_checker": True})
+    assert type(env.unwrapped.env).__name__ == "CartPoleVectorEnv"  # type: ignore[attr-defined]
+
+
 def test_sb3_logs_the_episodes() -> None:
     from stable_baselines3 import PPO
 
@@ -132,7 +210,14 @@ def test_workers_stay_light(start_method: str) -> None:
         ({"vec_env_cls": dict}, "DummyVecEnv"),
         (
             {"vectorization_mode": "vector_entry_point", "wrapper_class": WorkerReport},
-            "no single environments",
+            "no wrapper_class with .*no single environments",
+        ),
+        (
+            {
+                "vectorization_mode": "vector_entry_point",
+                "monitor_kwargs": {"override_existing": False},
+            },
+            "no monitor_kwargs with .*info_keywords only",
         ),
         ({"env_id": scripted, "vectorization_mode": "vector_entry_point"}, "with to_sb3"),
     ],

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-import signal
-import threading
 import warnings
 from typing import Any
 
@@ -17,64 +14,7 @@ from sb3compat.batching import Observations
 from sb3compat.rows import RepeatWatch
 from tests.envs import Identity, MakeEnv, ScriptedEnv, script
 
-
-class SeveralError(Exception):
-    def __init__(self, number: int, text: str) -> None:
-        super().__init__(f"{text} {number}")
-
-
-class Failing(ScriptedEnv):
-    """Raises in its second step."""
-
-    def step(self, action: Any) -> Any:
-        if self._time == 1:
-            raise SeveralError(self.row, "number")
-        return super().step(action)
-
-    def refuse(self) -> None:
-        raise SeveralError(self.row, "refused")
-
-    def pid(self) -> int:
-        return os.getpid()
-
-
 MODES = list(AutoresetMode)
-mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
-
-
-@mode_of
-def test_an_error_in_a_worker(mode: AutoresetMode) -> None:
-    fns: list[Any] = [MakeEnv(script(), 0), lambda: Failing(script(), 1)]
-    source = AsyncVectorEnv(fns, autoreset_mode=mode)
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    env.step(np.zeros(2, int))
-    with pytest.raises(Exception, match="1") as caught:
-        env.step(np.zeros(2, int))
-    assert type(caught.value).__name__ == "SeveralError"
-    for part in ("worker of row 1", "Traceback", "SeveralError: number"):
-        assert part in str(caught.value.__cause__)
-    with pytest.raises(sb3compat.WorkerError, match="build a new one"):
-        env.step(np.zeros(2, int))
-    with pytest.raises(sb3compat.WorkerError, match="build a new one"):
-        env.reset()
-    env.close()
-    env.close()
-    assert not any(process.is_alive() for process in source.processes)
-
-
-def test_a_worker_that_was_killed() -> None:
-    source = AsyncVectorEnv([lambda: Failing(script(), i) for i in range(2)])
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    os.kill(env.env_method("pid", indices=1)[0], signal.SIGKILL)
-    source.processes[1].join()
-    with pytest.raises(sb3compat.WorkerError, match="row 1 has died"):
-        env.step(np.zeros(2, int))
-    with pytest.raises(sb3compat.WorkerError, match="build a new one"):
-        env.reset()
-    env.close()
-    assert not any(process.is_alive() for process in source.processes)
 
 
 def test_a_call_under_way_before_adapting() -> None:
@@ -125,21 +65,6 @@ def test_a_step_under_way_that_is_not_ours() -> None:
     env.close()
 
 
-def test_an_exception_that_cannot_be_pickled() -> None:
-    class LocalError(Exception):
-        pass
-
-    class Raises(ScriptedEnv):
-        def step(self, action: Any) -> Any:
-            raise LocalError
-
-    env = sb3compat.to_sb3(AsyncVectorEnv([lambda: Raises(script())]))
-    env.reset()
-    with pytest.raises(sb3compat.WorkerError, match="cannot be pickled"):
-        env.step(np.zeros(1, int))
-    env.close()
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_a_wrong_shape_without_and_with_shared_memory(mode: AutoresetMode) -> None:
     class Wrong(ScriptedEnv):
@@ -157,83 +82,38 @@ def test_a_wrong_shape_without_and_with_shared_memory(mode: AutoresetMode) -> No
     env.close()
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_an_exception_in_a_method_arrives_as_it_is(wrapped: bool) -> None:
-    source = AsyncVectorEnv([lambda: Failing(script(), 0), lambda: Failing(script(), 1)])
-    env = sb3compat.to_sb3(Identity(source) if wrapped else source)
-    env.reset()
-    with pytest.raises(SeveralError, match=r"^refused 1$") as caught:
-        env.env_method("refuse", indices=1)
-    assert "Traceback" in str(caught.value.__cause__)
-    for use in (lambda: env.step(np.zeros(2, int)), env.reset, lambda: env.get_attr("row")):
-        with pytest.raises(sb3compat.WorkerError, match="build a new one"):
-            use()
-    env.close()
-    env.close()
-    assert not any(process.is_alive() for process in source.processes)
-
-
-def test_an_exception_in_reset() -> None:
-    class FailingReset(Failing):
-        def reset(self, **kwargs: Any) -> Any:
-            raise SeveralError(self.row, "reset")
-
-    source = AsyncVectorEnv([MakeEnv(script(), 0), lambda: FailingReset(script(), 1)])
-    env = sb3compat.to_sb3(source)
-    with pytest.raises(SeveralError, match=r"^reset 1$"):
-        env.reset()
-    env.close()
-    assert not any(process.is_alive() for process in source.processes)
-
-
-def test_the_first_of_several_errors() -> None:
-    source = AsyncVectorEnv([lambda i=i: Failing(script(), i) for i in (5, 3, 4)])
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    env.step(np.zeros(3, int))
-    with pytest.raises(SeveralError, match=r"^number 5$"):
-        env.step(np.zeros(3, int))
-    env.close()
-
-
-class Hanging(ScriptedEnv):
-    def step(self, action: Any) -> Any:
-        threading.Event().wait()  # for ever
-
-
-def test_a_worker_that_hangs() -> None:
-    source = AsyncVectorEnv([lambda: Hanging(script()), MakeEnv(script(), 1)])
-    env = sb3compat.to_sb3(source, timeout=0.2)
-    env.reset()
-    with pytest.raises(sb3compat.WorkerTimeoutError, match=r"row 0 .* timeout=0\.2") as caught:
-        env.step(np.zeros(2, int))
-    assert isinstance(caught.value, TimeoutError)
-    with pytest.raises(sb3compat.WorkerError, match="build a new one"):
-        env.step(np.zeros(2, int))
-    env.close()
-    assert not any(process.is_alive() for process in source.processes)
-
-
-def test_an_interrupt_in_a_step() -> None:
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    source = AsyncVectorEnv([lambda: Hanging(script()), MakeEnv(script(), 1)])
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
-    with pytest.raises(KeyboardInterrupt):
-        env.step(np.zeros(2, int))
-    signal.signal(signal.SIGALRM, before)
-    with pytest.raises(sb3compat.WorkerError, match="build a new one"):
-        env.step(np.zeros(2, int))
-    env.close()
-    assert not any(process.is_alive() for process in source.processes)
-
-
 def test_a_timeout_where_nothing_heeds_it() -> None:
     source = AsyncVectorEnv([MakeEnv(script(), 0)])
     with pytest.raises(ValueError, match="timeout=None"):
         sb3compat.to_sb3(Identity(source), timeout=3)
     source.close()
+
+
+class OwnInfos(AsyncVectorEnv):
+    """A subclass, which is driven as a whole."""
+
+    def _add_info(self, *args: Any) -> Any:
+        return super()._add_info(*args)
+
+
+@pytest.mark.parametrize("cls", [AsyncVectorEnv, OwnInfos])
+def test_step_async_starts_the_step(cls: Any) -> None:
+    source = cls([MakeEnv(script(), i) for i in range(2)])
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    env.step_async(np.zeros(2, int))
+    assert all(pipe.poll(30) for pipe in source.parent_pipes)  # answers come before step_wait
+    env.reset()  # drops that step
+    env.step_async(np.zeros(2, int))
+    env.step_wait()
+    env.close()
+
+
+def test_a_step_through_a_wrapper_is_one_call() -> None:
+    source = AsyncVectorEnv([MakeEnv(script(), i) for i in range(2)])
+    env = sb3compat.to_sb3(Identity(source))
+    env.reset()
+    env.step_async(np.zeros(2, int))
+    assert env.get_attr("row") == [0, 1]  # nothing is under way yet
+    env.step_wait()
+    env.close()

@@ -13,9 +13,11 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 import sb3compat
 from sb3compat.subenvs import resolve_indices
 from tests.envs import MakeEnv, ScriptedEnv, script
+from tests.lockstep import same
 from tests.native import NativeEnv
 
 Monitor: Any = pytest.importorskip("stable_baselines3.common.monitor").Monitor
+DummyVecEnv: Any = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv
 
 
 def monitored(row: int) -> Any:
@@ -97,6 +99,54 @@ def test_methods(env: Any) -> None:
     assert env.env_method("set_mu", mu=4.0, indices=[2, 0]) == [6.0, 4.0]
     env.reset()
     env.step(np.zeros(3, int))
+
+
+def test_reset_of_some_rows(env: Any) -> None:
+    """What some do by hand; it is as it is in DummyVecEnv."""
+    reference = DummyVecEnv([monitored(row) for row in range(3)])
+    for adapted in (reference, env):
+        adapted.seed(3)
+        adapted.reset()
+    expected = reference.env_method("reset", seed=5, indices=[2, 0])
+    same(env.env_method("reset", seed=5, indices=[2, 0]), expected)
+    same(env.env_method("reset", indices=1), reference.env_method("reset", indices=1))
+    same(env.step(np.zeros(3, int)), reference.step(np.zeros(3, int)))
+
+
+def test_commands_are_no_methods(native: Any) -> None:
+    parallel = sb3compat.to_sb3(AsyncVectorEnv([monitored(0)]))
+    for env, names in ((native, ("reset", "step", "close")), (parallel, ("step", "close"))):
+        for name in names:
+            with pytest.raises(ValueError, match=rf"got '{name}'.*Use {name}\(\) of the vector"):
+                env.env_method(name)
+        env.reset()
+    parallel.close()
+
+
+def test_one_is_replaced() -> None:
+    class Louder(gym.RewardWrapper[Any, Any]):
+        def reward(self, reward: Any) -> Any:
+            return reward + 100
+
+    env = sb3compat.to_sb3(SyncVectorEnv([monitored(0), monitored(0)]))
+    env.envs[1] = Louder(env.envs[1])
+    env.reset()
+    rewards = env.step(np.zeros(2, int))[1]
+    assert rewards[1] == rewards[0] + 100
+    assert env.env_is_wrapped(Louder) == [False, True]
+
+
+def test_rewards_of_goals_that_are_no_rows(native: Any) -> None:
+    """A batch from a replay buffer, for which HER asks the first row, has any length."""
+
+    def compute_reward(achieved: Any, desired: Any, info: Any) -> Any:
+        return np.asarray(achieved) - np.asarray(desired)
+
+    native.env.compute_reward = compute_reward
+    for length in (1, native.num_envs, 7):
+        goals = np.arange(length)
+        (rewards,) = native.env_method("compute_reward", goals, goals * 2, None, indices=[0])
+        same(rewards, -goals)
 
 
 def test_wrappers_are_found_truthfully(env: Any) -> None:

@@ -6,6 +6,7 @@ of its sub-environments.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,9 +74,11 @@ def never(_: int) -> bool:
     return False
 
 
-def record_video(env: AnyEnv, folder: str = "never written", **kwargs: Any) -> AnyEnv:
-    kwargs = kwargs or {"episode_trigger": never}
-    return vector.RecordVideo(env, folder, **kwargs)
+FOLDER = tempfile.TemporaryDirectory()  # RecordVideo makes it, whether it records or not
+
+
+def record_video(env: AnyEnv) -> AnyEnv:
+    return vector.RecordVideo(env, FOLDER.name, episode_trigger=never)
 
 
 TWINS: dict[str, Twins] = {
