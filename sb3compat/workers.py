@@ -226,12 +226,11 @@ def close(env: Any) -> None:
     """Close the environment; where a worker is gone or busy, by terminating them all."""
     if env.closed:
         return
-    alive = all(process.is_alive() for process in env.processes)
-    terminate = is_broken(env) or env._state != AsyncState.DEFAULT or not alive
+    terminate = is_broken(env) or env._state != AsyncState.DEFAULT
     env._state = AsyncState.DEFAULT
     try:
         env.close(terminate=terminate)
-    except (EOFError, OSError):  # one has died meanwhile
+    except (EOFError, OSError):  # one has died since
         env.close(terminate=True)
 
 
