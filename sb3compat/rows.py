@@ -99,9 +99,12 @@ class SyncRows:
         """Reset all rows."""
         batch = self._new_batch()
         infos = []
+        # The environment's own notes, so that it can be driven by itself again at any time.
+        held: list[Any] = self._env._env_obs
+        self._env._autoreset_envs[:] = False
         for i, env in enumerate(self._envs):
-            obs, info = env.reset(**reset_kwargs(seeds[i], options[i]))
-            self._observations.write(batch, i, obs)
+            held[i], info = env.reset(**reset_kwargs(seeds[i], options[i]))
+            self._observations.write(batch, i, held[i])
             infos.append(own_info(info, copy=self._copy))
         return batch, infos
 
@@ -116,6 +119,7 @@ class SyncRows:
         rewards, dones = np.empty(n, np.float32), np.empty(n, np.bool_)
         infos: list[Info] = []
         reset_infos: dict[int, Info] = {}
+        held: list[Any] = self._env._env_obs
         for i, (env, action) in enumerate(zip(self._envs, self._pending, strict=True)):
             obs, reward, terminated, truncated, step_info = env.step(action)
             info = own_info(step_info, copy=self._copy)
@@ -128,6 +132,7 @@ class SyncRows:
                 info[TERMINAL_OBSERVATION] = observations.single(obs, copy=True)
                 obs, reset_info = env.reset()
                 reset_infos[i] = own_info(reset_info, copy=self._copy)
+            held[i] = obs
             observations.write(batch, i, obs)
             infos.append(info)
         return Transition(batch, rewards, dones, infos, reset_infos)

@@ -214,7 +214,7 @@ def _next_error(env: Any) -> tuple[int, tuple[BaseException, str]]:
         )
         return -1, (lost, "no traceback: the exception could not be pickled")
     queue._sem.release()
-    row, kind, value, trace = _ExceptionUnpickler(io.BytesIO(data)).load()
+    row, kind, value, trace = ExceptionUnpickler(io.BytesIO(data)).load()
     return row, (value if isinstance(value, BaseException) else kind(value), trace)
 
 
@@ -222,7 +222,7 @@ def _next_error(env: Any) -> tuple[int, tuple[BaseException, str]]:
 _Unpickler: Any = pickle._Unpickler
 
 
-class _ExceptionUnpickler(_Unpickler):  # type: ignore[misc]
+class ExceptionUnpickler(_Unpickler):  # type: ignore[misc]
     """Builds exceptions without their `__init__`, whose arguments pickle does not know."""
 
     dispatch: ClassVar[dict[int, Any]] = dict(_Unpickler.dispatch)
