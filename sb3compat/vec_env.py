@@ -77,7 +77,8 @@ def to_sb3(
     if isinstance(env, VecEnv):
         return env
     if isinstance(env, VectorEnvAdapter) and isinstance(env.vec_env, VecEnv):
-        return env.settled()
+        vec_env: VecEnv = env.settled()
+        return vec_env
     return VecEnvAdapter(
         env,
         autoreset_mode=autoreset_mode,

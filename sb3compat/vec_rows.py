@@ -95,7 +95,8 @@ class Rows:
     def _batch(self) -> Any:
         """New arrays with what each row has returned last, cast as `SyncVectorEnv` casts."""
         space = self._vec_env.observation_space
-        return concatenate(space, self._observed, create_empty_array(space, self._n, np.empty))
+        empty: Any = create_empty_array(space, self._n, np.empty)
+        return concatenate(space, self._observed, empty)
 
 
 class LocalRows(Rows):

@@ -167,7 +167,7 @@ def call_if_any(subenvs: SubEnvs, name: str) -> list[Any] | None:
 
 
 def metadata_of(vec_env: Any, subenvs: SubEnvs) -> dict[str, Any]:
-    """The metadata of the sub-environments, as `SyncVectorEnv` has them, or else of the `VecEnv`."""
+    """The metadata of the sub-environments, as `SyncVectorEnv` has them, or of the `VecEnv`."""
     values = call_if_any(subenvs, "metadata")
     if values and isinstance(values[0], dict):
         return deepcopy(values[0])

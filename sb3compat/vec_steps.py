@@ -71,7 +71,6 @@ class WholeSteps:
         observations, rewards, dones, infos = self._checked(result)
         truncations = np.zeros(self._n, np.bool_)
         if dones.any():
-            infos = list(infos)
             for i in np.flatnonzero(dones).tolist():
                 truncations[i] = self._is_truncated(infos[i], i)
                 infos[i] = self._end(i, observations, infos[i])
@@ -123,7 +122,7 @@ class WholeSteps:
 
     def _checked(
         self, result: Any
-    ) -> tuple[list[Array], npt.NDArray[np.float64], npt.NDArray[np.bool_], Sequence[Info]]:
+    ) -> tuple[list[Array], npt.NDArray[np.float64], npt.NDArray[np.bool_], list[Info]]:
         if not isinstance(result, tuple) or len(result) != 4:
             raise ConversionError(
                 f"Expected {self._vec_env}.step to return (observations, rewards, dones, infos), "
@@ -144,7 +143,7 @@ class WholeSteps:
                 f"Expected infos as a list of {self._n} dicts, one for each row, got "
                 f"infos={infos!r:.200} ({type(infos).__name__})."
             )
-        return observations, rewards, dones.astype(np.bool_), infos
+        return observations, rewards, dones.astype(np.bool_), list(infos)
 
     def _owned(self, batch: Any) -> list[Array]:
         """The leaf arrays of a batch of observations, copied, in the dtypes of the space."""

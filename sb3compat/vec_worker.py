@@ -13,7 +13,8 @@ import io
 import pickle
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
@@ -126,7 +127,9 @@ class Workers:
             Exception: What a sub-environment has raised, with the worker's traceback as its cause;
                 that of the first row where several have, as `DummyVecEnv` would have met it.
         """
-        messages = {i: ("env_method", (NAME, command, {})) for i, command in commands.items()}
+        messages: dict[int, Any] = {
+            i: ("env_method", (NAME, command, {})) for i, command in commands.items()
+        }
         answers = self._exchange(messages)
         for row, (success, payload) in answers.items():
             if not success:
@@ -142,16 +145,11 @@ class Workers:
         dead: dict[int, Exception] = {}
         try:
             for row, message in data.items():
-                try:
+                with _noting(dead, row):
                     remotes[row].send_bytes(message)
-                except OSError as error:
-                    dead[row] = error
-            for row in data:
-                if row not in dead:
-                    try:
-                        answers[row] = remotes[row].recv()
-                    except (EOFError, OSError) as error:
-                        dead[row] = error
+            for row in sorted(data.keys() - dead.keys()):
+                with _noting(dead, row):
+                    answers[row] = remotes[row].recv()
         except BaseException:
             self.lost = True  # answers may be on their way that nobody waits for
             raise
@@ -177,6 +175,14 @@ class Workers:
                 f"Expected {self.vec_env} with no step under way, but step_async() was called. "
                 "Call its step_wait() first."
             )
+
+
+@contextmanager
+def _noting(dead: dict[int, Exception], row: int) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError) as error:
+        dead[row] = error
 
 
 def _raise_from_worker(row: int, data: bytes | None, trace: str) -> None:

@@ -345,9 +345,10 @@ class VectorEnvAdapter(_VectorEnv):
 register_partial_reset(VectorEnvAdapter, reset_with_mask)
 
 
-def _adapted_by_to_sb3(vec_env: Any, mode: AutoresetMode) -> Any:
+def _adapted_by_to_sb3(vec_env: Any, mode: AutoresetMode) -> VectorEnv[Any, Any, Any] | None:
     """The vector environment inside of what `to_sb3` made, if it can be driven by itself again."""
     module = sys.modules.get("sb3compat.vec_env")
     if module is not None and type(vec_env) is module.VecEnvAdapter:
-        return vec_env.original(mode)
+        original: VectorEnv[Any, Any, Any] | None = vec_env.original(mode)
+        return original
     return None

@@ -228,6 +228,7 @@ class ExceptionUnpickler(_Unpickler):  # type: ignore[misc]
     dispatch: ClassVar[dict[int, Any]] = dict(_Unpickler.dispatch)
 
     def load_reduce(self) -> None:
+        """What `pickle` does with the opcode REDUCE, but for exceptions."""
         args = self.stack.pop()
         function = self.stack[-1]
         if isinstance(function, type) and issubclass(function, BaseException):
