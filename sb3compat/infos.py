@@ -199,6 +199,8 @@ def join_infos(infos: Sequence[Mapping[Any, Any]], without: Collection[str] = ()
     Raises:
         ConversionError: If a key `k` comes with a key `_k`, which is where its mask goes.
     """
+    if not any(infos):
+        return {}
     columns: dict[Any, tuple[list[int], list[Any]]] = {}
     for row, info in enumerate(infos):
         for key, value in info.items():
@@ -221,7 +223,7 @@ def join_infos(infos: Sequence[Mapping[Any, Any]], without: Collection[str] = ()
             )
         out[key] = _joined(key, rows, values, len(infos))
         mask = np.zeros(len(infos), np.bool_)
-        mask[rows] = True
+        mask[rows if len(rows) > 1 else rows[0]] = True
         out[mask_key] = mask
     return out
 

@@ -9,16 +9,16 @@ that is terminated and truncated at once counts as terminated.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
-from gymnasium.vector.utils import concatenate, create_empty_array
 
-from sb3compat.batching import action_rows
+from sb3compat.batching import Array, Leaf, Observations, action_rows
 from sb3compat.infos import Info, same_step_info
-from sb3compat.vec_worker import Outcome, Workers, reset_env, step_env
+from sb3compat.vec_worker import Workers, reset_env, step_env
 
 Mask = npt.NDArray[np.bool_]
 
@@ -47,6 +47,7 @@ class Rows:
         self._mode = mode
         self._n: int = vec_env.num_envs
         self._observed: list[Any] = [None] * self._n
+        self._layout = Observations(vec_env.observation_space, self._n, from_zero=False)
         # The rows whose episode has ended and that have not been reset since.
         self.ended: Mask = np.zeros(self._n, np.bool_)
 
@@ -93,10 +94,20 @@ class Rows:
         raise NotImplementedError
 
     def _batch(self) -> Any:
-        """New arrays with what each row has returned last, cast as `SyncVectorEnv` casts."""
-        space = self._vec_env.observation_space
-        empty: Any = create_empty_array(space, self._n, np.empty)
-        return concatenate(space, self._observed, empty)
+        """New arrays with what each row has returned last."""
+        layout = self._layout
+        if layout.keys is None:
+            return self._stacked(layout.leaves[0], self._observed)
+        columns = [[observed[key] for observed in self._observed] for key in layout.keys]
+        return layout.pack(list(map(self._stacked, layout.leaves, columns)))
+
+    def _stacked(self, leaf: Leaf, values: list[Any]) -> Array:
+        with suppress(ValueError):  # of several shapes
+            array = np.array(values)
+            if array.dtype == leaf.dtype and array.shape == (self._n, *leaf.shape):
+                return array
+        # Cast, or refused, as `SyncVectorEnv` does; in most steps there is nothing to cast.
+        return np.stack(values, out=np.empty((self._n, *leaf.shape), leaf.dtype))
 
 
 class LocalRows(Rows):
@@ -115,13 +126,15 @@ class LocalRows(Rows):
                 self._observed[i], info = env.reset()
                 vec_env.reset_infos[i] = info
             else:
-                observed, rewards[i], terminations[i], truncations[i], info, first = step_env(
+                observed, rewards[i], terminated, truncated, info, first = step_env(
                     env, action, same_step
                 )
-                if first is not None:
-                    final = observed
-                    observed, vec_env.reset_infos[i] = first
-                    info = same_step_info(final, info, first[1])
+                if terminated or truncated:
+                    terminations[i], truncations[i] = terminated, truncated
+                    if first is not None:
+                        final = observed
+                        observed, vec_env.reset_infos[i] = first
+                        info = same_step_info(final, info, first[1])
                 self._observed[i] = observed
             infos.append(info)
         if not same_step:
@@ -162,7 +175,7 @@ class RemoteRows(Rows):
         infos: list[Info] = []
         reset_infos = list(self._vec_env.reset_infos)
         for i, answer in answers.items():
-            if isinstance(answer, Outcome):
+            if not self.ended[i]:
                 observed, rewards[i], terminations[i], truncations[i], info, first = answer
                 if first is not None:
                     final = observed

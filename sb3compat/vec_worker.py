@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 
@@ -27,29 +27,23 @@ from sb3compat.errors import ClosedError, WorkerError
 NAME = "_sb3compat_guard"
 
 
-class Outcome(NamedTuple):
-    """What one step of one sub-environment has given."""
-
-    observation: Any
-    reward: Any
-    terminated: bool
-    truncated: bool
-    info: dict[str, Any]
-    # Observation and info of the reset within the step, if there was one.
-    first: tuple[Any, dict[str, Any]] | None
+# Observation, reward, terminated, truncated and info of a step; and observation and info of the
+# reset within it, if there was one. A tuple, as there is one for each row of each step.
+Outcome = tuple[Any, Any, bool, bool, dict[str, Any], tuple[Any, dict[str, Any]] | None]
 
 
 def step_env(env: Any, action: Any, same_step: bool) -> Outcome:
     """Step a sub-environment and, with `same_step`, reset it where that ends its episode."""
     observation, reward, terminated, truncated, info = env.step(action)
+    if not (terminated or truncated):
+        return observation, reward, False, False, info, None
     first = None
-    if same_step and (terminated or truncated):
+    if same_step:
         # Before the reset, which may overwrite the very objects that `step` returned.
         observation, info = copy_value(observation), copy_value(info)
         first = env.reset()
     # Both at once is terminated, as everywhere in SB3.
-    truncated = bool(truncated and not terminated)
-    return Outcome(observation, reward, bool(terminated), truncated, info, first)
+    return observation, reward, bool(terminated), not terminated, info, first
 
 
 def reset_env(env: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
