@@ -51,6 +51,11 @@ class Rows:
         # The rows whose episode has ended and that have not been reset since.
         self.ended: Mask = np.zeros(self._n, np.bool_)
 
+    @property
+    def broken(self) -> bool:
+        """Whether a worker is lost."""
+        return False
+
     def reset(
         self, rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
     ) -> tuple[Any, list[Info]]:
@@ -159,6 +164,11 @@ class RemoteRows(Rows):
     def __init__(self, vec_env: Any, mode: AutoresetMode, workers: Workers) -> None:
         super().__init__(vec_env, mode)
         self._workers = workers
+
+    @property
+    def broken(self) -> bool:
+        """Whether a worker is lost."""
+        return self._workers.lost
 
     def step(self, actions: list[Any]) -> Transition:
         """Step each row, or reset it where that is its turn; all at the same time."""

@@ -27,7 +27,12 @@ from sb3compat.vec_worker import Workers
 class VecSource(Protocol):
     """Where the transitions come from: `vec_rows.py` and `vec_steps.py` have three of them."""
 
+    # The rows whose episode has ended and that were not reset since, as far as the user knows.
     ended: npt.NDArray[np.bool_]
+
+    @property
+    def broken(self) -> bool:
+        """Whether a worker is lost."""
 
     def reset(
         self, rows: list[int], seeds: list[int | None], options: dict[str, Any] | None

@@ -59,6 +59,7 @@ class WholeSteps:
         self._observed: list[Array] = []
         self._held: dict[int, tuple[list[Any], Info]] = {}
         self.ended = np.zeros(self._n, np.bool_)
+        self.broken = False
 
     def prepare(self, actions: Any) -> Any:
         """The actions as a `VecEnv` takes them."""
@@ -66,7 +67,7 @@ class WholeSteps:
 
     def step(self, actions: Any) -> Transition:
         """Step all rows."""
-        with _worker_errors(self._base):
+        with self._worker_errors():
             result = self._call_step(actions)
         observations, rewards, dones, infos = self._checked(result)
         truncations = np.zeros(self._n, np.bool_)
@@ -101,7 +102,7 @@ class WholeSteps:
         if len(rows) < self._n:
             self._refuse(rows, plain)
         self._prepare_reset(seeds, options)
-        with _worker_errors(self._base):
+        with self._worker_errors():
             batch = self._vec_env.reset()
         observations = self._owned(batch)
         self.settle()
@@ -113,6 +114,22 @@ class WholeSteps:
         """Forget what is held: the `VecEnv` itself has reset those rows long ago."""
         self._held.clear()
         self.ended[:] = False
+
+    @contextmanager
+    def _worker_errors(self) -> Iterator[None]:
+        """Say what has happened where a worker of a wrapped `SubprocVecEnv` has died."""
+        try:
+            yield
+        except (EOFError, OSError) as error:
+            if not hasattr(self._base, "processes"):
+                raise
+            self.broken = True
+            # Or its `close` would wait for answers that were taken already.
+            self._base.waiting = False
+            raise WorkerError(
+                f"A worker process of {self._base} has died without an answer; what it said last "
+                "is in its own output. Close this environment and build a new one."
+            ) from error
 
     def _call_step(self, actions: Any) -> Any:
         if hasattr(self._vec_env, "step"):
@@ -149,14 +166,16 @@ class WholeSteps:
         """The leaf arrays of a batch of observations, copied, in the dtypes of the space."""
         arrays = []
         try:
-            values = self._layout.unpack(batch)
-        except (KeyError, IndexError, TypeError) as error:
+            values = list(map(to_numpy, self._layout.unpack(batch)))
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            keys = self._layout.keys
             raise ConversionError(
-                f"Expected a batch of observations with the keys {self._layout.keys}, got "
-                f"observations={batch!r:.200} ({type(batch).__name__})."
+                f"Expected a batch of observations{f' with the keys {keys}' if keys else ''}, got "
+                f"observations={batch!r:.200} ({type(batch).__name__}). A VecEnv returns them "
+                "alone from reset, and keeps the infos in reset_infos."
             ) from error
-        for leaf, value in zip(self._layout.leaves, values, strict=True):
-            array, shape = to_numpy(value), (self._n, *leaf.shape)
+        for leaf, array in zip(self._layout.leaves, values, strict=True):
+            shape = (self._n, *leaf.shape)
             if array.shape != shape:
                 raise ConversionError(
                     f"Expected a batch of {leaf.name.replace('_space', '')} of shape {shape} "
@@ -271,17 +290,3 @@ def _seeds_by_row(vec_env: Any) -> bool:
 
 
 _BASE = "stable_baselines3.common.vec_env.base_vec_env"
-
-
-@contextmanager
-def _worker_errors(base: Any) -> Iterator[None]:
-    """Say what has happened where a worker of a wrapped `SubprocVecEnv` has died."""
-    try:
-        yield
-    except (EOFError, OSError) as error:
-        if not hasattr(base, "processes"):
-            raise
-        raise WorkerError(
-            f"A worker process of {base} has died without an answer; what it said last is in its "
-            "own output. Close this environment and build a new one."
-        ) from error

@@ -15,6 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing.connection import wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -131,7 +132,7 @@ class Workers:
         return {row: payload for row, (_, payload) in answers.items()}
 
     def _exchange(self, messages: Mapping[int, Any]) -> dict[int, Any]:
-        remotes = self.vec_env.remotes
+        remotes, processes = self.vec_env.remotes, self.vec_env.processes
         self._check_ready()
         # Pickled before anything is sent: what cannot be pickled leaves all workers untouched.
         data = {row: ForkingPickler.dumps(message) for row, message in messages.items()}
@@ -143,6 +144,10 @@ class Workers:
                     remotes[row].send_bytes(message)
             for row in sorted(data.keys() - dead.keys()):
                 with _noting(dead, row):
+                    # A forked worker holds the pipes of those forked after it, so that their end
+                    # shows in the process only.
+                    if remotes[row] not in wait([remotes[row], processes[row].sentinel]):
+                        raise EOFError(f"process {processes[row].pid} has ended")
                     answers[row] = remotes[row].recv()
         except BaseException:
             self.lost = True  # answers may be on their way that nobody waits for

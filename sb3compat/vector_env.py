@@ -209,7 +209,8 @@ class VectorEnvAdapter(_VectorEnv):
         try:
             step = self._source.step(prepared)
         except BaseException:
-            self._lost_step = True
+            # Where workers are lost, a reset would not help, and the source says what does.
+            self._lost_step = not self._source.broken
             raise
         infos = join_infos(step.infos, without=SB3_KEYS)
         return step.observations, step.rewards, step.terminations, step.truncations, infos

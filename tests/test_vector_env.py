@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import gc
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
@@ -125,7 +125,7 @@ def subclass_of_dummy(rows: Any) -> Any:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals(name: str) -> None:
-    make, kwargs, kind, message = REFUSED[name]
+    make, kwargs, kind, message = cast(Any, REFUSED[name])
     with pytest.raises(kind) as caught:
         sb3compat.to_gymnasium(make(), **kwargs)
     assert message in str(caught.value)
