@@ -326,9 +326,13 @@ class RepeatWatch:
 
     In floats or many numbers, one that equals the first observation of the next episode is enough.
     Few small integers repeat by chance: there, it takes a run of them from the start.
+
+    Args:
+        advice: What to do about it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, advice: str | None = None) -> None:
+        self._advice = _RETURN_COPIES if advice is None else advice
         self._endings = 0
         self._done = False
 
@@ -346,7 +350,7 @@ class RepeatWatch:
                 f"The last observation of row {row} equals the first one of its next episode. If "
                 "that is not by design, the sub-environment returns the same array from each step "
                 "and reset, or the vector environment reports the reset observation as the last "
-                f"one. {_RETURN_COPIES}",
+                f"one. {self._advice}",
                 stacklevel=2,
             )
 

@@ -191,7 +191,7 @@ def spec_of(vec_env: Any, subenvs: SubEnvs) -> Any:
 def close_vec_env(vec_env: Any) -> None:
     """Close the environment; where a worker is gone, terminate those that are left."""
     base = getattr(vec_env, "unwrapped", vec_env)
-    if getattr(base, "closed", False):
+    if getattr(base, "closed", False) or not hasattr(vec_env, "close"):
         return
     try:
         vec_env.close()

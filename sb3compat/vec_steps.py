@@ -26,6 +26,7 @@ from sb3compat.errors import (
     WorkerError,
 )
 from sb3compat.infos import TERMINAL_OBSERVATION, TRUNCATED, Info, same_step_info
+from sb3compat.rows import RepeatWatch
 from sb3compat.vec_rows import Transition
 
 
@@ -51,6 +52,10 @@ class WholeSteps:
         # Wrappers have a `reset_infos` of their own, which nobody fills.
         self._base = getattr(vec_env, "unwrapped", vec_env)
         self._holding = mode == AutoresetMode.DISABLED
+        self._repeats = RepeatWatch(
+            "Return copies from the sub-environments; or adapt the DummyVecEnv or SubprocVecEnv "
+            "without wrappers, which copies them in time."
+        )
         self._assume_terminated = assume_terminated
         self._require_final_obs = require_final_obs
         self._n: int = vec_env.num_envs
@@ -200,13 +205,16 @@ class WholeSteps:
                 f"{sorted(map(str, info))} from {self._vec_env}: without it, nobody can tell a "
                 f"truncated episode from a terminated one. Add info[{TRUNCATED!r}] = truncated and "
                 "not terminated to the VecEnv or, if its episodes only ever terminate, pass "
-                "missing_truncation='terminated'."
+                "missing_truncation='terminated'. DummyVecEnv loses it where a sub-environment "
+                "returns the same info dict from each step and reset: return a new one."
             )
         return bool(info.get(TRUNCATED, False))
 
     def _end(self, row: int, observations: list[Array], step_info: Info) -> Info:
         """Take note of an ending, and return the info that the row gives in this step."""
         final = self._final(row, step_info)
+        if final is not None:
+            self._repeats.note(row, self._layout, final, observations)
         if not self._holding:
             return same_step_info(final, step_info, self._reset_info(row))
         first = [array[row].copy() for array in observations]

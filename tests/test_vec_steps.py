@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
-from tests.envs import MakeEnv, script
+from tests.envs import MakeEnv, ScriptedEnv, script
 from tests.handwritten import AsyncCountingVecEnv, CountingVecEnv
 from tests.lockstep import same
 
@@ -245,7 +245,7 @@ def test_a_last_observation_of_another_shape() -> None:
 def test_what_is_handed_out_is_no_view() -> None:
     vec_env = Returning()
     info = {"TimeLimit.truncated": False, "terminal_observation": np.zeros(1), "x": [1]}
-    vec_env.answer = (*GOOD[:2], np.array([False, True]), [{}, info])
+    vec_env.answer = (*(part + 1 for part in GOOD[:2]), np.array([False, True]), [{}, info])
     envs = sb3compat.to_gymnasium(vec_env)
     first = envs.reset()[0]
     obs, rewards, _, _, infos = envs.step(ACTIONS)
@@ -253,13 +253,12 @@ def test_what_is_handed_out_is_no_view() -> None:
     for array in (*vec_env.answer[:2], info["terminal_observation"]):
         array += 1
     info["x"].append(2)
-    assert first.tolist() == obs.tolist() == [[0], [0]]
-    assert rewards.tolist() == [0, 0]
+    assert first.tolist() == [[0], [0]]
+    assert obs.tolist() == [[1], [1]]
+    assert rewards.tolist() == [1, 1]
     assert infos["final_obs"][1] == 0
     assert infos["final_info"]["x"][1] == [1]
     vec_env.first -= 1
-    for array in vec_env.answer[:2]:
-        array -= 1
 
 
 def test_no_sub_environments() -> None:
@@ -272,3 +271,19 @@ def test_no_sub_environments() -> None:
     assert isinstance(envs.np_random_seed, int)
     envs.np_random = np.random.default_rng(3)
     assert envs.np_random_seed == -1
+
+
+def test_last_observations_that_were_overwritten_are_noticed() -> None:
+    pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+    class Reusing(ScriptedEnv):
+        def _own(self, info: Any) -> Any:
+            return info  # only the array is the same each time
+
+    chosen = script(lengths=(2,), reuse=True, infos="none")
+    envs = sb3compat.to_gymnasium(VecMonitor(DummyVecEnv([lambda: Reusing(chosen, 0)])))
+    envs.reset()
+    envs.step([0])
+    with pytest.warns(UserWarning, match="adapt the DummyVecEnv or SubprocVecEnv without wrappers"):
+        envs.step([0])
