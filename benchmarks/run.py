@@ -19,6 +19,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import torch
+from back import back_cases
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import DictInfoToList
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
@@ -142,7 +143,8 @@ def main() -> None:
     torch.set_num_threads(1)
 
     print(f"{'':22} {'n':>5} {'sb3compat':>12}  {'compared with':30} {'':>12} {'ratio':>6}")
-    for cases in (sync_cases(), native_cases(), parallel_cases(), infos_cases()):
+    back = back_cases(ImageEnv)
+    for cases in (sync_cases(), native_cases(), parallel_cases(), infos_cases(), back):
         for what, n, ours, other, theirs in cases:
             mine, its = interleaved([ours, theirs], rounds)
             times = f"{mine * 1e6:>9.1f} us", f"{its * 1e6:>9.1f} us"

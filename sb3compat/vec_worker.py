@@ -13,8 +13,7 @@ import io
 import pickle
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -109,6 +108,7 @@ class Workers:
     def __init__(self, vec_env: Any) -> None:
         self.vec_env = vec_env
         self.lost = False
+        self._forked = "Fork" in type(vec_env.processes[0]).__name__.replace("ForkServer", "")
         self._exchange(dict.fromkeys(range(vec_env.num_envs), ("set_attr", (NAME, Guard()))))
 
     def ask(self, commands: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
@@ -132,7 +132,7 @@ class Workers:
         return {row: payload for row, (_, payload) in answers.items()}
 
     def _exchange(self, messages: Mapping[int, Any]) -> dict[int, Any]:
-        remotes, processes = self.vec_env.remotes, self.vec_env.processes
+        remotes = self.vec_env.remotes
         self._check_ready()
         # Pickled before anything is sent: what cannot be pickled leaves all workers untouched.
         data = {row: ForkingPickler.dumps(message) for row, message in messages.items()}
@@ -140,15 +140,16 @@ class Workers:
         dead: dict[int, Exception] = {}
         try:
             for row, message in data.items():
-                with _noting(dead, row):
+                try:
                     remotes[row].send_bytes(message)
-            for row in sorted(data.keys() - dead.keys()):
-                with _noting(dead, row):
-                    # A forked worker holds the pipes of those forked after it, so that their end
-                    # shows in the process only.
-                    if remotes[row] not in wait([remotes[row], processes[row].sentinel]):
-                        raise EOFError(f"process {processes[row].pid} has ended")
-                    answers[row] = remotes[row].recv()
+                except OSError as error:
+                    dead[row] = error
+            for row in data:
+                if row not in dead:
+                    try:
+                        answers[row] = self._receive(row)
+                    except (EOFError, OSError) as error:
+                        dead[row] = error
         except BaseException:
             self.lost = True  # answers may be on their way that nobody waits for
             raise
@@ -160,6 +161,14 @@ class Workers:
                 "is in its own output. Close this environment and build a new one."
             ) from dead[row]
         return answers
+
+    def _receive(self, row: int) -> Any:
+        remote, process = self.vec_env.remotes[row], self.vec_env.processes[row]
+        # A forked worker holds the pipes of those forked after it, so that the end of one of them
+        # shows in its process only.
+        if self._forked and remote not in wait([remote, process.sentinel]):
+            raise EOFError(f"process {process.pid} has ended")
+        return remote.recv()
 
     def _check_ready(self) -> None:
         if self.vec_env.closed:
@@ -174,14 +183,6 @@ class Workers:
                 f"Expected {self.vec_env} with no step under way, but step_async() was called. "
                 "Call its step_wait() first."
             )
-
-
-@contextmanager
-def _noting(dead: dict[int, Exception], row: int) -> Iterator[None]:
-    try:
-        yield
-    except (EOFError, OSError) as error:
-        dead[row] = error
 
 
 def _raise_from_worker(row: int, data: bytes | None, trace: str) -> None:

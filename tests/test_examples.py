@@ -68,4 +68,4 @@ def test_skrl_on_vec_normalize(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "trained for 300 steps of 4 rows" in done.stdout
-    assert "1204 observations normalised; weights changed" in done.stdout
+    assert "1204 observations normalised\nweights changed" in done.stdout

@@ -87,8 +87,9 @@ def main() -> None:
     )
     statistics: Any = vec_env.obs_rms
     envs.close()
-    print(f"trained for {steps} steps of {envs.num_envs} rows; {statistics.count:.0f} observations normalised;"
-          f" weights {'changed' if changed else 'unchanged'}")  # fmt: skip
+    print(f"trained for {steps} steps of {envs.num_envs} rows")
+    print(f"{statistics.count:.0f} observations normalised")
+    print("weights changed" if changed else "weights as they were")
 
 
 if __name__ == "__main__":
