@@ -160,7 +160,8 @@ class WholeSteps:
                     f"Expected {name} of shape ({self._n},), one for each row, got "
                     f"{name}.shape={array.shape}."
                 )
-        if not isinstance(infos, list | tuple) or len(infos) != self._n:
+        listed = isinstance(infos, list | tuple) and len(infos) == self._n
+        if not listed or not all(isinstance(info, dict) for info in infos):
             raise ConversionError(
                 f"Expected infos as a list of {self._n} dicts, one for each row, got "
                 f"infos={infos!r:.200} ({type(infos).__name__})."

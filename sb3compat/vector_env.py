@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from sb3compat.arrays import copy_value
 from sb3compat.errors import ClosedError, EndedRowError, ResetArgumentError
 from sb3compat.infos import SB3_KEYS, join_infos
 from sb3compat.partial_reset import register_partial_reset, reset_with_mask
@@ -218,9 +220,8 @@ class VectorEnvAdapter(_VectorEnv):
     def render(self) -> tuple[Any, ...]:
         """One frame for each row."""
         self._check_open()
-        if self._is_plain:
-            return self.call("render")
-        return tuple(self.vec_env.get_images())
+        frames = self.call("render") if self._is_plain else self.vec_env.get_images()
+        return tuple(map(copy_value, frames))
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call a method of each sub-environment, or read an attribute that is no method.
@@ -306,7 +307,7 @@ class VectorEnvAdapter(_VectorEnv):
             return [None] * n
         if isinstance(seed, int | np.integer):
             return [int(seed) + i for i in range(n)]
-        seeds = list(seed)
+        seeds = [None if one is None else operator.index(one) for one in seed]
         if len(seeds) != n:
             raise ResetArgumentError(
                 f"Expected an int, or a list of {n} seeds, one for each sub-environment, got "

@@ -197,6 +197,7 @@ ANSWERS = {
     "a column of rewards": ((GOOD[0], np.zeros((2, 1)), *GOOD[2:]), "rewards.shape=(2, 1)"),
     "one flag": ((*GOOD[:2], False, GOOD[3]), "dones.shape=()"),
     "infos of Gymnasium's form": ((*GOOD[:3], {"x": ACTIONS}), "as a list of 2 dicts"),
+    "infos that are none": ((*GOOD[:3], [{}, None]), "as a list of 2 dicts"),
     "too few infos": ((*GOOD[:3], [{}]), "as a list of 2 dicts"),
 }
 

@@ -18,6 +18,8 @@ from tests.lockstep_back import dummy, monitored, subproc
 
 pytest.importorskip("stable_baselines3")
 
+from stable_baselines3.common.vec_env import VecMonitor
+
 MODES = list(AutoresetMode)
 SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
 DISABLED = AutoresetMode.DISABLED
@@ -271,6 +273,22 @@ def test_lists_of_seeds_of_another_length(envs: Any, seed: Any) -> None:
 
 def test_numpy_integers_are_seeds(envs: Any) -> None:
     assert envs.reset(seed=np.int64(5))[1]["seed"].tolist() == [5, 6]
+    assert envs.reset(seed=np.array([7, 3]))[1]["seed"].tolist() == [7, 3]
+
+
+def test_frames_stay_as_they_are() -> None:
+    class Painting(ScriptedEnv):
+        canvas = np.zeros((2, 2, 3), np.uint8)
+
+        def render(self) -> Any:
+            self.canvas += 1
+            return self.canvas
+
+    for wrap in (lambda made: made, VecMonitor):
+        envs = sb3compat.to_gymnasium(wrap(dummy([lambda: Painting(script())])))
+        envs.reset()
+        first, second = envs.render()[0], envs.render()[0]
+        assert (first + 1).tolist() == second.tolist()
 
 
 def test_what_was_set_on_the_vec_env_waits_for_the_next_reset(envs: Any) -> None:
