@@ -316,6 +316,28 @@ def test_an_ended_row_is_not_stepped_in_disabled_mode() -> None:
         envs.close()
 
 
+@pytest.mark.parametrize("build", SOURCES, ids=NAMES)
+def test_one_of_two_ended_rows_is_reset(build: Any) -> None:
+    mask = np.array([True, False])
+    envs = sb3compat.to_gymnasium(build(fns(lengths=(1,))), autoreset_mode="Disabled")
+    envs.reset()
+    envs.step([0, 0])
+    envs.reset(options={"reset_mask": mask})
+    with pytest.raises(sb3compat.EndedRowError, match=r"rows \[1\] to be reset"):
+        envs.step([0, 0])
+    envs.close()
+    if build is monitored:
+        return
+    envs = sb3compat.to_gymnasium(build(fns(lengths=(1,))), autoreset_mode="NextStep")
+    envs.reset()
+    envs.step([0, 0])
+    envs.reset(options={"reset_mask": mask})
+    _, _, terminations, _, infos = envs.step([0, 0])
+    assert terminations.tolist() == [True, False]
+    assert infos["_resets"].tolist() == [False, True]
+    envs.close()
+
+
 def test_a_closed_environment_says_so(envs: Any) -> None:
     envs.reset()
     envs.close()
