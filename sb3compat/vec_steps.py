@@ -236,7 +236,7 @@ class WholeSteps:
                 )
             return None
         self._layout.check_shape(final, f"{TERMINAL_OBSERVATION!r} of row {row}")
-        return copy_value(final)
+        return final
 
     def _reset_info(self, row: int) -> Info:
         infos = getattr(self._base, "reset_infos", None)

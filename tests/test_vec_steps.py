@@ -92,6 +92,19 @@ def test_all_rows_held_are_handed_out_and_not_reset_again() -> None:
     assert envs.step([0])[0].tolist() == [[5]]
 
 
+def test_a_seed_set_on_the_vec_env_is_used_although_all_rows_are_held() -> None:
+    pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+    vec_env = VecMonitor(DummyVecEnv([MakeEnv(script(lengths=(1,)), i) for i in range(2)]))
+    envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
+    for method, argument, key in (("seed", 5, "seed"), ("set_options", {"x": 1}, "option")):
+        envs.reset()
+        envs.step(ACTIONS)
+        getattr(vec_env, method)(argument)
+        assert envs.reset()[1][key].tolist() == {"seed": [5, 6], "option": [1, 1]}[key]
+
+
 def test_a_missing_truncation() -> None:
     for mode in ("SameStep", "Disabled"):
         forgetful = CountingVecEnv(forget=("TimeLimit.truncated",))

@@ -424,16 +424,64 @@ def test_what_is_sb3s_own_stays_out_of_the_infos(build: Any) -> None:
 
 
 def test_the_vec_env_can_be_used_again() -> None:
-    for build in (dummy, subproc):
-        vec_env, reference = build(fns(lengths=(2,))), dummy(fns(lengths=(2,)))
-        ours = sb3compat.to_gymnasium(vec_env)
-        ours.reset(seed=3)
-        reference.seed(3)
-        reference.reset()
-        for _ in range(3):
-            ours.step([1, 2])
-            reference.step([1, 2])
-        same(list(vec_env.reset_infos), reference.reset_infos)
-        same([*vec_env.step([1, 2])[0]], [*reference.step([1, 2])[0]])
-        same(list(vec_env.reset_infos), reference.reset_infos)
-        ours.close()
+    for mode in MODES:
+        for build in (dummy, subproc):
+            vec_env, reference = build(fns(lengths=(2,))), dummy(fns(lengths=(2,)))
+            ours = sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)
+            ours.reset(seed=3)
+            reference.seed(3)
+            reference.reset()
+            for _ in range(3):
+                reference.step([1, 2])
+                ended = ours.step([1, 2])[2]
+                if ended.any() and mode == DISABLED:
+                    ours.reset(options={"reset_mask": ended})
+                elif ended.any() and mode == NEXT_STEP:
+                    ours.step([1, 2])
+            for infos in (vec_env.reset_infos, reference.reset_infos):
+                for info in infos:
+                    info.pop("given")  # Gymnasium passes empty options with a mask
+            same(list(vec_env.reset_infos), reference.reset_infos)
+            same([*vec_env.step([1, 2])[0]], [*reference.step([1, 2])[0]])
+            same(list(vec_env.reset_infos), reference.reset_infos)
+            ours.close()
+
+
+FLOATS = spaces.Box(-1, 9, (2,), np.float32)
+INTEGERS = spaces.Box(0, 9, (2,), np.int16)
+RETURNED = {
+    "float64 for float32": (FLOATS, [np.array([1.1, 2]), np.ones(2)]),
+    "one row of float64": (FLOATS, [np.ones(2, np.float32), np.array([1.1, 2])]),
+    "integers for floats": (FLOATS, [np.array([1, 2]), np.array([3, 4])]),
+    "floats for integers": (INTEGERS, [np.ones(2), np.ones(2)]),
+    "wider integers": (INTEGERS, [np.array([1, 2]), np.array([3, 4])]),
+    "lists": (FLOATS, [[1.1, 2.0], [3.0, 4.0]]),
+    "another shape": (FLOATS, [np.ones(3, np.float32), np.ones(3, np.float32)]),
+    "several shapes": (FLOATS, [np.ones(2, np.float32), np.ones(1, np.float32)]),
+    "an int": (spaces.Discrete(5), [3, 4]),
+    "int32": (spaces.Discrete(5), [np.int32(3), np.int32(4)]),
+    "one float": (spaces.Discrete(5), [3, 4.5]),
+    "parts of a dict": (
+        spaces.Dict({"a": FLOATS, "b": spaces.Discrete(5)}),
+        [{"a": np.ones(2), "b": 3}, {"b": np.int8(4), "a": np.ones(2), "c": 9}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_observations_of_other_types_as_gymnasium_batches_them(name: str) -> None:
+    space, observations = RETURNED[name]
+
+    class Returning(ScriptedEnv):
+        def reset(self, **kwargs: Any) -> Any:
+            return observations[self.row], {}
+
+    made = [lambda row=row: Returning(script(observation_space=space), row) for row in range(2)]
+
+    def outcome(env: Any) -> Any:
+        try:
+            return env.reset()[0]
+        except (TypeError, ValueError) as error:
+            return type(error)
+
+    same(outcome(sb3compat.to_gymnasium(dummy(made))), outcome(SyncVectorEnv(made)))
