@@ -15,7 +15,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import DictInfoToList
 from measure import Row, Work, compare, make_actions, median
 from stable_baselines3 import PPO
-from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecMonitor
 
 import sb3compat
 from sb3compat.infos import TRUNCATED, split_infos
@@ -140,6 +140,35 @@ def _memory(pid: int | None) -> dict[str, float]:
     return {"private": private / 1e3, "resident": kilobytes["Rss:"] / 1e3}
 
 
+def back(rounds: int) -> Iterator[Row]:
+    """The way back: a `VecEnv` as a `VectorEnv`, against both kinds of its own."""
+    n = 8
+    fns: list[Callable[[], gym.Env[Any, Any]]] = [make_cartpole] * n
+    for mode in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP):
+        what = f"back, {mode.value}, Dummy"
+        ours = stepping_vector(sb3compat.to_gymnasium(DummyVecEnv(fns), autoreset_mode=mode))
+        theirs = stepping(DummyVecEnv(fns))
+        yield compare(what, n, ours, "DummyVecEnv", theirs, rounds=rounds, aim=1.1)
+        theirs = stepping_vector(SyncVectorEnv(fns, autoreset_mode=mode))
+        yield compare(what, n, ours, "SyncVectorEnv", theirs, rounds=rounds)
+    ours = stepping_vector(sb3compat.to_gymnasium(VecMonitor(DummyVecEnv(fns))))
+    theirs = stepping(VecMonitor(DummyVecEnv(fns)))
+    yield compare("back, VecMonitor", n, ours, "the same alone", theirs, rounds=rounds)
+    for mode in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP):
+        envs = sb3compat.to_gymnasium(SubprocVecEnv([ImageEnv] * n), autoreset_mode=mode)
+        parallel = AsyncVectorEnv([ImageEnv] * n, context="forkserver", autoreset_mode=mode)
+        sides = stepping_vector(envs), "AsyncVectorEnv", stepping_vector(parallel)
+        yield compare(f"back, {mode.value}, Subproc", n, *sides, rounds=rounds, frames=n)
+        envs.close()
+        parallel.close()
+
+
+def stepping_vector(env: gym.vector.VectorEnv[Any, Any, Any]) -> Work:
+    actions = make_actions(env.num_envs)
+    env.reset(seed=0)
+    return lambda: env.step(next(actions))
+
+
 def ppo(rounds: int) -> Iterator[Row]:
     for n in (64, 1024):
         for epochs in (10, 4):
@@ -189,5 +218,6 @@ TOPICS: dict[str, Callable[[int], Iterator[Row]]] = {
     "infos": infos,
     "images": images,
     "memory": memory,
+    "back": back,
     "ppo": ppo,
 }

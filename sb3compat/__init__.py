@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sb3compat.errors import (
         AutoresetModeError,
+        ClosedError,
         ConversionError,
+        EndedRowError,
         MissingFinalObservationError,
+        MissingTruncationError,
         PartialResetError,
+        ResetArgumentError,
         UnsupportedEnvError,
         UnsupportedSpaceError,
         WorkerError,
@@ -24,39 +28,52 @@ if TYPE_CHECKING:
     from sb3compat.make import make_vec_env
     from sb3compat.partial_reset import register_partial_reset, reset_with_mask
     from sb3compat.vec_env import VecEnvAdapter, to_sb3
+    from sb3compat.vector_env import VectorEnvAdapter, to_gymnasium
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "AutoresetModeError",
+    "ClosedError",
     "ConversionError",
+    "EndedRowError",
     "MissingFinalObservationError",
+    "MissingTruncationError",
     "PartialResetError",
+    "ResetArgumentError",
     "UnsupportedEnvError",
     "UnsupportedSpaceError",
     "VecEnvAdapter",
+    "VectorEnvAdapter",
     "WorkerError",
     "WorkerTimeoutError",
     "__version__",
     "make_vec_env",
     "register_partial_reset",
     "reset_with_mask",
+    "to_gymnasium",
     "to_sb3",
 ]
 
 _HOME = {
     "AutoresetModeError": "errors",
+    "ClosedError": "errors",
     "ConversionError": "errors",
+    "EndedRowError": "errors",
     "MissingFinalObservationError": "errors",
+    "MissingTruncationError": "errors",
     "PartialResetError": "errors",
+    "ResetArgumentError": "errors",
     "UnsupportedEnvError": "errors",
     "UnsupportedSpaceError": "errors",
     "VecEnvAdapter": "vec_env",
+    "VectorEnvAdapter": "vector_env",
     "WorkerError": "errors",
     "WorkerTimeoutError": "errors",
     "make_vec_env": "make",
     "register_partial_reset": "partial_reset",
     "reset_with_mask": "partial_reset",
+    "to_gymnasium": "vector_env",
     "to_sb3": "vec_env",
 }
 

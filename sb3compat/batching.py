@@ -7,9 +7,9 @@ once for all spaces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,12 +44,13 @@ class BatchLayout:
         space: The single space, as the vector environment has it.
         num_envs: The number of rows, n.
         what: `"observation_space"` or `"action_space"`, for messages.
+        from_zero: Whether what counts from elsewhere is shifted, as SB3 counts from 0.
 
     Raises:
         UnsupportedSpaceError: If SB3 cannot batch the space; the message names the part.
     """
 
-    def __init__(self, space: Space, num_envs: int, what: str) -> None:
+    def __init__(self, space: Space, num_envs: int, what: str, *, from_zero: bool = True) -> None:
         self.num_envs = num_envs
         self.what = what
         # The space that SB3 is shown: the same object, unless something counts from elsewhere.
@@ -73,6 +74,9 @@ class BatchLayout:
         else:
             self.leaves = [_leaf(space, what, space)]
             self.presented = _from_zero(space)
+        if not from_zero:
+            self.leaves = [replace(leaf, start=None) for leaf in self.leaves]
+            self.presented = space
 
     @property
     def starts(self) -> list[Any]:
@@ -99,8 +103,8 @@ class BatchLayout:
 class Observations(BatchLayout):
     """Batches of observations: made, filled, copied and taken apart."""
 
-    def __init__(self, space: Space, num_envs: int) -> None:
-        super().__init__(space, num_envs, "observation_space")
+    def __init__(self, space: Space, num_envs: int, *, from_zero: bool = True) -> None:
+        super().__init__(space, num_envs, "observation_space", from_zero=from_zero)
 
     def empty(self) -> list[Array]:
         """One uninitialised array of shape `(n, *leaf.shape)` for each leaf."""
@@ -323,6 +327,72 @@ class Actions(BatchLayout):
         if leaf.start is not None:
             cast += np.asarray(leaf.start, leaf.dtype)
         return cast
+
+
+def action_rows(space: Space, actions: Any, num_envs: int) -> list[Any]:
+    """The single actions of a batch, as Gymnasium's `iterate` would hand them out: uncast.
+
+    Args:
+        space: The space of a single action.
+        actions: A batch: anything of length n; a dict or tuple of such batches where the space is
+            one. Or a list of n single actions.
+        num_envs: The number of rows, n.
+
+    Raises:
+        ValueError: If their count does not fit, or a part is missing.
+    """
+    if not isinstance(space, spaces.Dict | spaces.Tuple):
+        return list(_of_length(actions, num_envs))
+    is_dict = isinstance(space, spaces.Dict)
+    inner: Any = space.spaces
+    parts: list[tuple[Any, Space]] = list(inner.items() if is_dict else enumerate(inner))
+    kind = dict if is_dict else tuple
+    listed = isinstance(actions, list | np.ndarray)
+    if listed and all(isinstance(action, kind) for action in actions):
+        return list(_of_length(actions, num_envs))
+    if not (isinstance(actions, Mapping) if is_dict else isinstance(actions, tuple | list)) or (
+        len(actions) != len(parts) or (is_dict and any(key not in actions for key, _ in parts))
+    ):
+        raise ValueError(
+            f"Expected actions as a {kind.__name__} with the keys {[key for key, _ in parts]}, or "
+            f"as a list of {num_envs} such actions, got {actions!r:.200} "
+            f"({type(actions).__name__}). Nothing was stepped."
+        )
+    columns = [action_rows(part, actions[key], num_envs) for key, part in parts]
+    if is_dict:
+        keys = [key for key, _ in parts]
+        return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+    return list(zip(*columns, strict=True))
+
+
+def action_batch(space: Space, actions: Any, num_envs: int) -> Any:
+    """Actions as a `VecEnv` takes them: an array, or a list where the space is a Dict or Tuple.
+
+    Args and errors as for `action_rows`.
+    """
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        return action_rows(space, actions, num_envs)
+    _of_length(actions, num_envs)
+    if isinstance(actions, np.ndarray):
+        return actions
+    try:
+        return np.asarray(to_numpy(actions))
+    except ValueError as error:  # ragged
+        raise ValueError(f"Expected actions of one shape in all rows: {error}") from error
+
+
+def _of_length(actions: Any, num_envs: int) -> Any:
+    try:
+        count = len(actions)
+    except TypeError:
+        count = None
+    if count != num_envs:
+        raise ValueError(
+            f"Expected {num_envs} actions, one for each sub-environment, got "
+            f"{f'len(actions)={count}' if count is not None else f'actions={actions!r:.200}'} "
+            f"({type(actions).__name__}). Nothing was stepped."
+        )
+    return actions
 
 
 def cast_safely(array: Array, dtype: np.dtype[Any]) -> Array | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gymnasium.error import ClosedEnvironmentError
+
 
 class ConversionError(ValueError):
     """An environment, or something that it returned, cannot be presented exactly.
@@ -34,8 +36,31 @@ class MissingFinalObservationError(ConversionError):
     """An episode ended and the environment did not hand out its last observation."""
 
 
+class MissingTruncationError(ConversionError):
+    """An episode ended and the `VecEnv` did not say whether it was truncated."""
+
+
+class ResetArgumentError(ConversionError, TypeError, AssertionError):
+    """A reset mask or a list of seeds that is not valid.
+
+    Also a `TypeError` and an `AssertionError`: Gymnasium 1.4 raises a `TypeError` or `ValueError`,
+    depending on the rule, and older versions an `AssertionError`.
+    """
+
+
+class EndedRowError(RuntimeError, AssertionError):
+    """A row whose episode has ended was stepped in DISABLED mode, where nothing resets it.
+
+    Also an `AssertionError`, which is what Gymnasium's `SyncVectorEnv` raises.
+    """
+
+
+class ClosedError(RuntimeError, ClosedEnvironmentError):
+    """A closed environment was used. Also Gymnasium's `ClosedEnvironmentError`."""
+
+
 class WorkerError(RuntimeError):
-    """A worker process of an `AsyncVectorEnv` died, or was lost by an earlier error."""
+    """A worker process died, or was lost by an earlier error."""
 
 
 class WorkerTimeoutError(WorkerError, TimeoutError):

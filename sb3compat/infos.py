@@ -1,4 +1,4 @@
-"""Infos: Gymnasium's dict of arrays to SB3's list of dicts. Pure functions over NumPy.
+"""Infos: Gymnasium's dict of arrays, and SB3's list of dicts. Pure functions over NumPy.
 
 Gymnasium's rule (`VectorEnv._add_info`): key `k` holds one value for each row, and the boolean
 array under `_k` says which rows have it. SB3's rule: one plain dict for each row.
@@ -6,7 +6,7 @@ array under `_k` says which rows have it. SB3's rule: one plain dict for each ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import repeat
 from typing import Any
@@ -22,6 +22,8 @@ Rows = npt.NDArray[np.intp]
 
 TRUNCATED = "TimeLimit.truncated"
 TERMINAL_OBSERVATION = "terminal_observation"
+# What SB3 adds to infos, and Gymnasium's do not have.
+SB3_KEYS = (TRUNCATED, TERMINAL_OBSERVATION)
 
 # The dtypes for which a Python scalar says everything; `tolist` makes them many times faster than
 # indexing. Any other (float32, int8, ...) came from NumPy scalars and stays one.
@@ -70,6 +72,8 @@ def split_infos(
         return [{} for _ in range(count)]
     masks = {key: mask_of(infos, key, num_envs) for key in infos}
     skip = {f"_{key}" for key, mask in masks.items() if mask is not None}
+    if any(masks.get(key) is not None for key in skip):
+        skip = _mask_keys(masks)
     skip.update(without, (f"_{key}" for key in without))
     keys: list[Any] = []
     columns: list[list[Any]] = []
@@ -77,12 +81,6 @@ def split_infos(
     for key, value in infos.items():
         mask = masks[key]
         if key in skip:
-            if mask is not None and masks.get(str(key)[1:]) is not None:
-                raise ConversionError(
-                    f"Expected infos[{key!r}] to be the mask of {str(key)[1:]!r}, but it has the "
-                    f"mask {'_' + str(key)!r} itself: a sub-environment gives both keys, and "
-                    "Gymnasium writes one over the other. Rename one of them there."
-                )
             continue
         if mask is not None:
             held = mask if rows is None else mask[rows]
@@ -121,6 +119,27 @@ def split_step_infos(infos: Mapping[Any, Any], truncated: npt.NDArray[np.bool_])
     columns = {k: value for k, value in infos.items() if k not in (TRUNCATED, f"_{TRUNCATED}")}
     columns[TRUNCATED] = truncated
     return split_infos(columns, len(truncated), without=(TERMINAL_OBSERVATION,))
+
+
+def _mask_keys(masks: Mapping[Any, Any]) -> set[str]:
+    """Which keys are masks, where a mask looks as if it had a mask itself.
+
+    With `k`, `_k`, `__k` and `___k`, sub-environments gave `k` and `__k`. Without `___k`, they gave
+    `k` and `_k`, whose values and masks Gymnasium has written over one another.
+    """
+    owners = {f"_{key}": key for key, mask in masks.items() if mask is not None}
+
+    def is_mask(key: Any) -> bool:
+        return key in owners and not is_mask(owners[key])
+
+    for key, owner in owners.items():
+        if key in masks and is_mask(owner) and masks[key] is None:
+            raise ConversionError(
+                f"Expected infos[{owner!r}] to be the mask of {str(owner)[1:]!r}, but it has the "
+                f"mask {key!r} itself: a sub-environment gives both keys, and "
+                "Gymnasium writes one over the other. Rename one of them there."
+            )
+    return {key for key in owners if is_mask(key)}
 
 
 @cache
@@ -164,3 +183,155 @@ def _batch_column(array: npt.NDArray[Any], rows: Rows | None) -> list[Any]:
         return values
     # Indexing by an array has copied already.
     return list(array.copy() if rows is None else wanted)
+
+
+def join_infos(infos: Sequence[Mapping[Any, Any]], without: Collection[str] = ()) -> Info:
+    """Join one dict for each row to a dict of arrays; the inverse of `split_infos`.
+
+    Where the values of a key have one type, its array is what Gymnasium's own batching makes, in
+    dtype, shape and mask. Where that would change values, it differs:
+
+    - numbers (or arrays of one shape) of several types get the type that holds them all, an object
+      array where there is none: `1` and `1.75` become `[1.0, 1.75]`, `2**53 + 1` and `0.5` stay;
+    - numbers and booleans, values of unlike kinds, arrays of several shapes: an object array.
+
+    Args:
+        infos: The infos of n rows. Whatever they hold is copied where it could change.
+        without: Keys to leave out.
+
+    Returns:
+        Under each key `k` an array of length n and under `_k` which rows have it, bool of shape
+        `(n,)`. Dicts become dicts of arrays in turn. Split again, numbers come back equal, Python
+        numbers and NumPy's `int64` and `float64` as Python numbers, other NumPy scalars as they
+        were, arrays without shape as scalars.
+
+    Raises:
+        ConversionError: If a key `k` comes with a key `_k`, which is where its mask goes.
+    """
+    if not any(infos):
+        return {}
+    columns: dict[Any, tuple[list[int], list[Any]]] = {}
+    for row, info in enumerate(infos):
+        for key, value in info.items():
+            if key in without:
+                continue
+            column = columns.get(key)
+            if column is None:
+                columns[key] = [row], [value]
+            else:
+                column[0].append(row)
+                column[1].append(value)
+    out: Info = {}
+    for key, (rows, values) in columns.items():
+        mask_key = f"_{key}"
+        if mask_key in columns or mask_key in out:
+            raise ConversionError(
+                f"Expected infos without the key {mask_key!r} beside {key!r}, as Gymnasium keeps "
+                f"there which rows have {key!r}. Rename one of them in the sub-environment, or in "
+                "a wrapper around it."
+            )
+        out[key] = _joined(key, rows, values, len(infos))
+        mask = np.zeros(len(infos), np.bool_)
+        mask[rows if len(rows) > 1 else rows[0]] = True
+        out[mask_key] = mask
+    return out
+
+
+def same_step_info(final_obs: Any, final_info: Info, reset_info: Info) -> Info:
+    """The info of a row that has ended, in SAME_STEP mode: the reset's, and the step's within.
+
+    The same in Gymnasium 1.1 to 1.4.
+
+    Args:
+        final_obs: The last observation; None where it is not known.
+        final_info: The info of the step; what SB3 adds to it is left out.
+        reset_info: The info of the reset.
+
+    Raises:
+        ConversionError: If the reset info has one of the two keys itself.
+    """
+    taken = sorted({"final_obs", "final_info"}.intersection(reset_info))
+    if taken:
+        raise ConversionError(
+            f"Expected infos of a reset without the keys {taken}, which in SAME_STEP mode hold the "
+            "last observation and info of an episode. Rename them in the sub-environment."
+        )
+    final = {} if final_obs is None else {"final_obs": final_obs}
+    kept = {key: value for key, value in final_info.items() if key not in SB3_KEYS}
+    return {**final, "final_info": kept, **reset_info}
+
+
+def _joined(key: Any, rows: list[int], values: list[Any], num_envs: int) -> Any:
+    """The values of one key as an array of all rows, or as a dict of such arrays."""
+    kinds = set(map(type, values))
+    array: npt.NDArray[Any] | None = None
+    if key == "final_obs":  # where Gymnasium batches nothing
+        pass
+    elif all(issubclass(kind, dict) for kind in kinds):
+        nested: list[Any] = [{}] * num_envs
+        for row, value in zip(rows, values, strict=True):
+            nested[row] = value
+        return join_infos(nested)
+    elif kinds == {np.ndarray}:
+        array = _joined_arrays(rows, values, num_envs)
+    elif kinds == {bool}:
+        array = np.zeros(num_envs, np.bool_)
+        array[rows] = values
+    elif all(map(_is_number, kinds)):
+        array = _joined_numbers(rows, values, num_envs)
+    elif kinds == {bool, np.bool_} and type(values[0]) is bool:
+        array = np.zeros(num_envs, np.bool_)
+        array[rows] = values
+    if array is None:
+        array = np.full(num_envs, None, dtype=object)
+        for row, value in zip(rows, values, strict=True):
+            array[row] = copy_value(value)
+    return array
+
+
+def _is_number(kind: type) -> bool:
+    # A timedelta is a number to NumPy, but its unit is not part of the type.
+    return kind in (int, float) or (
+        issubclass(kind, np.number) and not issubclass(kind, np.timedelta64)
+    )
+
+
+def _joined_numbers(rows: list[int], values: list[Any], num_envs: int) -> npt.NDArray[Any] | None:
+    dtypes = {np.dtype(type(value)) for value in values}
+    array = np.zeros(num_envs, np.result_type(*dtypes))
+    try:
+        array[rows] = values
+    except OverflowError:
+        return None
+    if len(dtypes) > 1:
+        # As Python numbers, which compare exactly.
+        numbers = [value.item() if isinstance(value, np.generic) else value for value in values]
+        for now, before in zip(array[rows].tolist(), numbers, strict=True):
+            if now != before and before == before:
+                return None
+    return array
+
+
+def _joined_arrays(
+    rows: list[int], values: list[npt.NDArray[Any]], num_envs: int
+) -> npt.NDArray[Any] | None:
+    shapes = {value.shape for value in values}
+    dtypes = {value.dtype for value in values}
+    kinds = {dtype.kind for dtype in dtypes}
+    if len(shapes) > 1:
+        return None
+    if len(dtypes) == 1:
+        (dtype,) = dtypes
+    elif kinds <= set("iuf") or kinds in ({"U"}, {"S"}):
+        dtype = np.result_type(*dtypes)
+    else:
+        return None
+    array = np.zeros((num_envs, *shapes.pop()), dtype)
+    for row, value in zip(rows, values, strict=True):
+        array[row] = copy_value(value) if dtype.hasobject else value
+        if value.dtype != dtype and kinds <= set("iuf"):
+            with np.errstate(invalid="ignore"):
+                back = array[row].astype(value.dtype)
+            if not np.array_equal(back, value, equal_nan=True):
+                return None
+    return array

@@ -101,9 +101,12 @@ class SyncRows:
         """Reset all rows."""
         batch = self._new_batch()
         infos = []
+        # The environment's own notes, so that it can be driven by itself again at any time.
+        held: list[Any] = self._env._env_obs
+        self._env._autoreset_envs[:] = False
         for i, env in enumerate(self._envs):
-            obs, info = env.reset(**reset_kwargs(seeds[i], options[i]))
-            self._observations.write(batch, i, obs)
+            held[i], info = env.reset(**reset_kwargs(seeds[i], options[i]))
+            self._observations.write(batch, i, held[i])
             infos.append(own_info(info, copy=self._copy))
         return batch, infos
 
@@ -118,6 +121,7 @@ class SyncRows:
         rewards, dones = np.empty(n, np.float32), np.empty(n, np.bool_)
         infos: list[Info] = []
         reset_infos: dict[int, Info] = {}
+        held: list[Any] = self._env._env_obs
         for i, (env, action) in enumerate(zip(self._envs, self._pending, strict=True)):
             obs, reward, terminated, truncated, step_info = env.step(action)
             info = own_info(step_info, copy=self._copy)
@@ -130,6 +134,7 @@ class SyncRows:
                 info[TERMINAL_OBSERVATION] = observations.single(obs, copy=True)
                 obs, reset_info = env.reset()
                 reset_infos[i] = own_info(reset_info, copy=self._copy)
+            held[i] = obs
             observations.write(batch, i, obs)
             infos.append(info)
         return Transition(batch, rewards, dones, infos, reset_infos)
@@ -337,9 +342,13 @@ class RepeatWatch:
 
     In floats or many numbers, one that equals the first observation of the next episode is enough.
     Few small integers repeat by chance: there, it takes a run of them from the start.
+
+    Args:
+        advice: What to do about it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, advice: str | None = None) -> None:
+        self._advice = _RETURN_COPIES if advice is None else advice
         self._endings = 0
         self._done = False
 
@@ -357,7 +366,7 @@ class RepeatWatch:
                 f"The last observation of row {row} equals the first one of its next episode. If "
                 "that is not by design, the sub-environment returns the same array from each step "
                 "and reset, or the vector environment reports the reset observation as the last "
-                f"one. {_RETURN_COPIES}",
+                f"one. {self._advice}",
                 stacklevel=2,
             )
 

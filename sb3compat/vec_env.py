@@ -18,6 +18,7 @@ from sb3compat.infos import Info
 from sb3compat.rows import AsyncRows
 from sb3compat.sources import check_env, find_mode, make_source
 from sb3compat.subenvs import Indices, LocalSubEnvs, resolve_indices, subenvs_of
+from sb3compat.vector_env import VectorEnvAdapter
 from sb3compat.workers import is_broken
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
@@ -40,7 +41,8 @@ def to_sb3(
 
     Args:
         env: What `gymnasium.make_vec` returns, or any other `gymnasium.vector.VectorEnv`, with or
-            without vector wrappers. A `VecEnv` is returned as it is.
+            without vector wrappers. A `VecEnv` is returned as it is, and one that `to_gymnasium`
+            has adapted as it was.
         autoreset_mode: The environment's autoreset mode, where it does not say so itself. By
             default, the attribute `autoreset_mode` of `env.unwrapped`, then
             `env.metadata["autoreset_mode"]`.
@@ -76,6 +78,9 @@ def to_sb3(
     """
     if isinstance(env, VecEnv):
         return env
+    if isinstance(env, VectorEnvAdapter) and isinstance(env.vec_env, VecEnv):
+        vec_env: VecEnv = env.settled()
+        return vec_env
     return VecEnvAdapter(
         env,
         autoreset_mode=autoreset_mode,
@@ -310,6 +315,20 @@ class VecEnvAdapter(VecEnv):
         if not self._closed:
             self._closed = True
             self._source.close()
+
+    def original(self, autoreset_mode: AutoresetMode) -> AnyVectorEnv | None:
+        """The vector environment, where it can be driven by itself from here on, in its own mode.
+
+        None where a step is under way or lost, or seeds or options wait for the next reset.
+        """
+        waiting = self._waiting or self._lost_step or any(self._options)
+        if (
+            waiting
+            or self.autoreset_mode != autoreset_mode
+            or self._seeds != [None] * self.num_envs
+        ):
+            return None
+        return self.env
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {self.env}>"

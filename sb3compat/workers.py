@@ -265,7 +265,7 @@ def _next_error(env: Any, until: float) -> tuple[int, tuple[BaseException, str]]
         )
         return -1, (lost, "no traceback: the exception could not be pickled")
     queue._sem.release()
-    row, kind, value, trace = _ExceptionUnpickler(io.BytesIO(data)).load()
+    row, kind, value, trace = ExceptionUnpickler(io.BytesIO(data)).load()
     return row, (value if isinstance(value, BaseException) else kind(value), trace)
 
 
@@ -273,12 +273,13 @@ def _next_error(env: Any, until: float) -> tuple[int, tuple[BaseException, str]]
 _Unpickler: Any = pickle._Unpickler
 
 
-class _ExceptionUnpickler(_Unpickler):  # type: ignore[misc]
+class ExceptionUnpickler(_Unpickler):  # type: ignore[misc]
     """Builds exceptions without their `__init__`, whose arguments pickle does not know."""
 
     dispatch: ClassVar[dict[int, Any]] = dict(_Unpickler.dispatch)
 
     def load_reduce(self) -> None:
+        """What `pickle` does with the opcode REDUCE, but for exceptions."""
         args = self.stack.pop()
         function = self.stack[-1]
         if isinstance(function, type) and issubclass(function, BaseException):

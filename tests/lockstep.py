@@ -29,6 +29,12 @@ def same(ours: Any, reference: Any, where: str = "value") -> None:
     # An element of a batch is a scalar where the sub-environment has a 0-d array.
     ours, reference = (v[()] if isinstance(v, np.ndarray) else v for v in (ours, reference))
     assert type(ours) is type(reference), f"{where}: {ours!r} should be {reference!r}"
+    if isinstance(reference, np.ndarray) and reference.dtype == object:
+        assert ours.dtype == object, f"{where}: {ours.dtype}"
+        assert ours.shape == reference.shape, f"{where}: {ours.shape}"
+        for i, (a, b) in enumerate(zip(ours.flat, reference.flat, strict=True)):
+            same(a, b, f"{where}[{i}]")
+        return
     if isinstance(reference, list | tuple):
         assert len(ours) == len(reference), where
         for i, (a, b) in enumerate(zip(ours, reference, strict=True)):

@@ -51,13 +51,87 @@ def loaded():
 def test_import_is_light(tmp_path: Path) -> None:
     script = """
 import sb3compat
-assert "to_sb3" in dir(sb3compat)
+assert {"to_sb3", "to_gymnasium"} <= set(dir(sb3compat))
 assert sb3compat.__version__
 print(loaded())
 from sb3compat import ConversionError, register_partial_reset, reset_with_mask
 print(loaded())
 """
     assert python(tmp_path, LOADED + script).splitlines() == ["[]", "[]"]
+
+
+BLOCK = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class NotInstalled(MetaPathFinder):
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname == sys.argv[1]:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+sys.meta_path.insert(0, NotInstalled())
+"""
+
+HANDWRITTEN = """
+import gymnasium as gym
+import numpy as np
+import sb3compat
+
+
+class Counting:
+    num_envs = 2
+    observation_space = gym.spaces.Box(0, 9, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self):
+        self.time = 0
+        return np.zeros((2, 1), np.float32)
+
+    def step(self, actions):
+        self.time += 1
+        obs, dones = np.full((2, 1), self.time, np.float32), np.array([self.time == 2, False])
+        infos = [{"time": self.time}, {"half": self.time / 2}]
+        if dones[0]:
+            infos[0] |= {"TimeLimit.truncated": True, "terminal_observation": obs[0].copy()}
+            obs[0] = 0
+        return obs, np.ones(2), dones, infos
+
+
+for mode in ("SameStep", "Disabled"):
+    envs = sb3compat.to_gymnasium(Counting(), autoreset_mode=mode)
+    envs.reset()
+    envs.step([0, 1])
+    obs, rewards, terminations, truncations, infos = envs.step([0, 1])
+    assert obs.tolist() == ([[0], [2]] if mode == "SameStep" else [[2], [2]])
+    assert (rewards.dtype, rewards.tolist()) == (np.float64, [1, 1])
+    assert (terminations.tolist(), truncations.tolist()) == ([False, False], [True, False])
+    assert infos["half"].tolist() == [0, 1]
+    envs.close()
+print(loaded())
+"""
+
+
+def test_a_handwritten_vec_env_needs_no_sb3(tmp_path: Path) -> None:
+    for missing in ("stable_baselines3", "nothing"):
+        assert python(tmp_path, BLOCK + LOADED + HANDWRITTEN, missing) == "[]\n"
+
+
+def test_without_sb3_the_adapters_go_together(tmp_path: Path) -> None:
+    script = """
+import gymnasium as gym, numpy as np, sb3compat
+for mode in gym.vector.AutoresetMode:
+    env = gym.vector.SyncVectorEnv([lambda: gym.make("CartPole-v1")] * 2, autoreset_mode=mode)
+    vec_env = sb3compat.to_sb3(env)
+    assert sb3compat.to_gymnasium(vec_env, autoreset_mode=mode) is env
+    ours = sb3compat.to_gymnasium(vec_env, autoreset_mode=gym.vector.AutoresetMode.SAME_STEP)
+    ours.reset(seed=3)
+    for _ in range(60):
+        ours.step(np.array([0, 1]))
+    if ours is not env:
+        assert sb3compat.to_sb3(ours) is vec_env
+print("done")
+"""
+    assert python(tmp_path, BLOCK + script, "stable_baselines3") == "done\n"
 
 
 def test_adapting_imports_sb3_and_no_environment_library(tmp_path: Path) -> None:
@@ -165,18 +239,6 @@ CONTEXTS = sorted({"spawn", "forkserver"} & set(multiprocessing.get_all_start_me
 def test_a_worker_never_imports_torch(tmp_path: Path, context: str, monitored: str) -> None:
     assert python(tmp_path, LOADED + WORKER, context, monitored) == f"[[], []] {HAS_SB3}\n"
 
-
-BLOCK = """
-import sys
-from importlib.abc import MetaPathFinder
-
-class NotInstalled(MetaPathFinder):
-    def find_spec(self, fullname, path=None, target=None):
-        if fullname == sys.argv[1]:
-            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
-
-sys.meta_path.insert(0, NotInstalled())
-"""
 
 # Prints everything that the adapter answers. Anything that JSON lacks becomes a string.
 PROGRAM = """

@@ -1,0 +1,83 @@
+"""Reach the sub-environments of a `VecEnv` as Gymnasium does: call, set, for all rows.
+
+Three ways to have sub-environments, as in `subenvs.py`: as local objects, in workers, or behind
+the methods of a `VecEnv` of whatever class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from sb3compat.vec_worker import Workers, call_env, set_env
+
+
+class SubEnvs(Protocol):
+    """How to reach them."""
+
+    def call(self, name: str, args: Any, kwargs: Any) -> list[Any]:
+        """The attribute of each row; called, where it can be."""
+
+    def set(self, name: str, values: Sequence[Any]) -> None:
+        """Set the attribute, one value for each row."""
+
+
+class LocalEnvs:
+    """Objects in this process."""
+
+    def __init__(self, envs: Sequence[Any]) -> None:
+        self._envs = envs
+
+    def call(self, name: str, args: Any, kwargs: Any) -> list[Any]:
+        """The attribute of each row, from the outermost wrapper that has it; called if it can."""
+        return [call_env(env, name, args, kwargs) for env in self._envs]
+
+    def set(self, name: str, values: Sequence[Any]) -> None:
+        """Set the attribute on the wrapper that has it, one value for each row."""
+        for env, value in zip(self._envs, values, strict=True):
+            set_env(env, name, value)
+
+
+class WorkerEnvs:
+    """In the workers of a `SubprocVecEnv`."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+
+    def call(self, name: str, args: Any, kwargs: Any) -> list[Any]:
+        """As `LocalEnvs`, in parallel."""
+        rows = range(self._workers.vec_env.num_envs)
+        return list(self._workers.ask(dict.fromkeys(rows, ("call", name, args, kwargs))).values())
+
+    def set(self, name: str, values: Sequence[Any]) -> None:
+        """As `LocalEnvs`, in parallel."""
+        self._workers.ask({i: ("set", name, value) for i, value in enumerate(values)})
+
+
+class MethodEnvs:
+    """Behind the methods of a `VecEnv`."""
+
+    def __init__(self, vec_env: Any) -> None:
+        self._vec_env = vec_env
+
+    def call(self, name: str, args: Any, kwargs: Any) -> list[Any]:
+        """What `env_method` returns or, where the attribute is no method, `get_attr`."""
+        if not args and not kwargs:
+            values = list(self._method("get_attr")(name))
+            if not all(map(callable, values)):
+                return values
+        return list(self._method("env_method")(name, *args, **kwargs))
+
+    def set(self, name: str, values: Sequence[Any]) -> None:
+        """Set the attribute by `set_attr`, one value for each row."""
+        for i, value in enumerate(values):
+            self._method("set_attr")(name, value, indices=[i])
+
+    def _method(self, name: str) -> Any:
+        try:
+            return getattr(self._vec_env, name)
+        except AttributeError as error:
+            raise AttributeError(
+                f"{self._vec_env} has no method {name!r}, by which its sub-environments could be "
+                "reached."
+            ) from error

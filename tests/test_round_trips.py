@@ -1,0 +1,265 @@
+"""From Gymnasium to SB3 and back, and the other way round, at the start and in mid-episode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sb3compat
+from tests.envs import Identity, MakeEnv, Script, script
+from tests.lockstep import batched, same
+from tests.lockstep_back import dummy, monitored, subproc
+from tests.strategies import scripts
+
+pytest.importorskip("stable_baselines3")
+
+MODES = list(AutoresetMode)
+mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+
+
+def fns(chosen: Script, n: int) -> list[MakeEnv]:
+    return [MakeEnv(chosen, i) for i in range(n)]
+
+
+def actions_for(space: Any, n: int, number: int) -> Any:
+    space.seed(number)
+    return batched(space, [space.sample() for _ in range(n)])
+
+
+@mode_of
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+def test_a_vector_env_comes_back(mode: AutoresetMode, cls: Any) -> None:
+    env = cls(fns(script(), 2), autoreset_mode=mode)
+    wrapped = Identity(env)
+    for original in (env, wrapped):
+        assert sb3compat.to_gymnasium(sb3compat.to_sb3(original), autoreset_mode=mode) is original
+        for other in {AutoresetMode.SAME_STEP, AutoresetMode.DISABLED} - {mode}:
+            ours = sb3compat.to_gymnasium(sb3compat.to_sb3(original), autoreset_mode=other)
+            assert isinstance(ours, sb3compat.VectorEnvAdapter)
+            assert ours.autoreset_mode == other
+    env.close()
+
+
+@mode_of
+@pytest.mark.parametrize("build", [dummy, subproc])
+def test_a_vec_env_comes_back(mode: AutoresetMode, build: Any) -> None:
+    vec_env = build(fns(script(), 2))
+    assert sb3compat.to_sb3(sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)) is vec_env
+    vec_env.close()
+
+
+def test_what_waits_for_the_next_reset_is_not_lost() -> None:
+    for mode in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
+        for method, argument, expected in (
+            ("seed", 5, {"seed": [5, 6], "given": [0, 0]}),
+            ("set_options", {"x": 3}, {"option": [3, 3], "seed": [-1, -1]}),
+        ):
+            vec_env = sb3compat.to_sb3(SyncVectorEnv(fns(script(), 2), autoreset_mode=mode))
+            getattr(vec_env, method)(argument)
+            infos = sb3compat.to_gymnasium(vec_env, autoreset_mode=mode).reset()[1]
+            for key, values in expected.items():
+                assert infos[key].tolist() == values
+
+
+def test_a_step_under_way_stays_with_the_adapter() -> None:
+    vec_env = sb3compat.to_sb3(
+        SyncVectorEnv(fns(script(), 2), autoreset_mode=AutoresetMode.SAME_STEP)
+    )
+    vec_env.reset()
+    vec_env.step_async(np.array([0, 1]))
+    assert isinstance(sb3compat.to_gymnasium(vec_env), sb3compat.VectorEnvAdapter)
+
+
+def wrapped_sync(made: Any, mode: AutoresetMode) -> Any:
+    return Identity(SyncVectorEnv(made, autoreset_mode=mode))
+
+
+def sync(made: Any, mode: AutoresetMode) -> Any:
+    return SyncVectorEnv(made, autoreset_mode=mode)
+
+
+def parallel(made: Any, mode: AutoresetMode) -> Any:
+    return AsyncVectorEnv(made, autoreset_mode=mode)
+
+
+def unshared(made: Any, mode: AutoresetMode) -> Any:
+    return AsyncVectorEnv(made, autoreset_mode=mode, shared_memory=False)
+
+
+def gymnasium_in_mid_episode(
+    chosen: Script, n: int, mode: AutoresetMode, build: Any, before: int, within: int
+) -> None:
+    """Some steps by itself, some as a VecEnv, then by itself again: the stream of `DummyVecEnv`.
+
+    Compared with the sub-environments driven by SB3 up to there, and by `SyncVectorEnv` after.
+    """
+    env = build(fns(chosen, n), mode)
+    reference = sync([MakeEnv(chosen, i, copying=True) for i in range(n)], mode)
+    space = chosen.action_space
+    try:
+        env.reset(seed=1)
+        reference.reset(seed=1)
+        for number in range(before):  # leaves autoresets pending, or rows that have ended
+            if mode == AutoresetMode.DISABLED and number:
+                break
+            env.step(actions_for(space, n, number))
+            reference.step(actions_for(space, n, number))
+        vec_env, expected = sb3compat.to_sb3(env), dummy(fns(chosen, n))
+        expected.envs = reference.envs
+        vec_env.reset()
+        expected.reset()
+        for number in range(within):
+            vec_env.step(actions_for(vec_env.action_space, n, number))
+            shifted = actions_for(vec_env.action_space, n, number)
+            expected.step(shifted_rows(space, shifted, n))
+        same(vec_env.reset_infos, expected.reset_infos)
+        back: Any = sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)
+        assert back is env
+        # By itself, SyncVectorEnv has not seen what went on in between.
+        reference._autoreset_envs[:] = False
+        mask = np.arange(n) == 0
+        got = back.reset(options={"reset_mask": mask})
+        wanted = reference.reset(options={"reset_mask": mask})
+        same(got[1], wanted[1])
+        same(first_row(got[0]), first_row(wanted[0]))
+        for number in range(3):
+            got = back.step(actions_for(space, n, number))
+            wanted = reference.step(actions_for(space, n, number))
+            same(got, wanted, f"step {number} after it came back")
+            if mode == AutoresetMode.DISABLED and (ended := wanted[2] | wanted[3]).any():
+                got = back.reset(options={"reset_mask": ended.copy()})
+                same(got, reference.reset(options={"reset_mask": ended.copy()}))
+    finally:
+        env.close()
+
+
+def first_row(batch: Any) -> Any:
+    if isinstance(batch, dict):
+        return {key: part[0] for key, part in batch.items()}
+    return tuple(part[0] for part in batch) if isinstance(batch, tuple) else batch[0]
+
+
+def shifted_rows(space: Any, batch: Any, n: int) -> list[Any]:
+    """Single actions, from SB3's count to the sub-environments' own."""
+    from tests.lockstep import from_start
+
+    if isinstance(space, spaces.Dict):
+        return [from_start(space, {k: batch[k][i] for k in space.spaces}) for i in range(n)]
+    if isinstance(space, spaces.Tuple):
+        return [from_start(space, tuple(part[i] for part in batch)) for i in range(n)]
+    return [from_start(space, batch[i]) for i in range(n)]
+
+
+@mode_of
+@pytest.mark.parametrize("build", [sync, wrapped_sync])
+@given(data=st.data(), n=st.integers(1, 3), before=st.integers(0, 3), within=st.integers(0, 5))
+@settings(max_examples=60)
+def test_gymnasium_in_mid_episode(
+    mode: AutoresetMode, build: Any, data: st.DataObject, n: int, before: int, within: int
+) -> None:
+    chosen = data.draw(scripts(("none", "plain"), reuse=False))
+    gymnasium_in_mid_episode(chosen, n, mode, build, before, within)
+
+
+@mode_of
+@pytest.mark.parametrize("build", [parallel, unshared])
+def test_gymnasium_in_mid_episode_with_workers(mode: AutoresetMode, build: Any) -> None:
+    chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="plain")
+    # Without shared memory, an autoreset that is pending happens besides the reset (upstream).
+    gymnasium_in_mid_episode(chosen, 2, mode, build, 2 if build is parallel else 1, 4)
+
+
+def test_the_observations_of_other_rows_are_those_of_now() -> None:
+    for mode in MODES:
+        env = sync(fns(script(lengths=(3, 5)), 2), mode)
+        vec_env = sb3compat.to_sb3(env)
+        vec_env.reset()
+        for number in range(4):
+            now: Any = vec_env.step([number % 4, 0])[0]
+        back = sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)
+        got = back.reset(options={"reset_mask": np.array([True, False])})[0]
+        same(got[1], now[1])
+
+
+@mode_of
+@pytest.mark.parametrize("build", [dummy, subproc, monitored])
+@given(data=st.data(), n=st.integers(1, 3), within=st.integers(0, 6))
+@settings(max_examples=12)
+def test_sb3_in_mid_episode(
+    mode: AutoresetMode, build: Any, data: st.DataObject, n: int, within: int
+) -> None:
+    """Some steps as a VectorEnv, then by itself again: as if by itself all the time."""
+    if build is monitored and mode == AutoresetMode.NEXT_STEP:
+        return
+    # Nothing that SubprocVecEnv itself would lose.
+    chosen = data.draw(scripts(("none", "plain"), reuse=False))
+    vec_env, reference = build(fns(chosen, n)), dummy(fns(chosen, n))
+    space = chosen.action_space
+    try:
+        vec_env.seed(3)
+        reference.seed(3)
+        vec_env.reset()
+        reference.reset()
+        envs = sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)
+        ended = np.zeros(n, bool)
+        for number in range(within):
+            unshifted = rows_of(space, actions_for(space, n, number), n)
+            if mode == AutoresetMode.DISABLED and ended.any():
+                envs.reset(options={"reset_mask": ended})
+            stepped = ~ended if mode == AutoresetMode.NEXT_STEP else np.ones(n, bool)
+            ended = np.logical_or(*envs.step(unshifted)[2:4])
+            for i, env in enumerate(reference.envs):
+                if stepped[i]:
+                    *_, terminated, truncated, _ = env.step(unshifted[i])
+                    if terminated or truncated:
+                        reference.reset_infos[i] = env.reset()[1]
+        assert sb3compat.to_sb3(envs) is vec_env
+        for number in range(3):
+            unshifted = rows_of(space, actions_for(space, n, number), n)
+            passed = np.asarray(unshifted) if build is monitored and plain(space) else unshifted
+            got, wanted = vec_env.step(passed), reference.step(unshifted)
+            same(got[0], wanted[0])
+            same(got[2], wanted[2])
+        if ended.any() and mode != AutoresetMode.SAME_STEP:
+            with pytest.raises(RuntimeError, match=r"Expected reset\(\)"):
+                envs.step(unshifted)
+    finally:
+        vec_env.close()
+
+
+def plain(space: Any) -> bool:
+    return not isinstance(space, spaces.Dict | spaces.Tuple)
+
+
+def rows_of(space: Any, batch: Any, n: int) -> list[Any]:
+    if isinstance(space, spaces.Dict):
+        return [{k: batch[k][i] for k in space.spaces} for i in range(n)]
+    if isinstance(space, spaces.Tuple):
+        return [tuple(part[i] for part in batch) for i in range(n)]
+    return list(batch)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.DISABLED, AutoresetMode.NEXT_STEP])
+def test_wrapped_it_is_a_vec_env_like_any_other(mode: AutoresetMode) -> None:
+    """With a Gymnasium wrapper on top, nothing comes back, but everything is the same."""
+    chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="plain")
+    reference = dummy(fns(chosen, 2))
+    ours = sb3compat.to_sb3(
+        Identity(sb3compat.to_gymnasium(dummy(fns(chosen, 2)), autoreset_mode=mode))
+    )
+    reference.seed(3)
+    ours.seed(3)
+    same(ours.reset(), reference.reset())
+    for number in range(9):
+        actions = actions_for(chosen.action_space, 2, number)
+        got, wanted = ours.step(actions), reference.step(actions)
+        same(got, wanted)
+        for info in (*ours.reset_infos, *reference.reset_infos):
+            info.pop("given", None)  # Gymnasium passes empty options with a mask
+        same(ours.reset_infos, reference.reset_infos)

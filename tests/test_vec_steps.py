@@ -1,0 +1,303 @@
+"""VecEnvs of other people's making, driven as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+import sb3compat
+from tests.envs import MakeEnv, ScriptedEnv, script
+from tests.handwritten import AsyncCountingVecEnv, CountingVecEnv
+from tests.lockstep import same
+
+HANDWRITTEN = [CountingVecEnv, AsyncCountingVecEnv]
+ACTIONS = np.array([0, 1])
+
+
+@pytest.mark.parametrize("cls", HANDWRITTEN)
+def test_same_step(cls: Any) -> None:
+    envs = sb3compat.to_gymnasium(cls())
+    assert envs.metadata == {"autoreset_mode": AutoresetMode.SAME_STEP}
+    obs, infos = envs.reset(seed=5)
+    same((obs, infos), (np.full((2, 1), 5, np.float32), {}))
+    got = envs.step([0, 1])
+    actions = {"action": np.array([0, 1]), "_action": np.ones(2, bool)}
+    flags = np.zeros(2, bool)
+    same(got, (np.full((2, 1), 6, np.float32), np.ones(2), flags, flags, actions))
+    got = envs.step(ACTIONS)
+    first = np.array([True, False])
+    final = np.array([np.array([7], np.float32), None], object)
+    infos = {
+        "final_obs": final,
+        "_final_obs": first,
+        "final_info": {"action": np.array([0, 0]), "_action": first},
+        "_final_info": first,
+        "action": np.array([0, 1]),
+        "_action": ~first,
+    }
+    same(got, (np.array([[5], [7]], np.float32), np.ones(2), flags, first, infos))
+    envs.close()
+    assert envs.vec_env.closed
+
+
+@pytest.mark.parametrize("cls", HANDWRITTEN)
+def test_disabled(cls: Any) -> None:
+    envs = sb3compat.to_gymnasium(cls(), autoreset_mode="Disabled")
+    envs.reset()
+    envs.step(ACTIONS)
+    obs, _, terminations, truncations, infos = envs.step(ACTIONS)
+    assert obs.tolist() == [[2], [2]]
+    assert truncations.tolist() == [True, False]
+    assert not terminations.any()
+    assert infos.keys() == {"action", "_action"}
+    same(envs.reset(options={"reset_mask": truncations}), (np.array([[0], [2]], np.float32), {}))
+    obs, _, _, truncations, _ = envs.step(ACTIONS)
+    assert obs.tolist() == [[1], [3]]
+    assert truncations.tolist() == [False, True]
+    with pytest.raises(sb3compat.PartialResetError, match=r"rows \[0\] have not ended"):
+        envs.reset(options={"reset_mask": np.array([True, False])})
+    for more in ({"seed": 3}, {"options": {"x": 1}}):
+        options = {**more.pop("options", {}), "reset_mask": truncations}  # type: ignore[dict-item]
+        with pytest.raises(sb3compat.PartialResetError, match="with a seed or options"):
+            envs.reset(options=options, **more)
+    # A seed for a row that is not reset is none.
+    seeds = [3, None]
+    got = envs.reset(seed=seeds, options={"reset_mask": truncations})[0]
+    assert got.tolist() == [[1], [0]]
+
+
+def test_all_rows_held_are_handed_out_and_not_reset_again() -> None:
+    class Noting(CountingVecEnv):
+        resets = 0
+
+        def reset(self) -> Any:
+            self.resets += 1
+            return super().reset()
+
+    vec_env = Noting(1)
+    envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
+    envs.reset()
+    for _ in range(2):
+        envs.step([0])
+    assert envs.reset()[0].tolist() == [[0]]
+    assert vec_env.resets == 1
+    for _ in range(2):
+        envs.step([0])
+    assert envs.reset(seed=4)[0].tolist() == [[4]]
+    assert vec_env.resets == 2
+    assert envs.step([0])[0].tolist() == [[5]]
+
+
+def test_a_seed_set_on_the_vec_env_is_used_although_all_rows_are_held() -> None:
+    pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+    vec_env = VecMonitor(DummyVecEnv([MakeEnv(script(lengths=(1,)), i) for i in range(2)]))
+    envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
+    for method, argument, key in (("seed", 5, "seed"), ("set_options", {"x": 1}, "option")):
+        envs.reset()
+        envs.step(ACTIONS)
+        getattr(vec_env, method)(argument)
+        assert envs.reset()[1][key].tolist() == {"seed": [5, 6], "option": [1, 1]}[key]
+
+
+def test_a_missing_truncation() -> None:
+    for mode in ("SameStep", "Disabled"):
+        forgetful = CountingVecEnv(forget=("TimeLimit.truncated",))
+        envs = sb3compat.to_gymnasium(forgetful, autoreset_mode=mode)
+        envs.reset()
+        envs.step(ACTIONS)
+        with pytest.raises(sb3compat.MissingTruncationError) as caught:
+            envs.step(ACTIONS)
+        assert "infos[0]['TimeLimit.truncated']" in str(caught.value)
+        assert "missing_truncation='terminated'" in str(caught.value)
+        assert "['action', 'terminal_observation']" in str(caught.value)
+        with pytest.raises(RuntimeError, match=r"Expected reset\(\)"):
+            envs.step(ACTIONS)
+
+        envs = sb3compat.to_gymnasium(
+            forgetful, autoreset_mode=mode, missing_truncation="terminated"
+        )
+        envs.reset()
+        envs.step(ACTIONS)
+        _, _, terminations, truncations, _ = envs.step(ACTIONS)
+        assert terminations.tolist() == [True, False]
+        assert not truncations.any()
+
+
+def test_a_missing_last_observation() -> None:
+    for mode in ("SameStep", "Disabled"):
+        envs = sb3compat.to_gymnasium(
+            CountingVecEnv(forget=("terminal_observation",)), autoreset_mode=mode
+        )
+        envs.reset()
+        envs.step(ACTIONS)
+        with pytest.raises(sb3compat.MissingFinalObservationError) as caught:
+            envs.step(ACTIONS)
+        assert "infos[0]['terminal_observation']" in str(caught.value)
+        assert "require_final_obs=False" in str(caught.value)
+
+    envs = sb3compat.to_gymnasium(
+        CountingVecEnv(forget=("terminal_observation",)), require_final_obs=False
+    )
+    envs.reset()
+    envs.step(ACTIONS)
+    obs, _, _, truncations, infos = envs.step(ACTIONS)
+    assert obs.tolist() == [[0], [2]]
+    assert truncations.tolist() == [True, False]
+    assert "final_obs" not in infos
+    assert infos["_final_info"].tolist() == [True, False]
+
+
+def test_options_and_seeds_that_go_nowhere() -> None:
+    envs = sb3compat.to_gymnasium(CountingVecEnv())
+    with pytest.raises(sb3compat.ConversionError, match=r"no method set_options.*got options="):
+        envs.reset(options={"x": 1})
+    with pytest.raises(sb3compat.ConversionError, match=r"one int as seed.*got seed=\[1, 3\]"):
+        envs.reset(seed=[1, 3])
+    assert envs.reset(seed=[3, 4], options={})[0].tolist() == [[3], [3]]
+
+    class Seedless(CountingVecEnv):
+        seed: Any = property()
+
+    with pytest.raises(sb3compat.ConversionError, match="no method seed"):
+        sb3compat.to_gymnasium(Seedless()).reset(seed=3)
+
+
+def test_a_seed_method_of_its_own_is_not_passed_by() -> None:
+    pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
+
+    class Seeding(VecEnvWrapper):
+        def seed(self, seed: Any = None) -> Any:
+            return self.venv.seed(None if seed is None else 100 * seed)
+
+        def reset(self) -> Any:
+            return self.venv.reset()
+
+        def step_wait(self) -> Any:
+            return self.venv.step_wait()
+
+    envs = sb3compat.to_gymnasium(Seeding(DummyVecEnv([MakeEnv(script(), i) for i in range(2)])))
+    assert envs.reset(seed=2)[1]["seed"].tolist() == [200, 201]
+    with pytest.raises(sb3compat.ConversionError, match="one int as seed"):
+        envs.reset(seed=[5, 2])
+
+
+class Returning(CountingVecEnv):
+    """Returns what it is told to."""
+
+    answer: Any = None
+    first: Any = np.zeros((2, 1), np.float32)
+
+    def reset(self) -> Any:
+        return self.first
+
+    def step(self, actions: Any) -> Any:
+        return self.answer
+
+
+GOOD = (np.zeros((2, 1), np.float32), np.zeros(2), np.zeros(2, bool), [{}, {}])
+ANSWERS = {
+    "nothing": (None, "(observations, rewards, dones, infos), got None (NoneType of 1)"),
+    "five values": ((*GOOD, {}), "(tuple of 5)"),
+    "too few rows": ((GOOD[0][:1], *GOOD[1:]), "shape (2, 1) (num_envs, *single shape), got"),
+    "another shape": ((np.zeros((2, 2)), *GOOD[1:]), "got shape=(2, 2)"),
+    "a column of rewards": ((GOOD[0], np.zeros((2, 1)), *GOOD[2:]), "rewards.shape=(2, 1)"),
+    "one flag": ((*GOOD[:2], False, GOOD[3]), "dones.shape=()"),
+    "infos of Gymnasium's form": ((*GOOD[:3], {"x": ACTIONS}), "as a list of 2 dicts"),
+    "infos that are none": ((*GOOD[:3], [{}, None]), "as a list of 2 dicts"),
+    "too few infos": ((*GOOD[:3], [{}]), "as a list of 2 dicts"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_steps_of_another_form(name: str) -> None:
+    answer, message = ANSWERS[name]
+    vec_env = Returning()
+    vec_env.answer = answer
+    envs = sb3compat.to_gymnasium(vec_env)
+    envs.reset()
+    with pytest.raises(sb3compat.ConversionError) as caught:
+        envs.step(ACTIONS)
+    assert message in str(caught.value)
+
+
+def test_a_reset_of_another_form() -> None:
+    vec_env = Returning()
+    vec_env.first = (np.zeros((2, 1)), {})
+    with pytest.raises(sb3compat.ConversionError, match="a batch of observation"):
+        sb3compat.to_gymnasium(vec_env).reset()
+
+
+def test_observations_that_the_space_cannot_hold() -> None:
+    vec_env = Returning()
+    vec_env.observation_space = spaces.Box(0, 9, (1,), np.uint8)  # type: ignore[assignment]
+    vec_env.first = np.full((2, 1), 0.5)
+    envs = sb3compat.to_gymnasium(vec_env)
+    with pytest.raises(sb3compat.ConversionError, match=r"dtype uint8, .*got dtype=float64"):
+        envs.reset()
+    vec_env.first = np.full((2, 1), 2.0)
+    same(envs.reset()[0], np.full((2, 1), 2, np.uint8))
+
+
+def test_a_last_observation_of_another_shape() -> None:
+    vec_env = Returning()
+    info = {"TimeLimit.truncated": False, "terminal_observation": np.zeros(3)}
+    vec_env.answer = (*GOOD[:2], np.array([False, True]), [{}, info])
+    for mode in ("SameStep", "Disabled"):
+        envs = sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)
+        envs.reset()
+        with pytest.raises(sb3compat.ConversionError, match="'terminal_observation' of row 1"):
+            envs.step(ACTIONS)
+
+
+def test_what_is_handed_out_is_no_view() -> None:
+    vec_env = Returning()
+    info = {"TimeLimit.truncated": False, "terminal_observation": np.zeros(1), "x": [1]}
+    vec_env.answer = (*(part + 1 for part in GOOD[:2]), np.array([False, True]), [{}, info])
+    envs = sb3compat.to_gymnasium(vec_env)
+    first = envs.reset()[0]
+    obs, rewards, _, _, infos = envs.step(ACTIONS)
+    vec_env.first += 1
+    for array in (*vec_env.answer[:2], info["terminal_observation"]):
+        array += 1
+    info["x"].append(2)
+    assert first.tolist() == [[0], [0]]
+    assert obs.tolist() == [[1], [1]]
+    assert rewards.tolist() == [1, 1]
+    assert infos["final_obs"][1] == 0
+    assert infos["final_info"]["x"][1] == [1]
+    vec_env.first -= 1
+
+
+def test_no_sub_environments() -> None:
+    envs = sb3compat.to_gymnasium(CountingVecEnv())
+    with pytest.raises(AttributeError, match="no method 'get_attr'"):
+        envs.get_attr("x")
+    with pytest.raises(AttributeError, match="no method 'set_attr'"):
+        envs.set_attr("x", 3)
+    assert envs.np_random is envs.np_random
+    assert isinstance(envs.np_random_seed, int)
+    envs.np_random = np.random.default_rng(3)
+    assert envs.np_random_seed == -1
+
+
+def test_last_observations_that_were_overwritten_are_noticed() -> None:
+    pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+    class Reusing(ScriptedEnv):
+        def _own(self, info: Any) -> Any:
+            return info  # only the array is the same each time
+
+    chosen = script(lengths=(2,), reuse=True, infos="none")
+    envs = sb3compat.to_gymnasium(VecMonitor(DummyVecEnv([lambda: Reusing(chosen, 0)])))
+    envs.reset()
+    envs.step([0])
+    with pytest.warns(UserWarning, match="adapt the DummyVecEnv or SubprocVecEnv without wrappers"):
+        envs.step([0])

@@ -1,0 +1,196 @@
+"""Faults in the workers of a SubprocVecEnv, and what is left of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+import sb3compat
+from tests.envs import ScriptedEnv, script
+from tests.lockstep_back import subproc
+
+pytest.importorskip("stable_baselines3")
+
+MODES = list(AutoresetMode)
+mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+
+
+class OddError(Exception):
+    """One that pickle cannot build again by itself."""
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"{first} and {second}")
+
+
+class Failing(ScriptedEnv):
+    """Does what the action says."""
+
+    def step(self, action: Any) -> Any:
+        if action == 1:
+            raise KeyError("several", "arguments")
+        if action == 2:
+            raise OddError(1, 2)
+        if action == 3:
+
+            class LocalError(Exception):
+                pass
+
+            raise LocalError("from inside")
+        if action == 4:
+            os._exit(3)
+        return super().step(action)
+
+    def reset(self, **kwargs: Any) -> Any:
+        if (kwargs.get("options") or {}).get("fail"):
+            raise ValueError("no reset today")
+        return super().reset(**kwargs)
+
+    def unsendable(self) -> Any:
+        return lambda: None
+
+
+class Make:
+    def __init__(self, row: int, length: int) -> None:
+        self.row, self.length = row, length
+
+    def __call__(self) -> Any:
+        return Failing(script(lengths=(self.length,), infos="none"), self.row)
+
+
+def failing(n: int = 2, mode: Any = "SameStep", length: int = 9) -> Any:
+    return sb3compat.to_gymnasium(subproc([Make(i, length) for i in range(n)]), autoreset_mode=mode)
+
+
+@mode_of
+def test_exceptions_keep_their_type_and_the_workers_live(mode: AutoresetMode) -> None:
+    envs = failing(mode=mode)
+    envs.reset()
+    for action, kind, message in (
+        (1, KeyError, "several"),
+        (2, OddError, "1 and 2"),
+        (3, sb3compat.WorkerError, "cannot be pickled"),
+    ):
+        with pytest.raises(kind, match=message) as caught:
+            envs.step([0, action])
+        assert "in step" in str(caught.value.__cause__)
+        assert "in the worker of row 1" in str(caught.value.__cause__)
+        with pytest.raises(RuntimeError, match=r"Expected reset\(\)"):
+            envs.step([0, 0])
+        envs.reset()
+        assert envs.step([0, 0])[-1]["shared"].tolist() == [1, 1]
+    with pytest.raises(ValueError, match="no reset today"):
+        envs.reset(options={"fail": True})
+    envs.reset()
+    with pytest.raises(KeyError, match="several"):
+        envs.call("fail")
+    with pytest.raises(AttributeError, match="pickle"):
+        envs.call("unsendable")
+    assert envs.step([0, 0])[-1]["shared"].tolist() == [1, 1]
+    envs.close()
+
+
+def test_the_first_of_several_exceptions() -> None:
+    envs = failing(3)
+    envs.reset()
+    with pytest.raises(KeyError, match="several"):
+        envs.step([0, 1, 2])
+    envs.close()
+
+
+@mode_of
+def test_a_worker_that_dies(mode: AutoresetMode) -> None:
+    for by_itself in (True, False):
+        envs = failing(3, mode)
+        envs.reset()
+        if not by_itself:
+            os.kill(envs.vec_env.processes[2].pid, signal.SIGKILL)
+        with pytest.raises(sb3compat.WorkerError, match=r"worker process of row 2 has died"):
+            envs.step([0, 0, 4 if by_itself else 0])
+        for use in (lambda: envs.step([0, 0, 0]), envs.reset, envs.render):
+            with pytest.raises(sb3compat.WorkerError, match="build a new one"):
+                use()
+        envs.close()
+        envs.close()
+        assert not any(process.is_alive() for process in envs.vec_env.processes)
+
+
+def test_a_worker_that_dies_under_a_wrapper() -> None:
+    from stable_baselines3.common.vec_env import SubprocVecEnv, VecMonitor
+
+    # Forked ones hold each other's pipes, so that SB3 itself would wait for ever.
+    workers = SubprocVecEnv([Make(i, 9) for i in range(2)], start_method="forkserver")
+    envs = sb3compat.to_gymnasium(VecMonitor(workers))
+    envs.reset()
+    with pytest.raises(sb3compat.WorkerError, match="has died without an answer"):
+        envs.step(np.array([0, 1]))  # SB3's own worker ends with the exception
+    envs.close()
+    assert not any(process.is_alive() for process in envs.vec_env.processes)
+
+
+def test_a_step_under_way_that_is_not_ours() -> None:
+    vec_env = subproc([Make(i, 9) for i in range(2)])
+    vec_env.reset()
+    vec_env.step_async([0, 0])
+    with pytest.raises(RuntimeError, match=r"Call its step_wait\(\) first"):
+        sb3compat.to_gymnasium(vec_env)
+    vec_env.step_wait()
+    envs = sb3compat.to_gymnasium(vec_env)
+    envs.reset()
+    vec_env.step_async([0, 0])
+    with pytest.raises(RuntimeError, match=r"Call its step_wait\(\) first"):
+        envs.call("mu")
+    vec_env.step_wait()
+    envs.close()
+
+
+def test_closed_by_hand() -> None:
+    envs = failing()
+    envs.vec_env.close()
+    with pytest.raises(sb3compat.ClosedError, match="was closed"):
+        envs.reset()
+    envs.close()
+
+
+def test_actions_that_cannot_be_sent_reach_no_worker() -> None:
+    envs = failing()
+    envs.reset()
+    with pytest.raises((AttributeError, TypeError), match="pickle"):
+        envs.step([0, lambda: None])
+    assert envs.vec_env.get_attr("_time") == [0, 0]
+    envs.close()
+
+
+class Blocking(ScriptedEnv):
+    """Steps only once the other row's reset has happened: it waits for a file that this makes."""
+
+    def __init__(self, row: int, path: str) -> None:
+        super().__init__(script(lengths=(1,) if row == 0 else (9,), infos="none"), row)
+        self.path = path
+
+    def reset(self, **kwargs: Any) -> Any:
+        if self.row == 0 and self._resets == 1:
+            open(self.path, "w").close()
+        return super().reset(**kwargs)
+
+    def step(self, action: Any) -> Any:
+        while self.row == 1 and self._time == 1 and not os.path.exists(self.path):
+            pass
+        return super().step(action)
+
+
+def test_rows_step_and_reset_at_the_same_time(tmp_path: Any) -> None:
+    path = str(tmp_path / "reset")
+    # Row 1 comes first, so that it would wait for ever if rows were asked one after the other.
+    made = [lambda row=row: Blocking(row, path) for row in (1, 0)]
+    envs = sb3compat.to_gymnasium(subproc(made), autoreset_mode="NextStep")
+    envs.reset()
+    assert envs.step([0, 0])[2].tolist() == [False, True]
+    _, rewards, _, _, infos = envs.step([0, 0])
+    assert rewards[1] == 0
+    assert infos["_resets"].tolist() == [False, True]
+    envs.close()
