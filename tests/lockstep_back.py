@@ -143,7 +143,7 @@ def _run(
                 reset(None, {"reset_mask": reference.ended.copy()}, where)
         elif name == "reset":
             seed, options = argument
-            plain = seed is None and not options
+            plain = not options and is_none(seed, np.ones(n, bool))
             if held() and not (plain and reference.ended.all()):
                 # The VecEnv has reset these rows already, and does so once more.
                 reference.reset(None, {"reset_mask": reference.ended.copy()})
@@ -153,9 +153,7 @@ def _run(
             mask = np.array(bits)
             if not mask.any():
                 mask[0] = True
-            plain = not options and (
-                seed is None or (isinstance(seed, list) and not any_at(seed, mask))
-            )
+            plain = not options and is_none(seed, mask)
             from_held = plain and held() and reference.ended[mask].all()
             if whole and not mask.all() and not from_held:
                 with pytest.raises(sb3compat.PartialResetError, match="has no other way"):
@@ -168,8 +166,11 @@ def _run(
         same(value, snapshot, "handed out earlier, and changed since")
 
 
-def any_at(seeds: list[int | None], mask: Any) -> bool:
-    return any(seed is not None for seed, wanted in zip(seeds, mask, strict=True) if wanted)
+def is_none(seed: Any, mask: Any) -> bool:
+    """Whether no row under the mask gets a seed."""
+    if not isinstance(seed, list):
+        return seed is None
+    return all(one is None for one, wanted in zip(seed, mask, strict=True) if wanted)
 
 
 def actions_of(space: spaces.Space[Any], n: int, number: int) -> Any:
