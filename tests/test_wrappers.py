@@ -305,7 +305,7 @@ def needs(name: str) -> Any:
 
 
 @mode_of
-@pytest.mark.parametrize("name", map(needs, REFUSED))
+@pytest.mark.parametrize("name", [needs(name) for name in REFUSED])
 def test_refused_wherever_it_stands(name: str, mode: AutoresetMode) -> None:
     if "Jax" in name:
         pytest.importorskip("jax", reason="the wrapper needs JAX")
