@@ -218,7 +218,7 @@ class BaseTap(_Wrapper):
         return repr(self.env)
 
     def __del__(self) -> None:
-        # Up to Gymnasium 1.3, a VectorEnv closes itself here; this one was opened by the user.
+        # Up to Gymnasium 1.2, a VectorEnv closes itself here; this one was opened by the user.
         pass
 
 

@@ -290,7 +290,7 @@ class VectorEnvAdapter(_VectorEnv):
         close_vec_env(self.vec_env)
 
     def __del__(self) -> None:
-        # Up to Gymnasium 1.3, a VectorEnv closes itself here; the VecEnv was opened by the user.
+        # Up to Gymnasium 1.2, a VectorEnv closes itself here; the VecEnv was opened by the user.
         pass
 
     @property
