@@ -166,15 +166,13 @@ class VectorEnvAdapter(_VectorEnv):
         self._check_open()
         seeds = self._seeds(seed)
         options = None if options is None else dict(options)
-        masked = options is not None and "reset_mask" in options
-        if masked:
-            assert options is not None
+        if options is not None and "reset_mask" in options:
             rows = self._rows_under(options.pop("reset_mask"))
             self._check_step()
         else:
             rows = list(range(self.num_envs))
         observations, infos = self._source.reset(rows, seeds, options)
-        self._lost_step = self._lost_step and masked
+        self._lost_step = False
         return observations, join_infos(infos, without=SB3_KEYS)
 
     def step(self, actions: Any) -> tuple[Any, Rewards, Flags, Flags, dict[str, Any]]:

@@ -196,6 +196,14 @@ def test_keys_that_collide_with_masks(rows: list[dict[Any, Any]], key: str) -> N
         join_infos(rows)
 
 
+@pytest.mark.parametrize("deep", [False, True])
+def test_keys_that_look_like_masks_of_masks(deep: bool) -> None:
+    rows: list[Any] = [{"k": 1, "__k": True}, {"k": 2, "__k": False}, {"k": 3}]
+    if deep:
+        rows = [{"nested": row} for row in rows]
+    same(split_infos(join_infos(rows), 3), rows)
+
+
 def test_what_is_joined_shares_nothing() -> None:
     rows = [
         {"list": [1], "array": np.zeros(2), "nested": {"objects": np.array([[1], None], object)}}

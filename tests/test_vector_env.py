@@ -423,6 +423,24 @@ def test_what_is_sb3s_own_stays_out_of_the_infos(build: Any) -> None:
     ours.close()
 
 
+def test_what_lingers_in_an_info_dict_that_is_used_again() -> None:
+    class Lingering(ScriptedEnv):
+        kept: Any = None
+
+        def _own(self, info: Any) -> Any:
+            self.kept = {} if self.kept is None else self.kept
+            self.kept.update(info)
+            return self.kept
+
+    for wrap in (lambda made: made, VecMonitor):
+        envs = sb3compat.to_gymnasium(wrap(dummy([lambda: Lingering(script(lengths=(2,)))])))
+        envs.reset()
+        for _ in range(4):
+            envs.step([0])
+        for infos in (envs.step([0])[-1], envs.reset()[1]):
+            assert not {"TimeLimit.truncated", "terminal_observation"} & set(infos)
+
+
 def test_the_vec_env_can_be_used_again() -> None:
     for mode in MODES:
         for build in (dummy, subproc):
