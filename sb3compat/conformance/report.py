@@ -1,0 +1,135 @@
+"""What a run of the kit has found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from sb3compat.conformance.contract import Check
+
+Status = Literal["passed", "failed", "xfailed", "xpassed", "skipped", "not_exercised", "errored"]
+
+STATUSES: tuple[Status, ...] = (
+    "passed", "failed", "xfailed", "xpassed", "skipped", "not_exercised", "errored",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One row in one step of a timeline, in short texts."""
+
+    step: int
+    row: int
+    observation: str
+    reward: str
+    flags: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one check has found.
+
+    Attributes:
+        check_id: The id of the check.
+        status: `passed`, `failed`, `xfailed` (failed, as expected), `xpassed` (passed, although
+            expected to fail), `skipped`, `not_exercised` (what it is about did not happen), or
+            `errored` (the environment raised, hung or died).
+        severity: `error` or `warning`.
+        message: What came and what should have come, or why there is no verdict.
+        contract: What is asked for.
+        source: Where that is written down.
+        group: The heading under which the check is listed.
+        family: Which of the two interfaces it is about.
+        reproduction: A script that shows the failure.
+        trace: The traceback of an exception that the environment raised.
+        timeline: The last steps before the failure.
+        seconds: How long the check took.
+        examples: How many programs were run.
+    """
+
+    check_id: str
+    status: Status
+    severity: str
+    message: str = ""
+    contract: str = ""
+    source: str = ""
+    group: str = ""
+    family: str = ""
+    reproduction: str = ""
+    trace: str = ""
+    timeline: tuple[Moment, ...] = ()
+    seconds: float = 0.0
+    examples: int = 0
+
+    @classmethod
+    def of(cls, check: Check, status: Status, **particulars: Any) -> Result:
+        """A result of this check."""
+        return cls(
+            check_id=check.id,
+            status=status,
+            severity=check.severity,
+            contract=check.contract,
+            source=check.source,
+            group=check.group,
+            family=check.family,
+            **particulars,
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """All results of a run.
+
+    Attributes:
+        target: What was checked, in words.
+        family: Which interface it has: `vec_env` or `vector_env`.
+        mode: The autoreset mode of a `VectorEnv`.
+        num_envs: The number of rows.
+        seed: The seed of the run.
+        results: One for each check, in the order of the docs.
+        strict: Whether warnings and expected failures that pass count as failures.
+        versions: Those of Python and the libraries that matter.
+        notes: What else there is to say.
+    """
+
+    target: str
+    family: str
+    mode: str | None
+    num_envs: int
+    seed: int
+    results: tuple[Result, ...]
+    strict: bool = False
+    versions: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing has failed that counts."""
+        return not any(True for _ in self.failures())
+
+    def failures(self) -> Iterator[Result]:
+        """The results that fail the run."""
+        for result in self.results:
+            counts = result.severity == "error" or self.strict
+            if result.status in ("failed", "errored") and counts:
+                yield result
+            elif result.status == "xpassed" and self.strict:
+                yield result
+
+    def counts(self) -> dict[str, int]:
+        """How many results there are of each status."""
+        found = Counter(result.status for result in self.results)
+        return {status: found[status] for status in STATUSES if found[status]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain dicts and lists, as the JSON schema has it."""
+        return {**asdict(self), "ok": self.ok, "counts": self.counts()}
+
+    def __getitem__(self, check_id: str) -> Result:
+        for result in self.results:
+            if result.check_id == check_id:
+                return result
+        raise KeyError(check_id)
