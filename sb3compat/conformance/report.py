@@ -114,9 +114,8 @@ class Report:
         """The results that fail the run."""
         for result in self.results:
             counts = result.severity == "error" or self.strict
-            if result.status in ("failed", "errored") and counts:
-                yield result
-            elif result.status == "xpassed" and self.strict:
+            failed = counts and result.status in ("failed", "errored")
+            if failed or (self.strict and result.status == "xpassed"):
                 yield result
 
     def counts(self) -> dict[str, int]:

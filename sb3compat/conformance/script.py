@@ -16,80 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from sb3compat.conformance import prelude
 from sb3compat.conformance.contract import EnvFailureError, ViolationError, short
 
 _CODE: dict[tuple[str, str], CodeType] = {}
 
 
-def equal(a, b):  # type: ignore[no-untyped-def]
-    """Whether two observations, infos or results are the same, all the way down."""
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(map(equal, a, b))
-    try:
-        a, b = np.asarray(a), np.asarray(b)
-    except ValueError:
-        return a is b
-    if a.dtype == object or b.dtype == object:
-        if a.shape == b.shape == ():
-            return a.item() is b.item() or bool(a.item() == b.item())
-        return a.shape == b.shape and all(map(equal, a.ravel().tolist(), b.ravel().tolist()))
-    same_nan = a.dtype.kind in "fc" and b.dtype.kind in "fc"
-    return np.array_equal(a, b, equal_nan=same_nan)
-
-
-def row(batch, i):  # type: ignore[no-untyped-def]
-    """Row i of a batch of observations."""
-    if isinstance(batch, dict):
-        return {key: row(part, i) for key, part in batch.items()}
-    if isinstance(batch, tuple):
-        return tuple(row(part, i) for part in batch)
-    return batch[i]
-
-
-def inside(space, value):  # type: ignore[no-untyped-def]
-    """Whether a single observation has the structure, shapes and bounds of its space."""
-    parts = getattr(space, "spaces", None)
-    if isinstance(parts, dict):
-        return (
-            isinstance(value, dict)
-            and value.keys() == parts.keys()
-            and all(inside(parts[key], value[key]) for key in parts)
-        )
-    if parts is not None:
-        return (
-            isinstance(value, tuple) and len(value) == len(parts) and all(map(inside, parts, value))
-        )
-    value = np.asarray(value)
-    if value.shape != space.shape or not np.can_cast(value.dtype, space.dtype, "same_kind"):
-        return False
-    return space.contains(value.astype(space.dtype)[()])
-
-
-def caught(function):  # type: ignore[no-untyped-def]
-    """The exception that a call raises, or None."""
-    try:
-        function()
-    except Exception as error:
-        return error
-
-
-def overwrite(value):  # type: ignore[no-untyped-def]
-    """Write into every array, list and dict within, as far as they let us."""
-    if isinstance(value, dict):
-        for part in list(value.values()):
-            overwrite(part)
-        value["written by the caller"] = True
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            overwrite(part)
-    elif isinstance(value, np.ndarray) and value.flags.writeable:
-        value[...] = None if value.dtype == object else 1
-
-
 PRELUDE: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (equal, row, inside, caught, overwrite)
+    name: function for name, function in vars(prelude).items() if inspect.isfunction(function)
 }
 
 
@@ -193,9 +127,8 @@ class Script:
         """
         body = _folded(self.lines)
         text = "\n".join(body)
-        used = {name for name in PRELUDE if re.search(rf"\b{name}\(", text)}
-        used |= {"row"} & used
-        functions = [_source_of(PRELUDE[name]) for name in PRELUDE if name in used]
+        used = [name for name in PRELUDE if re.search(rf"\b{name}\(", text)]
+        functions = [_source_of(PRELUDE[name]) for name in used]
         imports = ["import numpy as np"]
         if "deepcopy(" in text:
             imports.insert(0, "from copy import deepcopy\n")
@@ -254,5 +187,4 @@ def _folded(lines: list[str]) -> list[str]:
 
 
 def _source_of(function: Callable[..., Any]) -> str:
-    source = inspect.getsource(function).replace("  # type: ignore[no-untyped-def]", "")
-    return re.sub(r'\n    """.*?"""', "", source, count=1, flags=re.S).strip()
+    return re.sub(r'\n    """.*?"""', "", inspect.getsource(function), count=1, flags=re.S).strip()

@@ -182,10 +182,8 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
 
 def _candidates(space: Any) -> list[Any]:
     """Single actions: the first is the simplest, the extreme ones are among the next."""
-    samples = []
     space.seed(0)
-    for _ in range(3):
-        samples.append(space.sample())
+    samples = [space.sample() for _ in range(3)]
     if isinstance(space, spaces.Box):
         low = np.where(np.isfinite(space.low), space.low, -1).astype(space.dtype)
         high = np.where(np.isfinite(space.high), space.high, 1).astype(space.dtype)

@@ -44,7 +44,7 @@ def dones_bool_array(play: Play) -> None:
     play.start()
     for _ in play.steps():
         play.demand(
-            f"isinstance(dones, np.ndarray) and dones.dtype == np.bool_ and dones.shape == ({play.n},)",
+            f"isinstance(dones, np.ndarray) and dones.dtype == bool and dones.shape == ({play.n},)",
             "dones",
             f"a bool array of shape ({play.n},)",
         )
