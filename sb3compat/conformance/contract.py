@@ -137,6 +137,12 @@ def find_checks(check_id: str) -> list[Check]:
     raise ValueError(f"Expected the id of a check, got {check_id!r}.{hint}")
 
 
+def find_check(family: str, check_id: str) -> Check:
+    """The check of one family with this id."""
+    checks_of()
+    return _REGISTRY[family, check_id]
+
+
 class ViolationError(Exception):
     """A contract is broken; the message says what came and what should have come."""
 

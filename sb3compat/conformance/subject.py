@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from sb3compat.conformance.contract import Family
+from sb3compat.conformance.contract import FAMILIES, Family
 from sb3compat.conformance.script import Script, to_source
 
 # What a user may declare; the rest is found out.
@@ -134,8 +134,13 @@ def examine(
     start = time.perf_counter()
     env = factory()
     make_seconds = time.perf_counter() - start
+    kind = family_of(env)
+    if family not in (None, kind):
+        raise FactoryError(
+            f"Expected the factory to make a {FAMILIES[family or kind]}, got a {FAMILIES[kind]}: "
+            f"{env!r:.200}."
+        )
     try:
-        kind = family or family_of(env)
         single = env.action_space if kind == "vec_env" else env.single_action_space
         subject = Subject(
             factory=factory,

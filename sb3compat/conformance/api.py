@@ -1,0 +1,306 @@
+"""Check an environment: all checks of its family, one after the other."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Literal
+
+from sb3compat.conformance.contract import FAMILIES, Check, Family, checks_of
+from sb3compat.conformance.isolate import Child, ChildFailureError
+from sb3compat.conformance.report import Report, Result
+from sb3compat.conformance.runner import Settings, run_check
+from sb3compat.conformance.subject import CAPABILITIES, FactoryError, Subject, examine
+
+OnFail = Literal["raise"] | None
+Progress = Callable[[Check, Result, int, int], None]
+
+MAX_SECONDS = 50.0
+# One check may hold up the run for so many times its share, shrinking included, before it is lost.
+_LIMIT = 20.0
+_LEAST_LIMIT = 30.0
+
+_PACKAGES = ("sb3compat", "gymnasium", "stable-baselines3", "numpy", "hypothesis")
+
+
+class ConformanceError(AssertionError):
+    """An environment breaks its contract; `report` says where."""
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run the kit.
+
+    Attributes:
+        seed: Of the programs that are drawn.
+        max_seconds: How long all checks together may take, more or less.
+        only: The ids of the checks to run; all where it is empty.
+        expected_failures: Ids of checks that are known to fail, each with the reason.
+        strict: Whether warnings, and expected failures that pass, fail the run.
+        isolate: Whether to run the checks in a process of their own.
+        make_env: Source that defines `make_env` in reproductions.
+        capabilities: Capabilities that the environment has or has not, whatever it looks like.
+        options: Options that its `reset` understands.
+        reference: The factories of its single environments, one for each row.
+    """
+
+    seed: int = 0
+    max_seconds: float = MAX_SECONDS
+    only: tuple[str, ...] = ()
+    expected_failures: Mapping[str, str] = field(default_factory=dict)
+    strict: bool = False
+    isolate: bool = True
+    make_env: str = "make_env = ...  # your factory"
+    capabilities: Mapping[str, bool] = field(default_factory=dict)
+    options: Mapping[str, Any] | None = None
+    reference: Any = None
+
+
+def check_vec_env(
+    factory: Callable[[], Any], *, on_fail: OnFail = "raise", **options: Any
+) -> Report:
+    """Check that a Stable-Baselines3 `VecEnv` keeps its contract.
+
+    Args:
+        factory: Makes the environment, a new one with each call. It is carried to another process
+            by cloudpickle.
+        on_fail: `"raise"` to raise at the first broken contract, None to run all checks.
+        **options: As for `Options`: `seed`, `max_seconds`, `only`, `expected_failures`, `strict`,
+            `isolate`, `capabilities`, `options`, `reference`.
+
+    Returns:
+        The report.
+
+    Raises:
+        ConformanceError: If a contract is broken, with `on_fail="raise"`.
+        FactoryError: If the factory makes no vector environment.
+        ValueError: If an option names a check or a capability that there is not.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> from stable_baselines3.common.vec_env import DummyVecEnv
+        >>> from sb3compat.conformance import check_vec_env
+        >>> report = check_vec_env(lambda: DummyVecEnv([lambda: gym.make("CartPole-v1")] * 3))
+        >>> report.ok
+        True
+    """
+    return _checked("vec_env", factory, on_fail, options)
+
+
+def check_vector_env(
+    factory: Callable[[], Any], *, on_fail: OnFail = "raise", **options: Any
+) -> Report:
+    """Check that a Gymnasium `VectorEnv` keeps its contract, in the autoreset mode that it has.
+
+    Args:
+        factory: Makes the environment, a new one with each call.
+        on_fail: `"raise"` to raise at the first broken contract, None to run all checks.
+        **options: As for `check_vec_env`.
+
+    Returns:
+        The report.
+
+    Raises:
+        ConformanceError: If a contract is broken, with `on_fail="raise"`.
+        FactoryError: If the factory makes no vector environment.
+        ValueError: If an option names a check or a capability that there is not.
+    """
+    return _checked("vector_env", factory, on_fail, options)
+
+
+def _checked(
+    family: Family, factory: Callable[[], Any], on_fail: OnFail, options: dict[str, Any]
+) -> Report:
+    if on_fail not in ("raise", None):
+        raise ValueError(f"Expected on_fail to be 'raise' or None, got on_fail={on_fail!r}.")
+    return run(
+        factory, family=family, stop_at_failure=on_fail == "raise", options=Options(**options)
+    )
+
+
+def run(
+    factory: Callable[[], Any],
+    *,
+    options: Options,
+    family: Family | None = None,
+    target: str = "",
+    stop_at_failure: bool = False,
+    progress: Progress = lambda check, result, number, count: None,
+) -> Report:
+    """Run the checks; what the functions, the command line and pytest have in common.
+
+    Raises:
+        ConformanceError: With `stop_at_failure`, at the first failure that counts.
+    """
+    _check_names(options)
+    runner = _Isolated(options) if options.isolate else _Here(options)
+    try:
+        subject = runner.examine(factory, family)
+        checks = [
+            check
+            for check in checks_of(subject.family, subject.mode)
+            if not options.only or check.id in options.only
+        ]
+        report = Report(
+            target=target or getattr(factory, "__qualname__", repr(factory)),
+            family=subject.family,
+            mode=subject.mode,
+            num_envs=subject.num_envs,
+            seed=options.seed,
+            results=(),
+            strict=options.strict,
+            versions=_versions(),
+            notes=subject.notes,
+        )
+        settings = Settings(
+            seed=options.seed,
+            seconds=options.max_seconds / max(len(checks), 1),
+            make_env=options.make_env,
+        )
+        for number, check in enumerate(checks, 1):
+            result = _with_expectation(
+                _blocked(check, report.results) or runner.run(check, settings), options
+            )
+            report = replace(report, results=(*report.results, result))
+            progress(check, result, number, len(checks))
+            if stop_at_failure and not report.ok:
+                raise ConformanceError(_complaint(report, result), report)
+        return report
+    finally:
+        runner.close()
+
+
+class _Here:
+    """Runs checks in this process, where a debugger sees them."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.subject: Subject | None = None
+
+    def examine(self, factory: Callable[[], Any], family: Family | None) -> Subject:
+        self.subject = examine(**_payload(factory, family, self.options))
+        return self.subject
+
+    def run(self, check: Check, settings: Settings) -> Result:
+        assert self.subject is not None
+        return run_check(check, self.subject, settings)
+
+    def close(self) -> None:
+        pass
+
+
+class _Isolated(_Here):
+    """Runs checks in a child process, which is replaced when it is lost."""
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self.child: Child | None = Child()
+
+    def examine(self, factory: Callable[[], Any], family: Family | None) -> Subject:
+        assert self.child is not None
+        payload = _payload(factory, family, self.options)
+        try:
+            self.subject = self.child.examine(payload, payload["seconds"])
+        except ChildFailureError as error:
+            raise FactoryError(
+                f"Expected an environment that can be made and stepped, but: {error}."
+            ) from None
+        return self.subject
+
+    def run(self, check: Check, settings: Settings) -> Result:
+        limit = max(_LIMIT * settings.seconds, _LEAST_LIMIT)
+        begin = time.perf_counter()
+        try:
+            if self.child is None:
+                assert self.subject is not None
+                self.child = Child()
+                self.child.adopt(self.subject)
+            return self.child.run(check, settings, limit)
+        except ChildFailureError as error:
+            self.close()
+            seconds = time.perf_counter() - begin
+            return Result.of(check, "errored", message=str(error), seconds=seconds)
+
+    def close(self) -> None:
+        if self.child is not None:
+            self.child.close()
+            self.child = None
+
+
+def _payload(factory: Callable[[], Any], family: Family | None, options: Options) -> dict[str, Any]:
+    return {
+        "factory": factory,
+        "family": family,
+        "declared": dict(options.capabilities),
+        "options": options.options,
+        "reference": options.reference,
+        "seconds": options.max_seconds / 5,
+    }
+
+
+def _blocked(check: Check, results: Iterable[Result]) -> Result | None:
+    """A check that could tell nothing, as one before it has not passed."""
+    for result in results:
+        if result.check_id in check.after and result.status not in ("passed", "xpassed"):
+            return Result.of(
+                check, "skipped", message=f"comes after {result.check_id}, which has not passed"
+            )
+    return None
+
+
+def _with_expectation(result: Result, options: Options) -> Result:
+    reason = options.expected_failures.get(result.check_id)
+    if reason is None:
+        return result
+    if result.status in ("failed", "errored"):
+        return replace(result, status="xfailed", message=f"{result.message}; expected: {reason}")
+    if result.status == "passed":
+        return replace(result, status="xpassed", message=f"expected to fail: {reason}")
+    return result
+
+
+def _check_names(options: Options) -> None:
+    """Refuse names that there are not, so that a typing error does not let a failure through."""
+    ids = {check.id for check in checks_of()}
+    for what, known, given in (
+        ("the id of a check in `only`", ids, options.only),
+        ("the id of a check in `expected_failures`", ids, options.expected_failures),
+        ("a capability", set(CAPABILITIES), options.capabilities),
+    ):
+        for name in given:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise ValueError(f"Expected {what}, got {name!r}.{hint}")
+
+
+def _complaint(report: Report, result: Result) -> str:
+    parts = [
+        f"{result.check_id}: {result.message}",
+        f"The contract of a {FAMILIES[report.family]}: {result.contract} {result.source}",
+    ]
+    if result.reproduction:
+        parts.append(f"To reproduce it:\n\n{result.reproduction}")
+    if result.trace:
+        parts.append(result.trace)
+    return "\n\n".join(parts)
+
+
+def _versions() -> dict[str, str]:
+    def of(package: str) -> str:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            return "not installed"
+
+    found = {"python": platform.python_version(), "platform": sys.platform}
+    return found | {package: of(package) for package in _PACKAGES}
