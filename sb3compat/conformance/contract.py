@@ -32,7 +32,11 @@ GYM_AUTORESET = "https://farama.org/Vector-Autoreset-Mode"
 
 _MODULES = (
     "vec_env_basics",
+    "vec_env_step",
     "vec_env_episodes",
+    "vec_env_rows",
+    "vec_env_seeding",
+    "vec_env_ownership",
     "vec_env_access",
     "vec_env_sb3",
     "vector_env_basics",
