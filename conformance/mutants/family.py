@@ -48,6 +48,7 @@ class Config:
         continuous: Whether actions are.
         rendering: Whether there are images.
         info: Whether infos say anything.
+        last_reward: The reward of the last step of an episode, if it is not like the others.
     """
 
     rows: int = 3
@@ -57,6 +58,7 @@ class Config:
     continuous: bool = False
     rendering: bool = True
     info: bool = True
+    last_reward: float | None = None
 
 
 class Point(gym.Env[Any, Any]):
@@ -92,6 +94,8 @@ class Point(gym.Env[Any, Any]):
         end = ends[self.row % len(ends)] if over else ""
         info = {"time": self.time, "place": self.point.copy()} if self.config.info else {}
         reward = float(self.point[0])
+        if over and self.config.last_reward is not None:
+            reward = self.config.last_reward
         return self.observe(), reward, end in ("terminated", "both"), _cut(end), info
 
     def observe(self) -> Any:

@@ -143,7 +143,7 @@ def overwrite(value):
     if isinstance(value, dict):
         for part in list(value.values()):
             overwrite(part)
-        value["written by the caller"] = True
+        caught(lambda: value.update({"written by the caller": True}))
     elif isinstance(value, (list, tuple)):
         for part in value:
             overwrite(part)

@@ -96,7 +96,9 @@ def _look(script: Script, n: int, seeding: bool, actions: str, deadline: float) 
         for _ in range(_STEPS):
             script.run(f"obs, rewards, dones, infos = env.step({actions})")
             after, ended = rows("obs"), script.value("dones")
-            steps_move &= all(not equal(before[i], after[i]) for i in range(n) if not ended[i])
+            # A step in which a row ends might go wrong in the others, which is to be found out.
+            if not any(ended):
+                steps_move &= not any(map(equal, before, after))
             before = after
         resets_move &= not any(map(equal, lasts, firsts[-1]))
         lasts = before

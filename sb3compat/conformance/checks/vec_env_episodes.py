@@ -153,7 +153,7 @@ def terminal_observation_is_last(play: Play) -> None:
     if not play.subject.traits.steps_move:
         raise NotExercisedError
     stale = dict.fromkeys(range(play.n), 0)
-    for ended in several_endings(play, keep="before = snapshot(obs)"):
+    for ended in several_endings(play, 3 * play.n, keep="before = snapshot(obs)"):
         for i in ended:
             what = f"infos[{i}]['terminal_observation']"
             same = play.value(f"equal({what}, row(before, {i}))")
@@ -278,7 +278,7 @@ def reset_infos_others_unchanged(play: Play) -> None:
     raise NotExercisedError
 
 
-@error(group="episode end", source=DUMMY_VEC_ENV, after=_COMPARED)
+@error(group="episode end", source=DUMMY_VEC_ENV, after=(*_COMPARED, "reset_infos_n_dicts"))
 def done_info_is_step_info(play: Play) -> None:
     """Where a row is done, `infos[i]` is the info of the last step, not of the reset after it.
 
@@ -313,13 +313,9 @@ def done_info_is_step_info(play: Play) -> None:
             info = play.value(f"infos[{i}]")
             own = {key: value for key, value in info.items() if key not in added}
             play.script.namespace["own"] = own
-            if (
-                number > 2
-                and own
-                and usual[i] - set(own)
-                and play.value(f"equal(own, env.reset_infos[{i}])")
-            ):
-                key = min(usual[i] - set(own), key=str)
+            lost = usual[i] - set(own) - added
+            if number > 2 and own and lost and play.value(f"equal(own, env.reset_infos[{i}])"):
+                key = min(lost, key=str)
                 play.demand(f"{key!r} in infos[{i}]", f"infos[{i}]", _STEP_INFO.format(key), i)
         for i in play.running():
             keys = set(play.value(f"infos[{i}]"))

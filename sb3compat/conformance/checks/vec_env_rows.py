@@ -28,7 +28,15 @@ _COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
     group="step",
     source=SB3_GUIDE,
     needs=("reference", "seeding"),
-    after=(*DETERMINISTIC, "dones_bool_array", "rewards_shape", "seed_returns_n"),
+    after=(
+        *DETERMINISTIC,
+        "dones_bool_array",
+        "rewards_shape",
+        "seed_returns_n",
+        "seeds_differ_by_row",
+        "step_obs_in_space",
+        "step_equals_async_wait",
+    ),
 )
 def rows_match_reference(play: Play) -> None:
     """Row i yields what its single environment yields under the same seed and actions.
@@ -43,7 +51,7 @@ def rows_match_reference(play: Play) -> None:
         should = f"{start}, the first observation of the single environment"
         play.demand(f"close(row(obs, {i}), alone[{i}][0])", f"row(obs, {i})", should, i)
     for _ in singles.steps(after=0):
-        for i in range(play.n):
+        for i in play.ended() or range(play.n):
             singles.demand(f"rewards[{i}]", "reward", "the reward of the single environment", i)
             singles.demand(f"bool(dones[{i}])", "done", "as in the single environment", i)
         if play.ended():
@@ -52,7 +60,7 @@ def rows_match_reference(play: Play) -> None:
             singles.demand(f"row(obs, {i})", "obs", "the single environment's observation", i)
 
 
-@error(group="episode end", source=SB3_GUIDE, after=_COMPARED)
+@error(group="episode end", source=SB3_GUIDE, after=(*_COMPARED, "rows_independent"))
 def no_phantom_transition(play: Play) -> None:
     """The step after the end of an episode is an ordinary one: it takes the action.
 
@@ -103,10 +111,12 @@ def rows_independent(play: Play) -> None:
         raise NotExercisedError
     if beside(play):
         _held_against_singles(play)
-    elif not play.subject.missing(("sub_envs", "seeding")):
+        return
+    if not play.subject.missing(("sub_envs", "seeding")):
         _held_against_other_actions(play)
-    else:
-        _not_frozen(play)
+        if not play.subject.traits.steps_move or not play.subject.endings:
+            return
+    _not_frozen(play)
 
 
 def _held_against_singles(play: Play) -> None:
@@ -157,7 +167,7 @@ _OTHERS = "{}: the same, as only the actions of other rows differ"
 
 
 def _not_frozen(play: Play) -> None:
-    """Rows which may share a generator: all that can be told is whether they stand still."""
+    """Rows which may share a generator cannot be compared, but it shows if they stand still."""
     if not play.subject.traits.steps_move:
         raise NotExercisedError
     still = 0

@@ -74,7 +74,7 @@ def works_under_vec_monitor(play: Play) -> None:
             what = f"infos[{i}]['episode']"
             play.demand(
                 f"{what}['l'] == {counts[i]}"
-                f" and np.isclose({what}['r'], {float(returns[i])!r}, rtol=1e-3, atol=1e-3)"
+                f" and np.isclose({what}['r'], float('{returns[i]}'), rtol=1e-3, atol=1e-3)"
                 f" and 'terminal_observation' in infos[{i}]",
                 what,
                 f"{expected}, the sum of the rewards and the number of steps",

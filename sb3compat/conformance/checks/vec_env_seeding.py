@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sb3compat.conformance.play import Play
 
 _SEEDED = (*DETERMINISTIC, "seed_returns_n")
+_RESET_INFOS = (*DETERMINISTIC, "reset_infos_n_dicts")
 _WITH_OPTIONS = ("options", "seeding")
 
 
@@ -79,8 +80,8 @@ def seed_used_once(play: Play) -> None:
         raise NotExercisedError
     play.make()
     play.run(f"env.seed({draw_seed(play)})")
-    play.run("first = deepcopy(env.reset())")
-    play.run("again = [deepcopy(env.reset()) for _ in range(6)]")
+    play.run("first = snapshot(env.reset())")
+    play.run("again = [snapshot(env.reset()) for _ in range(6)]")
     for i in range(play.n):
         play.demand(
             f"not all(equal(row(first, {i}), row(obs, {i})) for obs in again)",
@@ -103,7 +104,7 @@ def seeds_differ_by_row(play: Play) -> None:
     seed = draw_seed(play)
     play.run(
         f"firsts = []\nfor seed in range({seed}, {seed + 6}):\n"
-        "    env.seed(seed)\n    firsts.append(deepcopy(env.reset()))"
+        "    env.seed(seed)\n    firsts.append(snapshot(env.reset()))"
     )
     for i in range(1, play.n):
         play.demand(
@@ -132,10 +133,10 @@ def _make_with_and_without(play: Play) -> int:
 def _reset_as(play: Play, name: str, seed: int) -> None:
     play.run(f"env.seed({seed})")
     play.run("obs = env.reset()")
-    play.run(f"{name} = deepcopy([(row(obs, i), env.reset_infos[i]) for i in range({play.n})])")
+    play.run(f"{name} = snapshot([(row(obs, i), env.reset_infos[i]) for i in range({play.n})])")
 
 
-@error(group="options", source=SB3_SOURCE, needs=_WITH_OPTIONS, after=DETERMINISTIC)
+@error(group="options", source=SB3_SOURCE, needs=_WITH_OPTIONS, after=_RESET_INFOS)
 def options_reach_env(play: Play) -> None:
     """Options given to `set_options` reach every row's environment at the next reset.
 
@@ -156,7 +157,7 @@ def options_reach_env(play: Play) -> None:
     group="options",
     source=SB3_SOURCE,
     needs=_WITH_OPTIONS,
-    after=(*DETERMINISTIC, "options_reach_env"),
+    after=(*_RESET_INFOS, "options_reach_env"),
 )
 def options_per_row(play: Play) -> None:
     """A list given to `set_options` holds the options of each row.
@@ -180,7 +181,7 @@ def options_per_row(play: Play) -> None:
     group="options",
     source=SB3_SOURCE,
     needs=_WITH_OPTIONS,
-    after=(*DETERMINISTIC, "options_reach_env"),
+    after=(*_RESET_INFOS, "options_reach_env"),
 )
 def options_used_once(play: Play) -> None:
     """Options are used for one reset; the next one has none.
@@ -206,7 +207,7 @@ def options_used_once(play: Play) -> None:
     group="options",
     source=SB3_SOURCE,
     needs=_WITH_OPTIONS,
-    after=(*DETERMINISTIC, "options_reach_env"),
+    after=(*_RESET_INFOS, "options_reach_env"),
 )
 def options_copied(play: Play) -> None:
     """`set_options` copies: what the caller does to the dict later on makes no difference.

@@ -20,6 +20,9 @@ warning = partial(check, "vec_env", severity="warning")
 DETERMINISTIC = (*BASICS["vec_env"], "same_seed_same_trajectory")
 ENDINGS = (*BASICS["vec_env"], "dones_bool_array", "infos_n_dicts", "terminal_observation_iff_done")
 
+# For a single program with several endings in it.
+_MOST_SECONDS = 2.0
+
 STEP_BOTH = (
     "obs, rewards, dones, infos = env.step(actions)",
     "obs2, rewards2, dones2, infos2 = other.step(actions)",
@@ -67,7 +70,8 @@ def several_endings(play: Play, wanted: int = 3, keep: str = "") -> Iterator[lis
     play.make()
     for line in opening("vec_env", ending.setup, ending.seed):
         play.run(line)
-    for _ in range(3 * wanted * ending.steps + 20):
+    affordable = int(_MOST_SECONDS / max(play.subject.step_seconds, 1e-6))
+    for _ in range(min(3 * wanted * ending.steps + 20, max(affordable, ending.steps))):
         if keep:
             play.run(keep)
         play.step(ending.actions)
