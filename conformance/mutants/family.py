@@ -88,7 +88,7 @@ class Point(gym.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         push = np.mean(action) if self.config.continuous else int(action) - 1
         self.time += 1
-        self.point = self.point + [0.5 + push, 0.25, 0.125 * self.time]
+        self.point = self.point + np.array([0.5 + push, 0.25, 0.125 * self.time])
         lengths, ends = self.config.lengths, self.config.ends
         over = self.time >= lengths[self.row % len(lengths)]
         end = ends[self.row % len(ends)] if over else ""

@@ -487,7 +487,7 @@ class IgnoresSeeds(Points):
 
 @mutant("same_seed_same_trajectory")
 class DrawsFromTheGlobalState(Points):
-    """Hypothesis sets that state before each example: it must not pass for a seed that is heeded."""
+    """Hypothesis sets that state before each example; it must not pass for a heeded seed."""
 
     def step_row(self, i: int, action: Any) -> Any:
         obs, reward, done, info = super().step_row(i, action)

@@ -79,7 +79,7 @@ def snapshot(value):
     if isinstance(value, dict):
         return {key: snapshot(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [snapshot(part) for part in value]
+        return type(value)(map(snapshot, value)) if type(value) in (list, tuple) else value
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 

@@ -29,7 +29,7 @@ CAPABILITIES: dict[str, str] = {
     "sb3_vec_env": "is an instance of Stable-Baselines3's VecEnv",
     "separate_rows": "what happens in one row does not show in another; declare it otherwise if "
     "the rows are the agents of one world",
-    "repeatable": "after a seeded reset nothing is left of earlier episodes, as running statistics are",
+    "repeatable": "after a seeded reset nothing is left of earlier episodes, unlike statistics",
     "image_obs": "observations are images, channels last",
     "dict_obs": "observations are dicts",
 }

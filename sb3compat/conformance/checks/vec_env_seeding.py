@@ -133,7 +133,9 @@ def _make_with_and_without(play: Play) -> int:
 def _reset_as(play: Play, name: str, seed: int) -> None:
     play.run(f"env.seed({seed})")
     play.run("obs = env.reset()")
-    play.run(f"{name} = snapshot([(row(obs, i), env.reset_infos[i]) for i in range({play.n})])")
+    # SB3's wrappers have reset_infos of their own, which nobody fills.
+    infos = "env.unwrapped.reset_infos" if play.value("hasattr(env, 'venv')") else "env.reset_infos"
+    play.run(f"{name} = snapshot([(row(obs, i), {infos}[i]) for i in range({play.n})])")
 
 
 @error(group="options", source=SB3_SOURCE, needs=_WITH_OPTIONS, after=_RESET_INFOS)

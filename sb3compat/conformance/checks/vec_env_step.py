@@ -220,7 +220,7 @@ def step_wait_without_async_rejected(play: Play) -> None:
     Otherwise it hangs, as there is nothing to wait for, or makes a step that nobody asked for.
     """
     play.start()
-    play.run("error = within(5, env.step_wait)")
+    play.run("error = within(2, env.step_wait)")
     play.demand("isinstance(error, Exception)", "error", "an exception")
 
 
