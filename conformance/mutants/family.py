@@ -28,7 +28,7 @@ OBSERVATIONS: dict[str, spaces.Space[Any]] = {
     "box": spaces.Box(-50, 50, (3,), np.float32),
     "image": spaces.Box(0, 255, (8, 8, 3), np.uint8),
     "dict": spaces.Dict(
-        {"point": spaces.Box(-50, 50, (3,), np.float32), "count": spaces.Discrete(100, start=5)}
+        {"point": spaces.Box(-50, 50, (3,), np.float32), "count": spaces.Discrete(100)}
     ),
     "tuple": spaces.Tuple((spaces.Box(-50, 50, (3,), np.float32), spaces.Discrete(100))),
     "integer": spaces.Discrete(4, start=2),
@@ -109,7 +109,7 @@ class Point(gym.Env[Any, Any]):
         if kind == "constant":
             return np.zeros(2, np.float32)
         if kind == "dict":
-            return {"point": point, "count": np.int64(5 + self.time)}
+            return {"point": point, "count": np.int64(self.time)}
         return (point, np.int64(self.time)) if kind == "tuple" else point
 
     def render(self) -> Any:
@@ -125,7 +125,7 @@ class Points(Base):  # type: ignore[misc]
 
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or Config()
-        self.num_envs = self.config.rows
+        self.num_envs: Any = self.config.rows
         self.envs: list[Any] = [self.make_row(row) for row in range(self.num_envs)]
         self.observation_space = self.envs[0].observation_space
         self.action_space = self.envs[0].action_space

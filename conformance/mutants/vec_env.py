@@ -612,10 +612,11 @@ class InfosUsedAgain(Points):
 
 
 @mutant("writing_outputs_does_not_change_env")
-class RewardsAddedUp(Points):
-    """Rewards are divided by what was returned last, in the array that was returned."""
+class RewardsReadBack(Points):
+    """Looks at the rewards that it returned last, in the array that it returned."""
 
     given: Any = None
+    copy: Any = None
 
     def reset(self) -> Any:
         self.given = None

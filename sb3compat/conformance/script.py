@@ -126,7 +126,13 @@ class Script:
         if at_row is not None:
             place += f", row {at_row}"
         message = f"{what}={got}, but should be {should} [{place}]{because}"
-        self.lines.append(f"assert {condition}, {message!r}")
+        text = f"assert {condition}, {message!r}"
+        if because:
+            text = (
+                f"try:\n    assert {condition}\n"
+                f"except Exception as error:\n    raise AssertionError({message!r}) from error"
+            )
+        self.lines.append(text)
         raise ViolationError(message)
 
     def close(self) -> None:

@@ -34,7 +34,9 @@ def seed_returns_n(play: Play) -> None:
     """
     play.make()
     play.run(f"seeds = env.seed({draw_seed(play)})")
-    play.demand(f"len(seeds) == {play.n}", "seeds", f"a list of {play.n} seeds")
+    play.demand(
+        f"seeds is not None and len(seeds) == {play.n}", "seeds", f"a list of {play.n} seeds"
+    )
 
 
 @error(group="seeding", source=SB3_SOURCE, needs=("seeding",))
