@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
@@ -161,7 +162,8 @@ def examine(
         found["reference"] = reference is not None
         subject = replace(subject, capabilities=found)
     finally:
-        env.close()
+        with suppress(Exception):  # what is wrong, the checks will tell
+            env.close()
     return _scout(subject, seconds)
 
 

@@ -62,9 +62,9 @@ def _fails_as_it_says(reproduction: str, message: str) -> None:
 def test_most_mutants_show_without_a_reference_too(name: str) -> None:
     factory, ids = MUTANTS[name]
     subject = examine(factory, options=OPTIONS)
-    for seed in (1, 2) if not ids & TRAINING else (1,):
-        results = judge(subject, seconds=0.1, seed=seed, only=ids)
-        assert {k: r.status for k, r in results.items()} == dict.fromkeys(ids, "failed")
+    seed = 1 + len(name) % 5
+    results = judge(subject, seconds=0.05, seed=seed, only=ids)
+    assert {k: r.status for k, r in results.items()} == dict.fromkeys(ids, "failed")
 
 
 def test_each_check_has_a_mutant() -> None:
@@ -95,7 +95,7 @@ def test_the_correct_family_passes(config: Config, alone: bool) -> None:
     subject = examine(
         partial(Points, config), options=OPTIONS if shows and config.info else None, **given
     )
-    for seed in range(2):
+    for seed in (0,) if alone else (1, 2):
         results = judge(subject, seconds=QUICK, seed=seed, skip=TRAINING)
         assert not {k: r.message for k, r in results.items() if r.status in ("failed", "errored")}
 
@@ -201,8 +201,8 @@ DEVIATIONS: dict[str, tuple[Callable[[], Any], dict[str, Any], dict[str, str]]] 
         lambda: _scripted(replace(SCRIPT, reuse=True)),
         {},
         {
-            "terminal_observation_iff_done": "dummy_vec_env.py: the env is reset before its info is "
-            "copied, and clears it"
+            "terminal_observation_iff_done": "dummy_vec_env.py: the env is reset before its info "
+            "is copied, and clears it"
         },
     ),
 }

@@ -152,18 +152,19 @@ def _held_against_other_actions(play: Play) -> None:
         play.run(STEP_BOTH[1].replace("actions", second))
         for name in ("rewards", "dones"):
             condition = f"equal({name}[{mine}], {name}2[{mine}])"
-            play.demand(condition, f"{name}[{mine}]", _OTHERS.format(f"{name}2[{mine}]"), mine)
+            should = short(play.value(f"{name}2[{mine}]")) + _OTHERS
+            play.demand(condition, f"{name}[{mine}]", should, mine)
         if play.value(f"dones[{mine}]"):
             return
         play.demand(
             f"equal(row(obs, {mine}), row(obs2, {mine}))",
             f"row(obs, {mine})",
-            _OTHERS.format(f"row(obs2, {mine})"),
+            short(play.value(f"row(obs2, {mine})"), 80) + _OTHERS,
             mine,
         )
 
 
-_OTHERS = "{}: the same, as only the actions of other rows differ"
+_OTHERS = ", as in the other instance, where only the actions of other rows differ"
 
 
 def _not_frozen(play: Play) -> None:

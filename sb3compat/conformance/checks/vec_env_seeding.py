@@ -78,12 +78,16 @@ def seed_used_once(play: Play) -> None:
     Otherwise each episode is the same, and an agent learns one beginning by heart. Typical
     mistake: the seeds are not set back to None after the reset.
     """
-    if not play.subject.traits.seeds_vary:
+    # Where a reset moves nothing, as with a real robot, there is no other beginning.
+    if not (play.subject.traits.seeds_vary and play.subject.traits.resets_move):
         raise NotExercisedError
     play.make()
     play.run(f"env.seed({draw_seed(play)})")
     play.run("first = snapshot(env.reset())")
-    play.run("again = [snapshot(env.reset()) for _ in range(6)]")
+    play.run(
+        "again = []\nfor _ in range(6):\n"
+        f"    env.step({play.actions()})\n    again.append(snapshot(env.reset()))"
+    )
     for i in range(play.n):
         play.demand(
             f"not all(equal(row(first, {i}), row(obs, {i})) for obs in again)",
