@@ -172,7 +172,7 @@ class RewardsReadBack(Points):
 
 
 @mutant("actions_unchanged", config=Config(continuous=True))
-class ClipsInPlace(Points):
+class ScalesInPlace(Points):
     def step_async(self, actions: Any) -> None:
-        super().step_async(actions)
-        self.pending = np.clip(actions, -0.5, 0.5, out=actions)
+        super().step_async(actions.copy())
+        actions *= 0.5

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.vec_env_tools import (
     DETERMINISTIC,
+    STEP,
     Twins,
     demand_in_space,
     error,
@@ -194,7 +195,7 @@ def reset_starts_fresh_episodes(play: Play) -> None:
     for _ in range(play.draw(st.integers(1, 5))):
         twins.choose()
         play.script.steps += 1
-        play.run("obs, rewards, dones, infos = env.step(actions)")
+        play.run(STEP)
         if play.ended():  # one more episode than in the other; this may matter under a seed, too
             raise NotExercisedError
     twins.reset()

@@ -80,7 +80,9 @@ def terminal_observation_not_reset_obs(play: Play) -> None:
             if play.value(f"close(alone[{i}]['last'], alone[{i}]['obs'])"):
                 continue
             last = short(play.value(f"alone[{i}]['last']"), 80)
-            play.demand(f"not close({what}, alone[{i}]['obs'])", what, f"{last}, the last", i)
+            play.demand(
+                f"not close({what}, alone[{i}]['obs'])", what, f"{last}, the last of the episode", i
+            )
         return
     for i in _rows_whose_ends_equal_starts(play):
         if not play.subject.traits.looks_first(play.value(f"row(obs, {i})")):

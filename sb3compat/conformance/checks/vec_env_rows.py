@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from sb3compat.conformance.checks.vec_env_tools import (
     DETERMINISTIC,
     ENDINGS,
-    STEP_BOTH,
     Beside,
     beside,
     draw_seed,
@@ -148,8 +147,8 @@ def _held_against_other_actions(play: Play) -> None:
     play.run("obs2 = other.reset()")
     for _ in range(8 if ending is None else min(2 * ending.steps + 10, 300)):
         play.script.steps += 1
-        play.run(STEP_BOTH[0].replace("actions", first))
-        play.run(STEP_BOTH[1].replace("actions", second))
+        play.run(f"obs, rewards, dones, infos = env.step({first})")
+        play.run(f"obs2, rewards2, dones2, infos2 = other.step({second})")
         for name in ("rewards", "dones"):
             condition = f"equal({name}[{mine}], {name}2[{mine}])"
             should = short(play.value(f"{name}2[{mine}]")) + _OTHERS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
-from sb3compat.conformance.checks.vec_env_tools import ENDINGS, STEP_BOTH, error, leaves
+from sb3compat.conformance.checks.vec_env_tools import ENDINGS, STEP, error, leaves
 from sb3compat.conformance.contract import BASICS, NotExercisedError
 from sb3compat.conformance.subject import opening
 
@@ -41,7 +41,7 @@ def _walk(play: Play) -> Any:
     for number in range(1, steps + 1):
         play.script.steps += 1
         play.run(f"actions = {ending.actions if ending else play.actions()}")
-        _try(play, STEP_BOTH[0])
+        _try(play, STEP)
         yield number
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sb3compat.conformance.checks.vec_env_tools import (
     DETERMINISTIC,
+    STEP,
     STEP_BOTH,
     Twins,
     demand_in_space,
@@ -167,7 +168,7 @@ def step_equals_async_wait(play: Play) -> None:
     for _ in range(6 if ending is None else min(ending.steps + 2, 100)):
         twins.choose()
         play.script.steps += 1
-        play.run("obs, rewards, dones, infos = env.step(actions)")
+        play.run(STEP)
         play.run("other.step_async(actions)")
         play.run("obs2, rewards2, dones2, infos2 = other.step_wait()")
         twins.demand_same("as from step_async and step_wait")

@@ -23,8 +23,10 @@ ENDINGS = (*BASICS["vec_env"], "dones_bool_array", "infos_n_dicts", "terminal_ob
 # For a single program with several endings in it.
 _MOST_SECONDS = 2.0
 
+# With a copy, as some environments write into what they are given.
+STEP = "obs, rewards, dones, infos = env.step(deepcopy(actions))"
 STEP_BOTH = (
-    "obs, rewards, dones, infos = env.step(actions)",
+    STEP,
     "obs2, rewards2, dones2, infos2 = other.step(actions)",
 )
 
@@ -201,7 +203,7 @@ class Beside:
         for number in range(1, most):
             before = set(self.pace)
             play.run(f"actions = {play.actions() if self.ending is None else self.ending.actions}")
-            play.step("actions")
+            play.step("deepcopy(actions)")
             play.run("alone = [step_alone(single, a) for single, a in zip(singles, actions)]")
             dones = [bool(play.value(f"dones[{i}]")) for i in range(play.n)]
             alone = [play.value(f"alone[{i}]['done']") for i in range(play.n)]
