@@ -109,11 +109,12 @@ class _Search:
         )
         try:
             search()
-        except _EnoughError:
+        except (_EnoughError, hypothesis.errors.Flaky):
+            # An end by the clock looks flaky to Hypothesis, as does an environment whose episodes
+            # last for another time when they are played again. What was found is in `best`.
             return
         except Exception:
-            # It is kept in `best`. Where it fails now and then only, Hypothesis complains of
-            # flakiness, and `_failed` finds out.
+            # It is kept in `best`; whether it fails each time, `_failed` finds out.
             if self.best is None:
                 raise
 

@@ -11,6 +11,7 @@ import re
 import traceback
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from types import CodeType
 from typing import Any
 
@@ -24,6 +25,13 @@ _CODE: dict[tuple[str, str], CodeType] = {}
 
 PRELUDE: dict[str, Callable[..., Any]] = {
     name: function for name, function in vars(prelude).items() if inspect.isfunction(function)
+}
+
+
+# What statements may use without importing it themselves.
+_IMPORTS = {
+    "deepcopy": "from copy import deepcopy",
+    "partial": "from functools import partial",
 }
 
 
@@ -54,6 +62,7 @@ class Script:
         self.namespace: dict[str, Any] = {
             "np": np,
             "deepcopy": deepcopy,
+            "partial": partial,
             "make_env": make_env,
             "reference": reference,
             **PRELUDE,
@@ -73,7 +82,18 @@ class Script:
             raise EnvFailureError(text, error, trace) from error
 
     def value(self, expression: str) -> Any:
-        """The value of an expression, which is not written down."""
+        """The value of an expression, which is not written down.
+
+        Raises:
+            EnvFailureError: If it has none: what the environment returned is not what it should be.
+        """
+        try:
+            return self._evaluate(expression)
+        except Exception as error:
+            trace = "".join(traceback.format_exception(error, limit=-12))
+            raise EnvFailureError(expression, error, trace) from error
+
+    def _evaluate(self, expression: str) -> Any:
         return eval(_compiled(expression, "eval"), self.namespace)
 
     def let(self, name: str, value: Any) -> None:
@@ -94,19 +114,25 @@ class Script:
         """
         because = ""
         try:
-            if self.value(condition):
+            if self._evaluate(condition):
                 return
         except Exception as error:
             because = f" ({type(error).__name__}: {error})"
         try:
-            got = short(self.value(what))
+            got = short(self._evaluate(what))
         except Exception as error:
             got = f"<{type(error).__name__}: {error}>"
         place = f"step {self.steps}" if self.steps else "before the first step"
         if at_row is not None:
             place += f", row {at_row}"
         message = f"{what}={got}, but should be {should} [{place}]{because}"
-        self.lines.append(f"assert {condition}, {message!r}")
+        text = f"assert {condition}, {message!r}"
+        if because:
+            text = (
+                f"try:\n    assert {condition}\n"
+                f"except Exception as error:\n    raise AssertionError({message!r}) from error"
+            )
+        self.lines.append(text)
         raise ViolationError(message)
 
     def close(self) -> None:
@@ -127,13 +153,28 @@ class Script:
         """
         body = _folded(self.lines)
         text = "\n".join(body)
-        used = [name for name in PRELUDE if re.search(rf"\b{name}\(", text)]
-        functions = [_source_of(PRELUDE[name]) for name in used]
-        imports = ["import numpy as np"]
-        if "deepcopy(" in text:
-            imports.insert(0, "from copy import deepcopy\n")
+        functions = [_source_of(PRELUDE[name]) for name in _used(text)]
+        imports = [line for name, line in _IMPORTS.items() if _calls(text, name)]
+        imports = [*imports, "", "import numpy as np"] if imports else ["import numpy as np"]
         parts = [f'"""{title}"""', "\n".join(imports), make_env.strip(), *functions, text]
         return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _calls(text: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.]){name}\(", text) is not None
+
+
+def _used(text: str) -> list[str]:
+    """The helpers that a script calls, and those that they call."""
+    used: list[str] = []
+    texts = [text]
+    while texts:
+        text = texts.pop()
+        for name in PRELUDE:
+            if name not in used and _calls(text, name):
+                used.append(name)
+                texts.append(_source_of(PRELUDE[name]))
+    return [name for name in PRELUDE if name in used]
 
 
 def to_source(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
@@ -15,6 +16,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from sb3compat.conformance.contract import FAMILIES, Family
 from sb3compat.conformance.script import Script, to_source
+from sb3compat.conformance.traits import Traits, traits_of
 
 # What a user may declare; the rest is found out.
 CAPABILITIES: dict[str, str] = {
@@ -25,6 +27,12 @@ CAPABILITIES: dict[str, str] = {
     "masked_reset": "resets the rows under options['reset_mask']",
     "reference": "the single environments were given too",
     "sb3": "Stable-Baselines3 is installed",
+    "sb3_vec_env": "is an instance of Stable-Baselines3's VecEnv",
+    "separate_rows": "what happens in one row does not show in another; declare it otherwise if "
+    "the rows are the agents of one world",
+    "repeatable": "after a seeded reset nothing is left of earlier episodes, unlike statistics",
+    "image_obs": "observations are images, channels last",
+    "dict_obs": "observations are dicts",
 }
 
 _TRIES = 6
@@ -55,6 +63,7 @@ class Subject:
         reference: The factories of its single environments, or None.
         actions: Single actions to choose from, awkward ones among them.
         endings: Ways to the end of an episode, the shortest first.
+        traits: What its resets and steps look like.
         make_seconds: How long it takes to make one.
         step_seconds: How long it takes to step one.
     """
@@ -68,6 +77,7 @@ class Subject:
     reference: Any = None
     actions: tuple[Any, ...] = ()
     endings: tuple[Ending, ...] = ()
+    traits: Traits = field(default_factory=Traits)
     make_seconds: float = 0.0
     step_seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
@@ -157,7 +167,8 @@ def examine(
         found["reference"] = reference is not None
         subject = replace(subject, capabilities=found)
     finally:
-        env.close()
+        with suppress(Exception):  # what is wrong, the checks will tell
+            env.close()
     return _scout(subject, seconds)
 
 
@@ -180,9 +191,37 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
     try:
         values = env.get_attr("observation_space")
         found["sub_envs"] = len(values) == env.num_envs
+        if family == "vec_env":
+            # Those that answer for all rows at once refuse this.
+            env.set_attr("conformance_probe", 0, indices=[0])
     except Exception:
         found["sub_envs"] = False
-    return found
+    return found | (_found_vec_env(env) if family == "vec_env" else {})
+
+
+def _found_vec_env(env: Any) -> dict[str, bool]:
+    module = sys.modules.get("stable_baselines3.common.vec_env.base_vec_env")
+    layers = [env]
+    while len(layers) < 100 and "venv" in vars(layers[-1]):
+        layers.append(layers[-1].venv)
+    # VecNormalize: what it returns depends on all that any row has seen before.
+    normalizes = any(
+        cls.__name__ == "VecNormalize" and getattr(layer, "training", True)
+        for layer in layers
+        for cls in type(layer).__mro__
+    )
+    space = env.observation_space
+    return {
+        "sb3_vec_env": module is not None and isinstance(env, module.VecEnv),
+        "separate_rows": not normalizes,
+        "repeatable": not normalizes,
+        "dict_obs": isinstance(space, spaces.Dict),
+        "image_obs": isinstance(space, spaces.Box)
+        and space.dtype == np.uint8
+        and len(space.shape) == 3
+        and space.shape[2] in (1, 3, 4)
+        and bool((space.low == 0).all() and (space.high == 255).all()),
+    }
 
 
 def _candidates(space: Any) -> list[Any]:
@@ -258,9 +297,16 @@ def _scout(subject: Subject, seconds: float) -> Subject:
             script.close()
         if time.perf_counter() > deadline:
             break
+    endings.sort(key=lambda ending: ending.steps)
+    traits = Traits()
+    if family == "vec_env":
+        actions = endings[0].actions if endings else policies[-1][1]
+        left = max(deadline - time.perf_counter(), seconds / 4)
+        traits = traits_of(subject.factory, n, subject.missing(("seeding",)) == [], actions, left)
     return replace(
         subject,
-        endings=tuple(sorted(endings, key=lambda ending: ending.steps)),
+        endings=tuple(endings),
+        traits=traits,
         step_seconds=spent / max(steps, 1),
         notes=tuple(notes),
     )
