@@ -143,8 +143,36 @@ def find_check(family: str, check_id: str) -> Check:
     return _REGISTRY[family, check_id]
 
 
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong, and where.
+
+    Attributes:
+        what: The expression that was looked at.
+        got: Its value.
+        should: What it should have been, in words.
+        step: The number of the step; 0 before the first one.
+        row: The row that it is about, or None.
+    """
+
+    what: str
+    got: str
+    should: str
+    step: int
+    row: int | None = None
+
+
 class ViolationError(Exception):
-    """A contract is broken; the message says what came and what should have come."""
+    """A contract is broken; the message says what came and what should have come.
+
+    Args:
+        message: All of it, in one line.
+        finding: The same in parts, for a drawing.
+    """
+
+    def __init__(self, message: str, finding: Finding | None = None) -> None:
+        super().__init__(message)
+        self.finding = finding
 
 
 class NotExercisedError(Exception):

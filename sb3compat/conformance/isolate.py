@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import traceback
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -26,6 +25,7 @@ from sb3compat.conformance.contract import Check, find_check
 from sb3compat.conformance.report import Result
 from sb3compat.conformance.runner import Settings, run_check
 from sb3compat.conformance.subject import FactoryError, Subject, examine
+from sb3compat.conformance.trace import trace_of
 
 # To start the interpreter and import what the factory needs.
 _START_SECONDS = 120.0
@@ -36,6 +36,13 @@ _START = "from sb3compat.conformance.isolate import serve; serve()"
 
 class ChildFailureError(Exception):
     """The child process did not answer: it took too long, or it died."""
+
+
+class ChildTraceback(Exception):  # noqa: N818  (it is a cause, never raised)
+    """The traceback of an exception that came from the child process."""
+
+    def __str__(self) -> str:
+        return f"in the process that runs the checks\n{self.args[0]}"
 
 
 class Child:
@@ -130,7 +137,7 @@ class Child:
         kind, value = cloudpickle.loads(answer)
         if kind == "raised":
             error, trace = value
-            raise error from RuntimeError(f"in the process that runs the checks\n{trace}")
+            raise error from ChildTraceback(trace)
         return value
 
 
@@ -181,7 +188,7 @@ def serve() -> None:
 
 
 def _carried(error: Exception) -> bytes:
-    trace = traceback.format_exc()
+    trace = trace_of(error)
     try:
         carried = cloudpickle.dumps(("raised", (error, trace)))
         cloudpickle.loads(carried)

@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 from sb3compat.conformance.contract import (
     Check,
     EnvFailureError,
+    Finding,
     NotExercisedError,
     ViolationError,
-    short,
 )
 from sb3compat.conformance.play import Play
-from sb3compat.conformance.report import Moment, Result, Status
+from sb3compat.conformance.report import Result, Status
 from sb3compat.conformance.script import Script
 from sb3compat.conformance.subject import Subject
+from sb3compat.conformance.timeline import Timeline
 
 _MOST_EXAMPLES = 25
 _FEWEST_EXAMPLES = 2
 # A minimal script is worth some time, but not all.
 _SHRINK_SHARE = 2.0
-_SHOWN_STEPS = 5
 
 
 class _EnoughError(BaseException):
@@ -42,6 +42,7 @@ class _Failure:
     message: str
     trace: str
     lines: tuple[str, ...]
+    finding: Finding | None
 
     @property
     def size(self) -> tuple[int, int, int]:
@@ -128,10 +129,13 @@ class _Search:
         except NotExercisedError:
             return
         except ViolationError as error:
-            self._keep(_Failure("failed", str(error), "", tuple(script.lines)))
+            self._keep(_Failure("failed", str(error), "", tuple(script.lines), error.finding))
             raise
         except EnvFailureError as error:
-            self._keep(_Failure("errored", str(error), error.trace, tuple(script.lines)))
+            got = f"{type(error.error).__name__}: {error.error}"
+            finding = Finding(script.lines[-1], got, "no exception", script.steps)
+            lines = tuple(script.lines)
+            self._keep(_Failure("errored", str(error), error.trace, lines, finding))
             raise
         finally:
             script.close()
@@ -165,7 +169,7 @@ def perturb(seed: int) -> Callable[[], None]:
 def _failed(
     check: Check, subject: Subject, settings: Settings, failure: _Failure, spent: dict[str, Any]
 ) -> Result:
-    again, timeline = _replay(subject, settings, failure.lines)
+    again, timeline = _replay(subject, settings, failure)
     message = failure.message
     if not again:
         message += " (not every time: the same program has passed when it was run again)"
@@ -176,55 +180,24 @@ def _failed(
         check,
         failure.status,
         message=message,
-        reproduction=script.source(settings.make_env, title),
+        reproduction=script.source(settings.make_env, title, guarded=subject.workers),
         trace=failure.trace,
-        timeline=timeline,
+        timeline=timeline.moments,
+        finding=failure.finding,
         **spent,
     )
 
 
-def _replay(
-    subject: Subject, settings: Settings, lines: tuple[str, ...]
-) -> tuple[bool, tuple[Moment, ...]]:
+def _replay(subject: Subject, settings: Settings, failure: _Failure) -> tuple[bool, Timeline]:
     """Run the script once more: whether it fails again, and what its last steps were."""
     script = Script(subject.factory, subject.reference, perturb(settings.seed))
-    moments: list[list[Moment]] = []
-    steps = 0
+    timeline = Timeline(subject, failure.finding.row if failure.finding else None)
     try:
-        for line in lines:
+        for line in failure.lines:
             script.run(line)
-            if "= env.step(" in line:
-                steps += 1
-                moments.append(_moments(subject, script, steps))
+            timeline.note(line, script)
     except EnvFailureError:
-        return True, _last(moments)
+        return True, timeline
     finally:
         script.close()
-    return False, _last(moments)
-
-
-def _last(moments: list[list[Moment]]) -> tuple[Moment, ...]:
-    return tuple(moment for step in moments[-_SHOWN_STEPS:] for moment in step)
-
-
-def _moments(subject: Subject, script: Script, step: int) -> list[Moment]:
-    """What each row looks like after a step."""
-
-    def text(expression: str) -> str:
-        try:
-            return short(script.value(expression), 60)
-        except Exception:
-            return "?"
-
-    names = ["dones"] if subject.family == "vec_env" else ["terminations", "truncations"]
-    return [
-        Moment(
-            step,
-            i,
-            observation=text(f"row(obs, {i})"),
-            reward=text(f"rewards[{i}]"),
-            flags=", ".join(f"{name[:-1]}={text(f'{name}[{i}]')}" for name in names),
-            note=text(f"infos[{i}]") if subject.family == "vec_env" else "",
-        )
-        for i in range(subject.num_envs)
-    ]
+    return False, timeline

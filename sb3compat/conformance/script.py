@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import inspect
 import re
-import traceback
 from collections.abc import Callable
 from copy import deepcopy
+from textwrap import indent
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from sb3compat.conformance import prelude
-from sb3compat.conformance.contract import EnvFailureError, ViolationError, short
+from sb3compat.conformance.contract import EnvFailureError, Finding, ViolationError, short
+from sb3compat.conformance.trace import trace_of
 
 _CODE: dict[tuple[str, str], CodeType] = {}
 
+# What counts as a step of the environment.
+_STEPS = re.compile(r"\benv\.step(?:_wait)?\(")
 
 PRELUDE: dict[str, Callable[..., Any]] = {
     name: function for name, function in vars(prelude).items() if inspect.isfunction(function)
@@ -66,11 +69,11 @@ class Script:
             EnvFailureError: If it raises.
         """
         self.lines.append(text)
+        self.steps += len(_STEPS.findall(text))
         try:
             exec(_compiled(text, "exec"), self.namespace)
         except Exception as error:
-            trace = "".join(traceback.format_exception(error, limit=-12))
-            raise EnvFailureError(text, error, trace) from error
+            raise EnvFailureError(text, error, trace_of(error, last=12)) from error
 
     def value(self, expression: str) -> Any:
         """The value of an expression, which is not written down."""
@@ -107,7 +110,7 @@ class Script:
             place += f", row {at_row}"
         message = f"{what}={got}, but should be {should} [{place}]{because}"
         self.lines.append(f"assert {condition}, {message!r}")
-        raise ViolationError(message)
+        raise ViolationError(message, Finding(what, got, should, self.steps, at_row))
 
     def close(self) -> None:
         """Close every environment that was opened."""
@@ -118,15 +121,19 @@ class Script:
             except Exception:  # checks of closing close for themselves
                 continue
 
-    def source(self, make_env: str, title: str) -> str:
+    def source(self, make_env: str, title: str, *, guarded: bool = False) -> str:
         """The whole as a standalone script.
 
         Args:
             make_env: Source that defines `make_env` (and `reference`, if it is used).
             title: The docstring.
+            guarded: Whether to put the statements under `if __name__ == "__main__":`, as an
+                environment needs whose worker processes import the script.
         """
         body = _folded(self.lines)
         text = "\n".join(body)
+        if guarded:
+            text = f'if __name__ == "__main__":\n{indent(text, "    ")}'
         used = [name for name in PRELUDE if re.search(rf"\b{name}\(", text)]
         functions = [_source_of(PRELUDE[name]) for name in used]
         imports = ["import numpy as np"]

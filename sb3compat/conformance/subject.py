@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -57,6 +58,8 @@ class Subject:
         endings: Ways to the end of an episode, the shortest first.
         make_seconds: How long it takes to make one.
         step_seconds: How long it takes to step one.
+        notes: What else was found out.
+        workers: Whether it starts processes.
     """
 
     factory: Callable[[], Any]
@@ -71,6 +74,7 @@ class Subject:
     make_seconds: float = 0.0
     step_seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
+    workers: bool = False
 
     def missing(self, needs: tuple[str, ...]) -> list[str]:
         """The capabilities among these that it does not have."""
@@ -152,6 +156,7 @@ def examine(
             reference=reference,
             actions=tuple(_candidates(single)),
             make_seconds=make_seconds,
+            workers=bool(multiprocessing.active_children()),
         )
         found = {**subject.capabilities, "options": options is not None}
         found["reference"] = reference is not None

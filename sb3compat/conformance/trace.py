@@ -1,0 +1,29 @@
+"""Tracebacks without the frames of the kit: what a user sees begins in the user's code."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+_KIT = str(Path(__file__).parent)
+
+
+def trace_of(error: BaseException, *, last: int | None = None) -> str:
+    """The traceback of an exception from the first frame that is not the kit's.
+
+    Args:
+        error: The exception.
+        last: Keep only so many frames, the innermost ones.
+    """
+    theirs = error.__traceback__
+    while theirs is not None and _is_ours(theirs):
+        theirs = theirs.tb_next
+    limit = None if last is None else -last
+    shown = theirs or error.__traceback__
+    return "".join(traceback.format_exception(type(error), error, shown, limit=limit))
+
+
+def _is_ours(frame: TracebackType) -> bool:
+    name = frame.tb_frame.f_code.co_filename
+    return name.startswith(_KIT) or name == "<script>"
