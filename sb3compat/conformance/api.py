@@ -15,10 +15,12 @@ from sb3compat.conformance.contract import FAMILIES, Check, Family, checks_of
 from sb3compat.conformance.isolate import Child, ChildFailureError
 from sb3compat.conformance.report import Report, Result
 from sb3compat.conformance.runner import Settings, run_check
+from sb3compat.conformance.source import factory_source
 from sb3compat.conformance.subject import CAPABILITIES, FactoryError, Subject, examine
 
 OnFail = Literal["raise"] | None
-Progress = Callable[[Check, Result, int, int], None]
+# Called with a check, its result (None when it begins), its number, and the number of checks.
+Progress = Callable[[Check, Result | None, int, int], None]
 
 MAX_SECONDS = 50.0
 # One check may hold up the run for so many times its share, shrinking included, before it is lost.
@@ -47,7 +49,8 @@ class Options:
         expected_failures: Ids of checks that are known to fail, each with the reason.
         strict: Whether warnings, and expected failures that pass, fail the run.
         isolate: Whether to run the checks in a process of their own.
-        make_env: Source that defines `make_env` in reproductions.
+        make_env: Source that defines `make_env`, and `reference` if there is one, in
+            reproductions; None to take it from the factory, where that can be done.
         capabilities: Capabilities that the environment has or has not, whatever it looks like.
         options: Options that its `reset` understands.
         reference: The factories of its single environments, one for each row.
@@ -59,7 +62,7 @@ class Options:
     expected_failures: Mapping[str, str] = field(default_factory=dict)
     strict: bool = False
     isolate: bool = True
-    make_env: str = "make_env = ...  # your factory"
+    make_env: str | None = None
     capabilities: Mapping[str, bool] = field(default_factory=dict)
     options: Mapping[str, Any] | None = None
     reference: Any = None
@@ -141,42 +144,105 @@ def run(
     Raises:
         ConformanceError: With `stop_at_failure`, at the first failure that counts.
     """
-    _check_names(options)
-    runner = _Isolated(options) if options.isolate else _Here(options)
-    try:
-        subject = runner.examine(factory, family)
-        checks = [
-            check
-            for check in checks_of(subject.family, subject.mode)
-            if not options.only or check.id in options.only
-        ]
-        report = Report(
-            target=target or getattr(factory, "__qualname__", repr(factory)),
-            family=subject.family,
-            mode=subject.mode,
-            num_envs=subject.num_envs,
+    with Session(factory, options=options, family=family, target=target) as session:
+        results: list[Result] = []
+        for number, check in enumerate(session.checks, 1):
+            progress(check, None, number, len(session.checks))
+            result = session.result(check)
+            results.append(result)
+            progress(check, result, number, len(session.checks))
+            if stop_at_failure and not (report := session.report(results)).ok:
+                raise ConformanceError(complaint(result), report)
+        return session.report(results)
+
+
+class Session:
+    """The checks of one environment, run one by one as they are asked for.
+
+    Args:
+        factory: Makes the environment.
+        options: How to run them.
+        family: Which interface it has; None to look.
+        target: What it is called in the report.
+
+    Attributes:
+        subject: What is known of the environment.
+        checks: The checks that apply to it, and that the options ask for.
+
+    Raises:
+        FactoryError: If the factory makes no vector environment. What it raises itself comes
+            through.
+        ValueError: If an option names a check or a capability that there is not.
+    """
+
+    def __init__(
+        self,
+        factory: Callable[[], Any],
+        *,
+        options: Options,
+        family: Family | None = None,
+        target: str = "",
+    ) -> None:
+        _check_names(options)
+        self._begin = time.perf_counter()
+        self._options = options
+        self._target = target or getattr(factory, "__qualname__", repr(factory))
+        self._runner = _Isolated(options) if options.isolate else _Here(options)
+        try:
+            self.subject = self._runner.examine(factory, family)
+        except BaseException:
+            self.close()
+            raise
+        self._all = {check.id: check for check in checks_of(self.subject.family, self.subject.mode)}
+        self.checks = [c for c in self._all.values() if not options.only or c.id in options.only]
+        self._settings = Settings(
             seed=options.seed,
-            results=(),
-            strict=options.strict,
+            seconds=options.max_seconds / max(len(self.checks), 1),
+            make_env=options.make_env or factory_source(factory, options.reference),
+        )
+        self._results: dict[str, Result] = {}
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process that runs the checks."""
+        self._runner.close()
+
+    def result(self, check: Check) -> Result:
+        """What a check finds; those that it comes after are run first."""
+        if check.id not in self._results:
+            result = self._blocked(check) or self._runner.run(check, self._settings)
+            self._results[check.id] = _with_expectation(result, self._options)
+        return self._results[check.id]
+
+    def report(self, results: Iterable[Result]) -> Report:
+        """The report of these results."""
+        return Report(
+            target=self._target,
+            family=self.subject.family,
+            mode=self.subject.mode,
+            num_envs=self.subject.num_envs,
+            seed=self._options.seed,
+            results=tuple(results),
+            strict=self._options.strict,
             versions=_versions(),
-            notes=subject.notes,
+            notes=self.subject.notes,
+            seconds=time.perf_counter() - self._begin,
         )
-        settings = Settings(
-            seed=options.seed,
-            seconds=options.max_seconds / max(len(checks), 1),
-            make_env=options.make_env,
-        )
-        for number, check in enumerate(checks, 1):
-            result = _with_expectation(
-                _blocked(check, report.results) or runner.run(check, settings), options
-            )
-            report = replace(report, results=(*report.results, result))
-            progress(check, result, number, len(checks))
-            if stop_at_failure and not report.ok:
-                raise ConformanceError(_complaint(report, result), report)
-        return report
-    finally:
-        runner.close()
+
+    def _blocked(self, check: Check) -> Result | None:
+        """What to say of a check that could tell nothing, as one before it has not passed."""
+        for name in check.after:
+            before = self._all.get(name)
+            if before and self.result(before).status not in ("passed", "xpassed"):
+                return Result.of(
+                    check, "skipped", message=f"comes after {name}, which has not passed"
+                )
+        return None
 
 
 class _Here:
@@ -247,16 +313,6 @@ def _payload(factory: Callable[[], Any], family: Family | None, options: Options
     }
 
 
-def _blocked(check: Check, results: Iterable[Result]) -> Result | None:
-    """A check that could tell nothing, as one before it has not passed."""
-    for result in results:
-        if result.check_id in check.after and result.status not in ("passed", "xpassed"):
-            return Result.of(
-                check, "skipped", message=f"comes after {result.check_id}, which has not passed"
-            )
-    return None
-
-
 def _with_expectation(result: Result, options: Options) -> Result:
     reason = options.expected_failures.get(result.check_id)
     if reason is None:
@@ -283,10 +339,11 @@ def _check_names(options: Options) -> None:
                 raise ValueError(f"Expected {what}, got {name!r}.{hint}")
 
 
-def _complaint(report: Report, result: Result) -> str:
+def complaint(result: Result) -> str:
+    """All there is to say of a failure, with the reproduction."""
     parts = [
         f"{result.check_id}: {result.message}",
-        f"The contract of a {FAMILIES[report.family]}: {result.contract} {result.source}",
+        f"The contract of a {FAMILIES[result.family]}: {result.contract}\n{result.source}",
     ]
     if result.reproduction:
         parts.append(f"To reproduce it:\n\n{result.reproduction}")

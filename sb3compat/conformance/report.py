@@ -16,6 +16,11 @@ STATUSES: tuple[Status, ...] = (
 )  # fmt: skip
 
 
+# What a reader is told of a result, the worst first.
+LABELS = (
+    "failed", "errored", "warning", "xpassed", "xfailed", "passed", "not exercised", "skipped",
+)  # fmt: skip
+
 # Of what `Report.to_dict` returns; raised when a field changes its meaning or goes.
 SCHEMA_VERSION = 1
 
@@ -112,6 +117,7 @@ class Report:
         strict: Whether warnings and expected failures that pass count as failures.
         versions: Those of Python and the libraries that matter.
         notes: What else there is to say.
+        seconds: How long it all took.
     """
 
     target: str
@@ -123,6 +129,7 @@ class Report:
     strict: bool = False
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -141,6 +148,18 @@ class Report:
         """How many results there are of each status."""
         found = Counter(result.status for result in self.results)
         return {status: found[status] for status in STATUSES if found[status]}
+
+    def label(self, result: Result) -> str:
+        """The status in words; a failure that does not count is a `warning`."""
+        if result.status in ("failed", "errored") and result not in tuple(self.failures()):
+            return "warning"
+        return result.status.replace("_", " ")
+
+    def summary(self) -> str:
+        """One line: how many results there are of each kind."""
+        found = Counter(map(self.label, self.results))
+        parts = [f"{found[label]} {label}" for label in LABELS if found[label]]
+        return ", ".join(parts or ["no checks"]) + f" in {self.seconds:.1f} s"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain dicts and lists, as the JSON schema has it."""

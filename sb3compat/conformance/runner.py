@@ -23,6 +23,7 @@ from sb3compat.conformance.contract import (
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.report import Result, Status
 from sb3compat.conformance.script import Script
+from sb3compat.conformance.source import PLACEHOLDER
 from sb3compat.conformance.subject import Subject
 from sb3compat.conformance.timeline import Timeline
 
@@ -62,7 +63,7 @@ class Settings:
 
     seed: int = 0
     seconds: float = 1.0
-    make_env: str = "make_env = ...  # your factory"
+    make_env: str = PLACEHOLDER
 
 
 def run_check(check: Check, subject: Subject, settings: Settings) -> Result:
