@@ -38,6 +38,10 @@ class ConformanceError(AssertionError):
         self.report = report
 
 
+class OptionsError(ValueError):
+    """An option names something that there is not."""
+
+
 @dataclass(frozen=True)
 class Options:
     """How to run the kit.
@@ -172,7 +176,7 @@ class Session:
     Raises:
         FactoryError: If the factory makes no vector environment. What it raises itself comes
             through.
-        ValueError: If an option names a check or a capability that there is not.
+        OptionsError: If an option names a check or a capability that there is not.
     """
 
     def __init__(
@@ -195,6 +199,7 @@ class Session:
             raise
         self._all = {check.id: check for check in checks_of(self.subject.family, self.subject.mode)}
         self.checks = [c for c in self._all.values() if not options.only or c.id in options.only]
+        self._notes = self._left_out()
         self._settings = Settings(
             seed=options.seed,
             seconds=options.max_seconds / max(len(self.checks), 1),
@@ -230,9 +235,20 @@ class Session:
             results=tuple(results),
             strict=self._options.strict,
             versions=_versions(),
-            notes=self.subject.notes,
+            notes=(*self.subject.notes, *self._notes),
             seconds=time.perf_counter() - self._begin,
         )
+
+    def _left_out(self) -> tuple[str, ...]:
+        """What to say of checks that were asked for and are not for this environment."""
+        about = FAMILIES[self.subject.family]
+        if self.subject.mode:
+            about += f" in autoreset mode {self.subject.mode}"
+        others = [name for name in self._options.only if name not in self._all]
+        if others and not self.checks:
+            self.close()
+            raise OptionsError(f"Expected checks of a {about} in `only`, got {', '.join(others)}.")
+        return tuple(f"{name} is no check of a {about}" for name in others)
 
     def _blocked(self, check: Check) -> Result | None:
         """What to say of a check that could tell nothing, as one before it has not passed."""
@@ -336,7 +352,7 @@ def _check_names(options: Options) -> None:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
                 hint = f" Did you mean {near[0]!r}?" if near else ""
-                raise ValueError(f"Expected {what}, got {name!r}.{hint}")
+                raise OptionsError(f"Expected {what}, got {name!r}.{hint}")
 
 
 def complaint(result: Result) -> str:

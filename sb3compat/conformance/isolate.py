@@ -38,6 +38,15 @@ class ChildFailureError(Exception):
     """The child process did not answer: it took too long, or it died."""
 
 
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a process that leads its own session, and all that it has started."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+
+
 class ChildTraceback(Exception):  # noqa: N818  (it is a cause, never raised)
     """The traceback of an exception that came from the child process."""
 
@@ -110,11 +119,7 @@ class Child:
 
     def close(self) -> None:
         """End the process and all that it has started."""
-        if hasattr(os, "killpg"):
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.kill()
-        self._process.wait()
+        end(self._process)
         for stream in (self._stdin, self._process.stdout):
             with suppress(OSError):
                 stream.close()  # type: ignore[union-attr]

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import traceback
 from pathlib import Path
 from types import TracebackType
 
-_KIT = str(Path(__file__).parent)
+_PACKAGE = Path(__file__).parents[1]
+# The folders and files whose frames are between the user's command and the user's code.
+_OURS = (
+    str(_PACKAGE / "conformance"),
+    str(_PACKAGE / "cli.py"),
+    str(_PACKAGE / "pytest_plugin.py"),
+    str(Path(importlib.__file__).parent),
+    "<frozen importlib",
+    "<script>",
+)
 
 
 def trace_of(error: BaseException, *, last: int | None = None) -> str:
@@ -25,5 +35,4 @@ def trace_of(error: BaseException, *, last: int | None = None) -> str:
 
 
 def _is_ours(frame: TracebackType) -> bool:
-    name = frame.tb_frame.f_code.co_filename
-    return name.startswith(_KIT) or name == "<script>"
+    return frame.tb_frame.f_code.co_filename.startswith(_OURS)

@@ -34,9 +34,9 @@ def may_colour(stream: TextIO) -> bool:
 class Progress:
     """Shows which check is running, in one line that is written over; on a terminal only."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, quiet: bool = False) -> None:
         self._stream = stream
-        self._shows = stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._shows = not quiet and stream.isatty() and os.environ.get("TERM") != "dumb"
         self._failed = 0
 
     def say(self, text: str) -> None:
@@ -79,7 +79,7 @@ def render(report: Report, *, colour: bool = False) -> str:
         lines += ["", bold(group)]
         for result in results:
             label = report.label(result)
-            why = _why(report, result)
+            why = _why(result)
             lines.append(f"  {paint(f'{label:<14}', label)}{result.check_id}{why}")
     for result in told(report):
         label = report.label(result)
@@ -88,9 +88,11 @@ def render(report: Report, *, colour: bool = False) -> str:
     return "\n".join([*lines, "", paint(report.summary(), label), ""])
 
 
-def _why(report: Report, result: Result) -> str:
+def _why(result: Result) -> str:
     """Why there is no verdict, or why that is as expected."""
-    if result.status in ("skipped", "not_exercised", "xfailed"):
+    if result.status == "xfailed":
+        return f"  ({_cut(result.message[result.message.rindex('expected: ') :], 100)})"
+    if result.status in ("skipped", "not_exercised"):
         return f"  ({_cut(result.message, 100)})"
     return ""
 
