@@ -17,7 +17,6 @@ import sb3compat
 FORMATS = ("terminal", "json", "junit", "markdown", "html")
 FILES = FORMATS[1:]
 AUTORESET_MODES = ("NextStep", "SameStep", "Disabled")
-CAPABILITIES = ("seeding", "options", "render", "sub_envs", "masked_reset", "reference", "sb3")
 
 _CHECK = """\
 Check that a vector environment keeps its contract.
@@ -133,7 +132,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     knowledge = parser.add_argument_group("what to know about the environment")
     knowledge.add_argument(
         "--capability", action="append", default=[], metavar="NAME",
-        help=f"it can do this, whatever it looks like (repeatable): {', '.join(CAPABILITIES)}",
+        help="it can do this, whatever it looks like (repeatable); `sb3compat list` names them",
     )  # fmt: skip
     knowledge.add_argument(
         "--no-capability", action="append", default=[], metavar="NAME",

@@ -7,16 +7,15 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from sb3compat.conformance.contract import FAMILIES, Check, Family, checks_of
+from sb3compat.conformance.contract import FAMILIES, Check, Family, checks_of, nearest
 from sb3compat.conformance.isolate import Child, ChildFailureError
 from sb3compat.conformance.report import Report, Result
 from sb3compat.conformance.runner import Settings, run_check
 from sb3compat.conformance.source import factory_source
-from sb3compat.conformance.subject import CAPABILITIES, FactoryError, Subject, examine
+from sb3compat.conformance.subject import CAPABILITIES, FactoryError, Subject, examine, unscouted
 
 OnFail = Literal["raise"] | None
 # Called with a check, its result (None when it begins), its number, and the number of checks.
@@ -26,6 +25,7 @@ MAX_SECONDS = 50.0
 # One check may hold up the run for so many times its share, shrinking included, before it is lost.
 _LIMIT = 20.0
 _LEAST_LIMIT = 30.0
+_LEAST_PATIENCE = 1 / 3
 
 _PACKAGES = ("sb3compat", "gymnasium", "stable-baselines3", "numpy", "hypothesis")
 
@@ -286,20 +286,26 @@ class _Isolated(_Here):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self.child: Child | None = Child()
+        # A share of the time limit: an environment that hangs in many checks is not to take hours.
+        self._patience = 1.0
 
     def examine(self, factory: Callable[[], Any], family: Family | None) -> Subject:
         assert self.child is not None
         payload = _payload(factory, family, self.options)
+        seconds = payload["seconds"]
         try:
-            self.subject = self.child.examine(payload, payload["seconds"])
+            made = self.child.examine({**payload, "seconds": None}, _LEAST_LIMIT)
         except ChildFailureError as error:
-            raise FactoryError(
-                f"Expected an environment that can be made and stepped, but: {error}."
-            ) from None
+            raise FactoryError(f"Expected an environment that can be made, but: {error}.") from None
+        try:
+            self.subject = self.child.scout(seconds, seconds + _LEAST_LIMIT)
+        except ChildFailureError as error:
+            self.close()
+            self.subject = unscouted(made, f"Looking for the end of an episode: {error}")
         return self.subject
 
     def run(self, check: Check, settings: Settings) -> Result:
-        limit = max(_LIMIT * settings.seconds, _LEAST_LIMIT)
+        limit = max(_LIMIT * settings.seconds, _LEAST_LIMIT) * self._patience
         begin = time.perf_counter()
         try:
             if self.child is None:
@@ -309,6 +315,7 @@ class _Isolated(_Here):
             return self.child.run(check, settings, limit)
         except ChildFailureError as error:
             self.close()
+            self._patience = max(self._patience / 2, _LEAST_PATIENCE)
             seconds = time.perf_counter() - begin
             return Result.of(check, "errored", message=str(error), seconds=seconds)
 
@@ -350,9 +357,7 @@ def _check_names(options: Options) -> None:
     ):
         for name in given:
             if name not in known:
-                near = get_close_matches(name, known, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                raise OptionsError(f"Expected {what}, got {name!r}.{hint}")
+                raise OptionsError(f"Expected {what}, got {name!r}.{nearest(name, known)}")
 
 
 def complaint(result: Result) -> str:

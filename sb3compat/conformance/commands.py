@@ -24,10 +24,10 @@ _CLEAN, _FAILED, _WRONG_USE = 0, 1, 2
 
 _SEVERITIES = {"error": "breaks the contract", "warning": "works, but is hazardous"}
 _VERDICTS = {
-    "fails": "still fails",
-    "passes": "passes now",
-    "other": "fails otherwise",
-    "unable": "could not be run",
+    "fails": "still failing",
+    "passes": "passing now",
+    "other": "failing otherwise",
+    "unable": "not run",
 }
 
 
@@ -161,6 +161,9 @@ def list_checks(given: Namespace) -> int:
             print(f"\n  {check.group}")
         heading = (check.family, check.group)
         print(f"    {check.severity:<8} {check.id:<{width}}  {check.contract}")
+    print("\nCapabilities, which some of them need")
+    for name, meaning in CAPABILITIES.items():
+        print(f"    {name:<15} {meaning}")
     print(f"\n{len(known)} checks. More on one of them: sb3compat explain ID")
     return _CLEAN
 

@@ -132,9 +132,15 @@ def find_checks(check_id: str) -> list[Check]:
     found = [check for check in known if check.id == check_id]
     if found:
         return found
-    near = get_close_matches(check_id, [check.id for check in known], n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else " `sb3compat list` shows them."
+    hint = nearest(check_id, [check.id for check in known]) or " `sb3compat list` shows them."
     raise ValueError(f"Expected the id of a check, got {check_id!r}.{hint}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A question whether one of these was meant, if one is near."""
+    names = list(known)
+    found = get_close_matches(name, names, n=1) or [other for other in names if name in other]
+    return f" Did you mean {found[0]!r}?" if found else ""
 
 
 def find_check(family: str, check_id: str) -> Check:

@@ -24,7 +24,7 @@ import cloudpickle
 from sb3compat.conformance.contract import Check, find_check
 from sb3compat.conformance.report import Result
 from sb3compat.conformance.runner import Settings, run_check
-from sb3compat.conformance.subject import FactoryError, Subject, examine
+from sb3compat.conformance.subject import FactoryError, Subject, examine, scout
 from sb3compat.conformance.trace import trace_of
 
 # To start the interpreter and import what the factory needs.
@@ -104,6 +104,19 @@ class Child:
         subject: Subject = self._ask(("examine", carried), seconds + _START_SECONDS)
         return subject
 
+    def scout(self, scouting: float, seconds: float) -> Subject:
+        """Look for the end of an episode in what was examined.
+
+        Args:
+            scouting: How long to look.
+            seconds: How long to wait for that.
+
+        Raises:
+            ChildFailureError: If it takes longer than `seconds`, or the process dies.
+        """
+        subject: Subject = self._ask(("scout", scouting), seconds)
+        return subject
+
     def adopt(self, subject: Subject) -> None:
         """Take over what another child has found."""
         self._ask(("adopt", cloudpickle.dumps(subject)), _START_SECONDS)
@@ -180,6 +193,9 @@ def serve() -> None:
         try:
             if question[0] == "examine":
                 subject = value = examine(**cloudpickle.loads(question[1]))
+            elif question[0] == "scout":
+                assert subject is not None
+                subject = value = scout(subject, question[1])
             elif question[0] == "adopt":
                 subject, value = cloudpickle.loads(question[1]), None
             else:

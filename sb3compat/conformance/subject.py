@@ -30,6 +30,7 @@ CAPABILITIES: dict[str, str] = {
 
 _TRIES = 6
 _MOST_STEPS = 3000
+_ASSUMED_STEPS = 200
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def examine(
     declared: Mapping[str, bool] | None = None,
     options: Mapping[str, Any] | None = None,
     reference: Any = None,
-    seconds: float = 10.0,
+    seconds: float | None = 10.0,
 ) -> Subject:
     """Make the environment once and find out what there is to know.
 
@@ -124,7 +125,7 @@ def examine(
         declared: Capabilities that the user says it has, or has not.
         options: Options that its `reset` understands.
         reference: The factories of its single environments.
-        seconds: How long to look for the end of an episode.
+        seconds: How long to look for the end of an episode; None to leave that to `scout`.
 
     Raises:
         FactoryError: If the factory makes no vector environment. What it raises itself comes
@@ -163,7 +164,7 @@ def examine(
         subject = replace(subject, capabilities=found)
     finally:
         env.close()
-    return _scout(subject, seconds)
+    return subject if seconds is None else scout(subject, seconds)
 
 
 def _mode_of(env: Any) -> str:
@@ -224,13 +225,28 @@ def sample_source(family: Family, num_envs: int) -> str:
     return "env.action_space.sample()"
 
 
-def _scout(subject: Subject, seconds: float) -> Subject:
-    """Look for ends of episodes, and at how long a step takes."""
+def _policies(subject: Subject) -> list[tuple[str, str]]:
+    """Ways to act on and on: a statement to begin with, and source for a batch of actions."""
     n, family = subject.num_envs, subject.family
     constant = dict.fromkeys(batch_source(family, [action] * n) for action in subject.actions[:3])
     policies = [("", actions) for actions in constant]
     if not isinstance(subject.actions[0], dict | tuple):
         policies.append(("env.action_space.seed(0)", sample_source(family, n)))
+    return policies
+
+
+def unscouted(subject: Subject, note: str) -> Subject:
+    """What to go on with where `scout` has hung or died: whoever steps on will see that, too."""
+    setup, actions = _policies(subject)[0]
+    seed = 0 if subject.capabilities.get("seeding") else None
+    assumed = Ending(setup, actions, seed, _ASSUMED_STEPS)
+    return replace(subject, endings=(assumed,), notes=(*subject.notes, note))
+
+
+def scout(subject: Subject, seconds: float) -> Subject:
+    """Look for ends of episodes, and at how long a step takes."""
+    family = subject.family
+    policies = _policies(subject)
     endings: list[Ending] = []
     notes: list[str] = []
     deadline = time.perf_counter() + seconds
@@ -241,6 +257,7 @@ def _scout(subject: Subject, seconds: float) -> Subject:
         setup, actions = policies[number % len(policies)]
         seed = number // len(policies) if subject.capabilities.get("seeding") else None
         script = Script(subject.factory)
+        count = 0
         try:
             script.run("env = make_env()")
             for line in opening(family, setup, seed):
@@ -258,6 +275,8 @@ def _scout(subject: Subject, seconds: float) -> Subject:
                     break
         except Exception as error:  # what is wrong, the checks will tell
             notes.append(f"Looking for the end of an episode: {error}")
+            if count:
+                endings.append(Ending(setup, actions, seed, count))
             break
         finally:
             script.close()

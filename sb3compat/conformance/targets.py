@@ -14,6 +14,8 @@ from textwrap import dedent, indent
 from types import ModuleType
 from typing import Any
 
+from sb3compat.conformance.contract import nearest
+
 AUTORESET_MODES = {"NextStep": "NEXT_STEP", "SameStep": "SAME_STEP", "Disabled": "DISABLED"}
 _FACTORY = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<what>[A-Za-z_][\w.]*)")
 
@@ -102,11 +104,13 @@ def _imported(where: str, what: str, name: str) -> tuple[Any, str]:
     value: Any = module
     for part in what.split("."):
         if not hasattr(value, part):
-            defined = [key for key in vars(module) if not key.startswith("_")]
-            raise TargetError(
-                f"Expected {where} to define {what}, got nothing of that name. It defines "
-                f"{', '.join(sorted(defined)) or 'nothing'}."
-            )
+            defined = [
+                key
+                for key, found in vars(module).items()
+                if getattr(found, "__module__", None) == module.__name__
+            ]
+            hint = nearest(part, defined) or f" It has {', '.join(sorted(defined)) or 'no'}."
+            raise TargetError(f"Expected {where} to define {what}, got nothing of that name.{hint}")
         value = getattr(value, part)
     lines = [f"import sys\n\nsys.path.insert(0, {folder!r})\n"] if folder else []
     if "." in what:
@@ -167,7 +171,7 @@ def _load_file(path: str) -> tuple[ModuleType, str]:
 def _from_id(env_id: str, making: Making) -> Target:
     source = _source_of(env_id, making)
     namespace: dict[str, Any] = {"__name__": "sb3compat_target"}
-    exec(source, namespace)
+    exec(compile(source, "<make_env>", "exec"), namespace)
     return Target(_name_of(env_id, making), namespace["make_env"], source)
 
 

@@ -16,6 +16,7 @@ _OURS = (
     str(Path(importlib.__file__).parent),
     "<frozen importlib",
     "<script>",
+    "<make_env>",
 )
 
 
