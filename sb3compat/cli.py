@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = _parser().parse_args(arguments)
     try:
+        # Leave by way of the clean-up, so that no process stays behind.
+        with suppress(ValueError):  # in another thread than the main one
+            signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
         commands = import_module("sb3compat.conformance.commands")
         code: int = commands.COMMANDS[given.command](given)
         sys.stdout.flush()

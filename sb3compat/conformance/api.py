@@ -13,7 +13,7 @@ from typing import Any, Literal
 from sb3compat.conformance.contract import FAMILIES, Check, Family, checks_of, nearest
 from sb3compat.conformance.isolate import Child, ChildFailureError
 from sb3compat.conformance.report import Report, Result
-from sb3compat.conformance.runner import Settings, run_check
+from sb3compat.conformance.runner import Settings, reproduction, run_check
 from sb3compat.conformance.source import factory_source
 from sb3compat.conformance.subject import CAPABILITIES, FactoryError, Subject, examine, unscouted
 
@@ -22,9 +22,11 @@ OnFail = Literal["raise"] | None
 Progress = Callable[[Check, Result | None, int, int], None]
 
 MAX_SECONDS = 50.0
-# One check may hold up the run for so many times its share, shrinking included, before it is lost.
-_LIMIT = 20.0
+# One check may hold up the run for so long, and so many times its share, before it is lost; an
+# environment that is slow gets the time of so many constructions and steps on top.
 _LEAST_LIMIT = 30.0
+_LIMIT = 5.0
+_LIMIT_MAKES, _LIMIT_STEPS = 10, 1000
 _LEAST_PATIENCE = 1 / 3
 
 _PACKAGES = ("sb3compat", "gymnasium", "stable-baselines3", "numpy", "hypothesis")
@@ -170,6 +172,7 @@ class Session:
         target: What it is called in the report.
 
     Attributes:
+        options: How to run them.
         subject: What is known of the environment.
         checks: The checks that apply to it, and that the options ask for.
 
@@ -189,7 +192,7 @@ class Session:
     ) -> None:
         _check_names(options)
         self._begin = time.perf_counter()
-        self._options = options
+        self.options = options
         self._target = target or getattr(factory, "__qualname__", repr(factory))
         self._runner = _Isolated(options) if options.isolate else _Here(options)
         try:
@@ -221,7 +224,7 @@ class Session:
         """What a check finds; those that it comes after are run first."""
         if check.id not in self._results:
             result = self._blocked(check) or self._runner.run(check, self._settings)
-            self._results[check.id] = _with_expectation(result, self._options)
+            self._results[check.id] = _with_expectation(result, self.options)
         return self._results[check.id]
 
     def report(self, results: Iterable[Result]) -> Report:
@@ -231,9 +234,9 @@ class Session:
             family=self.subject.family,
             mode=self.subject.mode,
             num_envs=self.subject.num_envs,
-            seed=self._options.seed,
+            seed=self.options.seed,
             results=tuple(results),
-            strict=self._options.strict,
+            strict=self.options.strict,
             versions=_versions(),
             notes=(*self.subject.notes, *self._notes),
             seconds=time.perf_counter() - self._begin,
@@ -244,7 +247,7 @@ class Session:
         about = FAMILIES[self.subject.family]
         if self.subject.mode:
             about += f" in autoreset mode {self.subject.mode}"
-        others = [name for name in self._options.only if name not in self._all]
+        others = [name for name in self.options.only if name not in self._all]
         if others and not self.checks:
             self.close()
             raise OptionsError(f"Expected checks of a {about} in `only`, got {', '.join(others)}.")
@@ -305,19 +308,24 @@ class _Isolated(_Here):
         return self.subject
 
     def run(self, check: Check, settings: Settings) -> Result:
-        limit = max(_LIMIT * settings.seconds, _LEAST_LIMIT) * self._patience
+        assert self.subject is not None
+        slow = _LIMIT_MAKES * self.subject.make_seconds + _LIMIT_STEPS * self.subject.step_seconds
+        limit = (_LEAST_LIMIT + _LIMIT * settings.seconds + slow) * self._patience
         begin = time.perf_counter()
         try:
             if self.child is None:
-                assert self.subject is not None
                 self.child = Child()
                 self.child.adopt(self.subject)
             return self.child.run(check, settings, limit)
         except ChildFailureError as error:
+            seconds = time.perf_counter() - begin
+            lines = self.child.last_program() if self.child else []
             self.close()
             self._patience = max(self._patience / 2, _LEAST_PATIENCE)
-            seconds = time.perf_counter() - begin
-            return Result.of(check, "errored", message=str(error), seconds=seconds)
+            script = reproduction(check, self.subject, settings, lines) if lines else ""
+            return Result.of(
+                check, "errored", message=str(error), reproduction=script, seconds=seconds
+            )
 
     def close(self) -> None:
         if self.child is not None:

@@ -12,13 +12,12 @@ from typing import Any
 from sb3compat.conformance.api import Options, OptionsError, run
 from sb3compat.conformance.contract import FAMILIES, Check, checks_of, find_checks
 from sb3compat.conformance.expected import load_expected
-from sb3compat.conformance.isolate import ChildTraceback
+from sb3compat.conformance.isolate import factory_trace
 from sb3compat.conformance.output import FORMATS, render, terminal
 from sb3compat.conformance.replay import replay as replayed
 from sb3compat.conformance.report import Report
 from sb3compat.conformance.subject import CAPABILITIES, FactoryError
 from sb3compat.conformance.targets import Making, Target, TargetError, resolve, resolve_reference
-from sb3compat.conformance.trace import trace_of
 
 _CLEAN, _FAILED, _WRONG_USE = 0, 1, 2
 
@@ -58,13 +57,6 @@ def check(given: Namespace) -> int:
     if given.output is None:
         _show(report, given)
     return _CLEAN if report.ok else _FAILED
-
-
-def factory_trace(error: Exception) -> str:
-    """The traceback of what a factory has raised, here or in the process that runs the checks."""
-    cause = error.__cause__
-    text: str = cause.args[0] if isinstance(cause, ChildTraceback) else trace_of(error)
-    return text.rstrip()
 
 
 def making_of(given: Any) -> Making | None:

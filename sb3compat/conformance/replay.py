@@ -57,7 +57,9 @@ def replay(path: Path, make_env: str | None, seconds: float) -> Iterator[Replay]
         return
     for result in load(text).results:
         if result.reproduction:
-            message = result.message if result.trace else "AssertionError"
+            message = result.message if result.status == "errored" else "AssertionError"
+            if result.status == "xfailed" and result.trace:
+                message = result.message
             yield _run(result.check_id, result.reproduction, message, make_env, seconds)
         elif result.status in ("failed", "errored", "xfailed"):
             yield Replay(result.check_id, "unable", f"has no reproduction: {result.message}")
@@ -77,9 +79,12 @@ def _run(name: str, script: str, expected: str, make_env: str | None, seconds: f
         code = _ended([sys.executable, str(file)], log, seconds)
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     if code is None:
-        return Replay(name, "other", f"has not ended within {seconds:.0f} s")
+        hung: Verdict = "fails" if expected.startswith("timeout") else "other"
+        return Replay(name, hung, f"has not ended within {seconds:.0f} s")
     if code == 0:
         return Replay(name, "passes", "")
+    if f"exit code {code}" in expected:
+        return Replay(name, "fails", f"the process has died with exit code {code}")
     last = lines[-1] if lines else f"exit code {code}"
     kind = last.partition(":")[0].rpartition(".")[2]
     if kind and kind in expected:

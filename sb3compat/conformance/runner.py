@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from sb3compat.conformance.contract import (
     NotExercisedError,
     ViolationError,
 )
+from sb3compat.conformance.journal import Journal
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.report import Result, Status
 from sb3compat.conformance.script import Script
@@ -59,11 +60,14 @@ class Settings:
         seed: Of the programs that are drawn.
         seconds: For one check, without those that it takes to shrink a failure.
         make_env: Source that defines `make_env` in reproductions.
+        journal: A file where the statements of the program at work are written down, for those
+            who outlive it; none where it is empty.
     """
 
     seed: int = 0
     seconds: float = 1.0
     make_env: str = PLACEHOLDER
+    journal: str = ""
 
 
 def run_check(check: Check, subject: Subject, settings: Settings) -> Result:
@@ -73,7 +77,10 @@ def run_check(check: Check, subject: Subject, settings: Settings) -> Result:
         return Result.of(check, "skipped", message=f"needs the capability {missing[0]!r}")
     begin = time.perf_counter()
     search = _Search(check, subject, settings)
-    search.run()
+    try:
+        search.run()
+    finally:
+        search.close()
     seconds = time.perf_counter() - begin
     spent: dict[str, Any] = {"seconds": seconds, "examples": search.examples}
     if search.best is None:
@@ -92,6 +99,7 @@ class _Search:
         self.best: _Failure | None = None
         self.exercised = False
         self.examples = 0
+        self._journal = Journal(settings.journal)
         self._deadline = time.perf_counter() + settings.seconds
 
     def run(self) -> None:
@@ -123,7 +131,12 @@ class _Search:
         if self.examples >= _FEWEST_EXAMPLES and time.perf_counter() > self._deadline:
             raise _EnoughError
         self.examples += 1
-        script = Script(self.subject.factory, self.subject.reference, perturb(self.settings.seed))
+        script = Script(
+            self.subject.factory,
+            self.subject.reference,
+            perturb(self.settings.seed),
+            self._journal.begin(),
+        )
         try:
             self.check.function(Play(self.subject, script, data))
             self.exercised = True
@@ -140,6 +153,10 @@ class _Search:
             raise
         finally:
             script.close()
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self._journal.close()
 
     def _keep(self, failure: _Failure) -> None:
         if self.best is None:
@@ -174,19 +191,24 @@ def _failed(
     message = failure.message
     if not again:
         message += " (not every time: the same program has passed when it was run again)"
-    script = Script(subject.factory)
-    script.lines = list(failure.lines)
-    title = f"{check.id}: {check.contract}\n\n{check.source}\n"
     return Result.of(
         check,
         failure.status,
         message=message,
-        reproduction=script.source(settings.make_env, title, guarded=subject.workers),
+        reproduction=reproduction(check, subject, settings, failure.lines),
         trace=failure.trace,
         timeline=timeline.moments,
         finding=failure.finding,
         **spent,
     )
+
+
+def reproduction(check: Check, subject: Subject, settings: Settings, lines: Iterable[str]) -> str:
+    """The standalone script that consists of these statements."""
+    script = Script(subject.factory)
+    script.lines = list(lines)
+    title = f"{check.id}: {check.contract}\n\n{check.source}\n"
+    return script.source(settings.make_env, title, guarded=subject.workers)
 
 
 def _replay(subject: Subject, settings: Settings, failure: _Failure) -> tuple[bool, Timeline]:

@@ -37,6 +37,7 @@ class Script:
         factory: Makes the environment; called `make_env` in the script.
         reference: The factories of the single environments, if the user gave them.
         before_make: Called before each construction.
+        before_run: Called with each statement before it is run.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Script:
         factory: Callable[[], Any],
         reference: Any = None,
         before_make: Callable[[], None] = lambda: None,
+        before_run: Callable[[str], None] = lambda text: None,
     ) -> None:
         def make_env() -> Any:
             before_make()
@@ -54,6 +56,7 @@ class Script:
         self.opened: list[Any] = []
         self.lines: list[str] = []
         self.steps = 0
+        self._before_run = before_run
         self.namespace: dict[str, Any] = {
             "np": np,
             "deepcopy": deepcopy,
@@ -70,6 +73,7 @@ class Script:
         """
         self.lines.append(text)
         self.steps += len(_STEPS.findall(text))
+        self._before_run(text)
         try:
             exec(_compiled(text, "exec"), self.namespace)
         except Exception as error:
