@@ -75,6 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         # Leave by way of the clean-up, so that no process stays behind.
+        with suppress(AttributeError, ValueError):  # what it cannot encode is not to stop it
+            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         with suppress(ValueError):  # in another thread than the main one
             signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
         commands = import_module("sb3compat.conformance.commands")

@@ -53,7 +53,7 @@ def check(given: Namespace) -> int:
     finally:
         progress.clear()
     for form, path in files:
-        path.write_text(render(report, form), encoding="utf-8")
+        path.write_text(render(report, form), encoding="utf-8", errors="backslashreplace")
     if given.output is None:
         _show(report, given)
     return _CLEAN if report.ok else _FAILED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from textwrap import indent
 from typing import TextIO
@@ -21,6 +22,7 @@ _COLOURS = {
     "not exercised": "35",
     "skipped": "2",
 }
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CLEAR = "\r\x1b[2K"
 _SHOWN_NAMES = 60
 
@@ -73,8 +75,8 @@ def render(report: Report, *, colour: bool = False) -> str:
     def bold(text: str) -> str:
         return f"\x1b[1m{text}\x1b[0m" if colour else text
 
-    lines = [bold(report.target), headline(report), versions(report)]
-    lines += [f"Note: {note}" for note in report.notes]
+    lines = [bold(_safe(report.target)), headline(report), versions(report)]
+    lines += [f"Note: {_safe(note)}" for note in report.notes]
     for group, results in by_group(report).items():
         lines += ["", bold(group)]
         for result in results:
@@ -98,11 +100,12 @@ def _why(result: Result) -> str:
 
 
 def _particulars(result: Result) -> list[str]:
-    lines = [result.message, "", f"Contract: {result.contract}", f"Source:   {result.source}"]
+    lines = [_safe(result.message), ""]
+    lines += [f"Contract: {result.contract}", f"Source:   {result.source}"]
     if result.trace:
-        lines += ["", "What the environment raised:", "", indent(result.trace.rstrip(), "    ")]
+        lines += ["", "What the environment raised:", "", _block(result.trace)]
     if result.reproduction:
-        lines += ["", "To reproduce it:", "", indent(result.reproduction.rstrip(), "    ")]
+        lines += ["", "To reproduce it:", "", _block(result.reproduction)]
     lines += ["", f"More on this check: sb3compat explain {result.check_id}"]
     return lines
 
@@ -111,6 +114,15 @@ def _rule(text: str) -> str:
     return f"--- {text} ".ljust(80, "-")
 
 
+def _block(text: str) -> str:
+    return indent(_safe(text).rstrip(), "    ")
+
+
+def _safe(text: str) -> str:
+    """What an environment said may hold what moves the cursor: write that as Python would."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
 def _cut(text: str, limit: int) -> str:
-    text = " ".join(text.split())
+    text = " ".join(_safe(text).split())
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
