@@ -167,6 +167,12 @@ class Finding:
     step: int
     row: int | None = None
 
+    @property
+    def place(self) -> str:
+        """The step and the row, in words."""
+        place = f"step {self.step}" if self.step else "before the first step"
+        return place if self.row is None else f"{place}, row {self.row}"
+
 
 class ViolationError(Exception):
     """A contract is broken; the message says what came and what should have come.

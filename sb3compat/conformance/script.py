@@ -109,12 +109,10 @@ class Script:
             got = short(self.value(what))
         except Exception as error:
             got = f"<{type(error).__name__}: {error}>"
-        place = f"step {self.steps}" if self.steps else "before the first step"
-        if at_row is not None:
-            place += f", row {at_row}"
-        message = f"{what}={got}, but should be {should} [{place}]{because}"
+        finding = Finding(what, got, should, self.steps, at_row)
+        message = f"{what}={got}, but should be {should} [{finding.place}]{because}"
         self.lines.append(f"assert {condition}, {message!r}")
-        raise ViolationError(message, Finding(what, got, should, self.steps, at_row))
+        raise ViolationError(message, finding)
 
     def close(self) -> None:
         """Close every environment that was opened."""

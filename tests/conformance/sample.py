@@ -77,7 +77,8 @@ def sample(*, strict: bool = False) -> Report:
                 "step",
                 "failed",
                 severity="warning",
-                message="rewards.dtype=dtype('float64'), but should be float32 [step 1]",
+                message="rewards.dtype=dtype('float64'), but should be float32 [step 1] (not every "
+                "time: the same program has passed when it was run again)",
                 finding=Finding("rewards.dtype", "dtype('float64')", "float32", 1),
                 timeline=_moments()[:4],
                 reproduction="import numpy as np\n",
@@ -117,7 +118,12 @@ def sample(*, strict: bool = False) -> Report:
                 message="env.get_attr('x', [0]) raised ValueError: \x1b[31mno\x1b[0m & never",
                 trace='Traceback (most recent call last):\n  File "envs.py", line 3, in get_attr\n'
                 "ValueError: \x1b[31mno\x1b[0m & never\n",
-                finding=Finding("env.get_attr('x', [0])", "ValueError: no", "no exception", 0),
+                finding=Finding(
+                    "env.get_attr('x', [0])",
+                    "ValueError: \x1b[31mno\x1b[0m & never",
+                    "no exception",
+                    0,
+                ),
                 reproduction="env.get_attr('x', [0])\n",
             ),
             _result(

@@ -28,16 +28,18 @@ def finding(result: Result) -> str:
     found = result.finding
     if found is None:
         return ""
-    place = f"step {found.step}" if found.step else "before the first step"
-    if found.row is not None:
-        place += f", row {found.row}"
-    # What the message says beyond this: that it is flaky, or that it was expected.
-    _, _, rest = result.message.rpartition("]")
-    more = f"<p>{escape(rest.strip(' ;'))}</p>" if rest.strip(" ;") else ""
+    if result.status == "errored":
+        came = said = f"{found.what} raised {found.got}"
+    else:
+        came = f"{found.what} = {found.got}"
+        said = f"{found.what}={found.got}, but should be {found.should} [{found.place}]"
+    # What the message says beyond this: that it does not happen every time, for instance.
+    rest = result.message.removeprefix(said).strip()
+    more = f"<p>{escape(rest)}</p>" if rest else ""
     return (
         '<table class="finding"><tbody>\n'
-        f'<tr class="came"><th scope="row">Came</th><td class="value">{escape(found.what)} = '
-        f"{escape(found.got)} [{place}]</td></tr>\n"
+        f'<tr class="came"><th scope="row">Came</th><td class="value">{escape(came)} '
+        f"[{found.place}]</td></tr>\n"
         f'<tr class="should"><th scope="row">Should be</th>'
         f"<td>{escape(found.should)}</td></tr>\n</tbody></table>{more}"
     )
