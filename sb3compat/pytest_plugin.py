@@ -129,9 +129,9 @@ class CheckItem(pytest.Item):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
 
-    def reportinfo(self) -> tuple[Path, None, str]:
-        """The title of a failure."""
-        return self.path, None, f"{self._check.id} [{self.parent.name if self.parent else ''}]"
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """The title of a failure; pytest wants a line, and a check of an environment has none."""
+        return self.path, 0, f"{self._check.id} [{self.parent.name if self.parent else ''}]"
 
 
 def _opened(target: str, config: pytest.Config) -> Session:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from sb3compat.conformance.contract import FAMILIES, Check, Family, checks_of, nearest
+from sb3compat.conformance.contract import Check, Family, checks_of, family_name, nearest
 from sb3compat.conformance.isolate import Child, ChildFailureError
 from sb3compat.conformance.report import Report, Result
 from sb3compat.conformance.runner import Settings, reproduction, run_check
@@ -244,14 +244,14 @@ class Session:
 
     def _left_out(self) -> tuple[str, ...]:
         """What to say of checks that were asked for and are not for this environment."""
-        about = FAMILIES[self.subject.family]
+        about = family_name(self.subject.family)
         if self.subject.mode:
             about += f" in autoreset mode {self.subject.mode}"
         others = [name for name in self.options.only if name not in self._all]
         if others and not self.checks:
             self.close()
-            raise OptionsError(f"Expected checks of a {about} in `only`, got {', '.join(others)}.")
-        return tuple(f"{name} is no check of a {about}" for name in others)
+            raise OptionsError(f"Expected checks of {about} in `only`, got {', '.join(others)}.")
+        return tuple(f"{name} is no check of {about}" for name in others)
 
     def _blocked(self, check: Check) -> Result | None:
         """What to say of a check that could tell nothing, as one before it has not passed."""
@@ -372,7 +372,7 @@ def complaint(result: Result) -> str:
     """All there is to say of a failure, with the reproduction."""
     parts = [
         f"{result.check_id}: {result.message}",
-        f"The contract of a {FAMILIES[result.family]}: {result.contract}\n{result.source}",
+        f"The contract of {family_name(result.family)}: {result.contract}\n{result.source}",
     ]
     if result.reproduction:
         parts.append(f"To reproduce it:\n\n{result.reproduction}")

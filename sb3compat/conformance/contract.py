@@ -21,6 +21,12 @@ FAMILIES: dict[str, str] = {
     "vector_env": "Gymnasium VectorEnv",
 }
 
+
+def family_name(family: str) -> str:
+    """The name of an interface with its article."""
+    return f"{'an' if family == 'vec_env' else 'a'} {FAMILIES[family]}"
+
+
 # Where the contracts are written down.
 SB3_GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
 SB3_SOURCE = (

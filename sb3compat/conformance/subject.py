@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from sb3compat.conformance.contract import FAMILIES, Family
+from sb3compat.conformance.contract import Family, family_name
 from sb3compat.conformance.script import Script, to_source
 
 # What a user may declare; the rest is found out.
@@ -142,7 +142,7 @@ def examine(
     kind = family_of(env)
     if family not in (None, kind):
         raise FactoryError(
-            f"Expected the factory to make a {FAMILIES[family or kind]}, got a {FAMILIES[kind]}: "
+            f"Expected the factory to make {family_name(family or kind)}, got {family_name(kind)}: "
             f"{env!r:.200}."
         )
     try:

@@ -142,3 +142,10 @@ def single() -> None:
 
 singles = [single, single]
 number = 3
+
+
+class NoReset(TinyVecEnv):
+    """Resets as a `VectorEnv` does."""
+
+    def reset(self) -> Any:
+        return super().reset(), {}
