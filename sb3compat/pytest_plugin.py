@@ -6,6 +6,7 @@ before the option is given.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,8 +131,10 @@ class CheckItem(pytest.Item):
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """The title of a failure; pytest wants a line, and a check of an environment has none."""
-        return self.path, 0, f"{self._check.id} [{self.parent.name if self.parent else ''}]"
+        """Where the check is defined, and the title of a failure."""
+        code = inspect.unwrap(self._check.function).__code__
+        title = f"{self._check.id} [{self.parent.name if self.parent else ''}]"
+        return Path(code.co_filename), code.co_firstlineno - 1, title
 
 
 def _opened(target: str, config: pytest.Config) -> Session:
