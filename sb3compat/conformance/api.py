@@ -7,23 +7,27 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from sb3compat.conformance.contract import FAMILIES, Check, Family, checks_of
+from sb3compat.conformance.contract import Check, Family, checks_of, family_name, nearest
 from sb3compat.conformance.isolate import Child, ChildFailureError
 from sb3compat.conformance.report import Report, Result
-from sb3compat.conformance.runner import Settings, run_check
-from sb3compat.conformance.subject import CAPABILITIES, FactoryError, Subject, examine
+from sb3compat.conformance.runner import Settings, reproduction, run_check
+from sb3compat.conformance.source import factory_source
+from sb3compat.conformance.subject import CAPABILITIES, FactoryError, Subject, examine, unscouted
 
 OnFail = Literal["raise"] | None
-Progress = Callable[[Check, Result, int, int], None]
+# Called with a check, its result (None when it begins), its number, and the number of checks.
+Progress = Callable[[Check, Result | None, int, int], None]
 
 MAX_SECONDS = 50.0
-# One check may hold up the run for so many times its share, shrinking included, before it is lost.
-_LIMIT = 20.0
+# One check may hold up the run for so long, and so many times its share, before it is lost; an
+# environment that is slow gets the time of so many constructions and steps on top.
 _LEAST_LIMIT = 30.0
+_LIMIT = 5.0
+_LIMIT_MAKES, _LIMIT_STEPS = 10, 1000
+_LEAST_PATIENCE = 1 / 3
 
 _PACKAGES = ("sb3compat", "gymnasium", "stable-baselines3", "numpy", "hypothesis")
 
@@ -34,6 +38,10 @@ class ConformanceError(AssertionError):
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)
         self.report = report
+
+
+class OptionsError(ValueError):
+    """An option names something that there is not."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,8 @@ class Options:
         expected_failures: Ids of checks that are known to fail, each with the reason.
         strict: Whether warnings, and expected failures that pass, fail the run.
         isolate: Whether to run the checks in a process of their own.
-        make_env: Source that defines `make_env` in reproductions.
+        make_env: Source that defines `make_env`, and `reference` if there is one, in
+            reproductions; None to take it from the factory, where that can be done.
         capabilities: Capabilities that the environment has or has not, whatever it looks like.
         options: Options that its `reset` understands.
         reference: The factories of its single environments, one for each row.
@@ -59,7 +68,7 @@ class Options:
     expected_failures: Mapping[str, str] = field(default_factory=dict)
     strict: bool = False
     isolate: bool = True
-    make_env: str = "make_env = ...  # your factory"
+    make_env: str | None = None
     capabilities: Mapping[str, bool] = field(default_factory=dict)
     options: Mapping[str, Any] | None = None
     reference: Any = None
@@ -141,42 +150,124 @@ def run(
     Raises:
         ConformanceError: With `stop_at_failure`, at the first failure that counts.
     """
-    _check_names(options)
-    runner = _Isolated(options) if options.isolate else _Here(options)
-    try:
-        subject = runner.examine(factory, family)
-        checks = [
-            check
-            for check in checks_of(subject.family, subject.mode)
-            if not options.only or check.id in options.only
-        ]
-        report = Report(
-            target=target or getattr(factory, "__qualname__", repr(factory)),
-            family=subject.family,
-            mode=subject.mode,
-            num_envs=subject.num_envs,
+    with Session(factory, options=options, family=family, target=target) as session:
+        results: list[Result] = []
+        for number, check in enumerate(session.checks, 1):
+            progress(check, None, number, len(session.checks))
+            result = session.result(check)
+            results.append(result)
+            progress(check, result, number, len(session.checks))
+            if stop_at_failure and not (report := session.report(results)).ok:
+                raise ConformanceError(complaint(result), report)
+        return session.report(results)
+
+
+class Session:
+    """The checks of one environment, run one by one as they are asked for.
+
+    Args:
+        factory: Makes the environment.
+        options: How to run them.
+        family: Which interface it has; None to look.
+        target: What it is called in the report.
+
+    Attributes:
+        options: How to run them.
+        subject: What is known of the environment.
+        checks: The checks that apply to it, and that the options ask for.
+
+    Raises:
+        FactoryError: If the factory makes no vector environment. What it raises itself comes
+            through.
+        OptionsError: If an option names a check or a capability that there is not.
+    """
+
+    def __init__(
+        self,
+        factory: Callable[[], Any],
+        *,
+        options: Options,
+        family: Family | None = None,
+        target: str = "",
+    ) -> None:
+        _check_names(options)
+        self._begin = time.perf_counter()
+        self.options = options
+        self._target = target or getattr(factory, "__qualname__", repr(factory))
+        self._runner = _Isolated(options) if options.isolate else _Here(options)
+        try:
+            self.subject = self._runner.examine(factory, family)
+        except BaseException:
+            self.close()
+            raise
+        self._all = {check.id: check for check in checks_of(self.subject.family, self.subject.mode)}
+        self.checks = [c for c in self._all.values() if not options.only or c.id in options.only]
+        self._notes = self._left_out()
+        self._settings = Settings(
             seed=options.seed,
-            results=(),
-            strict=options.strict,
+            seconds=options.max_seconds / max(len(self.checks), 1),
+            make_env=options.make_env or factory_source(factory, options.reference),
+        )
+        self._results: dict[str, Result] = {}
+        self._lost: set[str] = set()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process that runs the checks."""
+        self._runner.close()
+
+    def result(self, check: Check) -> Result:
+        """What a check finds; those that it comes after are run first."""
+        if check.id not in self._results:
+            result = self._blocked(check) or self._runner.run(check, self._settings)
+            self._results[check.id] = _with_expectation(result, self.options)
+        return self._results[check.id]
+
+    def report(self, results: Iterable[Result]) -> Report:
+        """The report of these results."""
+        return Report(
+            target=self._target,
+            family=self.subject.family,
+            mode=self.subject.mode,
+            num_envs=self.subject.num_envs,
+            seed=self.options.seed,
+            results=tuple(results),
+            strict=self.options.strict,
             versions=_versions(),
-            notes=subject.notes,
+            notes=(*self.subject.notes, *self._notes),
+            seconds=time.perf_counter() - self._begin,
         )
-        settings = Settings(
-            seed=options.seed,
-            seconds=options.max_seconds / max(len(checks), 1),
-            make_env=options.make_env,
-        )
-        for number, check in enumerate(checks, 1):
-            result = _with_expectation(
-                _blocked(check, report.results) or runner.run(check, settings), options
-            )
-            report = replace(report, results=(*report.results, result))
-            progress(check, result, number, len(checks))
-            if stop_at_failure and not report.ok:
-                raise ConformanceError(_complaint(report, result), report)
-        return report
-    finally:
-        runner.close()
+
+    def _left_out(self) -> tuple[str, ...]:
+        """What to say of checks that were asked for and are not for this environment."""
+        about = family_name(self.subject.family)
+        if self.subject.mode:
+            about += f" in autoreset mode {self.subject.mode}"
+        others = [name for name in self.options.only if name not in self._all]
+        if others and not self.checks:
+            self.close()
+            raise OptionsError(f"Expected checks of {about} in `only`, got {', '.join(others)}.")
+        return tuple(f"{name} is no check of {about}" for name in others)
+
+    def _blocked(self, check: Check) -> Result | None:
+        """What to say of a check that could tell nothing, as one before it has failed.
+
+        One that was skipped as a capability is missing, or that was not exercised, blocks nothing.
+        """
+        for name in check.after:
+            before = self._all.get(name)
+            if before is None:
+                continue
+            failed = self.result(before).status in ("failed", "errored", "xfailed")
+            if failed or name in self._lost:
+                self._lost.add(check.id)
+                return Result.of(check, "skipped", message=f"comes after {name}, which has failed")
+        return None
 
 
 class _Here:
@@ -204,31 +295,43 @@ class _Isolated(_Here):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self.child: Child | None = Child()
+        # A share of the time limit: an environment that hangs in many checks is not to take hours.
+        self._patience = 1.0
 
     def examine(self, factory: Callable[[], Any], family: Family | None) -> Subject:
         assert self.child is not None
         payload = _payload(factory, family, self.options)
+        seconds = payload["seconds"]
         try:
-            self.subject = self.child.examine(payload, payload["seconds"])
+            made = self.child.examine({**payload, "seconds": None}, _LEAST_LIMIT)
         except ChildFailureError as error:
-            raise FactoryError(
-                f"Expected an environment that can be made and stepped, but: {error}."
-            ) from None
+            raise FactoryError(f"Expected an environment that can be made, but: {error}.") from None
+        try:
+            self.subject = self.child.scout(seconds, seconds + _LEAST_LIMIT)
+        except ChildFailureError as error:
+            self.close()
+            self.subject = unscouted(made, f"Looking for the end of an episode: {error}")
         return self.subject
 
     def run(self, check: Check, settings: Settings) -> Result:
-        limit = max(_LIMIT * settings.seconds, _LEAST_LIMIT)
+        assert self.subject is not None
+        slow = _LIMIT_MAKES * self.subject.make_seconds + _LIMIT_STEPS * self.subject.step_seconds
+        limit = (_LEAST_LIMIT + _LIMIT * settings.seconds + slow) * self._patience
         begin = time.perf_counter()
         try:
             if self.child is None:
-                assert self.subject is not None
                 self.child = Child()
                 self.child.adopt(self.subject)
             return self.child.run(check, settings, limit)
         except ChildFailureError as error:
-            self.close()
             seconds = time.perf_counter() - begin
-            return Result.of(check, "errored", message=str(error), seconds=seconds)
+            lines = self.child.last_program() if self.child else []
+            self.close()
+            self._patience = max(self._patience / 2, _LEAST_PATIENCE)
+            script = reproduction(check, self.subject, settings, lines) if lines else ""
+            return Result.of(
+                check, "errored", message=str(error), reproduction=script, seconds=seconds
+            )
 
     def close(self) -> None:
         if self.child is not None:
@@ -245,16 +348,6 @@ def _payload(factory: Callable[[], Any], family: Family | None, options: Options
         "reference": options.reference,
         "seconds": options.max_seconds / 5,
     }
-
-
-def _blocked(check: Check, results: Iterable[Result]) -> Result | None:
-    """A check that could tell nothing, as one before it has not passed."""
-    for result in results:
-        if result.check_id in check.after and result.status not in ("passed", "xpassed"):
-            return Result.of(
-                check, "skipped", message=f"comes after {result.check_id}, which has not passed"
-            )
-    return None
 
 
 def _with_expectation(result: Result, options: Options) -> Result:
@@ -278,15 +371,14 @@ def _check_names(options: Options) -> None:
     ):
         for name in given:
             if name not in known:
-                near = get_close_matches(name, known, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
-                raise ValueError(f"Expected {what}, got {name!r}.{hint}")
+                raise OptionsError(f"Expected {what}, got {name!r}.{nearest(name, known)}")
 
 
-def _complaint(report: Report, result: Result) -> str:
+def complaint(result: Result) -> str:
+    """All there is to say of a failure, with the reproduction."""
     parts = [
         f"{result.check_id}: {result.message}",
-        f"The contract of a {FAMILIES[report.family]}: {result.contract} {result.source}",
+        f"The contract of {family_name(result.family)}: {result.contract}\n{result.source}",
     ]
     if result.reproduction:
         parts.append(f"To reproduce it:\n\n{result.reproduction}")

@@ -21,6 +21,12 @@ FAMILIES: dict[str, str] = {
     "vector_env": "Gymnasium VectorEnv",
 }
 
+
+def family_name(family: str) -> str:
+    """The name of an interface with its article."""
+    return f"{'an' if family == 'vec_env' else 'a'} {FAMILIES[family]}"
+
+
 # Where the contracts are written down.
 SB3_GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
 SB3_SOURCE = (
@@ -166,9 +172,15 @@ def find_checks(check_id: str) -> list[Check]:
     found = [check for check in known if check.id == check_id]
     if found:
         return found
-    near = get_close_matches(check_id, [check.id for check in known], n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else " `sb3compat list` shows them."
+    hint = nearest(check_id, [check.id for check in known]) or " `sb3compat list` shows them."
     raise ValueError(f"Expected the id of a check, got {check_id!r}.{hint}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A question whether one of these was meant, if one is near."""
+    names = list(known)
+    found = get_close_matches(name, names, n=1) or [other for other in names if name in other]
+    return f" Did you mean {found[0]!r}?" if found else ""
 
 
 def find_check(family: str, check_id: str) -> Check:
@@ -177,8 +189,42 @@ def find_check(family: str, check_id: str) -> Check:
     return _REGISTRY[family, check_id]
 
 
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong, and where.
+
+    Attributes:
+        what: The expression that was looked at.
+        got: Its value.
+        should: What it should have been, in words.
+        step: The number of the step; 0 before the first one.
+        row: The row that it is about, or None.
+    """
+
+    what: str
+    got: str
+    should: str
+    step: int
+    row: int | None = None
+
+    @property
+    def place(self) -> str:
+        """The step and the row, in words."""
+        place = f"step {self.step}" if self.step else "before the first step"
+        return place if self.row is None else f"{place}, row {self.row}"
+
+
 class ViolationError(Exception):
-    """A contract is broken; the message says what came and what should have come."""
+    """A contract is broken; the message says what came and what should have come.
+
+    Args:
+        message: All of it, in one line.
+        finding: The same in parts, for a drawing.
+    """
+
+    def __init__(self, message: str, finding: Finding | None = None) -> None:
+        super().__init__(message)
+        self.finding = finding
 
 
 class NotExercisedError(Exception):

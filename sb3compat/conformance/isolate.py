@@ -6,6 +6,7 @@ user's main module once more, and with it the call that started it.
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import os
 import queue
@@ -15,27 +16,54 @@ import subprocess
 import sys
 import tempfile
 import threading
-import traceback
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 import cloudpickle
 
 from sb3compat.conformance.contract import Check, find_check
+from sb3compat.conformance.journal import read_journal
 from sb3compat.conformance.report import Result
 from sb3compat.conformance.runner import Settings, run_check
-from sb3compat.conformance.subject import FactoryError, Subject, examine
+from sb3compat.conformance.subject import FactoryError, Subject, examine, scout
+from sb3compat.conformance.trace import trace_of
 
 # To start the interpreter and import what the factory needs.
 _START_SECONDS = 120.0
 _LENGTH = struct.Struct("!Q")
+
+_PR_SET_PDEATHSIG = 1
 
 _START = "from sb3compat.conformance.isolate import serve; serve()"
 
 
 class ChildFailureError(Exception):
     """The child process did not answer: it took too long, or it died."""
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a process that leads its own session, and all that it has started."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+
+
+class ChildTraceback(Exception):  # noqa: N818  (it is a cause, never raised)
+    """The traceback of an exception that came from the child process."""
+
+    def __str__(self) -> str:
+        return f"in the process that runs the checks\n{self.args[0]}"
+
+
+def factory_trace(error: Exception) -> str:
+    """The traceback of what a factory has raised, here or in a child."""
+    cause = error.__cause__
+    text: str = cause.args[0] if isinstance(cause, ChildTraceback) else trace_of(error)
+    return text.rstrip()
 
 
 class Child:
@@ -47,6 +75,7 @@ class Child:
     def __init__(self) -> None:
         handle, name = tempfile.mkstemp(prefix="sb3compat-", suffix=".log")
         self._log = Path(name)
+        self._journal = self._log.with_suffix(".journal")
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._process = subprocess.Popen(
             [sys.executable, "-c", _START],
@@ -88,6 +117,19 @@ class Child:
         subject: Subject = self._ask(("examine", carried), seconds + _START_SECONDS)
         return subject
 
+    def scout(self, scouting: float, seconds: float) -> Subject:
+        """Look for the end of an episode in what was examined.
+
+        Args:
+            scouting: How long to look.
+            seconds: How long to wait for that.
+
+        Raises:
+            ChildFailureError: If it takes longer than `seconds`, or the process dies.
+        """
+        subject: Subject = self._ask(("scout", scouting), seconds)
+        return subject
+
     def adopt(self, subject: Subject) -> None:
         """Take over what another child has found."""
         self._ask(("adopt", cloudpickle.dumps(subject)), _START_SECONDS)
@@ -98,21 +140,27 @@ class Child:
         Raises:
             ChildFailureError: If that takes longer than `seconds`, or the process dies.
         """
+        settings = replace(settings, journal=str(self._journal))
+        self._journal.unlink(missing_ok=True)
         result: Result = self._ask(("run", check.family, check.id, settings), seconds)
         return result
 
+    def last_program(self) -> list[str]:
+        """The statements that the process was running when it was lost."""
+        try:
+            return read_journal(self._journal)
+        except (OSError, ValueError, SyntaxError):
+            return []
+
     def close(self) -> None:
         """End the process and all that it has started."""
-        if hasattr(os, "killpg"):
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.kill()
-        self._process.wait()
+        end(self._process)
         for stream in (self._stdin, self._process.stdout):
             with suppress(OSError):
                 stream.close()  # type: ignore[union-attr]
-        with suppress(OSError):
-            self._log.unlink()
+        for path in (self._log, self._journal):
+            with suppress(OSError):
+                path.unlink()
 
     def _ask(self, question: tuple[Any, ...], seconds: float) -> Any:
         try:
@@ -130,7 +178,7 @@ class Child:
         kind, value = cloudpickle.loads(answer)
         if kind == "raised":
             error, trace = value
-            raise error from RuntimeError(f"in the process that runs the checks\n{trace}")
+            raise error from ChildTraceback(trace)
         return value
 
 
@@ -161,6 +209,7 @@ def serve() -> None:
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     faulthandler.enable()
+    _end_with_parent()
     subject: Subject | None = None
     while message := _receive(questions):
         _, question = cloudpickle.loads(message)
@@ -168,6 +217,9 @@ def serve() -> None:
         try:
             if question[0] == "examine":
                 subject = value = examine(**cloudpickle.loads(question[1]))
+            elif question[0] == "scout":
+                assert subject is not None
+                subject = value = scout(subject, question[1])
             elif question[0] == "adopt":
                 subject, value = cloudpickle.loads(question[1]), None
             else:
@@ -180,8 +232,15 @@ def serve() -> None:
         _send(answers, answer)
 
 
+def _end_with_parent() -> None:
+    """Have Linux end this process with its parent, also while it hangs in a check."""
+    if sys.platform == "linux":
+        with suppress(Exception):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _carried(error: Exception) -> bytes:
-    trace = traceback.format_exc()
+    trace = trace_of(error)
     try:
         carried = cloudpickle.dumps(("raised", (error, trace)))
         cloudpickle.loads(carried)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from sb3compat.conformance.contract import Check
+from sb3compat.conformance.contract import Check, Finding
 
 Status = Literal["passed", "failed", "xfailed", "xpassed", "skipped", "not_exercised", "errored"]
 
@@ -16,9 +16,29 @@ STATUSES: tuple[Status, ...] = (
 )  # fmt: skip
 
 
+# What a reader is told of a result, the worst first.
+LABELS = (
+    "failed", "errored", "warning", "xpassed", "xfailed", "passed", "not exercised", "skipped",
+)  # fmt: skip
+
+# Of what `Report.to_dict` returns; raised when a field changes its meaning or goes.
+SCHEMA_VERSION = 1
+
+
 @dataclass(frozen=True)
 class Moment:
-    """One row in one step of a timeline, in short texts."""
+    """One row in one step of a timeline, in short texts.
+
+    Attributes:
+        step: The number of the step; that of the step before, for a reset.
+        row: The number of the row.
+        observation: What the step, or the reset, returned for the row.
+        reward: Likewise.
+        flags: Likewise; `done=…`, or `termination=…, truncation=…`.
+        note: The infos of the row.
+        event: `"step"` or `"reset"`.
+        ended: Whether an episode ended there, by the flags.
+    """
 
     step: int
     row: int
@@ -26,6 +46,8 @@ class Moment:
     reward: str
     flags: str
     note: str = ""
+    event: str = "step"
+    ended: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,6 +68,7 @@ class Result:
         reproduction: A script that shows the failure.
         trace: The traceback of an exception that the environment raised.
         timeline: The last steps before the failure.
+        finding: What came, what should have come, and where.
         seconds: How long the check took.
         examples: How many programs were run.
     """
@@ -61,6 +84,7 @@ class Result:
     reproduction: str = ""
     trace: str = ""
     timeline: tuple[Moment, ...] = ()
+    finding: Finding | None = None
     seconds: float = 0.0
     examples: int = 0
 
@@ -93,6 +117,7 @@ class Report:
         strict: Whether warnings and expected failures that pass count as failures.
         versions: Those of Python and the libraries that matter.
         notes: What else there is to say.
+        seconds: How long it all took.
     """
 
     target: str
@@ -104,6 +129,7 @@ class Report:
     strict: bool = False
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -123,12 +149,42 @@ class Report:
         found = Counter(result.status for result in self.results)
         return {status: found[status] for status in STATUSES if found[status]}
 
+    def label(self, result: Result) -> str:
+        """The status in words; a failure that does not count is a `warning`."""
+        if result.status in ("failed", "errored") and result not in tuple(self.failures()):
+            return "warning"
+        return result.status.replace("_", " ")
+
+    def summary(self) -> str:
+        """One line: how many results there are of each kind."""
+        found = Counter(map(self.label, self.results))
+        parts = [f"{found[label]} {label}" for label in LABELS if found[label]]
+        return ", ".join(parts or ["no checks"]) + f" in {self.seconds:.1f} s"
+
     def to_dict(self) -> dict[str, Any]:
         """As plain dicts and lists, as the JSON schema has it."""
-        return {**asdict(self), "ok": self.ok, "counts": self.counts()}
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "ok": self.ok,
+            "counts": self.counts(),
+            **asdict(self),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Report:
+        """The report of which this is the `to_dict`."""
+        plain = {name: data[name] for name in cls.__dataclass_fields__}
+        results = (_result_of(result) for result in data["results"])
+        return cls(**{**plain, "results": tuple(results), "notes": tuple(data["notes"])})
 
     def __getitem__(self, check_id: str) -> Result:
         for result in self.results:
             if result.check_id == check_id:
                 return result
         raise KeyError(check_id)
+
+
+def _result_of(data: Mapping[str, Any]) -> Result:
+    finding = data["finding"]
+    timeline = tuple(Moment(**moment) for moment in data["timeline"])
+    return Result(**{**data, "timeline": timeline, "finding": finding and Finding(**finding)})

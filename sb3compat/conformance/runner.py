@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,20 +16,22 @@ from hypothesis import strategies as st
 from sb3compat.conformance.contract import (
     Check,
     EnvFailureError,
+    Finding,
     NotExercisedError,
     ViolationError,
-    short,
 )
+from sb3compat.conformance.journal import Journal
 from sb3compat.conformance.play import Play
-from sb3compat.conformance.report import Moment, Result, Status
+from sb3compat.conformance.report import Result, Status
 from sb3compat.conformance.script import Script
+from sb3compat.conformance.source import PLACEHOLDER
 from sb3compat.conformance.subject import Subject
+from sb3compat.conformance.timeline import Timeline
 
 _MOST_EXAMPLES = 25
 _FEWEST_EXAMPLES = 2
 # A minimal script is worth some time, but not all.
 _SHRINK_SHARE = 2.0
-_SHOWN_STEPS = 5
 
 
 class _EnoughError(BaseException):
@@ -42,6 +44,7 @@ class _Failure:
     message: str
     trace: str
     lines: tuple[str, ...]
+    finding: Finding | None
 
     @property
     def size(self) -> tuple[int, int, int]:
@@ -57,11 +60,14 @@ class Settings:
         seed: Of the programs that are drawn.
         seconds: For one check, without those that it takes to shrink a failure.
         make_env: Source that defines `make_env` in reproductions.
+        journal: A file where the statements of the program at work are written down, for those
+            who outlive it; none where it is empty.
     """
 
     seed: int = 0
     seconds: float = 1.0
-    make_env: str = "make_env = ...  # your factory"
+    make_env: str = PLACEHOLDER
+    journal: str = ""
 
 
 def run_check(check: Check, subject: Subject, settings: Settings) -> Result:
@@ -71,7 +77,10 @@ def run_check(check: Check, subject: Subject, settings: Settings) -> Result:
         return Result.of(check, "skipped", message=f"needs the capability {missing[0]!r}")
     begin = time.perf_counter()
     search = _Search(check, subject, settings)
-    search.run()
+    try:
+        search.run()
+    finally:
+        search.close()
     seconds = time.perf_counter() - begin
     spent: dict[str, Any] = {"seconds": seconds, "examples": search.examples}
     if search.best is None:
@@ -90,6 +99,7 @@ class _Search:
         self.best: _Failure | None = None
         self.exercised = False
         self.examples = 0
+        self._journal = Journal(settings.journal)
         self._deadline = time.perf_counter() + settings.seconds
 
     def run(self) -> None:
@@ -122,20 +132,32 @@ class _Search:
         if self.examples >= _FEWEST_EXAMPLES and time.perf_counter() > self._deadline:
             raise _EnoughError
         self.examples += 1
-        script = Script(self.subject.factory, self.subject.reference, perturb(self.settings.seed))
+        script = Script(
+            self.subject.factory,
+            self.subject.reference,
+            perturb(self.settings.seed),
+            self._journal.begin(),
+        )
         try:
             self.check.function(Play(self.subject, script, data))
             self.exercised = True
         except NotExercisedError:
             return
         except ViolationError as error:
-            self._keep(_Failure("failed", str(error), "", tuple(script.lines)))
+            self._keep(_Failure("failed", str(error), "", tuple(script.lines), error.finding))
             raise
         except EnvFailureError as error:
-            self._keep(_Failure("errored", str(error), error.trace, tuple(script.lines)))
+            got = f"{type(error.error).__name__}: {error.error}"
+            finding = Finding(script.lines[-1], got, "no exception", script.steps)
+            lines = tuple(script.lines)
+            self._keep(_Failure("errored", str(error), error.trace, lines, finding))
             raise
         finally:
             script.close()
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self._journal.close()
 
     def _keep(self, failure: _Failure) -> None:
         if self.best is None:
@@ -166,66 +188,40 @@ def perturb(seed: int) -> Callable[[], None]:
 def _failed(
     check: Check, subject: Subject, settings: Settings, failure: _Failure, spent: dict[str, Any]
 ) -> Result:
-    again, timeline = _replay(subject, settings, failure.lines)
+    again, timeline = _replay(subject, settings, failure)
     message = failure.message
     if not again:
         message += " (not every time: the same program has passed when it was run again)"
-    script = Script(subject.factory)
-    script.lines = list(failure.lines)
-    title = f"{check.id}: {check.contract}\n\n{check.source}\n"
     return Result.of(
         check,
         failure.status,
         message=message,
-        reproduction=script.source(settings.make_env, title),
+        reproduction=reproduction(check, subject, settings, failure.lines),
         trace=failure.trace,
-        timeline=timeline,
+        timeline=timeline.moments,
+        finding=failure.finding,
         **spent,
     )
 
 
-def _replay(
-    subject: Subject, settings: Settings, lines: tuple[str, ...]
-) -> tuple[bool, tuple[Moment, ...]]:
+def reproduction(check: Check, subject: Subject, settings: Settings, lines: Iterable[str]) -> str:
+    """The standalone script that consists of these statements."""
+    script = Script(subject.factory)
+    script.lines = list(lines)
+    title = f"{check.id}: {check.contract}\n\n{check.source}\n"
+    return script.source(settings.make_env, title, guarded=subject.workers)
+
+
+def _replay(subject: Subject, settings: Settings, failure: _Failure) -> tuple[bool, Timeline]:
     """Run the script once more: whether it fails again, and what its last steps were."""
     script = Script(subject.factory, subject.reference, perturb(settings.seed))
-    moments: list[list[Moment]] = []
-    steps = 0
+    timeline = Timeline(subject, failure.finding.row if failure.finding else None)
     try:
-        for line in lines:
+        for line in failure.lines:
             script.run(line)
-            if "= env.step(" in line:
-                steps += 1
-                moments.append(_moments(subject, script, steps))
+            timeline.note(line, script)
     except EnvFailureError:
-        return True, _last(moments)
+        return True, timeline
     finally:
         script.close()
-    return False, _last(moments)
-
-
-def _last(moments: list[list[Moment]]) -> tuple[Moment, ...]:
-    return tuple(moment for step in moments[-_SHOWN_STEPS:] for moment in step)
-
-
-def _moments(subject: Subject, script: Script, step: int) -> list[Moment]:
-    """What each row looks like after a step."""
-
-    def text(expression: str) -> str:
-        try:
-            return short(script.value(expression), 60)
-        except Exception:
-            return "?"
-
-    names = ["dones"] if subject.family == "vec_env" else ["terminations", "truncations"]
-    return [
-        Moment(
-            step,
-            i,
-            observation=text(f"row(obs, {i})"),
-            reward=text(f"rewards[{i}]"),
-            flags=", ".join(f"{name[:-1]}={text(f'{name}[{i}]')}" for name in names),
-            note=text(f"infos[{i}]") if subject.family == "vec_env" else "",
-        )
-        for i in range(subject.num_envs)
-    ]
+    return False, timeline

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import inspect
 import re
-import traceback
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
+from textwrap import indent
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from sb3compat.conformance import prelude
-from sb3compat.conformance.contract import EnvFailureError, ViolationError, short
+from sb3compat.conformance.contract import EnvFailureError, Finding, ViolationError, short
+from sb3compat.conformance.trace import trace_of
 
 _CODE: dict[tuple[str, str], CodeType] = {}
 
+# What counts as a step of the environment.
+_STEPS = re.compile(r"\benv\.step(?:_wait)?\(")
 
 PRELUDE: dict[str, Callable[..., Any]] = {
     name: function for name, function in vars(prelude).items() if inspect.isfunction(function)
@@ -42,6 +45,7 @@ class Script:
         factory: Makes the environment; called `make_env` in the script.
         reference: The factories of the single environments, if the user gave them.
         before_make: Called before each construction.
+        before_run: Called with each statement before it is run.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class Script:
         factory: Callable[[], Any],
         reference: Any = None,
         before_make: Callable[[], None] = lambda: None,
+        before_run: Callable[[str], None] = lambda text: None,
     ) -> None:
         def make_env() -> Any:
             before_make()
@@ -59,6 +64,7 @@ class Script:
         self.opened: list[Any] = []
         self.lines: list[str] = []
         self.steps = 0
+        self._before_run = before_run
         self.namespace: dict[str, Any] = {
             "np": np,
             "deepcopy": deepcopy,
@@ -75,11 +81,12 @@ class Script:
             EnvFailureError: If it raises.
         """
         self.lines.append(text)
+        self.steps += len(_STEPS.findall(text))
+        self._before_run(text)
         try:
             exec(_compiled(text, "exec"), self.namespace)
         except Exception as error:
-            trace = "".join(traceback.format_exception(error, limit=-12))
-            raise EnvFailureError(text, error, trace) from error
+            raise EnvFailureError(text, error, trace_of(error, last=12)) from error
 
     def value(self, expression: str) -> Any:
         """The value of an expression, which is not written down.
@@ -90,8 +97,7 @@ class Script:
         try:
             return self._evaluate(expression)
         except Exception as error:
-            trace = "".join(traceback.format_exception(error, limit=-12))
-            raise EnvFailureError(expression, error, trace) from error
+            raise EnvFailureError(expression, error, trace_of(error, last=12)) from error
 
     def _evaluate(self, expression: str) -> Any:
         return eval(_compiled(expression, "eval"), self.namespace)
@@ -122,10 +128,8 @@ class Script:
             got = short(self._evaluate(what))
         except Exception as error:
             got = f"<{type(error).__name__}: {error}>"
-        place = f"step {self.steps}" if self.steps else "before the first step"
-        if at_row is not None:
-            place += f", row {at_row}"
-        message = f"{what}={got}, but should be {should} [{place}]{because}"
+        finding = Finding(what, got, should, self.steps, at_row)
+        message = f"{what}={got}, but should be {should} [{finding.place}]{because}"
         text = f"assert {condition}, {message!r}"
         if because:
             text = (
@@ -133,7 +137,7 @@ class Script:
                 f"except Exception as error:\n    raise AssertionError({message!r}) from error"
             )
         self.lines.append(text)
-        raise ViolationError(message)
+        raise ViolationError(message, finding)
 
     def close(self) -> None:
         """Close every environment that was opened."""
@@ -144,15 +148,19 @@ class Script:
             except Exception:  # checks of closing close for themselves
                 continue
 
-    def source(self, make_env: str, title: str) -> str:
+    def source(self, make_env: str, title: str, *, guarded: bool = False) -> str:
         """The whole as a standalone script.
 
         Args:
             make_env: Source that defines `make_env` (and `reference`, if it is used).
             title: The docstring.
+            guarded: Whether to put the statements under `if __name__ == "__main__":`, as an
+                environment needs whose worker processes import the script.
         """
         body = _folded(self.lines)
         text = "\n".join(body)
+        if guarded:
+            text = f'if __name__ == "__main__":\n{indent(text, "    ")}'
         functions = [_source_of(PRELUDE[name]) for name in _used(text)]
         imports = [line for name, line in _IMPORTS.items() if _calls(text, name)]
         imports = [*imports, "", "import numpy as np"] if imports else ["import numpy as np"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from sb3compat.conformance.contract import FAMILIES, Family
+from sb3compat.conformance.contract import Family, family_name
 from sb3compat.conformance.script import Script, to_source
 from sb3compat.conformance.traits import Traits, traits_of
 
@@ -37,6 +38,7 @@ CAPABILITIES: dict[str, str] = {
 
 _TRIES = 6
 _MOST_STEPS = 3000
+_ASSUMED_STEPS = 200
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class Subject:
         traits: What its resets and steps look like.
         make_seconds: How long it takes to make one.
         step_seconds: How long it takes to step one.
+        notes: What else was found out.
+        workers: Whether it starts processes.
     """
 
     factory: Callable[[], Any]
@@ -81,6 +85,7 @@ class Subject:
     make_seconds: float = 0.0
     step_seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
+    workers: bool = False
 
     def missing(self, needs: tuple[str, ...]) -> list[str]:
         """The capabilities among these that it does not have."""
@@ -120,7 +125,7 @@ def examine(
     declared: Mapping[str, bool] | None = None,
     options: Mapping[str, Any] | None = None,
     reference: Any = None,
-    seconds: float = 10.0,
+    seconds: float | None = 10.0,
 ) -> Subject:
     """Make the environment once and find out what there is to know.
 
@@ -130,7 +135,7 @@ def examine(
         declared: Capabilities that the user says it has, or has not.
         options: Options that its `reset` understands.
         reference: The factories of its single environments.
-        seconds: How long to look for the end of an episode.
+        seconds: How long to look for the end of an episode; None to leave that to `scout`.
 
     Raises:
         FactoryError: If the factory makes no vector environment. What it raises itself comes
@@ -147,7 +152,7 @@ def examine(
     kind = family_of(env)
     if family not in (None, kind):
         raise FactoryError(
-            f"Expected the factory to make a {FAMILIES[family or kind]}, got a {FAMILIES[kind]}: "
+            f"Expected the factory to make {family_name(family or kind)}, got {family_name(kind)}: "
             f"{env!r:.200}."
         )
     try:
@@ -162,6 +167,7 @@ def examine(
             reference=reference,
             actions=tuple(_candidates(single)),
             make_seconds=make_seconds,
+            workers=bool(multiprocessing.active_children()),
         )
         found = {**subject.capabilities, "options": options is not None}
         found["reference"] = reference is not None
@@ -169,7 +175,7 @@ def examine(
     finally:
         with suppress(Exception):  # what is wrong, the checks will tell
             env.close()
-    return _scout(subject, seconds)
+    return subject if seconds is None else scout(subject, seconds)
 
 
 def _mode_of(env: Any) -> str:
@@ -258,13 +264,28 @@ def sample_source(family: Family, num_envs: int) -> str:
     return "env.action_space.sample()"
 
 
-def _scout(subject: Subject, seconds: float) -> Subject:
-    """Look for ends of episodes, and at how long a step takes."""
+def _policies(subject: Subject) -> list[tuple[str, str]]:
+    """Ways to act on and on: a statement to begin with, and source for a batch of actions."""
     n, family = subject.num_envs, subject.family
     constant = dict.fromkeys(batch_source(family, [action] * n) for action in subject.actions[:3])
     policies = [("", actions) for actions in constant]
     if not isinstance(subject.actions[0], dict | tuple):
         policies.append(("env.action_space.seed(0)", sample_source(family, n)))
+    return policies
+
+
+def unscouted(subject: Subject, note: str) -> Subject:
+    """What to go on with where `scout` has hung or died: whoever steps on will see that, too."""
+    setup, actions = _policies(subject)[0]
+    seed = 0 if subject.capabilities.get("seeding") else None
+    assumed = Ending(setup, actions, seed, _ASSUMED_STEPS)
+    return replace(subject, endings=(assumed,), notes=(*subject.notes, note))
+
+
+def scout(subject: Subject, seconds: float) -> Subject:
+    """Look for ends of episodes, and at how long a step takes."""
+    family = subject.family
+    policies = _policies(subject)
     endings: list[Ending] = []
     notes: list[str] = []
     deadline = time.perf_counter() + seconds
@@ -275,6 +296,7 @@ def _scout(subject: Subject, seconds: float) -> Subject:
         setup, actions = policies[number % len(policies)]
         seed = number // len(policies) if subject.capabilities.get("seeding") else None
         script = Script(subject.factory)
+        count = 0
         try:
             script.run("env = make_env()")
             for line in opening(family, setup, seed):
@@ -292,6 +314,8 @@ def _scout(subject: Subject, seconds: float) -> Subject:
                     break
         except Exception as error:  # what is wrong, the checks will tell
             notes.append(f"Looking for the end of an episode: {error}")
+            if count:
+                endings.append(Ending(setup, actions, seed, count))
             break
         finally:
             script.close()
@@ -302,7 +326,8 @@ def _scout(subject: Subject, seconds: float) -> Subject:
     if family == "vec_env":
         actions = endings[0].actions if endings else policies[-1][1]
         left = max(deadline - time.perf_counter(), seconds / 4)
-        traits = traits_of(subject.factory, n, subject.missing(("seeding",)) == [], actions, left)
+        seeded = not subject.missing(("seeding",))
+        traits = traits_of(subject.factory, subject.num_envs, seeded, actions, left)
     return replace(
         subject,
         endings=tuple(endings),
