@@ -36,7 +36,14 @@ _MODULES = (
     "vec_env_access",
     "vec_env_sb3",
     "vector_env_basics",
+    "vector_env_infos",
+    "vector_env_seeding",
     "vector_env_episodes",
+    "vector_env_next_step",
+    "vector_env_same_step",
+    "vector_env_disabled",
+    "vector_env_masked",
+    "vector_env_rows",
     "vector_env_access",
 )
 

@@ -23,7 +23,9 @@ _CODE: dict[tuple[str, str], CodeType] = {}
 
 
 PRELUDE: dict[str, Callable[..., Any]] = {
-    name: function for name, function in vars(prelude).items() if inspect.isfunction(function)
+    name: function
+    for name, function in vars(prelude).items()
+    if inspect.isfunction(function) and function.__module__ == prelude.__name__
 }
 
 
@@ -127,10 +129,9 @@ class Script:
         """
         body = _folded(self.lines)
         text = "\n".join(body)
-        used = [name for name in PRELUDE if re.search(rf"\b{name}\(", text)]
-        functions = [_source_of(PRELUDE[name]) for name in used]
+        functions = _used_by(text)
         imports = ["import numpy as np"]
-        if "deepcopy(" in text:
+        if "deepcopy(" in "".join([text, *functions]):
             imports.insert(0, "from copy import deepcopy\n")
         parts = [f'"""{title}"""', "\n".join(imports), make_env.strip(), *functions, text]
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -170,7 +171,7 @@ def _folded(lines: list[str]) -> list[str]:
     folded: list[str] = []
     i = 0
     while i < len(lines):
-        for width in (1, 2, 3):
+        for width in (1, 2, 3, 4):
             block = lines[i : i + width]
             times = 1
             while lines[i + times * width : i + (times + 1) * width] == block:
@@ -184,6 +185,19 @@ def _folded(lines: list[str]) -> list[str]:
             folded.append(lines[i])
             i += 1
     return folded
+
+
+def _used_by(text: str) -> list[str]:
+    """The functions of the prelude that a text calls, and those that they call."""
+    used: dict[str, str] = {}
+    todo = [text]
+    while todo:
+        source = todo.pop()
+        for name, function in PRELUDE.items():
+            if name not in used and re.search(rf"\b{name}\(|map\({name},", source):
+                used[name] = _source_of(function)
+                todo.append(used[name])
+    return [used[name] for name in PRELUDE if name in used]
 
 
 def _source_of(function: Callable[..., Any]) -> str:
