@@ -114,7 +114,7 @@ def check(
 # What has to hold before anything else can be looked at.
 BASICS: dict[str, tuple[str, ...]] = {
     "vec_env": ("reset_returns_obs_only", "step_returns_four"),
-    "vector_env": ("reset_returns_two", "step_returns_five"),
+    "vector_env": ("reset_returns_two", "step_returns_five", "flags_shape"),
 }
 
 

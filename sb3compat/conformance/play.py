@@ -81,7 +81,6 @@ class Play:
 
     def step(self, actions: str | None = None) -> None:
         """Step once, with drawn actions unless some are given."""
-        self.script.steps += 1
         self.run(_STEP[self.family].format(self.actions() if actions is None else actions))
 
     def go_on(self, actions: str | None = None) -> None:

@@ -90,6 +90,7 @@ class _Search:
         self.best: _Failure | None = None
         self.exercised = False
         self.examples = 0
+        self.out_of_time = False
         self._deadline = time.perf_counter() + settings.seconds
 
     def run(self) -> None:
@@ -113,12 +114,14 @@ class _Search:
             return
         except Exception:
             # It is kept in `best`. Where it fails now and then only, Hypothesis complains of
-            # flakiness, and `_failed` finds out.
-            if self.best is None:
+            # flakiness, and `_failed` finds out. It does so, too, when the time is up in a program
+            # that it has run before.
+            if self.best is None and not self.out_of_time:
                 raise
 
     def _example(self, data: st.DataObject) -> None:
         if self.examples >= _FEWEST_EXAMPLES and time.perf_counter() > self._deadline:
+            self.out_of_time = True
             raise _EnoughError
         self.examples += 1
         script = Script(self.subject.factory, self.subject.reference, perturb(self.settings.seed))

@@ -22,6 +22,9 @@ from sb3compat.conformance.contract import EnvFailureError, ViolationError, shor
 _CODE: dict[tuple[str, str], CodeType] = {}
 
 
+# What counts as a step of the environment.
+_STEPS = re.compile(r"\benv\.step(?:_wait)?\(")
+
 PRELUDE: dict[str, Callable[..., Any]] = {
     name: function
     for name, function in vars(prelude).items()
@@ -68,6 +71,7 @@ class Script:
             EnvFailureError: If it raises.
         """
         self.lines.append(text)
+        self.steps += len(_STEPS.findall(text))
         try:
             exec(_compiled(text, "exec"), self.namespace)
         except Exception as error:

@@ -155,7 +155,7 @@ def rewards_shape(play: Play) -> None:
         )
 
 
-@error(group="step", source=STEP)
+@error(group="step", source=STEP, after=("step_returns_five",))
 def flags_shape(play: Play) -> None:
     """`terminations` and `truncations` are arrays of shape `(num_envs,)`.
 

@@ -94,7 +94,6 @@ def stepping_ended_row_rejected(play: Play) -> None:
     """
     play.to_ending()
     play.run(f"actions = {play.actions()}")
-    play.script.steps += 1
     play.run("error = caught(lambda: env.step(actions))")
     rows = play.ended()
     play.demand("error is not None", "error", f"an exception: rows {rows} have ended", rows[0])
@@ -109,19 +108,17 @@ def stepping_ended_row_rejected(play: Play) -> None:
 def masked_reset_restarts_only_masked(play: Play) -> None:
     """In DISABLED mode a masked reset restarts the rows under the mask, and no other that ended.
 
-    The others still have to be reset.     A masked reset that clears the notes of all rows lets the next step run on in an episode that
-    is over. Clear those under the mask only.
+    The others still have to be reset. A masked reset that clears the notes of all rows lets the
+    next step run on in an episode that is over. Clear those under the mask only.
     """
     rows = play.to_ending()
     others = [i for i in range(play.n) if i != rows[-1]]
     if others and not play.draw(st.booleans()):
         play.reset_rows([play.draw(st.sampled_from(others))])
-        play.script.steps += 1
         play.run(f"error = caught(lambda: env.step({play.actions()}))")
         row = rows[-1]
         play.demand("error is not None", "error", f"an exception: row {row} is not reset yet", row)
         return
     play.reset_rows(rows)
-    play.script.steps += 1
     play.run(f"error = caught(lambda: env.step({play.actions()}))")
     play.demand("error is None", "error", f"None: the rows that ended ({rows}) have been reset")

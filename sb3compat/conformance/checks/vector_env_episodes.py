@@ -43,7 +43,6 @@ def autoreset_mode_matches_behaviour(play: Play) -> None:
         )
     if mode == "Disabled":
         return
-    play.script.steps += 1
     play.run("error = caught(lambda: globals().update(later=env.step(actions)))")
     play.demand("error is None", "error", f"None: in {mode} mode ended rows are reset")
     if mode == "NextStep":

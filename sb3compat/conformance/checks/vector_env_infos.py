@@ -18,7 +18,7 @@ from sb3compat.conformance.play import Play
 
 @error(group="infos", source=VECTOR_ENV)
 def info_masks(play: Play) -> None:
-    """A mask `_key` in `infos` is a bool array of shape `(num_envs,)`; without one all rows have it.
+    """A mask `_key` in `infos` is a bool array of shape `(num_envs,)`; without it all rows count.
 
     With a mask of another kind `infos["key"][infos["_key"]]` picks the wrong rows. `_add_info` of
     `VectorEnv` makes both. Where single environments are given as a reference, each row has to

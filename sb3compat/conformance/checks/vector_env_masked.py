@@ -66,7 +66,11 @@ def masked_reset_lets_others_go_on(play: Play) -> None:
     play.reset_rows(sorted({i, *due}))
     for _ in range(before + 2):
         # In DISABLED mode the two differ in which rows the caller has to reset.
-        if play.awaiting_reset():
+        if play.awaiting_reset() or (
+            play.subject.mode == "Disabled"
+            and play.script.steps
+            and play.value("ended(twin_terminations, twin_truncations).any()")
+        ):
             return
         step_both(play, ending.actions)
         for j in (j for j in range(play.n) if j != i):

@@ -17,12 +17,13 @@ from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, NotExercisedEr
 from sb3compat.conformance.play import Play
 
 MODES = ("NextStep",)
+GROUP = "episode end: NEXT_STEP"
 # What is declared comes first: else everything here would accuse the same mistake.
 AFTER = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
 AFTER_SEEDED = (*SEEDED, "autoreset_mode_matches_behaviour")
 
 
-@error(group="episode end: NEXT_STEP", source=GYM_AUTORESET, modes=MODES, after=AFTER)
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
 def done_step_returns_final_obs(play: Play) -> None:
     """In NEXT_STEP mode the step that ends an episode returns its last observation.
 
@@ -48,7 +49,7 @@ def done_step_returns_final_obs(play: Play) -> None:
     )
 
 
-@error(group="episode end: NEXT_STEP", source=GYM_AUTORESET, modes=MODES, after=AFTER_SEEDED)
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER_SEEDED)
 def reset_step_ignores_action(play: Play) -> None:
     """In NEXT_STEP mode the step after an ending only resets the row, whatever its action.
 
@@ -68,7 +69,7 @@ def reset_step_ignores_action(play: Play) -> None:
     )
 
 
-@error(group="episode end: NEXT_STEP", source=GYM_AUTORESET, modes=MODES, after=AFTER)
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
 def reset_step_reward_zero(play: Play) -> None:
     """In NEXT_STEP mode the reward of the step that resets a row is 0.
 
@@ -79,7 +80,7 @@ def reset_step_reward_zero(play: Play) -> None:
         play.demand(f"rewards[{i}] == 0", f"rewards[{i}]", "0 in the step that resets the row", i)
 
 
-@error(group="episode end: NEXT_STEP", source=GYM_AUTORESET, modes=MODES, after=AFTER)
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
 def reset_step_flags_false(play: Play) -> None:
     """In NEXT_STEP mode the step that resets a row neither terminates nor truncates it.
 
@@ -99,7 +100,12 @@ def _into_reset_step(play: Play) -> list[int]:
     return rows
 
 
-@error(group="episode end: NEXT_STEP", source=GYM_AUTORESET, modes=MODES, after=AFTER_SEEDED)
+@error(
+    group=GROUP,
+    source=GYM_AUTORESET,
+    modes=MODES,
+    after=(*AFTER_SEEDED, "reset_step_ignores_action", "reset_clears_pending_autoreset"),
+)
 def one_reset_per_episode(play: Play) -> None:
     """In NEXT_STEP mode a row is reset once after each episode.
 

@@ -164,7 +164,7 @@ def _final(play: Play, i: int) -> str:
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=FINALS)
 def final_info_is_step_info(play: Play) -> None:
-    """In SAME_STEP mode `infos["final_info"]` has the infos of the ending step, the rest the reset's.
+    """In SAME_STEP mode `infos["final_info"]` has the ending step's infos, the rest the reset's.
 
     What is measured in the last step, success above all, is in `final_info` only. Infos of the
     reset that overwrite it make every episode look unfinished.

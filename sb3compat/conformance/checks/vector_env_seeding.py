@@ -8,6 +8,8 @@ from sb3compat.conformance.checks.vector_env_tools import (
     RESET,
     SEEDED,
     SYNC,
+    TWIN_STEP,
+    at,
     error,
     seeded,
     start_at,
@@ -117,17 +119,20 @@ def reset_clears_pending_autoreset(play: Play) -> None:
     does not clear that, the row's first action is swallowed and its episode begins twice. Clear
     the note in `reset`.
     """
-    if not play.to_ending():
-        raise NotExercisedError
+    rows = play.to_ending()
     _reset_like_new(play, play.draw(st.sampled_from(play.subject.endings[:4])))
     play.run(f"actions = {play.actions()}")
     if play.subject.mode == "Disabled":
-        play.script.steps += 1
         play.run("error = caught(lambda: env.step(actions))")
         play.demand("error is None", "error", "None: every row has just been reset")
     else:
-        step_both(play, "actions")
-        _same(play, why="as in an environment that was reset before any step")
+        play.go_on("actions")
+        play.run(TWIN_STEP.format("actions"))
+        for i in rows:
+            for name in _RESULTS:
+                got, expected = at(play, name, i), at(play, f"twin_{name}", i)
+                should = f"{short(play.value(expected))}, as in an environment without a past"
+                play.demand(f"equal({got}, {expected})", got, should, i)
 
 
 @error(group="reset", source=RESET, needs=("seeding",), after=SEEDED)

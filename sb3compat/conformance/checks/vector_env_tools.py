@@ -28,7 +28,9 @@ SYNC = f"{GYMNASIUM}vector/sync_vector_env.py"
 STEP = f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.step"
 RESET = f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.reset"
 
-_TWIN = "twin_obs, twin_rewards, twin_terminations, twin_truncations, twin_infos = twin.step({})"
+TWIN_STEP = (
+    "twin_obs, twin_rewards, twin_terminations, twin_truncations, twin_infos = twin.step({})"
+)
 
 Event = Literal["step", "end", "reset"]
 
@@ -87,7 +89,7 @@ def step_both(play: Play, actions: str, other_in: int | None = None) -> None:
     play.run(f"actions = {actions}")
     twins = "actions" if other_in is None else other_action(play, other_in)
     play.go_on("actions")
-    play.run(_TWIN.format(twins))
+    play.run(TWIN_STEP.format(twins))
 
 
 def both_to_ending(play: Play, behind: int = 0) -> list[int]:
