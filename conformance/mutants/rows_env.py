@@ -100,7 +100,7 @@ class RowEnv(gym.Env[Any, Any]):
         if kind == "constant":
             return np.zeros(1, np.float32)
         if kind == "image":
-            return np.full((4, 4, 3), int(self.x * 5), np.uint8)
+            return np.full((4, 4, 3), int(self.x * 5) % 256, np.uint8)
         if kind == "dict":
             return {"x": box, "row": np.int64(self.row)}
         if kind == "tuple":

@@ -25,7 +25,8 @@ class Mutant:
 
     Attributes:
         factory: Makes it.
-        fails: The ids of the checks that it must fail; it passes all others.
+        fails: The ids of the checks that it must fail.
+        may_fail: Ids of others that it may fail; it passes all the rest.
         mode: The value of its autoreset mode.
         reference: Its single environments as they should be, where they are to be given.
         options: Options that it should understand.
@@ -38,6 +39,7 @@ class Mutant:
     reference: Any = None
     options: dict[str, Any] | None = None
     declared: dict[str, bool] = field(default_factory=dict)
+    may_fail: frozenset[str] = frozenset()
 
     @property
     def given(self) -> dict[str, Any]:
@@ -54,6 +56,7 @@ MUTANTS: dict[str, Mutant] = {}
 
 def mutant(
     *fails: str,
+    may_fail: Iterable[str] = (),
     modes: Iterable[str] = MODES,
     referenced: bool = False,
     options: dict[str, Any] | None = None,
@@ -78,6 +81,7 @@ def mutant(
                 reference(shape) if referenced else None,
                 options,
                 dict(declared or {}),
+                frozenset(may_fail),
             )
         return cls
 
@@ -151,13 +155,9 @@ class OutOfBounds(RowsEnv):
 
 
 @mutant("obs_in_batched_space")
-class ObsTransposed(RowsEnv):
-    def step(self, actions: Any) -> Any:
-        obs, *rest = super().step(actions)
-        return (obs[..., None], *rest) if self.steps_like(3) else (obs, *rest)
-
-    def steps_like(self, number: int) -> bool:
-        return self.rows[2].done == number
+class ObsWithAnotherAxis(RowsEnv):
+    def batch(self) -> Any:
+        return super().batch()[..., None]
 
 
 @mutant("obs_dtype_matches_space")
@@ -321,12 +321,13 @@ class PendingAfterReset(RowsEnv):
 
 @mutant("reset_clears_counters", lengths=(9, 14, 20))
 class CounterGoesOn(RowsEnv):
-    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
-        done = self.rows[i].done
-        info = super().begin(i, seed, options)
-        if done < self.rows[i].length:
-            self.rows[i].done = done
-        return info
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        before = [row.done for row in self.rows]
+        result = super().reset(seed=seed, options=options)
+        if "reset_mask" not in (options or {}):
+            for row, done in zip(self.rows, before, strict=True):
+                row.done = done if done < row.length else 0
+        return result
 
 
 @mutant("options_not_mutated")
@@ -419,16 +420,16 @@ class OthersFreeze(_Freezes):
     pass
 
 
-@mutant("rows_independent", lengths=(3, 20, 30), one_generator=True, sub_envs=False)
+@mutant("rows_independent", lengths=(9, 40, 50), one_generator=True, sub_envs=False)
 class OthersFreezeWithOneGenerator(_Freezes):
     pass
 
 
 @mutant("rows_match_reference", referenced=True)
-class RewardsOfAnotherRow(RowsEnv):
+class RewardsAreInts(RowsEnv):
     def step(self, actions: Any) -> Any:
         obs, rewards, *rest = super().step(actions)
-        return obs, np.where(rewards == 0, 0, rewards[::-1]), *rest
+        return obs, rewards.astype(int), *rest
 
 
 @mutant("rows_match_reference", referenced=True)
@@ -450,7 +451,16 @@ class IsSameStep(RowsEnv):
         self.metadata["autoreset_mode"] = self.autoreset_mode
 
 
-@mutant("autoreset_mode_matches_behaviour", modes=("NextStep", "SameStep"))
+# Whatever goes on after an end raises.
+@mutant(
+    "autoreset_mode_matches_behaviour",
+    modes=("NextStep", "SameStep"),
+    may_fail=(
+        "masked_reset_leaves_others",
+        "outputs_unchanged_by_later_steps",
+        "same_seed_same_trajectory",
+    ),
+)
 class IsDisabled(RowsEnv):
     def __init__(self, form: Form) -> None:
         super().__init__(Form(mode="Disabled"))
@@ -473,7 +483,8 @@ class _ResetsAtOnce(RowsEnv):
             self.obs[i], _ = self.rows[i].reset()
 
 
-@mutant("done_step_returns_final_obs", modes=("NextStep",))
+# A reset() in the place of the step after the ending is the second one here.
+@mutant("done_step_returns_final_obs", "one_reset_per_episode", modes=("NextStep",))
 class FirstObsTwice(_ResetsAtOnce):
     def reset_step(self, i: int, action: Any) -> None:
         self.infos = self.add_info(self.infos, {"start": self.rows[i].x}, i)
@@ -518,17 +529,11 @@ class ResetsTwice(RowsEnv):
 
 @mutant("one_reset_per_episode", modes=("NextStep",), referenced=True)
 class ResetsOnceMoreLater(RowsEnv):
-    again: Any = None
-
-    def reset_step(self, i: int, action: Any) -> None:
-        super().reset_step(i, action)
-        self.again = i
-
     def advance(self, actions: list[Any]) -> None:
-        again, self.again = self.again, None
+        again, self.again = getattr(self, "again", ()), np.flatnonzero(self.pending)
         super().advance(actions)
-        if again is not None:
-            self.obs[again], _ = self.rows[again].reset()
+        for i in again:
+            self.obs[i], _ = self.rows[i].reset()
 
 
 @mutant("final_obs_present", modes=("SameStep",))
@@ -589,11 +594,10 @@ class FinalObsOverwrittenWithReference(_FinalObsIsFirst):
 class FinalObsInOneBuffer(RowsEnv):
     def step(self, actions: Any) -> Any:
         obs, *rest, infos = super().step(actions)
-        self.kept = getattr(self, "kept", None)
-        if self.kept is not None:
-            for final in self.kept[self.kept != None]:  # noqa: E711
+        for final in getattr(self, "kept", ()):
+            if final is not None:
                 final[...] = -1
-        self.kept = infos.get("final_obs")
+        self.kept = infos.get("final_obs", ())
         return obs, *rest, infos
 
 
@@ -625,15 +629,8 @@ class InfosSwappedWithReference(_InfosSwapped):
 class _LastObsShown(RowsEnv):
     def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
         info = super().restart(i, info)
-        self.shown[i] = self.finals[i][0]
+        self.obs[i] = self.finals[i][0]
         return info
-
-    def step(self, actions: Any) -> Any:
-        self.shown: dict[int, Any] = {}
-        obs, *rest = super().step(actions)
-        for i, last in self.shown.items():
-            obs[i] = last
-        return obs, *rest
 
 
 @mutant("obs_is_reset_obs", modes=("SameStep",))

@@ -49,6 +49,10 @@ class Play:
         self.value = script.value
         self.demand = script.demand
 
+    def aside(self) -> Play:
+        """Another one, whose statements do not get into the reproduction; to be closed."""
+        return Play(self.subject, Script(self.subject.factory), self._data)
+
     def draw(self, strategy: st.SearchStrategy[T]) -> T:
         """A value, which shrinks when the check fails."""
         return self._data.draw(strategy)

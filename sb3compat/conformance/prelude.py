@@ -103,13 +103,13 @@ def ended(terminations, truncations):
 
 
 def agrees(value, expected):
-    """Whether a value is what is expected, but for the type of its numbers."""
+    """Whether a value is what is expected, but for the precision of its floats."""
     if isinstance(expected, dict):
         return value.keys() == expected.keys() and all(agrees(value[k], expected[k]) for k in value)
     if isinstance(expected, (list, tuple)) and isinstance(value, (list, tuple)):
         return len(value) == len(expected) and all(map(agrees, value, expected))
     value, expected = np.asarray(value), np.asarray(expected)
-    if value.dtype.kind in "biufc" and expected.dtype.kind in "biufc":
+    if value.dtype.kind in "fc" and expected.dtype.kind in "biufc":
         expected = expected.astype(value.dtype)
     return equal(value, expected)
 
@@ -143,7 +143,10 @@ def info_of(infos, i):
             continue
         if f"_{key}" in infos and not infos[f"_{key}"][i]:
             continue
-        info[key] = info_of(value, i) if isinstance(value, dict) else value[i]
+        if isinstance(value, dict):
+            info[key] = info_of(value, i)
+        else:
+            info[key] = value[i] if hasattr(value, "__len__") and len(value) > i else value
     return info
 
 

@@ -81,7 +81,7 @@ def info_values_keep_type(play: Play) -> None:
     """
     i = play.draw(st.integers(0, play.n - 1))
     seen = False
-    for event in lockstep(play, i, 2, infos=True):
+    for event in lockstep(play, i, infos=True):
         if event == "end" and play.subject.mode == "SameStep":
             continue
         play.run(f"got = info_of(infos, {i})")

@@ -42,7 +42,12 @@ def masked_reset_leaves_others(play: Play) -> None:
         play.demand(f"equal({got}, {was})", got, should, j)
 
 
-@error(group=GROUP, source=SYNC, needs=(*NEEDS, "row_seeds"), after=SEEDED)
+@error(
+    group=GROUP,
+    source=SYNC,
+    needs=(*NEEDS, "row_seeds"),
+    after=(*SEEDED, "rows_independent"),
+)
 def masked_reset_lets_others_go_on(play: Play) -> None:
     """After a masked reset the rows outside the mask go on as if there had been none.
 
@@ -100,7 +105,13 @@ def masked_reset_restarts_masked(play: Play) -> None:
     play.run(f"twin_obs, twin_infos = twin.reset(seed={seed})")
     _alike(play, "obs", i)
     for _ in range(2):
+        # What the end of another row does to this one is for `rows_independent`.
+        if set(play.ended()) - {i}:
+            return
         step_both(play, play.actions())
+        twins = play.value("np.flatnonzero(ended(twin_terminations, twin_truncations)).tolist()")
+        if {*play.ended(), *twins} - {i}:
+            return
         for name in ("obs", "rewards", "terminations", "truncations"):
             _alike(play, name, i)
         if i in play.ended():

@@ -52,9 +52,13 @@ def seeded(play: Play) -> int:
 
 
 def some_steps(play: Play) -> Iterator[int]:
-    """After a reset: a few steps, or from the start through the end of an episode."""
+    """After a reset: a few steps, or from the start to the end of an episode."""
     through = play.draw(st.booleans())
-    return play.through_ending() if through and play.subject.endings else play.steps()
+    steps = play.through_ending(0) if through and play.subject.endings else play.steps()
+    for number in steps:
+        yield number
+        if play.ended():
+            return
 
 
 def start_at(play: Play, ending: Ending, *, twin: bool = False) -> int:
@@ -193,7 +197,12 @@ def lockstep(play: Play, i: int, more: int = 0, *, infos: bool = False) -> Itera
     seed = start_at(play, ending)
     single = _Single(play, i, infos)
     single.make(seed + i)
-    if not play.value(f"agrees({at(play, 'obs', i)}, expected)"):
+    # Row j is to begin as its own does, too: one generator for all rows suits one of them.
+    j = (i + 1) % play.n
+    own = play.value(f"reference[{j}]().reset(seed={seed + j})[0]")
+    if not play.value(f"agrees({at(play, 'obs', i)}, expected)") or not play.value("agrees")(
+        play.value(at(play, "obs", j)), own
+    ):
         raise NotExercisedError
     mode = play.subject.mode
     over = False
