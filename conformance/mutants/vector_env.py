@@ -420,7 +420,7 @@ class OthersFreeze(_Freezes):
     pass
 
 
-@mutant("rows_independent", lengths=(9, 40, 50), one_generator=True, sub_envs=False)
+@mutant("rows_independent", lengths=(15, 60, 70), one_generator=True, sub_envs=False)
 class OthersFreezeWithOneGenerator(_Freezes):
     pass
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from gymnasium import spaces
 from hypothesis import strategies as st
@@ -131,31 +133,38 @@ def _no_row_late(play: Play) -> None:
         if play.script.steps > 300:
             raise NotExercisedError
     i = play.draw(st.sampled_from(ended))
-    play.run("actions = played[0]")
-    other = other_action(play, i)
-    play.run("twin = make_env()")
-    play.run(f"others = [deepcopy(twin.reset(seed={seed})[0])]")
-    play.run(f"played = [{other} for actions in played]")
-    play.run(f"others += [step[0] for step in record(twin, played, disabled={disabled})]")
     exercised = False
-    for j in range(play.n):
-        for start in (t, t + 1):
-            late = f"[obs[{j}] for obs in seen[{start}:{start + _LATE}]]"
-            was = f"[obs[{j}] for obs in others[{start - 1}:{start + _LATE - 1}]]"
-            values = np.asarray(play.value(was))
-            if play.value(f"distinct({was})") < _LATE or (values == np.round(values)).all():
-                continue
-            if start > 1 and j not in ended:
-                exercised = True
-                play.demand(
-                    f"not equal({late}, {was})",
-                    late,
-                    f"other than what row {j} returned one step earlier, when row {i} acted "
-                    "otherwise: its step was left out while another row was reset",
-                    j,
-                )
+    # Others in its last steps only, so that its episode goes on for a while.
+    for last, action in product((6, 12), play.subject.actions[:2]):
+        play.run("twin = make_env()")
+        play.run(f"others = [deepcopy(twin.reset(seed={seed})[0])]")
+        begin, other = max(t - last, 0), f"replaced(actions, {i}, {to_source(action)})"
+        changed = f"[{other} for actions in played[{begin}:]]"
+        replay = f"record(twin, played[:{begin}] + {changed}, disabled={disabled})"
+        play.run(f"others += [step[0] for step in {replay}]")
+        for j in (j for j in range(play.n) if j not in ended):
+            for start in (t, t + 1):
+                exercised = _in_time(play, i, j, start) or exercised
+        play.script.lines[-3:] = []
     if not exercised:
         raise NotExercisedError
+
+
+def _in_time(play: Play, i: int, j: int, start: int) -> bool:
+    """Whether row j can be judged from this step on."""
+    late = f"[obs[{j}] for obs in seen[{start}:{start + _LATE}]]"
+    was = f"[obs[{j}] for obs in others[{start - 1}:{start + _LATE - 1}]]"
+    values = np.asarray(play.value(was))
+    if play.value(f"distinct({was})") < _LATE or (values == np.round(values)).all():
+        return False
+    play.demand(
+        f"not equal({late}, {was})",
+        late,
+        f"other than what row {j} returned one step earlier, when row {i} acted otherwise: "
+        "a step was left out while another row was reset",
+        j,
+    )
+    return True
 
 
 @warning(group="step", source=SYNC)
