@@ -81,7 +81,8 @@ def batched_spaces_match_single(play: Play) -> None:
 def reset_returns_two(play: Play) -> None:
     """`reset()` returns a tuple of observations and infos.
 
-    Older interfaces returned the observations alone.
+    Interfaces older than Gym 0.26 returned the observations alone: what unpacks that gets the
+    first two rows. Return `(observations, {})` if there is nothing to tell.
     """
     play.make()
     play.run("result = env.reset()")

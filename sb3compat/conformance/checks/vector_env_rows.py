@@ -108,7 +108,7 @@ def _first_difference(play: Play, i: int) -> None:
 
 
 def _no_row_late(play: Play) -> None:
-    """Random actions, and the same with others in one row: a late row shows in the comparison."""
+    """Random actions, and the same with others in one row: rows that are late show in this."""
     play.make()
     single = play.value("env.single_observation_space")
     if not isinstance(single, spaces.Box) or single.dtype.kind != "f":
@@ -123,7 +123,9 @@ def _no_row_late(play: Play) -> None:
     t = 0
     left: int | None = None
     while left != 0:
-        play.run("played.append(env.action_space.sample())")
+        # The same actions from the end on, so that a step late is the only difference.
+        again = "played[-1]" if left is not None else "env.action_space.sample()"
+        play.run(f"played.append({again})")
         play.go_on("played[-1]")
         play.run("seen.append(deepcopy(obs))")
         if left is None and play.ended():

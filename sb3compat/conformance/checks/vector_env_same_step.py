@@ -35,7 +35,7 @@ def final_obs_present(play: Play) -> None:
     for _ in play.through_ending():
         for i in play.ended():
             play.demand(
-                f"row(infos['final_obs'], {i}) is not None",
+                f"'final_obs' in infos and row(infos['final_obs'], {i}) is not None",
                 "sorted(infos)",
                 f"with 'final_obs', and a value for row {i}",
                 i,
