@@ -711,7 +711,7 @@ class ClosesOnce(RowsEnv):
         super().close(**kwargs)
 
 
-class _Closing(VectorWrapper[Any, Any, Any, Any, Any]):
+class _Closing(VectorWrapper):  # type: ignore[type-arg]  # not generic in Gymnasium 1.1
     def __del__(self) -> None:
         self.env.close()
 

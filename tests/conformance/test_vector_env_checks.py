@@ -43,7 +43,7 @@ def judge(
             check = checks[name]
             before = [run(other).status for other in check.after if other in checks]
             if all(status == "passed" for status in before):
-                settings = Settings(seed=seed, seconds=2.0 if name in longer else seconds)
+                settings = Settings(seed=seed, seconds=1.0 if name in longer else seconds)
                 results[name] = run_check(check, subject, settings)
             else:
                 results[name] = Result.of(check, "skipped")
@@ -78,7 +78,7 @@ def test_a_mutant_is_found_with_every_seed(name: str, seed: int) -> None:
     subject = examine(mutant.factory, seconds=2, **mutant.given)
     for check_id in mutant.fails:
         (check,) = (c for c in find_checks(check_id) if c.family == "vector_env")
-        result = run_check(check, subject, Settings(seed=seed, seconds=2))
+        result = run_check(check, subject, Settings(seed=seed, seconds=0.5))
         assert result.status in BAD, (result.status, result.message)
 
 
@@ -182,22 +182,20 @@ def test_async(mode: str) -> None:
         "same_seed_same_trajectory",
         "reset_clears_pending_autoreset",
         "masked_reset_restarts_masked",
-        "no_stale_result_after_error",
         *[check.id for check in checks_of("vector_env") if check.modes == (mode,)],
     ]
     results = judge(lambda: AsyncVectorEnv(fns, autoreset_mode=mode), only=only)
-    expected = {"no_stale_result_after_error"}
-    if mode == "Disabled":
-        expected |= {"stepping_ended_row_rejected"}
+    # Its workers note in NEXT_STEP mode only that a row has ended.
+    expected = {"stepping_ended_row_rejected"} if mode == "Disabled" else set()
     assert set(bad(results)) == expected, bad(results)
 
 
-def test_async_without_shared_memory_leaves_an_autoreset_pending() -> None:
+def test_async_without_shared_memory() -> None:
     fns = [single("CartPole-v1")] * 2
-    results = judge(
-        lambda: AsyncVectorEnv(fns, shared_memory=False), only=["reset_clears_pending_autoreset"]
-    )
-    assert set(bad(results)) == {"reset_clears_pending_autoreset"}
+    only = ["reset_clears_pending_autoreset", "no_stale_result_after_error"]
+    results = judge(lambda: AsyncVectorEnv(fns, shared_memory=False), only=only)
+    # With a wrong number of actions it raises after it has sent them to the workers.
+    assert set(bad(results)) == set(only), bad(results)
 
 
 @pytest.mark.parametrize("rows", [1, 3])
@@ -212,7 +210,7 @@ def test_native_cartpole(rows: int) -> None:
 def test_functional_jax_env() -> None:
     pytest.importorskip("jax")
     only = ["reset_step_reward_zero", "rows_independent", "reset_step_flags_false"]
-    results = judge(lambda: gym.make_vec("phys2d/CartPole-v1", num_envs=3), only=only)
+    results = judge(lambda: gym.make_vec("phys2d/CartPole-v1", num_envs=2), only=only)
     # When one row is reset, the others stand still.
     assert set(bad(results)) == {"reset_step_reward_zero", "rows_independent"}
 
@@ -236,7 +234,7 @@ def test_a_reproduction_fails_by_itself(name: str) -> None:
         "from conformance.mutants.vector_env import MUTANTS\n"
         f"make_env = MUTANTS[{name!r}].factory\nreference = MUTANTS[{name!r}].reference"
     )
-    result = run_check(check, subject, Settings(seconds=1, make_env=make_env))
+    result = run_check(check, subject, Settings(seconds=0.5, make_env=make_env))
     assert result.status in BAD
     with pytest.raises((AssertionError, Exception)) as caught:
         exec(compile(result.reproduction, "reproduction", "exec"), {"__name__": "__main__"})
@@ -252,7 +250,7 @@ def test_a_reproduction_is_a_script_of_its_own() -> None:
         "from conformance.mutants.vector_env import MUTANTS\n"
         "make_env = MUTANTS['ResetsTwice-NextStep'].factory"
     )
-    result = run_check(check, subject, Settings(seconds=1, make_env=make_env))
+    result = run_check(check, subject, Settings(seconds=0.5, make_env=make_env))
     done = subprocess.run(
         [sys.executable, "-c", result.reproduction], capture_output=True, text=True, check=False
     )

@@ -198,9 +198,10 @@ def final_info_is_step_info(play: Play) -> None:
         raise NotExercisedError
     default = f"np.zeros({play.n}, bool)"
     play.demand(
-        f"'final_info' in infos and equal(infos.get('_final_info', {default}), {_DONE})",
+        "isinstance(infos.get('final_info'), dict) and "
+        f"equal(infos.get('_final_info', {default}), {_DONE})",
         "{key: infos[key] for key in infos if 'final_info' in key}",
-        f"the infos of the step, with the mask {short(play.value(_DONE))}",
+        f"a dict with the infos of the step, and the mask {short(play.value(_DONE))}",
     )
     _not_swapped(play)
 
