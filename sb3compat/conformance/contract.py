@@ -46,7 +46,14 @@ _MODULES = (
     "vec_env_access",
     "vec_env_sb3",
     "vector_env_basics",
+    "vector_env_infos",
+    "vector_env_seeding",
     "vector_env_episodes",
+    "vector_env_next_step",
+    "vector_env_same_step",
+    "vector_env_disabled",
+    "vector_env_masked",
+    "vector_env_rows",
     "vector_env_access",
 )
 
@@ -117,7 +124,7 @@ def check(
 # What has to hold before anything else can be looked at.
 BASICS: dict[str, tuple[str, ...]] = {
     "vec_env": ("reset_returns_obs_only", "step_returns_four"),
-    "vector_env": ("reset_returns_two", "step_returns_five"),
+    "vector_env": ("reset_returns_two", "step_returns_five", "flags_shape"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TypeVar
 
@@ -9,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sb3compat.conformance.contract import NotExercisedError
-from sb3compat.conformance.script import Script
+from sb3compat.conformance.script import Script, to_source
 from sb3compat.conformance.subject import (
     Ending,
     Subject,
@@ -48,6 +49,10 @@ class Play:
         self.value = script.value
         self.demand = script.demand
 
+    def aside(self) -> Play:
+        """Another one, whose statements do not get into the reproduction; to be closed."""
+        return Play(self.subject, Script(self.subject.factory), self._data)
+
     def draw(self, strategy: st.SearchStrategy[T]) -> T:
         """A value, which shrinks when the check fails."""
         return self._data.draw(strategy)
@@ -82,10 +87,34 @@ class Play:
         """Step once, with drawn actions unless some are given."""
         self.run(_STEP[self.family].format(self.actions() if actions is None else actions))
 
+    def go_on(self, actions: str | None = None) -> None:
+        """Step, after resetting the rows that have ended where nobody else does that."""
+        if rows := self.awaiting_reset():
+            self.reset_rows(rows)
+        self.step(actions)
+
+    def awaiting_reset(self) -> list[int]:
+        """The rows that the caller has to reset before the next step."""
+        if self.subject.mode != "Disabled":
+            return []
+        calls = (
+            line
+            for line in reversed(self.script.lines)
+            if re.search(r"= env\.(step|reset)\(", line)
+        )
+        return self.ended() if "= env.step(" in next(calls, "") else []
+
+    def reset_rows(self, rows: list[int], env: str = "env", seed: int | None = None) -> None:
+        """Reset some rows, by mask."""
+        mask = to_source(np.isin(np.arange(self.n), rows))
+        first = "" if seed is None else f"seed={seed}, "
+        names = "obs, infos" if env == "env" else f"{env}_obs, {env}_infos"
+        self.run(f"{names} = {env}.reset({first}options={{'reset_mask': {mask}}})")
+
     def steps(self, most: int = 8) -> Iterator[int]:
         """Step with drawn actions, some times; yields the number of each step."""
         for number in range(1, self.draw(st.integers(1, most)) + 1):
-            self.step()
+            self.go_on()
             yield number
 
     def through_ending(self, after: int = 4) -> Iterator[int]:
@@ -106,7 +135,7 @@ class Play:
         else:
             raise NotExercisedError
         for more in range(self.draw(st.integers(0, after))):
-            self.step(ending.actions)
+            self.go_on(ending.actions)
             yield number + more + 1
 
     def to_ending(self) -> list[int]:

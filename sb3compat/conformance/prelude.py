@@ -1,6 +1,8 @@
 """What reproduction scripts may call; copied into them, and therefore without annotations."""
 
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, no-any-return"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, no-any-return, var-annotated"
+
+from copy import deepcopy
 
 import numpy as np
 
@@ -35,6 +37,8 @@ def row(batch, i):
 def inside(space, value):
     """Whether a single observation has the structure, shapes and bounds of its space."""
     parts = getattr(space, "spaces", None)
+    if space.shape is None and type(space).__name__ not in ("Dict", "Tuple"):
+        return space.contains(value)
     if isinstance(parts, dict):
         return (
             isinstance(value, dict)
@@ -149,3 +153,140 @@ def overwrite(value):
             overwrite(part)
     elif isinstance(value, np.ndarray) and value.flags.writeable:
         value[...] = None if value.dtype == object else 1
+
+
+def part(space, batch, i):
+    """Row i of a batch of observations or actions of a single space."""
+    kind = type(space).__name__
+    if kind == "Dict":
+        return {key: part(space[key], batch[key], i) for key in batch}
+    if kind == "Tuple":
+        return tuple(part(space[k], batch[k], i) for k in range(len(batch)))
+    return batch[i]
+
+
+def replaced(batch, i, value):
+    """A batch of actions with another one in row i."""
+    if isinstance(batch, dict):
+        return {key: replaced(batch[key], i, value[key]) for key in batch}
+    if isinstance(batch, tuple):
+        return tuple(replaced(batch[k], i, value[k]) for k in range(len(batch)))
+    batch = np.array(batch)
+    batch[i] = value
+    return batch
+
+
+def ended(terminations, truncations):
+    """Which rows have ended."""
+    return np.asarray(terminations).astype(bool) | np.asarray(truncations).astype(bool)
+
+
+def agrees(value, expected):
+    """Whether a value is what is expected, but for the precision of its floats."""
+    if isinstance(expected, dict):
+        return value.keys() == expected.keys() and all(agrees(value[k], expected[k]) for k in value)
+    if isinstance(expected, (list, tuple)) and isinstance(value, (list, tuple)):
+        return len(value) == len(expected) and all(map(agrees, value, expected))
+    value, expected = np.asarray(value), np.asarray(expected)
+    if value.dtype.kind in "fc" and expected.dtype.kind in "biufc":
+        expected = expected.astype(value.dtype)
+    return equal(value, expected)
+
+
+def distinct(values):
+    """How many different ones there are."""
+    found = []
+    for value in values:
+        if not any(equal(value, other) for other in found):
+            found.append(value)
+    return len(found)
+
+
+def record(env, played, disabled=False):
+    """What the steps return; without autoreset, ended rows are reset before the next one."""
+    seen, done = [], np.zeros(1, bool)
+    for actions in played:
+        if disabled and done.any():
+            env.reset(options={"reset_mask": done})
+        *result, _ = env.step(actions)
+        done = ended(*result[2:])
+        seen.append(deepcopy(result))
+    return seen
+
+
+def info_of(infos, i):
+    """The info of row i; a key without a mask is there in every row."""
+    info = {}
+    for key, value in infos.items():
+        if str(key)[:1] == "_" and key[1:] in infos:
+            continue
+        if f"_{key}" in infos and not infos[f"_{key}"][i]:
+            continue
+        if isinstance(value, dict):
+            info[key] = info_of(value, i)
+        else:
+            info[key] = value[i] if hasattr(value, "__len__") and len(value) > i else value
+    return info
+
+
+def bad_masks(infos, n):
+    """The masks that are no bool arrays with a value for each row."""
+    bad = {}
+    for key, value in infos.items():
+        mask = infos.get(f"_{key}", np.zeros(n, bool))
+        if getattr(mask, "shape", None) != (n,) or np.asarray(mask).dtype != bool:
+            bad[f"_{key}"] = mask
+        if isinstance(value, dict):
+            bad.update(bad_masks(value, n))
+    return bad
+
+
+def unbatched(infos, n):
+    """The values that do not have one entry for each row."""
+    bad = {}
+    for key, value in infos.items():
+        if isinstance(value, dict):
+            bad.update(unbatched(value, n))
+        elif not hasattr(value, "__len__") or isinstance(value, str) or len(value) != n:
+            bad[key] = value
+    return bad
+
+
+def stable(info, other):
+    """The entries that are the same in two runs: no clock times."""
+    return {key: info[key] for key in info if key in other and equal(info[key], other[key])}
+
+
+def batched(space, single, n):
+    """Whether a space holds n rows of a single one: structure, shapes and types."""
+    kind = type(single).__name__
+    if kind == "Dict":
+        return space.keys() == single.keys() and all(batched(space[k], single[k], n) for k in space)
+    if kind == "Tuple":
+        pairs = zip(space.spaces, single.spaces)  # noqa: B905
+        return len(space) == len(single) and all(batched(a, b, n) for a, b in pairs)
+    if single.shape is None:
+        return len(space.spaces) == n
+    return space.shape == (n, *single.shape) and space.dtype == single.dtype
+
+
+def stacked(space, values):
+    """A batch of single values of a space."""
+    kind = type(space).__name__
+    if kind == "Dict":
+        return {key: stacked(space[key], [value[key] for value in values]) for key in space}
+    if kind == "Tuple":
+        return tuple(
+            stacked(space[k], [value[k] for value in values]) for k in range(len(values[0]))
+        )
+    return np.stack(values) if space.shape is not None else tuple(values)
+
+
+def has_dtypes(space, value):
+    """Whether an observation has the types of its space."""
+    parts = getattr(space, "spaces", None)
+    if isinstance(parts, dict):
+        return all(has_dtypes(parts[key], value[key]) for key in parts)
+    if isinstance(parts, (list, tuple)):
+        return all(map(has_dtypes, parts, value))
+    return space.shape is None or np.asarray(value).dtype == space.dtype

@@ -100,6 +100,7 @@ class _Search:
         self.exercised = False
         self.examples = 0
         self._journal = Journal(settings.journal)
+        self.out_of_time = False
         self._deadline = time.perf_counter() + settings.seconds
 
     def run(self) -> None:
@@ -125,11 +126,12 @@ class _Search:
             return
         except Exception:
             # It is kept in `best`; whether it fails each time, `_failed` finds out.
-            if self.best is None:
+            if self.best is None and not self.out_of_time:
                 raise
 
     def _example(self, data: st.DataObject) -> None:
         if self.examples >= _FEWEST_EXAMPLES and time.perf_counter() > self._deadline:
+            self.out_of_time = True
             raise _EnoughError
         self.examples += 1
         script = Script(

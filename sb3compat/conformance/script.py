@@ -27,7 +27,9 @@ _CODE: dict[tuple[str, str], CodeType] = {}
 _STEPS = re.compile(r"\benv\.step(?:_wait)?\(")
 
 PRELUDE: dict[str, Callable[..., Any]] = {
-    name: function for name, function in vars(prelude).items() if inspect.isfunction(function)
+    name: function
+    for name, function in vars(prelude).items()
+    if inspect.isfunction(function) and function.__module__ == prelude.__name__
 }
 
 
@@ -162,14 +164,15 @@ class Script:
         if guarded:
             text = f'if __name__ == "__main__":\n{indent(text, "    ")}'
         functions = [_source_of(PRELUDE[name]) for name in _used(text)]
-        imports = [line for name, line in _IMPORTS.items() if _calls(text, name)]
+        whole = "\n".join([*functions, text])
+        imports = [line for name, line in _IMPORTS.items() if _calls(whole, name)]
         imports = [*imports, "", "import numpy as np"] if imports else ["import numpy as np"]
         parts = [f'"""{title}"""', "\n".join(imports), make_env.strip(), *functions, text]
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _calls(text: str, name: str) -> bool:
-    return re.search(rf"(?<![\w.]){name}\(", text) is not None
+    return re.search(rf"(?<![\w.]){name}\(|\bmap\({name},", text) is not None
 
 
 def _used(text: str) -> list[str]:
@@ -219,7 +222,7 @@ def _folded(lines: list[str]) -> list[str]:
     folded: list[str] = []
     i = 0
     while i < len(lines):
-        for width in (1, 2, 3):
+        for width in (1, 2, 3, 4):
             block = lines[i : i + width]
             times = 1
             while lines[i + times * width : i + (times + 1) * width] == block:

@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from sb3compat.conformance import abilities
 from sb3compat.conformance.contract import Family, family_name
 from sb3compat.conformance.script import Script, to_source
 from sb3compat.conformance.traits import Traits, traits_of
@@ -26,6 +27,7 @@ CAPABILITIES: dict[str, str] = {
     "render": "renders rgb_array frames",
     "sub_envs": "has sub-environments whose attributes can be reached",
     "masked_reset": "resets the rows under options['reset_mask']",
+    "row_seeds": "takes a list of seeds, one for each row",
     "reference": "the single environments were given too",
     "sb3": "Stable-Baselines3 is installed",
     "sb3_vec_env": "is an instance of Stable-Baselines3's VecEnv",
@@ -189,10 +191,11 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
     found = {"sb3": find_spec("stable_baselines3") is not None}
     if family == "vec_env":
         found["seeding"] = hasattr(env, "seed")
-        found["masked_reset"] = False
+        found["masked_reset"] = found["row_seeds"] = False
     else:
         found["seeding"] = True
-        found["masked_reset"] = _mode_of(env) == AutoresetMode.DISABLED.value
+        found["masked_reset"] = _mode_of(env) == "Disabled" or abilities.masked_reset(env)
+        found["row_seeds"] = abilities.row_seeds(env)
     found["render"] = getattr(env, "render_mode", None) == "rgb_array"
     try:
         values = env.get_attr("observation_space")
