@@ -255,6 +255,8 @@ class Session:
 
     def _blocked(self, check: Check) -> Result | None:
         """What to say of a check that could tell nothing, as one before it has not passed."""
+        if self.subject.missing(check.needs):
+            return None  # it says so itself
         for name in check.after:
             before = self._all.get(name)
             if before and self.result(before).status not in ("passed", "xpassed"):
