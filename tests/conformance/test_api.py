@@ -301,18 +301,29 @@ def test_nothing_is_left_behind(impatient: None, tmp_path: Path, monkeypatch: An
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs what only Linux has")
-def test_the_child_ends_with_its_parent() -> None:
+def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
     script = """
-import os, sys
+import os, sys, threading, time
+from pathlib import Path
 from sb3compat.conformance.isolate import Child
+
+at_work = Path(sys.argv[1])
+
+def hangs():
+    at_work.touch()
+    time.sleep(1000)
+
 child = Child()
-child.examine({"factory": __import__("tests.conformance.tiny").conformance.tiny.TinyVecEnv}, 60)
+threading.Thread(target=child.examine, args=({"factory": hangs}, 60), daemon=True).start()
+while not at_work.exists():
+    time.sleep(0.01)
 print(child._process.pid, flush=True)
 os.kill(os.getpid(), 9)
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-c", script, tmp_path / "at_work"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == -signal.SIGKILL, done.stderr
     pid = int(done.stdout)
     for _ in range(500):
