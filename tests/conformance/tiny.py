@@ -115,16 +115,15 @@ class Noisy(TinyVecEnv):
 
 
 class Flaky(TinyVecEnv):
-    """Forgets the terminal observation once in the life of a process."""
+    """Forgets the terminal observation once."""
 
-    endings = 0
+    forgets = False
 
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = super().step_wait()
-        if dones.any():
-            Flaky.endings += 1
-            if Flaky.endings == 20:
-                infos = [{} for _ in infos]
+        if dones.any() and Flaky.forgets:
+            Flaky.forgets = False
+            infos = [{} for _ in infos]
         return obs, rewards, dones, infos
 
 
