@@ -21,7 +21,9 @@ from tests.envs import ENDINGS, GYMNASIUM, MakeEnv, script
 # What Gymnasium's own vector environments do not keep.
 POPS_THE_MASK = "options_not_mutated"
 SHARED = {"metadata_not_shared"} if GYMNASIUM < (1, 4) else set()
-CLOSES = {"wrapper_deletion_keeps_env_open"} if GYMNASIUM < (1, 4) else set()
+CLOSES = {"wrapper_deletion_keeps_env_open"} if GYMNASIUM < (1, 3) else set()
+# Gymnasium 1.1 pairs actions and environments with a zip that cuts off what is too much.
+COUNTS = {"wrong_action_count_rejected"} if GYMNASIUM < (1, 2) else set()
 BAD = ("failed", "errored")
 
 
@@ -43,7 +45,7 @@ def judge(
             check = checks[name]
             before = [run(other).status for other in check.after if other in checks]
             if all(status == "passed" for status in before):
-                settings = Settings(seed=seed, seconds=1.0 if name in longer else seconds)
+                settings = Settings(seed=seed, seconds=0.4 if name in longer else seconds)
                 results[name] = run_check(check, subject, settings)
             else:
                 results[name] = Result.of(check, "skipped")
@@ -69,17 +71,8 @@ def test_a_mutant_fails_its_own_checks_and_no_others(name: str) -> None:
     may = mutant.may_fail | CLOSES
     assert mutant.fails <= set(found), found
     assert set(found) <= mutant.fails | may, found
-
-
-@pytest.mark.parametrize("seed", [1])
-@pytest.mark.parametrize("name", MUTANTS)
-def test_a_mutant_is_found_with_every_seed(name: str, seed: int) -> None:
-    mutant = MUTANTS[name]
-    subject = examine(mutant.factory, seconds=2, **mutant.given)
-    for check_id in mutant.fails:
-        (check,) = (c for c in find_checks(check_id) if c.family == "vector_env")
-        result = run_check(check, subject, Settings(seed=seed, seconds=0.5))
-        assert result.status in BAD, (result.status, result.message)
+    again = judge(mutant.factory, 1, longer=mutant.fails, only=mutant.fails, **mutant.given)
+    assert mutant.fails <= set(bad(again)), again
 
 
 def test_every_check_has_a_mutant_in_each_of_its_modes() -> None:
@@ -118,19 +111,18 @@ FORMS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("rows", [1, 3])
-def test_what_is_right_passes(form: str, mode: str, rows: int) -> None:
+def test_what_is_right_passes(form: str, mode: str) -> None:
     shape = Form(mode=mode, **FORMS[form])
-    seed = len(form) + rows
-    results = judge(lambda: RowsEnv(shape, rows), seed, 0.02)
-    assert set(bad(results)) <= CLOSES, bad(results)
+    for rows, seconds in ((3, 0.02), (1, 0)):
+        results = judge(lambda rows=rows: RowsEnv(shape, rows), len(form), seconds)
+        assert set(bad(results)) <= CLOSES, bad(results)
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("form", ["plain", "dict", "discrete", "noise"])
 def test_what_is_right_agrees_with_single_environments(form: str, mode: str) -> None:
     shape = Form(mode=mode, **FORMS[form])
-    for seed in range(3):
+    for seed in range(2):
         results = judge(
             lambda: RowsEnv(shape), seed, reference=reference(shape), options={"offset": 5}
         )
@@ -156,7 +148,7 @@ def test_sync(name: str, mode: str) -> None:
         fns = [MakeEnv(script(lengths=(3, 5, 2), endings=ENDINGS), i) for i in range(3)]
     for given in ({}, {"reference": fns}):
         results = judge(lambda: SyncVectorEnv(fns, autoreset_mode=mode), **given)
-        expected = {POPS_THE_MASK} | SHARED | CLOSES
+        expected = {POPS_THE_MASK} | SHARED | CLOSES | COUNTS
         if name == "FrozenLake-v1" and given and mode != "Disabled":
             # `prob` is the int 1 in resets: batched with a step's 1/3, that becomes 0.
             expected |= {"info_values_keep_type"}
@@ -168,7 +160,7 @@ def test_sync_with_environments_that_reuse_their_array(mode: str) -> None:
     fns = [MakeEnv(script(lengths=(3, 5, 2), reuse=True), i) for i in range(3)]
     results = judge(lambda: SyncVectorEnv(fns, autoreset_mode=mode), seconds=0.1)
     # Lists within infos are those of the environment.
-    expected = {POPS_THE_MASK, "outputs_unchanged_by_later_steps"} | SHARED | CLOSES
+    expected = {POPS_THE_MASK, "outputs_unchanged_by_later_steps"} | SHARED | CLOSES | COUNTS
     if mode == "SameStep":
         expected |= {"final_obs_not_aliased"}
     assert set(bad(results)) == expected, bad(results)
@@ -195,7 +187,7 @@ def test_async_without_shared_memory() -> None:
     only = ["reset_clears_pending_autoreset", "no_stale_result_after_error"]
     results = judge(lambda: AsyncVectorEnv(fns, shared_memory=False), only=only)
     # With a wrong number of actions it raises after it has sent them to the workers.
-    assert set(bad(results)) == set(only), bad(results)
+    assert set(bad(results)) == set(only[:1] if COUNTS else only), bad(results)
 
 
 @pytest.mark.parametrize("rows", [1, 3])
@@ -234,7 +226,7 @@ def test_a_reproduction_fails_by_itself(name: str) -> None:
         "from conformance.mutants.vector_env import MUTANTS\n"
         f"make_env = MUTANTS[{name!r}].factory\nreference = MUTANTS[{name!r}].reference"
     )
-    result = run_check(check, subject, Settings(seconds=0.5, make_env=make_env))
+    result = run_check(check, subject, Settings(seconds=0.2, make_env=make_env))
     assert result.status in BAD
     with pytest.raises((AssertionError, Exception)) as caught:
         exec(compile(result.reproduction, "reproduction", "exec"), {"__name__": "__main__"})
@@ -250,7 +242,7 @@ def test_a_reproduction_is_a_script_of_its_own() -> None:
         "from conformance.mutants.vector_env import MUTANTS\n"
         "make_env = MUTANTS['ResetsTwice-NextStep'].factory"
     )
-    result = run_check(check, subject, Settings(seconds=0.5, make_env=make_env))
+    result = run_check(check, subject, Settings(seconds=0.2, make_env=make_env))
     done = subprocess.run(
         [sys.executable, "-c", result.reproduction], capture_output=True, text=True, check=False
     )

@@ -76,7 +76,7 @@ def wrapper_deletion_keeps_env_open(play: Play) -> None:
     """A wrapper that is garbage collected does not close the environment below it.
 
     Whoever wraps an environment for a while, to record or to evaluate, and goes on with it finds it
-    closed. Close in `close()` only. Up to Gymnasium 1.3 `VectorEnv.__del__` closes, and so does
+    closed. Close in `close()` only. Up to Gymnasium 1.2 `VectorEnv.__del__` closes, and so does
     every vector wrapper.
     """
     play.run("import gc")
