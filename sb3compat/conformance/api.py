@@ -174,7 +174,8 @@ class Session:
     Attributes:
         options: How to run them.
         subject: What is known of the environment.
-        checks: The checks that apply to it, and that the options ask for.
+        applicable: The checks that apply to it.
+        checks: Those of them that the options ask for.
 
     Raises:
         FactoryError: If the factory makes no vector environment. What it raises itself comes
@@ -200,8 +201,9 @@ class Session:
         except BaseException:
             self.close()
             raise
-        self._all = {check.id: check for check in checks_of(self.subject.family, self.subject.mode)}
-        self.checks = [c for c in self._all.values() if not options.only or c.id in options.only]
+        self.applicable = checks_of(self.subject.family, self.subject.mode)
+        self._all = {check.id: check for check in self.applicable}
+        self.checks = [c for c in self.applicable if not options.only or c.id in options.only]
         self._notes = self._left_out()
         self._settings = Settings(
             seed=options.seed,
