@@ -19,7 +19,7 @@ PYTEST := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM_
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint bench dist clean
+.PHONY: help demo test lint bench docs dist clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,9 @@ lint: $(VENV)/dev.stamp  ## Check style (ruff) and types (mypy)
 
 bench: $(VENV)/dev.stamp  ## Measure; ratios, each from one interleaved run
 	@$(BIN)/python benchmarks/run.py $(ARGS)
+
+docs: $(VENV)/dev.stamp  ## Write docs/reference/checks.md anew
+	@$(BIN)/python docs/generate.py
 
 dist: $(VENV)/dev.stamp  ## Build sdist and wheel into dist/
 	@rm -rf dist

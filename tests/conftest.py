@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
+pytest_plugins = ["pytester"]
+
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 

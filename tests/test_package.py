@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from configparser import ConfigParser
 from email.message import Message
 from email.parser import Parser
 from pathlib import Path
@@ -17,6 +18,7 @@ from packaging.specifiers import SpecifierSet
 import sb3compat
 
 ROOT = Path(__file__).parents[1]
+OLD_PYTHON = sys.version_info < (3, 11)
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +52,12 @@ def test_holds_the_package_and_nothing_else(wheel: Path) -> None:
     expected = {
         path.relative_to(ROOT).as_posix(): path.read_bytes()
         for path in (ROOT / "sb3compat").rglob("*")
-        if path.suffix == ".py" or path.name == "py.typed"
+        if path.suffix in (".py", ".css", ".js", ".json") or path.name == "py.typed"
     }
+    output = "sb3compat/conformance/output"
+    assert {f"{output}/page.css", f"{output}/page.js", f"{output}/report.schema.json"} <= set(
+        expected
+    )
     assert {"sb3compat/py.typed", "sb3compat/__init__.py", "sb3compat/vec_env.py"} <= set(expected)
     about = f"sb3compat-{sb3compat.__version__}.dist-info/"
     assert {name: data for name, data in held.items() if not name.startswith(about)} == expected
@@ -59,6 +65,7 @@ def test_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert {name.removeprefix(about) for name in held if name.startswith(about)} == {
         "METADATA",
         "RECORD",
+        "entry_points.txt",
         "WHEEL",
         "licenses/LICENSE",
     }
@@ -87,7 +94,21 @@ def test_depends_on_three_libraries_and_on_others_by_extras(metadata: Message) -
     assert by_extra == {
         "": set(),
         "sb3": {"stable-baselines3"},
-        "conformance": {"hypothesis", "pytest"},
+        "conformance": {"hypothesis", "pytest"} | ({"tomli"} if OLD_PYTHON else set()),
+    }
+
+
+def test_entry_points(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        text = archive.read(
+            f"sb3compat-{sb3compat.__version__}.dist-info/entry_points.txt"
+        ).decode()
+    parser = ConfigParser()
+    parser.optionxform = str
+    parser.read_string(text)
+    assert {name: dict(parser[name]) for name in parser.sections()} == {
+        "console_scripts": {"sb3compat": "sb3compat.cli:main"},
+        "pytest11": {"sb3compat.pytest_plugin": "sb3compat.pytest_plugin"},
     }
 
 

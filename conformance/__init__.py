@@ -1,0 +1,1 @@
+"""The kit run on the world; not packaged."""

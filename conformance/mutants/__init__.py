@@ -1,0 +1,1 @@
+"""Environments that break one contract each, as small changes of correct ones."""

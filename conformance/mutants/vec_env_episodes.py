@@ -1,0 +1,186 @@
+"""Mutants: the end of an episode, and rows that show in others."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from conformance.mutants.family import Config, Points
+from conformance.mutants.registry import mutant
+
+# The end of an episode
+
+
+@mutant("terminal_observation_iff_done")
+class NoTerminalObservation(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        del info["terminal_observation"]
+        return first
+
+
+@mutant("terminal_observation_iff_done")
+class TerminalObservationAlways(Points):
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        info.setdefault("terminal_observation", deepcopy(obs))
+        return obs, reward, done, info
+
+
+@mutant("terminal_observation_in_space")
+class TerminalObservationIsABatch(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        info["terminal_observation"] = last[None]
+        return first
+
+
+# A view of the row, which then is overwritten: it has the value of the reset observation now, and
+# changes with whatever is written to that array.
+@mutant("terminal_observation_not_reset_obs", "terminal_observation_not_aliased")
+class TerminalObservationIsAView(Points):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        for i in np.flatnonzero(dones):
+            infos[i]["terminal_observation"] = obs[i]
+        return obs, rewards, dones, infos
+
+
+@mutant("terminal_observation_not_reset_obs")
+class TerminalObservationIsTheNextFirst(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        info["terminal_observation"] = deepcopy(first)
+        return first
+
+
+@mutant("terminal_observation_is_last")
+class TerminalObservationIsStale(Points):
+    def step_row(self, i: int, action: Any) -> Any:
+        before = self.envs[i].unwrapped.observe()
+        obs, reward, done, info = super().step_row(i, action)
+        if done:
+            info["terminal_observation"] = before
+        return obs, reward, done, info
+
+
+@mutant("terminal_observation_is_last", needs_reference=True)
+class TerminalObservationOfAnotherRow(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        info["terminal_observation"] = self.envs[i - 1].unwrapped.observe()
+        return first
+
+
+@mutant("truncated_flag_present")
+class NoTruncatedFlag(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        del info["TimeLimit.truncated"]
+        return super().end(i, last, info)
+
+
+@mutant("truncated_flag_exclusive", needs_reference=True)
+class TruncatedAlthoughTerminated(Points):
+    def flag(self, terminated: bool, truncated: bool) -> Any:
+        return truncated
+
+
+@mutant("truncated_flag_exclusive")
+class TruncatedAlthoughRunning(Points):
+    def flag(self, terminated: bool, truncated: bool) -> Any:
+        return not terminated
+
+
+@mutant("truncated_flag_is_bool")
+class TruncatedFlagIsANumber(Points):
+    def flag(self, terminated: bool, truncated: bool) -> Any:
+        return float(truncated and not terminated)
+
+
+@mutant("obs_after_done_is_reset_obs")
+class ObsAfterDoneIsTheLast(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        super().end(i, last, info)
+        return last.copy()
+
+
+@mutant("reset_infos_updated_on_autoreset")
+class ResetInfosOfTheFirstEpisode(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        before = self.reset_infos[i]
+        first = super().end(i, last, info)
+        self.reset_infos[i] = before
+        return first
+
+
+@mutant("reset_infos_others_unchanged")
+class ResetInfosMadeAnew(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.reset_infos = [{} if j != i else old for j, old in enumerate(self.reset_infos)]
+        return first
+
+
+@mutant("done_info_is_step_info")
+class DoneInfoIsResetInfo(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        kept = {key: info[key] for key in ("terminal_observation", "TimeLimit.truncated")}
+        info.clear()
+        info.update(deepcopy(self.reset_infos[i]) | kept)
+        return first
+
+
+@mutant("no_phantom_transition")
+class IgnoresTheActionAfterAnEnd(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.ended = [False] * self.num_envs
+
+    def start(self, i: int) -> Any:
+        self.ended[i] = False
+        return super().start(i)
+
+    def step_row(self, i: int, action: Any) -> Any:
+        if self.ended[i]:
+            self.ended[i] = False
+            obs = self.envs[i].unwrapped.observe()
+            return obs, 0.0, False, {"time": 0, "TimeLimit.truncated": False}
+        row = super().step_row(i, action)
+        self.ended[i] = row[2]
+        return row
+
+
+@mutant("rows_independent")
+class OthersFreezeWhileOneResets(Points):
+    def step_wait(self) -> Any:
+        ending = [env.unwrapped.time + 1 >= self.length(i) for i, env in enumerate(self.envs)]
+        self.frozen = {i for i, end in enumerate(ending) if any(ending) and not end}
+        return super().step_wait()
+
+    def length(self, i: int) -> int:
+        return self.config.lengths[i % len(self.config.lengths)]
+
+    def step_row(self, i: int, action: Any) -> Any:
+        if i in self.frozen:
+            obs = self.envs[i].unwrapped.observe()
+            return obs, 0.0, False, {"time": 0, "TimeLimit.truncated": False}
+        return super().step_row(i, action)
+
+
+@mutant("rows_independent", needs_reference=True)
+class OneEndEndsAll(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        for j, env in enumerate(self.envs):
+            if j > i:
+                env.unwrapped.point = env.unwrapped.point * 0
+        return super().end(i, last, info)
+
+
+@mutant("rows_match_reference", needs_reference=True)
+class RewardsRolled(Points):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, np.roll(rewards, 1), dones, infos

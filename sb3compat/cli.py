@@ -1,0 +1,265 @@
+"""The command line of the conformance kit: `sb3compat check`, `list`, `explain` and `replay`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import sb3compat
+
+# Written down once more, so that --help need not import the kit; a test compares.
+FORMATS = ("terminal", "json", "junit", "markdown", "html")
+FILES = FORMATS[1:]
+AUTORESET_MODES = ("NextStep", "SameStep", "Disabled")
+
+_CHECK = """\
+Check that a vector environment keeps its contract.
+
+TARGET is one of
+  package.module:name      a function without arguments that makes a VecEnv or a VectorEnv
+  path/to/file.py:name     the same, in a file
+  CartPole-v1              the id of an environment, made with gymnasium.make_vec
+                           (package:CartPole-v1 imports the package first)
+"""
+_CHECK_EXAMPLES = """\
+examples:
+  sb3compat check my_package:make_env
+  sb3compat check envs.py:make_env --only terminal_observation_iff_done
+  sb3compat check CartPole-v1 --vectorization-mode async --autoreset-mode SameStep
+  sb3compat check CartPole-v1 --vec-env subproc --num-envs 4
+  sb3compat check my_package:make_env --expected-failures known.toml --junit junit.xml
+
+exit codes:
+  0  nothing has failed that counts
+  1  something has: errors, and with --strict warnings and expected failures that pass
+  2  wrong use, or TARGET cannot be made
+"""
+_REPLAY = """\
+Run the reproductions of a report again, each in a Python of its own, and say which still fail.
+
+FILE is a report (sb3compat check … --json FILE), or one reproduction as a Python file.
+"""
+_REPLAY_EXAMPLES = """\
+examples:
+  sb3compat replay report.json
+  sb3compat replay report.json --target my_package:make_env
+
+exit codes:
+  0  none fails any more
+  1  some still do
+  2  wrong use, or some could not be run
+"""
+_EXPLAIN_EXAMPLES = """\
+example:
+  sb3compat explain terminal_observation_iff_done
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        arguments: What follows `sb3compat`; those of the process by default.
+
+    Returns:
+        The exit code: 0 clean, 1 failures, 2 wrong use or a factory that fails.
+    """
+    given = _parser().parse_args(arguments)
+    try:
+        # Leave by way of the clean-up, so that no process stays behind.
+        with suppress(AttributeError, ValueError):  # what it cannot encode is not to stop it
+            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        with suppress(ValueError):  # in another thread than the main one
+            signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+        commands = import_module("sb3compat.conformance.commands")
+        code: int = commands.COMMANDS[given.command](given)
+        sys.stdout.flush()
+        return code
+    except ModuleNotFoundError as error:
+        if error.name != "hypothesis":
+            raise
+        return _complain(
+            "Expected Hypothesis to be installed, which draws the programs. Install it: "
+            'pip install "sb3compat[conformance]"'
+        )
+    except KeyboardInterrupt:
+        return _complain("interrupted")
+    except BrokenPipeError:
+        # Whoever read the output has enough: `sb3compat list | head`. At its end Python would
+        # flush once more, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _complain(message: str) -> int:
+    print(f"sb3compat: {message}", file=sys.stderr)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sb3compat",
+        description="Does a VecEnv of Stable-Baselines3, or a VectorEnv of Gymnasium, keep its "
+        "contract?",
+        epilog="Each command has its own --help: sb3compat check --help",
+    )
+    parser.add_argument("--version", action="version", version=f"sb3compat {sb3compat.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, summary: str, text: str, epilog: str) -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name,
+            help=summary,
+            description=text,
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    _add_check(command("check", "check a vector environment", _CHECK, _CHECK_EXAMPLES))
+    _add_list(command("list", "list the checks", "List the checks.", ""))
+    _add_explain(
+        command("explain", "explain a check", "Say what a check asks for.", _EXPLAIN_EXAMPLES)
+    )
+    _add_replay(command("replay", "run reproductions again", _REPLAY, _REPLAY_EXAMPLES))
+    return parser
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", metavar="TARGET", help="what to check, see above")
+    _add_run(parser)
+    _add_making(parser)
+    knowledge = parser.add_argument_group("what to know about the environment")
+    knowledge.add_argument(
+        "--capability", action="append", default=[], metavar="NAME",
+        help="it can do this, whatever it looks like (repeatable); `sb3compat list` names them",
+    )  # fmt: skip
+    knowledge.add_argument(
+        "--no-capability", action="append", default=[], metavar="NAME",
+        help="it cannot do this: skip the checks that need it (repeatable)",
+    )  # fmt: skip
+    knowledge.add_argument(
+        "--reset-options", type=_json_object, metavar="JSON",
+        help="options that its reset understands; without them, checks of options are skipped",
+    )  # fmt: skip
+    knowledge.add_argument(
+        "--reference", metavar="MODULE:NAME",
+        help="a list of functions that make the single environments, one for each row: every value "
+        "is then held against stepping them one by one",
+    )  # fmt: skip
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--format", choices=FORMATS, default="terminal",
+        help="of what goes to the standard output, or to --output (default: terminal)",
+    )  # fmt: skip
+    output.add_argument("--output", type=Path, metavar="FILE", help="write it there instead")
+    for name in FILES:
+        output.add_argument(
+            f"--{name}", type=Path, metavar="FILE", help=f"write the report there, too, as {name}"
+        )
+    output.add_argument(
+        "-q", "--quiet", action="store_true",
+        help="no progress, and of the report for the terminal only the last line",
+    )  # fmt: skip
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    run = parser.add_argument_group("how to run")
+    run.add_argument("--seed", type=int, default=0, help="of the programs (default: 0)")
+    run.add_argument(
+        "--max-seconds", type=_positive(float), default=50.0, metavar="S",
+        help="how long all checks may take together, more or less (default: 50)",
+    )  # fmt: skip
+    run.add_argument(
+        "--only", action="append", default=[], metavar="ID", help="run this check (repeatable)"
+    )
+    run.add_argument(
+        "--expected-failures", type=Path, metavar="FILE",
+        help="a TOML file with the failures that are known: [id], reason = …, link = …",
+    )  # fmt: skip
+    run.add_argument(
+        "--strict", action="store_true",
+        help="let warnings, and expected failures that pass, fail the run",
+    )  # fmt: skip
+    run.add_argument(
+        "--no-isolate", action="store_true",
+        help="run the checks in this process, for a debugger; a hang or a crash ends the run",
+    )  # fmt: skip
+
+
+def _add_making(parser: argparse.ArgumentParser) -> None:
+    making = parser.add_argument_group("how to make an environment from an id")
+    making.add_argument(
+        "--num-envs", type=_positive(int), metavar="N", help="the number of rows (default: 3)"
+    )
+    making.add_argument(
+        "--vectorization-mode", choices=("sync", "async", "vector_entry_point"),
+        help="as for gymnasium.make_vec (default: its default)",
+    )  # fmt: skip
+    making.add_argument(
+        "--autoreset-mode", choices=AUTORESET_MODES, help="of a sync or async environment"
+    )
+    making.add_argument(
+        "--vec-env", choices=("dummy", "subproc"),
+        help="make Stable-Baselines3's DummyVecEnv or SubprocVecEnv instead",
+    )  # fmt: skip
+    making.add_argument(
+        "--env-kwargs", type=_json_object, metavar="JSON",
+        help="""arguments for the environment: '{"max_episode_steps": 20}'""",
+    )  # fmt: skip
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--family", choices=("vec_env", "vector_env"), help="those for one interface only"
+    )
+
+
+def _add_explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the id of a check, as `sb3compat list` shows it")
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="a report as JSON, or a script")
+    parser.add_argument(
+        "--target", metavar="TARGET",
+        help="what to check, for reproductions that do not know their factory",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-seconds", type=_positive(float), default=60.0, metavar="S",
+        help="how long one reproduction may take (default: 60)",
+    )  # fmt: skip
+    _add_making(parser)
+
+
+def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    def positive(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = 0
+        if not value > 0:
+            raise argparse.ArgumentTypeError(f"Expected a number above 0, got {text!r}.")
+        return value
+
+    return positive
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(
+            f"Expected a JSON object such as '{{\"key\": 1}}', got {text!r}. Mind the quotes: the "
+            "shell takes the outer ones."
+        )
+    return value

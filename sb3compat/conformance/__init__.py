@@ -1,0 +1,51 @@
+"""The conformance kit: does a vector environment keep its contract?
+
+`check_vec_env` judges a Stable-Baselines3 `VecEnv`, `check_vector_env` a Gymnasium `VectorEnv`.
+They draw programs with Hypothesis, hold what comes out against the contract, and shrink what fails
+to a script of a few lines. Needs Hypothesis: `pip install "sb3compat[conformance]"`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sb3compat.conformance.api import ConformanceError, check_vec_env, check_vector_env
+    from sb3compat.conformance.report import Report, Result
+    from sb3compat.conformance.subject import FactoryError
+
+__all__ = [
+    "ConformanceError",
+    "FactoryError",
+    "Report",
+    "Result",
+    "check_vec_env",
+    "check_vector_env",
+]
+
+_HOME = {
+    "ConformanceError": "api",
+    "FactoryError": "subject",
+    "Report": "report",
+    "Result": "report",
+    "check_vec_env": "api",
+    "check_vector_env": "api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name == "hypothesis":
+            raise ModuleNotFoundError(
+                "Expected Hypothesis to be installed, which the conformance kit draws its programs "
+                'with: pip install "sb3compat[conformance]"',
+                name="hypothesis",
+            ) from error
+        raise
+    globals()[name] = value
+    return value

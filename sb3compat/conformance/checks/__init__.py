@@ -1,0 +1,1 @@
+"""The checks, by family and group; `contract.checks_of` lists them."""

@@ -1,0 +1,50 @@
+"""A report as text: for a terminal, for machines, for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from sb3compat.conformance.contract import FAMILIES
+from sb3compat.conformance.report import LABELS, Report, Result
+
+FORMATS = ("terminal", "json", "junit", "markdown", "html")
+
+
+def render(report: Report, form: str) -> str:
+    """The report in one of the formats; the same for equal reports.
+
+    Args:
+        report: The report.
+        form: One of `FORMATS`.
+    """
+    module = import_module(f"sb3compat.conformance.output.{form}")
+    function: Callable[[Report], str] = module.render
+    return function(report)
+
+
+def by_group(report: Report) -> dict[str, list[Result]]:
+    """The results under each heading, in the order of the report."""
+    groups: dict[str, list[Result]] = {}
+    for result in report.results:
+        groups.setdefault(result.group, []).append(result)
+    return groups
+
+
+def told(report: Report) -> list[Result]:
+    """The results that need words, the worst first."""
+    worst = LABELS[:4]
+    found = [result for result in report.results if report.label(result) in worst]
+    return sorted(found, key=lambda result: worst.index(report.label(result)))
+
+
+def headline(report: Report) -> str:
+    """What was checked: which interface, how many rows, which seed."""
+    mode = f", autoreset mode {report.mode}" if report.mode else ""
+    rows = f"{report.num_envs} row" + ("s" if report.num_envs != 1 else "")
+    return f"{FAMILIES[report.family]}{mode}, {rows}, seed {report.seed}"
+
+
+def versions(report: Report) -> str:
+    """The versions on one line."""
+    return ", ".join(f"{name} {number}" for name, number in report.versions.items())

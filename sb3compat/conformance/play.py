@@ -1,0 +1,172 @@
+"""One run of a check: draws a program, runs it on the environment, and asks for what must hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TypeVar
+
+import numpy as np
+from hypothesis import strategies as st
+
+from sb3compat.conformance.contract import NotExercisedError
+from sb3compat.conformance.script import Script, to_source
+from sb3compat.conformance.subject import (
+    Ending,
+    Subject,
+    batch_source,
+    opening,
+    sample_source,
+)
+
+T = TypeVar("T")
+
+_STEP = {
+    "vec_env": "obs, rewards, dones, infos = env.step({})",
+    "vector_env": "obs, rewards, terminations, truncations, infos = env.step({})",
+}
+
+
+class Play:
+    """What a check gets: the environment's particulars, draws, and statements to run.
+
+    In the script the environment is `env`, what its methods returned last is `obs`, `rewards`,
+    `dones` (or `terminations` and `truncations`) and `infos`.
+
+    Args:
+        subject: What is checked.
+        script: Where statements are run and written down.
+        data: Hypothesis' source of draws.
+    """
+
+    def __init__(self, subject: Subject, script: Script, data: st.DataObject) -> None:
+        self.subject = subject
+        self.script = script
+        self._data = data
+        self.n = subject.num_envs
+        self.family = subject.family
+        self.run = script.run
+        self.value = script.value
+        self.demand = script.demand
+
+    def aside(self) -> Play:
+        """Another one, whose statements do not get into the reproduction; to be closed."""
+        return Play(self.subject, Script(self.subject.factory), self._data)
+
+    def draw(self, strategy: st.SearchStrategy[T]) -> T:
+        """A value, which shrinks when the check fails."""
+        return self._data.draw(strategy)
+
+    def make(self) -> None:
+        """Make the environment."""
+        self.run("env = make_env()")
+
+    def start(self, seed: int | None = None) -> None:
+        """Make the environment and reset it, with a seed if one is given or can be drawn."""
+        self.make()
+        self.open(seed)
+
+    def open(self, seed: int | None = None) -> None:
+        """Reset, with a seed if one is given or can be drawn."""
+        if seed is None and self.subject.capabilities.get("seeding"):
+            seed = self.draw(st.integers(0, 9))
+        for line in opening(self.family, "", seed):
+            self.run(line)
+
+    def actions(self) -> str:
+        """Source for a batch of actions."""
+        known = self.subject.actions
+        first = self.draw(st.integers(0, len(known) - 1))
+        chosen = [first] * self.n
+        if self.draw(st.booleans()):
+            others = st.lists(st.integers(0, len(known) - 1), min_size=self.n, max_size=self.n)
+            chosen = self.draw(others)
+        return batch_source(self.family, [known[i] for i in chosen])
+
+    def step(self, actions: str | None = None) -> None:
+        """Step once, with drawn actions unless some are given."""
+        self.run(_STEP[self.family].format(self.actions() if actions is None else actions))
+
+    def go_on(self, actions: str | None = None) -> None:
+        """Step, after resetting the rows that have ended where nobody else does that."""
+        if rows := self.awaiting_reset():
+            self.reset_rows(rows)
+        self.step(actions)
+
+    def awaiting_reset(self) -> list[int]:
+        """The rows that the caller has to reset before the next step."""
+        if self.subject.mode != "Disabled":
+            return []
+        calls = (
+            line
+            for line in reversed(self.script.lines)
+            if re.search(r"= env\.(step|reset)\(", line)
+        )
+        return self.ended() if "= env.step(" in next(calls, "") else []
+
+    def reset_rows(self, rows: list[int], env: str = "env", seed: int | None = None) -> None:
+        """Reset some rows, by mask."""
+        mask = to_source(np.isin(np.arange(self.n), rows))
+        first = "" if seed is None else f"seed={seed}, "
+        names = "obs, infos" if env == "env" else f"{env}_obs, {env}_infos"
+        self.run(f"{names} = {env}.reset({first}options={{'reset_mask': {mask}}})")
+
+    def steps(self, most: int = 8) -> Iterator[int]:
+        """Step with drawn actions, some times; yields the number of each step."""
+        for number in range(1, self.draw(st.integers(1, most)) + 1):
+            self.go_on()
+            yield number
+
+    def through_ending(self, after: int = 4) -> Iterator[int]:
+        """Start, step until a row ends, then some more; yields after each step.
+
+        Raises:
+            NotExercisedError: If no row ends.
+        """
+        ending = self.ending()
+        self.make()
+        for line in opening(self.family, ending.setup, ending.seed):
+            self.run(line)
+        for number in range(1, 3 * ending.steps + 20):
+            self.step(ending.actions)
+            yield number
+            if self.ended():
+                break
+        else:
+            raise NotExercisedError
+        for more in range(self.draw(st.integers(0, after))):
+            self.go_on(ending.actions)
+            yield number + more + 1
+
+    def to_ending(self) -> list[int]:
+        """Start and step until a row ends; returns the rows that did."""
+        for _ in self.through_ending(after=0):
+            pass
+        return self.ended()
+
+    def ending(self) -> Ending:
+        """A way to the end of an episode.
+
+        Raises:
+            NotExercisedError: If none is known.
+        """
+        if not self.subject.endings:
+            raise NotExercisedError
+        return self.draw(st.sampled_from(self.subject.endings[:4]))
+
+    def ended(self) -> list[int]:
+        """The rows that ended in the last step."""
+        if self.family == "vec_env":
+            flags = self.value("dones")
+        else:
+            flags = np.logical_or(self.value("terminations"), self.value("truncations"))
+        return [int(i) for i in np.flatnonzero(np.asarray(flags))]
+
+    def running(self) -> list[int]:
+        """The rows that did not end in the last step."""
+        ended = self.ended()
+        return [i for i in range(self.n) if i not in ended]
+
+    def sample(self) -> str:
+        """Source that draws a batch from the environment's own action space."""
+        return sample_source(self.family, self.n)

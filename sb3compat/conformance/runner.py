@@ -1,0 +1,229 @@
+"""Run a check: as many programs as the time allows, and the smallest of those that fail."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import hypothesis
+import numpy as np
+from hypothesis import HealthCheck, Phase
+from hypothesis import strategies as st
+
+from sb3compat.conformance.contract import (
+    Check,
+    EnvFailureError,
+    Finding,
+    NotExercisedError,
+    ViolationError,
+)
+from sb3compat.conformance.journal import Journal
+from sb3compat.conformance.play import Play
+from sb3compat.conformance.report import Result, Status
+from sb3compat.conformance.script import Script
+from sb3compat.conformance.source import PLACEHOLDER
+from sb3compat.conformance.subject import Subject
+from sb3compat.conformance.timeline import Timeline
+
+_MOST_EXAMPLES = 25
+_FEWEST_EXAMPLES = 2
+# A minimal script is worth some time, but not all.
+_SHRINK_SHARE = 2.0
+
+
+class _EnoughError(BaseException):
+    """Ends Hypothesis' search: no `Exception`, as it would take that for a failure."""
+
+
+@dataclass(frozen=True)
+class _Failure:
+    status: Status
+    message: str
+    trace: str
+    lines: tuple[str, ...]
+    finding: Finding | None
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        violated = 0 if self.status == "failed" else 1
+        return violated, len(self.lines), sum(map(len, self.lines))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to run checks.
+
+    Attributes:
+        seed: Of the programs that are drawn.
+        seconds: For one check, without those that it takes to shrink a failure.
+        make_env: Source that defines `make_env` in reproductions.
+        journal: A file where the statements of the program at work are written down, for those
+            who outlive it; none where it is empty.
+    """
+
+    seed: int = 0
+    seconds: float = 1.0
+    make_env: str = PLACEHOLDER
+    journal: str = ""
+
+
+def run_check(check: Check, subject: Subject, settings: Settings) -> Result:
+    """Run one check in this process."""
+    missing = subject.missing(check.needs)
+    if missing:
+        return Result.of(check, "skipped", message=f"needs the capability {missing[0]!r}")
+    begin = time.perf_counter()
+    search = _Search(check, subject, settings)
+    try:
+        search.run()
+    finally:
+        search.close()
+    seconds = time.perf_counter() - begin
+    spent: dict[str, Any] = {"seconds": seconds, "examples": search.examples}
+    if search.best is None:
+        if search.exercised:
+            return Result.of(check, "passed", **spent)
+        why = "no episode ended" if not subject.endings else "it did not come to that"
+        return Result.of(check, "not_exercised", message=why, **spent)
+    return _failed(check, subject, settings, search.best, spent)
+
+
+class _Search:
+    """Hypothesis draws programs; the smallest that fails is kept."""
+
+    def __init__(self, check: Check, subject: Subject, settings: Settings) -> None:
+        self.check, self.subject, self.settings = check, subject, settings
+        self.best: _Failure | None = None
+        self.exercised = False
+        self.examples = 0
+        self._journal = Journal(settings.journal)
+        self.out_of_time = False
+        self._deadline = time.perf_counter() + settings.seconds
+
+    def run(self) -> None:
+        cost = self.subject.make_seconds + 30 * self.subject.step_seconds + 1e-4
+        most = int(np.clip(self.settings.seconds / cost, _FEWEST_EXAMPLES, _MOST_EXAMPLES))
+        search = hypothesis.seed(self.settings.seed)(
+            hypothesis.settings(
+                max_examples=most,
+                database=None,
+                deadline=None,
+                phases=(Phase.generate, Phase.shrink),
+                report_multiple_bugs=False,
+                suppress_health_check=list(HealthCheck),
+                print_blob=False,
+                verbosity=hypothesis.Verbosity.quiet,
+            )(hypothesis.given(st.data())(self._example))
+        )
+        try:
+            search()
+        except (_EnoughError, hypothesis.errors.Flaky):
+            # An end by the clock looks flaky to Hypothesis, as does an environment whose episodes
+            # last for another time when they are played again. What was found is in `best`.
+            return
+        except Exception:
+            # It is kept in `best`; whether it fails each time, `_failed` finds out.
+            if self.best is None and not self.out_of_time:
+                raise
+
+    def _example(self, data: st.DataObject) -> None:
+        if self.examples >= _FEWEST_EXAMPLES and time.perf_counter() > self._deadline:
+            self.out_of_time = True
+            raise _EnoughError
+        self.examples += 1
+        script = Script(
+            self.subject.factory,
+            self.subject.reference,
+            perturb(self.settings.seed),
+            self._journal.begin(),
+        )
+        try:
+            self.check.function(Play(self.subject, script, data))
+            self.exercised = True
+        except NotExercisedError:
+            return
+        except ViolationError as error:
+            self._keep(_Failure("failed", str(error), "", tuple(script.lines), error.finding))
+            raise
+        except EnvFailureError as error:
+            got = f"{type(error.error).__name__}: {error.error}"
+            finding = Finding(script.lines[-1], got, "no exception", script.steps)
+            lines = tuple(script.lines)
+            self._keep(_Failure("errored", str(error), error.trace, lines, finding))
+            raise
+        finally:
+            script.close()
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self._journal.close()
+
+    def _keep(self, failure: _Failure) -> None:
+        if self.best is None:
+            self._deadline = time.perf_counter() + _SHRINK_SHARE * self.settings.seconds
+        if self.best is None or failure.size < self.best.size:
+            self.best = failure
+
+
+_constructions = 0
+
+
+def perturb(seed: int) -> Callable[[], None]:
+    """Another state of the global random generators for each construction.
+
+    Hypothesis sets them to the same state before each example, so that an environment which draws
+    from them would look as if it heeded its seed.
+    """
+
+    def reseed() -> None:
+        global _constructions
+        _constructions += 1
+        random.seed(1_000_003 * seed + _constructions)
+        np.random.seed((1_000_003 * seed + _constructions) % 2**32)
+
+    return reseed
+
+
+def _failed(
+    check: Check, subject: Subject, settings: Settings, failure: _Failure, spent: dict[str, Any]
+) -> Result:
+    again, timeline = _replay(subject, settings, failure)
+    message = failure.message
+    if not again:
+        message += " (not every time: the same program has passed when it was run again)"
+    return Result.of(
+        check,
+        failure.status,
+        message=message,
+        reproduction=reproduction(check, subject, settings, failure.lines),
+        trace=failure.trace,
+        timeline=timeline.moments,
+        finding=failure.finding,
+        **spent,
+    )
+
+
+def reproduction(check: Check, subject: Subject, settings: Settings, lines: Iterable[str]) -> str:
+    """The standalone script that consists of these statements."""
+    script = Script(subject.factory)
+    script.lines = list(lines)
+    title = f"{check.id}: {check.contract}\n\n{check.source}\n"
+    return script.source(settings.make_env, title, guarded=subject.workers)
+
+
+def _replay(subject: Subject, settings: Settings, failure: _Failure) -> tuple[bool, Timeline]:
+    """Run the script once more: whether it fails again, and what its last steps were."""
+    script = Script(subject.factory, subject.reference, perturb(settings.seed))
+    timeline = Timeline(subject, failure.finding.row if failure.finding else None)
+    try:
+        for line in failure.lines:
+            script.run(line)
+            timeline.note(line, script)
+    except EnvFailureError:
+        return True, timeline
+    finally:
+        script.close()
+    return False, timeline

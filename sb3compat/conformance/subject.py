@@ -1,0 +1,359 @@
+"""What there is to know of an environment before it is checked: its kind, its size, its pace."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from sb3compat.conformance import abilities
+from sb3compat.conformance.contract import Family, family_name
+from sb3compat.conformance.script import Script, to_source
+from sb3compat.conformance.traits import Traits, traits_of
+
+# What a user may declare; the rest is found out.
+CAPABILITIES: dict[str, str] = {
+    "seeding": "takes seeds",
+    "options": "takes options in a reset; declared by giving some that it understands",
+    "render": "renders rgb_array frames",
+    "sub_envs": "has sub-environments whose attributes can be reached",
+    "masked_reset": "resets the rows under options['reset_mask']",
+    "row_seeds": "takes a list of seeds, one for each row",
+    "reference": "the single environments were given too",
+    "sb3": "Stable-Baselines3 is installed",
+    "sb3_vec_env": "is an instance of Stable-Baselines3's VecEnv",
+    "separate_rows": "what happens in one row does not show in another; declare it otherwise if "
+    "the rows are the agents of one world",
+    "repeatable": "after a seeded reset nothing is left of earlier episodes, unlike statistics",
+    "image_obs": "observations are images, channels last",
+    "dict_obs": "observations are dicts",
+}
+
+_TRIES = 6
+_MOST_STEPS = 3000
+_ASSUMED_STEPS = 200
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How to get to the end of an episode."""
+
+    setup: str
+    actions: str
+    seed: int | None
+    steps: int
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An environment to be checked.
+
+    Attributes:
+        factory: Makes it.
+        family: Which interface it has.
+        num_envs: The number of rows.
+        mode: The value of its autoreset mode, for a `VectorEnv`.
+        capabilities: What it can do.
+        options: Options for a reset that it understands.
+        reference: The factories of its single environments, or None.
+        actions: Single actions to choose from, awkward ones among them.
+        endings: Ways to the end of an episode, the shortest first.
+        traits: What its resets and steps look like.
+        make_seconds: How long it takes to make one.
+        step_seconds: How long it takes to step one.
+        notes: What else was found out.
+        workers: Whether it starts processes.
+    """
+
+    factory: Callable[[], Any]
+    family: Family
+    num_envs: int
+    mode: str | None
+    capabilities: Mapping[str, bool]
+    options: Mapping[str, Any] | None = None
+    reference: Any = None
+    actions: tuple[Any, ...] = ()
+    endings: tuple[Ending, ...] = ()
+    traits: Traits = field(default_factory=Traits)
+    make_seconds: float = 0.0
+    step_seconds: float = 0.0
+    notes: tuple[str, ...] = field(default=())
+    workers: bool = False
+
+    def missing(self, needs: tuple[str, ...]) -> list[str]:
+        """The capabilities among these that it does not have."""
+        return [name for name in needs if not self.capabilities.get(name, False)]
+
+
+class FactoryError(Exception):
+    """What was to be checked cannot be made, or is no vector environment."""
+
+
+def family_of(env: Any) -> Family:
+    """Which of the two interfaces an environment has.
+
+    Raises:
+        FactoryError: If it has neither.
+    """
+    if isinstance(env, VectorEnv):
+        return "vector_env"
+    module = sys.modules.get("stable_baselines3.common.vec_env.base_vec_env")
+    if module is not None and isinstance(env, module.VecEnv):
+        return "vec_env"
+    if all(hasattr(env, name) for name in ("num_envs", "step", "reset")):
+        if hasattr(env, "single_observation_space"):
+            return "vector_env"
+        if hasattr(env, "step_async") and hasattr(env, "step_wait"):
+            return "vec_env"
+    raise FactoryError(
+        "Expected the factory to make a VecEnv (with num_envs, reset, step, step_async and "
+        f"step_wait) or a gymnasium.vector.VectorEnv, got {type(env).__name__}: {env!r:.200}."
+    )
+
+
+def examine(
+    factory: Callable[[], Any],
+    *,
+    family: Family | None = None,
+    declared: Mapping[str, bool] | None = None,
+    options: Mapping[str, Any] | None = None,
+    reference: Any = None,
+    seconds: float | None = 10.0,
+) -> Subject:
+    """Make the environment once and find out what there is to know.
+
+    Args:
+        factory: Makes the environment.
+        family: Which interface it has; None to look.
+        declared: Capabilities that the user says it has, or has not.
+        options: Options that its `reset` understands.
+        reference: The factories of its single environments.
+        seconds: How long to look for the end of an episode; None to leave that to `scout`.
+
+    Raises:
+        FactoryError: If the factory makes no vector environment. What it raises itself comes
+            through.
+    """
+    if not callable(factory):
+        raise FactoryError(
+            f"Expected a function that makes the environment, got {type(factory).__name__}: "
+            f"{factory!r:.200}. Pass `lambda: {type(factory).__name__}(...)`: checks need new ones."
+        )
+    start = time.perf_counter()
+    env = factory()
+    make_seconds = time.perf_counter() - start
+    kind = family_of(env)
+    if family not in (None, kind):
+        raise FactoryError(
+            f"Expected the factory to make {family_name(family or kind)}, got {family_name(kind)}: "
+            f"{env!r:.200}."
+        )
+    try:
+        single = env.action_space if kind == "vec_env" else env.single_action_space
+        subject = Subject(
+            factory=factory,
+            family=kind,
+            num_envs=int(env.num_envs),
+            mode=_mode_of(env) if kind == "vector_env" else None,
+            capabilities={**_found(env, kind), **dict(declared or {})},
+            options=options,
+            reference=reference,
+            actions=tuple(_candidates(single)),
+            make_seconds=make_seconds,
+            workers=bool(multiprocessing.active_children()),
+        )
+        found = {**subject.capabilities, "options": options is not None}
+        found["reference"] = reference is not None
+        subject = replace(subject, capabilities=found)
+    finally:
+        with suppress(Exception):  # what is wrong, the checks will tell
+            env.close()
+    return subject if seconds is None else scout(subject, seconds)
+
+
+def _mode_of(env: Any) -> str:
+    mode = getattr(env.unwrapped, "autoreset_mode", None)
+    if mode is None:
+        mode = (env.metadata or {}).get("autoreset_mode", AutoresetMode.NEXT_STEP)
+    return str(getattr(mode, "value", mode))
+
+
+def _found(env: Any, family: Family) -> dict[str, bool]:
+    found = {"sb3": find_spec("stable_baselines3") is not None}
+    if family == "vec_env":
+        found["seeding"] = hasattr(env, "seed")
+        found["masked_reset"] = found["row_seeds"] = False
+    else:
+        found["seeding"] = True
+        found["masked_reset"] = _mode_of(env) == "Disabled" or abilities.masked_reset(env)
+        found["row_seeds"] = abilities.row_seeds(env)
+    found["render"] = getattr(env, "render_mode", None) == "rgb_array"
+    try:
+        values = env.get_attr("observation_space")
+        found["sub_envs"] = len(values) == env.num_envs
+        if family == "vec_env":
+            # Those that answer for all rows at once refuse this.
+            env.set_attr("conformance_probe", 0, indices=[0])
+    except Exception:
+        found["sub_envs"] = False
+    return found | (_found_vec_env(env) if family == "vec_env" else {})
+
+
+def _found_vec_env(env: Any) -> dict[str, bool]:
+    module = sys.modules.get("stable_baselines3.common.vec_env.base_vec_env")
+    layers = [env]
+    while len(layers) < 100 and "venv" in vars(layers[-1]):
+        layers.append(layers[-1].venv)
+    # VecNormalize: what it returns depends on all that any row has seen before.
+    normalizes = any(
+        cls.__name__ == "VecNormalize" and getattr(layer, "training", True)
+        for layer in layers
+        for cls in type(layer).__mro__
+    )
+    space = env.observation_space
+    return {
+        "sb3_vec_env": module is not None and isinstance(env, module.VecEnv),
+        "separate_rows": not normalizes,
+        "repeatable": not normalizes,
+        "dict_obs": isinstance(space, spaces.Dict),
+        "image_obs": isinstance(space, spaces.Box)
+        and space.dtype == np.uint8
+        and len(space.shape) == 3
+        and space.shape[2] in (1, 3, 4)
+        and bool((space.low == 0).all() and (space.high == 255).all()),
+    }
+
+
+def _candidates(space: Any) -> list[Any]:
+    """Single actions: the first is the simplest, the extreme ones are among the next."""
+    space.seed(0)
+    samples = [space.sample() for _ in range(3)]
+    if isinstance(space, spaces.Box):
+        low = np.where(np.isfinite(space.low), space.low, -1).astype(space.dtype)
+        high = np.where(np.isfinite(space.high), space.high, 1).astype(space.dtype)
+        middle = np.clip(np.zeros(space.shape, space.dtype), low, high)
+        return [middle, low, high, *samples]
+    if isinstance(space, spaces.Discrete):
+        last = space.start + space.n - 1
+        return [np.int64(space.start), np.int64(last), *samples]
+    return samples
+
+
+def batch_source(family: Family, actions: list[Any]) -> str:
+    """Source for a batch of these single actions, one for each row."""
+    first = actions[0]
+    if isinstance(first, dict | tuple):
+        if family == "vec_env":
+            return to_source(actions)
+        keys = list(first) if isinstance(first, dict) else range(len(first))
+        parts = {key: np.stack([action[key] for action in actions]) for key in keys}
+        return to_source(parts if isinstance(first, dict) else tuple(parts.values()))
+    return to_source(np.stack(actions))
+
+
+def sample_source(family: Family, num_envs: int) -> str:
+    """Source that draws a batch from the environment's own action space."""
+    if family == "vec_env":
+        return f"np.stack([env.action_space.sample() for _ in range({num_envs})])"
+    return "env.action_space.sample()"
+
+
+def _policies(subject: Subject) -> list[tuple[str, str]]:
+    """Ways to act on and on: a statement to begin with, and source for a batch of actions."""
+    n, family = subject.num_envs, subject.family
+    constant = dict.fromkeys(batch_source(family, [action] * n) for action in subject.actions[:3])
+    policies = [("", actions) for actions in constant]
+    if not isinstance(subject.actions[0], dict | tuple):
+        policies.append(("env.action_space.seed(0)", sample_source(family, n)))
+    return policies
+
+
+def unscouted(subject: Subject, note: str) -> Subject:
+    """What to go on with where `scout` has hung or died: whoever steps on will see that, too."""
+    setup, actions = _policies(subject)[0]
+    seed = 0 if subject.capabilities.get("seeding") else None
+    assumed = Ending(setup, actions, seed, _ASSUMED_STEPS)
+    return replace(subject, endings=(assumed,), notes=(*subject.notes, note))
+
+
+def scout(subject: Subject, seconds: float) -> Subject:
+    """Look for ends of episodes, and at how long a step takes."""
+    family = subject.family
+    policies = _policies(subject)
+    endings: list[Ending] = []
+    notes: list[str] = []
+    deadline = time.perf_counter() + seconds
+    steps = 0
+    spent = 0.0
+    most = _MOST_STEPS
+    for number in range(_TRIES):
+        setup, actions = policies[number % len(policies)]
+        seed = number // len(policies) if subject.capabilities.get("seeding") else None
+        script = Script(subject.factory)
+        count = 0
+        try:
+            script.run("env = make_env()")
+            for line in opening(family, setup, seed):
+                script.run(line)
+            for count in range(1, most + 1):
+                begin = time.perf_counter()
+                script.run(f"result = env.step({actions})")
+                spent += time.perf_counter() - begin
+                steps += 1
+                if _any_ended(family, script.value("result")):
+                    endings.append(Ending(setup, actions, seed, count))
+                    most = min(most, 4 * count)
+                    break
+                if time.perf_counter() > deadline:
+                    break
+        except Exception as error:  # what is wrong, the checks will tell
+            notes.append(f"Looking for the end of an episode: {error}")
+            if count:
+                endings.append(Ending(setup, actions, seed, count))
+            break
+        finally:
+            script.close()
+        if time.perf_counter() > deadline:
+            break
+    endings.sort(key=lambda ending: ending.steps)
+    traits = Traits()
+    if family == "vec_env":
+        actions = endings[0].actions if endings else policies[-1][1]
+        left = max(deadline - time.perf_counter(), seconds / 4)
+        seeded = not subject.missing(("seeding",))
+        traits = traits_of(subject.factory, subject.num_envs, seeded, actions, left)
+    return replace(
+        subject,
+        endings=tuple(endings),
+        traits=traits,
+        step_seconds=spent / max(steps, 1),
+        notes=tuple(notes),
+    )
+
+
+def opening(family: Family, setup: str, seed: int | None) -> list[str]:
+    """The statements between making an environment and its first step."""
+    lines = [setup] if setup else []
+    if family == "vec_env":
+        if seed is not None:
+            lines.append(f"env.seed({seed})")
+        return [*lines, "obs = env.reset()"]
+    return [*lines, f"obs, infos = env.reset(seed={seed})" if seed is not None else RESET_BOTH]
+
+
+RESET_BOTH = "obs, infos = env.reset()"
+
+
+def _any_ended(family: Family, result: Any) -> bool:
+    if family == "vec_env":
+        return bool(np.any(result[2]))
+    return bool(np.any(result[2]) or np.any(result[3]))

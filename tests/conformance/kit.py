@@ -1,0 +1,56 @@
+"""Run all checks in this process, in an order in which each comes after those it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from sb3compat.conformance.contract import blocked_by, checks_of, run_order
+from sb3compat.conformance.report import Result
+from sb3compat.conformance.runner import Settings, run_check
+from sb3compat.conformance.subject import Subject, examine
+
+TRAINING = {"trains_ppo", "trains_off_policy"}
+
+
+def judge(
+    subject: Subject,
+    *,
+    seconds: float,
+    seed: int = 0,
+    thorough: Collection[str] = (),
+    skip: Collection[str] = (),
+    only: Collection[str] | None = None,
+    make_env: str = "make_env = ...",
+) -> dict[str, Result]:
+    """The results by id; what depends on a failed check is left out.
+
+    Args:
+        subject: What is checked.
+        seconds: For each check.
+        seed: Of the programs.
+        thorough: Checks that get a multiple of that time.
+        skip: Checks that are not run.
+        only: Checks that are run, and no others.
+        make_env: Source of the factory, for reproductions.
+    """
+    results: dict[str, Result] = {}
+    failed: set[str] = set()
+    for check in run_order(checks_of(subject.family)):
+        if check.id in skip or (only is not None and check.id not in only):
+            continue
+        if blocked_by(check, failed):
+            failed.add(check.id)
+            continue
+        share = max(seconds, 0.1) if check.id in thorough else seconds
+        results[check.id] = run_check(check, subject, Settings(seed, share, make_env))
+        if results[check.id].status in ("failed", "errored"):
+            failed.add(check.id)
+    return results
+
+
+def broken(factory: Callable[[], Any], seconds: float = 0.02, **options: Any) -> dict[str, str]:
+    """The checks that the environment fails, with the messages."""
+    known = {k: options.pop(k) for k in ("reference", "options", "declared") if k in options}
+    results = judge(examine(factory, **known), seconds=seconds, **options)
+    return {k: r.message for k, r in results.items() if r.status in ("failed", "errored")}

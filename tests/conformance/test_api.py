@@ -1,0 +1,389 @@
+"""One run of the kit, from the factory to the report; most in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sb3compat.conformance import (
+    ConformanceError,
+    FactoryError,
+    Report,
+    api,
+    check_vec_env,
+    check_vector_env,
+)
+from sb3compat.conformance.contract import checks_of, find_check
+from sb3compat.conformance.report import Result
+from sb3compat.conformance.runner import perturb
+from sb3compat.conformance.source import PLACEHOLDER, factory_source
+from tests.conformance import tiny
+from tests.conformance.tiny import FloatDones, NoTerminalObservation, TinyVecEnv
+
+ROOT = Path(__file__).parents[2]
+IFF_DONE = "terminal_observation_iff_done"
+FEW = ("reset_returns_obs_only", "step_returns_four", "dones_bool_array", IFF_DONE)
+
+
+def checked(factory: Any, *, only: tuple[str, ...] = FEW, **options: Any) -> Report:
+    return check_vec_env(factory, on_fail=None, only=only, **options)
+
+
+def here(factory: Any, **options: Any) -> Report:
+    """The same in this process, which is quicker."""
+    return checked(factory, isolate=False, **options)
+
+
+def statuses(report: Report) -> list[str]:
+    return [result.status for result in report.results]
+
+
+def test_clean() -> None:
+    report = checked(TinyVecEnv)
+    assert report.ok
+    assert statuses(report) == ["passed"] * 4
+    assert (report.target, report.family, report.num_envs) == ("TinyVecEnv", "vec_env", 2)
+    assert report.versions["numpy"] == np.__version__
+
+
+def test_on_fail() -> None:
+    with pytest.raises(ConformanceError) as raised:
+        check_vec_env(lambda: FloatDones(), only=FEW, isolate=False)
+    # It stops there, and says all there is to say.
+    assert statuses(raised.value.report) == ["passed", "passed", "failed"]
+    for part in (
+        "dones_bool_array: dones=array([0., 0.]), but should be a bool array of shape (2,)",
+        "The contract of an SB3 VecEnv: `dones` is a NumPy array of n bools.",
+        "To reproduce it:",
+        "env = make_env()",
+    ):
+        assert part in str(raised.value)
+    assert statuses(here(FloatDones)) == ["passed", "passed", "failed", "passed"]
+    with pytest.raises(ValueError, match="Expected on_fail to be 'raise' or None, got on_fail=1"):
+        check_vec_env(TinyVecEnv, on_fail=1)
+
+
+def test_a_finding_says_where() -> None:
+    result = here(NoTerminalObservation)[IFF_DONE]
+    assert result.finding is not None
+    assert (result.finding.got, result.finding.step, result.finding.row) == ("[]", 3, 0)
+    assert result.message.endswith("[step 3, row 0]")
+    # Four moments of two rows: the reset, and three steps.
+    assert [(m.event, m.step, m.row, m.ended) for m in result.timeline] == [
+        ("reset", 0, 0, False),
+        ("reset", 0, 1, False),
+        *(("step", step, row, (step, row) == (3, 0)) for step in (1, 2, 3) for row in (0, 1)),
+    ]
+    last = result.timeline[-2]
+    assert (last.observation, last.reward, last.flags) == ("[0, 0]", "1", "done=True")
+
+
+def test_expected_failures() -> None:
+    expected = {"dones_bool_array": "known", IFF_DONE: "known, too"}
+    report = here(FloatDones, expected_failures=expected)
+    assert statuses(report) == ["passed", "passed", "xfailed", "xpassed"]
+    assert report["dones_bool_array"].message.endswith("; expected: known")
+    assert report[IFF_DONE].message == "expected to fail: known, too"
+    assert report.ok
+    strict = here(FloatDones, expected_failures=expected, strict=True)
+    assert [result.check_id for result in strict.failures()] == [IFF_DONE]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"only": ("dones_bool",)}, r"`only`, got 'dones_bool'\. Did you mean 'dones_bool_array'"),
+        ({"expected_failures": {"qqq": "x"}}, r"in `expected_failures`, got 'qqq'\.$"),
+        ({"capabilities": {"rendr": True}}, r"a capability, got 'rendr'\. Did you mean 'render'"),
+    ],
+)
+def test_unknown_names(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_vec_env(TinyVecEnv, **options)
+
+
+def test_checks_for_others() -> None:
+    other = next((c.id for c in checks_of("vector_env") if c.id not in FEW), None)
+    if other is None:
+        pytest.skip("there are no checks of a VectorEnv")
+    with pytest.raises(ValueError, match=f"checks of an SB3 VecEnv in `only`, got {other}"):
+        here(TinyVecEnv, only=(other,))
+    assert f"{other} is no check of an SB3 VecEnv" in here(TinyVecEnv, only=(*FEW, other)).notes
+
+
+def test_prerequisites_are_run_for_those_that_were_asked_for() -> None:
+    report = here(Threes, only=("dones_bool_array",))
+    assert statuses(report) == ["skipped"]
+    assert report.results[0].message == "comes after step_returns_four, which has failed"
+
+
+class Threes(TinyVecEnv):
+    def step_wait(self) -> Any:
+        return super().step_wait()[:3]
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_a_factory_that_raises(isolate: bool) -> None:
+    with pytest.raises(ValueError, match="no licence for the simulator"):
+        checked(tiny.boom, isolate=isolate)
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_a_factory_that_makes_something_else(isolate: bool) -> None:
+    with pytest.raises(FactoryError, match=r"Expected the factory to make a VecEnv .* got int: 3"):
+        checked(tiny.nonsense, isolate=isolate)
+
+
+def test_no_factory() -> None:
+    with pytest.raises(
+        FactoryError, match=r"a function that makes the environment, got TinyVecEnv"
+    ):
+        here(TinyVecEnv())
+    with pytest.raises(FactoryError, match=r"to make a Gymnasium VectorEnv, got an SB3 VecEnv"):
+        check_vector_env(TinyVecEnv, isolate=False)
+
+
+def test_a_factory_that_cannot_be_carried() -> None:
+    lock = threading.Lock()
+    with pytest.raises(FactoryError, match=r"cloudpickle can carry .* isolate=False"):
+        checked(lambda: (lock, TinyVecEnv())[1])
+    assert here(lambda: (lock, TinyVecEnv())[1]).ok
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "_LEAST_LIMIT", 1.5)
+    monkeypatch.setattr(api, "_LIMIT", 1.0)
+    monkeypatch.setattr(api, "_LEAST_PATIENCE", 1.0)
+
+
+def lost(report: Report) -> list[Result]:
+    """The results of checks that the environment did not survive."""
+    return [result for result in report.results if result.status == "errored"]
+
+
+def test_a_hang_costs_the_checks_that_it_is_in(impatient: None) -> None:
+    report = checked(tiny.Hangs, max_seconds=1.0)
+    # The search for the end of an episode is lost first, and the run goes on.
+    assert any("timeout" in note for note in report.notes)
+    assert report["reset_returns_obs_only"].status == "passed"
+    assert lost(report)
+    assert set(statuses(report)) <= {"passed", "errored", "skipped"}
+    for result in lost(report):
+        assert result.message.startswith("timeout: no answer within")
+        # What it hung in is known all the same.
+        assert "env.step(" in result.reproduction.splitlines()[-1]
+
+
+def test_a_process_that_dies_costs_the_checks_that_it_is_in() -> None:
+    report = checked(tiny.Dies)
+    assert any("crashed" in note for note in report.notes)
+    assert report["reset_returns_obs_only"].status == "passed"
+    assert lost(report)
+    for result in lost(report):
+        assert result.message == (
+            "crashed: the process has died with exit code -9; it last said: out of memory"
+        )
+        assert "env.step(" in result.reproduction.splitlines()[-1]
+
+
+def test_an_environment_that_raises() -> None:
+    report = here(tiny.Raises)
+    assert lost(report)
+    result = lost(report)[0]
+    assert result.message.endswith(" raised OSError: the simulator is gone")
+    # The traceback begins in the user's code.
+    lines = result.trace.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert "tiny.py" in lines[1]
+    assert lines[-1] == "OSError: the simulator is gone"
+
+
+def test_no_end_of_an_episode() -> None:
+    report = here(tiny.Endless)
+    assert report[IFF_DONE].status == "not_exercised"
+    assert report[IFF_DONE].message == "no episode ended"
+    assert report.ok
+
+
+def test_a_flaky_environment_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = api.Options(only=FEW, isolate=False)
+    with api.Session(tiny.Flaky, options=options) as session:
+        *others, last = session.checks
+        before = [check for check in session.applicable if check.id in last.after]
+        assert {session.result(check).status for check in [*others, *before]} == {"passed"}
+        monkeypatch.setattr(tiny.Flaky, "forgets", True)
+        result = session.result(last)
+    assert (result.check_id, result.status) == (IFF_DONE, "failed")
+    assert "not every time: the same program has passed when it was run again" in result.message
+
+
+def test_a_skip_names_what_is_missing() -> None:
+    # Also where what it comes after is skipped.
+    before = find_check("vec_env", "dones_bool_array")
+    check = replace(find_check("vec_env", IFF_DONE), needs=("render",), after=(before.id,))
+    with api.Session(TinyVecEnv, options=api.Options(only=FEW, isolate=False)) as session:
+        session._results[before.id] = Result.of(before, "skipped")
+        result = session.result(check)
+    assert (result.status, result.message) == ("skipped", "needs the capability 'render'")
+
+
+def test_the_global_random_state_is_another_in_each_construction() -> None:
+    reseed = perturb(seed=3)
+    draws = []
+    for _ in range(3):
+        np.random.seed(0)
+        reseed()
+        draws.append(np.random.uniform())
+    assert len(set(draws)) == 3
+
+
+def test_an_environment_that_draws_from_the_global_random_state() -> None:
+    name = "same_seed_same_trajectory"
+    if name not in {check.id for check in checks_of("vec_env")}:
+        pytest.skip("there is no such check")
+    assert statuses(here(tiny.Noisy, only=(name,))) == ["failed"]
+
+
+def test_same_seed_same_report() -> None:
+    def told(seed: int) -> Any:
+        report = checked(NoTerminalObservation, seed=seed)
+        return [(r.check_id, r.status, r.message, r.reproduction) for r in report.results]
+
+    assert told(7) == told(7)
+
+
+def test_progress() -> None:
+    told: list[tuple[str, str | None, int, int]] = []
+    report = api.run(
+        TinyVecEnv,
+        options=api.Options(only=FEW, isolate=False),
+        progress=lambda check, result, number, count: told.append(
+            (check.id, result and result.status, number, count)
+        ),
+    )
+    expected = []
+    for number, check_id in enumerate(FEW, 1):
+        expected += [(check_id, None, number, 4), (check_id, "passed", number, 4)]
+    assert told == expected
+    assert len(report.results) == 4
+
+
+def children() -> set[int]:
+    done = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True
+    )
+    rows = [line.split() for line in done.stdout.splitlines()]
+    return {int(pid) for pid, ppid, stat in rows if int(ppid) == os.getpid() and stat[0] != "Z"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs ps")
+def test_nothing_is_left_behind(impatient: None, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = children()
+    checked(tiny.Dies, only=(IFF_DONE,))
+    with pytest.raises(ConformanceError):
+        check_vec_env(FloatDones, only=FEW)
+    with pytest.raises(ValueError, match="no licence"):
+        checked(tiny.boom)
+    assert len(children() - before) <= 1  # ps itself
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs what only Linux has")
+def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
+    script = """
+import os, sys, threading, time
+from pathlib import Path
+from sb3compat.conformance.isolate import Child
+
+at_work = Path(sys.argv[1])
+
+def hangs():
+    at_work.touch()
+    time.sleep(1000)
+
+child = Child()
+threading.Thread(target=child.examine, args=({"factory": hangs}, 60), daemon=True).start()
+while not at_work.exists():
+    time.sleep(0.01)
+print(child._process.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "at_work"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    pid = int(done.stdout)
+    for _ in range(500):
+        state = Path(f"/proc/{pid}/stat")
+        if not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"process {pid} is still there")
+
+
+def test_a_script_without_a_guard(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        """
+from sb3compat.conformance import check_vec_env
+from tests.conformance.tiny import TinyVecEnv
+
+class Mine(TinyVecEnv):
+    def step_wait(self):
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards, dones * 1.0, infos
+
+print("once")
+report = check_vec_env(lambda: Mine(), on_fail=None, only=["dones_bool_array"])
+print(report.results[0].reproduction)
+"""
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=True
+    )
+    once, _, reproduction = done.stdout.partition("\n")
+    assert once == "once"
+    # What it prints runs as it is, with the classes of the script.
+    script.write_text(reproduction)
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert "AssertionError: dones=array([0., 0.]), but should be a bool array" in done.stderr
+
+
+def test_source_of_factories() -> None:
+    assert factory_source(TinyVecEnv) == "from tests.conformance.tiny import TinyVecEnv as make_env"
+    for factory, source in (
+        (
+            lambda: TinyVecEnv(num_envs=3),
+            "from tests.conformance.tiny import TinyVecEnv\n\n"
+            "def make_env():\n    return TinyVecEnv(num_envs=3)",
+        ),
+        (lambda: (os.sep, TinyVecEnv())[1], None),
+    ):
+        text = factory_source(factory)
+        namespace: dict[str, Any] = {}
+        exec(text, namespace)
+        assert isinstance(namespace["make_env"](), TinyVecEnv)
+        assert source in (None, text)
+    lock = threading.Lock()
+    assert factory_source(lambda: (lock, TinyVecEnv())[1]) == PLACEHOLDER
+    assert factory_source(TinyVecEnv().reset) == PLACEHOLDER
+    both = factory_source(TinyVecEnv, [tiny.single] * 2)
+    assert both.endswith("import single as make_single\n\nreference = [make_single] * 2")
+    assert "reference = ..." in factory_source(TinyVecEnv, [tiny.single, tiny.boom])

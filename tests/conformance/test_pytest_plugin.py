@@ -1,0 +1,162 @@
+"""The checks as tests: pytest in this process (pytester), the checks mostly in another."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from sb3compat.conformance import commands, contract
+
+# pytester takes away what is imported in a run, and NumPy does not like to be imported twice.
+assert commands.checks_of()
+
+ROOT = Path(__file__).parents[2]
+TINY = "tests.conformance.tiny"
+Run = Callable[..., pytest.RunResult]
+FEW = "reset_returns_obs_only or step_returns_four or dones_bool_array or iff_done"
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+    def run(target: str, *arguments: str) -> pytest.RunResult:
+        return pytester.runpytest_inprocess(
+            "-p", "sb3compat.pytest_plugin", "--vec-env", f"{TINY}:{target}",
+            "--vec-env-max-seconds", "10", *arguments,
+        )  # fmt: skip
+
+    return run
+
+
+def test_each_check_is_a_test(run: Run, pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_of_the_users(): pass")
+    result = run("FloatDones", "-v", "-k", f"{FEW} or users")
+    result.assert_outcomes(
+        passed=4, failed=1, deselected=result.parseoutcomes().get("deselected", 0)
+    )
+    result.stdout.fnmatch_lines(
+        [
+            "*::test_of_the_users PASSED*",
+            f"{TINY}:FloatDones::reset_returns_obs_only PASSED*",
+            f"{TINY}:FloatDones::dones_bool_array FAILED*",
+            f"*_ dones_bool_array [[]{TINY}:FloatDones[]] _*",
+            "dones_bool_array: dones=array([[]0., 0.[]]), but should be a bool array*",
+            "The contract of an SB3 VecEnv: *",
+            "from tests.conformance.tiny import FloatDones as make_env",
+        ]
+    )
+    # No traceback of ours.
+    result.stdout.no_fnmatch_line("*pytest_plugin.py*")
+    assert result.ret == 1
+
+
+def test_stop_at_the_first_and_junit(run: Run, pytester: pytest.Pytester) -> None:
+    result = run("FloatDones", "-x", "-k", FEW, "--junitxml=junit.xml")
+    assert result.parseoutcomes()["failed"] == 1
+    assert result.parseoutcomes()["passed"] == 2
+    (suite,) = ElementTree.parse(pytester.path / "junit.xml").getroot()
+    cases = {case.get("name"): case for case in suite.findall("testcase")}
+    assert list(cases) == ["reset_returns_obs_only", "step_returns_four", "dones_bool_array"]
+    failure = cases["dones_bool_array"].find("failure")
+    assert failure is not None
+    assert "env = make_env()" in (failure.text or "")
+
+
+def test_collect_only(run: Run) -> None:
+    result = run("TinyVecEnv", "--collect-only", "-q")
+    lines = [line for line in result.outlines if "::" in line]
+    assert f"{TINY}:TinyVecEnv::dones_bool_array" in lines
+    assert result.ret == 0
+
+
+def test_prerequisites_with_k(run: Run) -> None:
+    result = run("NoReset", "-k", "dones_bool_array", "-rs")
+    assert result.parseoutcomes()["skipped"] == 1
+    result.stdout.fnmatch_lines(["SKIPPED*: comes after reset_returns_obs_only, which has failed"])
+
+
+def test_not_exercised(run: Run) -> None:
+    result = run("Endless", "-k", "iff_done", "-rs")
+    result.stdout.fnmatch_lines(["SKIPPED*: not exercised: no episode ended"])
+
+
+def test_expected_failures(run: Run, pytester: pytest.Pytester) -> None:
+    known = pytester.path / "known.toml"
+    known.write_text(
+        '[dones_bool_array]\nreason = "known"\nlink = "https://example.org/1"\n'
+        '[terminal_observation_iff_done]\nreason = "thought so"\n'
+    )
+    arguments = ("-k", FEW, "-rxX", "--vec-env-expected-failures", str(known))
+    result = run("FloatDones", *arguments)
+    outcomes = result.parseoutcomes()
+    assert (outcomes["passed"], outcomes["xfailed"], outcomes["xpassed"]) == (2, 1, 1)
+    result.stdout.fnmatch_lines(["XFAIL*dones_bool_array - known (https://example.org/1)"])
+    assert result.ret == 0
+    strict = run("FloatDones", *arguments, "--vec-env-strict")
+    assert strict.parseoutcomes()["failed"] == 1
+    strict.stdout.fnmatch_lines(["*XPASS(strict)*thought so*"])
+
+
+def test_warnings(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = ("vec_env", "terminal_observation_iff_done")
+    check = contract.find_check(*key)
+    monkeypatch.setitem(contract._REGISTRY, key, replace(check, severity="warning"))
+    arguments = ("-k", "iff_done", "--vec-env-no-isolate")
+    result = run("NoTerminalObservation", *arguments)
+    outcomes = result.parseoutcomes()
+    assert (outcomes["passed"], outcomes["warnings"]) == (1, 1)
+    result.stdout.fnmatch_lines(["*ConformanceWarning: terminal_observation_iff_done: sorted(*"])
+    strict = run("NoTerminalObservation", *arguments, "--vec-env-strict")
+    assert strict.parseoutcomes()["failed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("boom", "ValueError: no licence for the simulator"),
+        ("boom", "*tests.conformance.tiny:boom cannot be made, see above."),
+        ("nonsense", "Expected the factory to make a VecEnv *, got int: 3."),
+        ("Tiny", "*got nothing of that name. Did you mean 'TinyVecEnv'?"),
+    ],
+)
+def test_what_cannot_be_checked(run: Run, target: str, message: str) -> None:
+    result = run(target, "--vec-env-no-isolate")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines([message])
+    result.stdout.no_fnmatch_line("*pytest_plugin.py*")
+
+
+def test_wrong_expected_failures(run: Run, pytester: pytest.Pytester) -> None:
+    (pytester.path / "known.toml").write_text("[dones_bool]\nreason = 'x'\n")
+    result = run("TinyVecEnv", "--vec-env-expected-failures", "known.toml")
+    result.stdout.fnmatch_lines(["known.toml: Expected the id of a check, got 'dones_bool'.*"])
+
+
+def test_costs_nothing_without_the_option(tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text(
+        """
+import sys
+
+def test_one():
+    assert "sb3compat.pytest_plugin" in sys.modules
+    heavy = ["numpy", "gymnasium", "stable_baselines3", "sb3compat.conformance"]
+    assert [name for name in heavy if name in sys.modules] == []
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "sb3compat.pytest_plugin", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
