@@ -114,6 +114,9 @@ class _Text(str):
 
 
 def _plain(value: Any) -> str:
+    if hasattr(value, "__array__") and not isinstance(value, np.ndarray | np.generic):
+        with suppress(Exception):  # arrays of other libraries
+            value = np.asarray(value)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
