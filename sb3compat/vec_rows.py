@@ -17,6 +17,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from sb3compat.batching import Array, Leaf, Observations, action_rows
+from sb3compat.errors import PartialResetError
 from sb3compat.infos import Info, same_step_info
 from sb3compat.vec_worker import Workers, reset_env, step_env
 
@@ -56,6 +57,21 @@ class Rows:
         """Whether a worker is lost."""
         return False
 
+    def check_reset(
+        self, rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
+    ) -> None:
+        """Refuse a reset of some rows before the others were ever seen.
+
+        Raises:
+            PartialResetError: If all rows have to be reset first.
+        """
+        unseen = [i for i in range(self._n) if self._observed[i] is None and i not in rows]
+        if unseen:
+            raise PartialResetError(
+                f"Expected reset() of all rows first, got reset_mask for the rows {rows}: what the "
+                f"rows {unseen} returned last, before {self._vec_env} was adapted, is not known."
+            )
+
     def reset(
         self, rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
     ) -> tuple[Any, list[Info]]:
@@ -69,7 +85,7 @@ class Rows:
         for i in rows:
             # What was set on the VecEnv itself waits for the next reset, as it would there.
             seed = vec_env._seeds[i] if every and seeds[i] is None else seeds[i]
-            given = (vec_env._options[i] or None) if every and options is None else options
+            given = (vec_env._options[i] or options) if every and not options else options
             kwargs.append({"seed": seed, "options": given})
         infos = self._reset(rows, kwargs)
         if every:

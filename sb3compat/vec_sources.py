@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import time
 from contextlib import suppress
 from copy import deepcopy
 from typing import Any, Protocol
@@ -16,7 +17,13 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from sb3compat.errors import AutoresetModeError, ClosedError, ConversionError, UnsupportedEnvError
+from sb3compat.errors import (
+    AutoresetModeError,
+    ClosedError,
+    ConversionError,
+    UnsupportedEnvError,
+    WorkerError,
+)
 from sb3compat.infos import Info
 from sb3compat.vec_rows import LocalRows, RemoteRows, Transition
 from sb3compat.vec_steps import WholeSteps
@@ -33,6 +40,11 @@ class VecSource(Protocol):
     @property
     def broken(self) -> bool:
         """Whether a worker is lost."""
+
+    def check_reset(
+        self, rows: list[int], seeds: list[int | None], options: dict[str, Any] | None
+    ) -> None:
+        """Refuse a reset that could not be done, before anything is."""
 
     def reset(
         self, rows: list[int], seeds: list[int | None], options: dict[str, Any] | None
@@ -150,11 +162,22 @@ def _subenvs_below(vec_env: Any) -> SubEnvs:
         if any(getattr(method, "__module__", "") != _BASE for method in methods):
             return MethodEnvs(vec_env)
         base = base.venv
-    if is_plain(base, "DummyVecEnv"):
+    if _reaches_as(base, "DummyVecEnv"):
         return LocalEnvs(base.envs)
-    if is_plain(base, "SubprocVecEnv"):
+    if _reaches_as(base, "SubprocVecEnv"):
         return WorkerEnvs(Workers(base))
     return MethodEnvs(vec_env)
+
+
+def _reaches_as(base: Any, name: str) -> bool:
+    """Whether it is SB3's class of that name, or one that reaches its rows by inherited methods."""
+    cls = getattr(sys.modules.get("stable_baselines3.common.vec_env"), name, None)
+    names = ("get_attr", "set_attr", "env_method", "_get_target_envs", "_get_target_remotes")
+    return (
+        cls is not None
+        and isinstance(base, cls)
+        and all(getattr(type(base), n, None) is getattr(cls, n, None) for n in names)
+    )
 
 
 _BASE = "stable_baselines3.common.vec_env.base_vec_env"
@@ -167,7 +190,9 @@ def call_if_any(subenvs: SubEnvs, name: str) -> list[Any] | None:
     """
     try:
         return subenvs.call(name, (), {})
-    except (AttributeError, NotImplementedError, TypeError):
+    except WorkerError:
+        raise
+    except Exception:
         return None
 
 
@@ -188,10 +213,14 @@ def spec_of(vec_env: Any, subenvs: SubEnvs) -> Any:
     return spec
 
 
-def close_vec_env(vec_env: Any) -> None:
+def close_vec_env(vec_env: Any, *, broken: bool) -> None:
     """Close the environment; where a worker is gone, terminate those that are left."""
     base = getattr(vec_env, "unwrapped", vec_env)
     if getattr(base, "closed", False) or not hasattr(vec_env, "close"):
+        return
+    if broken and hasattr(base, "processes"):
+        # SB3 would wait for workers that wait for someone to take their answers.
+        _terminate(base)
         return
     try:
         vec_env.close()
@@ -205,8 +234,9 @@ def _terminate(base: Any) -> None:
     for remote in base.remotes:
         with suppress(OSError):
             remote.send(("close", None))
+    until = time.monotonic() + _CLOSE_SECONDS
     for process in base.processes:
-        process.join(_CLOSE_SECONDS)
+        process.join(max(0.0, until - time.monotonic()))
         if process.is_alive():
             process.terminate()
             process.join()

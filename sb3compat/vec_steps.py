@@ -86,29 +86,74 @@ class WholeSteps:
             self._layout.pack(observations), rewards, dones & ~truncations, truncations, infos
         )
 
+    def check_reset(
+        self, rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
+    ) -> None:
+        """Refuse what the `VecEnv` has no way to do.
+
+        Raises:
+            PartialResetError: If some rows are to be reset that have not ended, or that have been
+                without the seed or options asked for.
+            ConversionError: If it takes no options, no seed, or none for each row.
+        """
+        if self._hands_out(rows, seeds, options):
+            return
+        if len(rows) < self._n:
+            self._refuse(rows, _is_plain(rows, seeds, options))
+        if options and not hasattr(self._vec_env, "set_options"):
+            raise ConversionError(
+                f"Expected options=None, as {self._vec_env} has no method set_options to pass them "
+                f"to, got options={options!r:.200}."
+            )
+        if all(seed is None for seed in seeds):
+            return
+        if not self._counts_up(seeds) and not _seeds_by_row(self._vec_env):
+            raise ConversionError(
+                f"Expected one int as seed, from which {self._vec_env} derives those of its rows, "
+                f"got seed={list(seeds)}."
+            )
+        if not hasattr(self._vec_env, "seed"):
+            raise ConversionError(
+                f"Expected seed=None, as {self._vec_env} has no method seed to pass it to, got "
+                f"seed={seeds[0]}."
+            )
+
+    def _counts_up(self, seeds: Sequence[int | None]) -> bool:
+        first = seeds[0]
+        return first is not None and list(seeds) == [first + i for i in range(self._n)]
+
+    def _hands_out(
+        self, rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
+    ) -> bool:
+        """Whether these rows are to begin as the `VecEnv` has begun them already."""
+        # Seeds and options that were set on the VecEnv wait for a reset of all rows.
+        waits = len(rows) == self._n and self._has_pending()
+        held = all(i in self._held for i in rows)
+        return _is_plain(rows, seeds, options) and held and not waits
+
     def reset(
         self, rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
     ) -> tuple[Any, list[Info]]:
         """Reset all rows, or hand out the beginnings that are held.
 
-        Raises:
-            PartialResetError: If some rows are to be reset that have not ended, or that have been
-                without the seed or options asked for.
+        Only once `check_reset` has let it through.
         """
-        plain = not options and all(seeds[i] is None for i in rows)
         infos: list[Info] = [{} for _ in range(self._n)]
-        if plain and not self._has_pending() and all(i in self._held for i in rows):
+        if self._hands_out(rows, seeds, options):
             for i in rows:
                 first, infos[i] = self._held.pop(i)
                 for array, value in zip(self._observed, first, strict=True):
                     array[i] = value
             self.ended[rows] = False
             return self._layout.pack([array.copy() for array in self._observed]), infos
-        if len(rows) < self._n:
-            self._refuse(rows, plain)
         self._prepare_reset(seeds, options)
-        with self._worker_errors():
-            batch = self._vec_env.reset()
+        try:
+            with self._worker_errors():
+                batch = self._vec_env.reset()
+        finally:
+            # Used once, also by those that do not see to it, or that have failed.
+            for forget in ("_reset_seeds", "_reset_options"):
+                getattr(self._base, forget, lambda: None)()
         observations = self._owned(batch)
         self.settle()
         if self._holding:
@@ -235,6 +280,7 @@ class WholeSteps:
                     "require_final_obs=False to go without."
                 )
             return None
+        final = self._layout.to_numpy(final)
         self._layout.check_shape(final, f"{TERMINAL_OBSERVATION!r} of row {row}")
         return final
 
@@ -260,42 +306,31 @@ class WholeSteps:
         return any(seed is not None for seed in seeds) or any(getattr(self._base, "_options", []))
 
     def _prepare_reset(self, seeds: Sequence[int | None], options: dict[str, Any] | None) -> None:
-        vec_env = self._vec_env
         if options:
-            if not hasattr(vec_env, "set_options"):
-                raise ConversionError(
-                    f"Expected options=None, as {vec_env} has no method set_options to pass them "
-                    f"to, got options={options!r:.200}."
-                )
-            vec_env.set_options(deepcopy(options))
+            self._vec_env.set_options(deepcopy(options))
         if all(seed is None for seed in seeds):
             return
-        first = seeds[0]
-        if first is not None and list(seeds) == [first + i for i in range(self._n)]:
-            if not hasattr(vec_env, "seed"):
-                raise ConversionError(
-                    f"Expected seed=None, as {vec_env} has no method seed to pass it to, got "
-                    f"seed={first}."
-                )
-            vec_env.seed(first)
-        elif _seeds_by_row(vec_env):
-            self._base._seeds = list(seeds)
+        if self._counts_up(seeds):
+            self._vec_env.seed(seeds[0])
         else:
-            raise ConversionError(
-                f"Expected one int as seed, from which {vec_env} derives those of its rows, got "
-                f"seed={list(seeds)}."
-            )
+            self._base._seeds = list(seeds)
+
+
+def _is_plain(rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None) -> bool:
+    """Whether neither seeds nor options are asked for."""
+    return not options and all(seeds[i] is None for i in rows)
 
 
 def _seeds_by_row(vec_env: Any) -> bool:
     """Whether seeds are kept by row, by SB3's own `seed` and that of its wrappers."""
     while True:
         seed = getattr(type(vec_env), "seed", None)
-        if getattr(seed, "__module__", None) != _BASE:
+        if getattr(seed, "__module__", None) not in _BASES:
             return False
         if not hasattr(vec_env, "venv"):
             return hasattr(vec_env, "_seeds")
         vec_env = vec_env.venv
 
 
-_BASE = "stable_baselines3.common.vec_env.base_vec_env"
+# SB3's, and what stands in for it where it is not installed.
+_BASES = ("stable_baselines3.common.vec_env.base_vec_env", "sb3compat._sb3")

@@ -69,9 +69,15 @@ class MethodEnvs:
         return list(self._method("env_method")(name, *args, **kwargs))
 
     def set(self, name: str, values: Sequence[Any]) -> None:
-        """Set the attribute by `set_attr`, one value for each row."""
+        """Set the attribute on the wrapper that has it or, if that cannot be, by `set_attr`."""
         for i, value in enumerate(values):
-            self._method("set_attr")(name, value, indices=[i])
+            self._set(i, name, value)
+
+    def _set(self, row: int, name: str, value: Any) -> None:
+        try:
+            self._method("env_method")("set_wrapper_attr", name, value, indices=[row])
+        except (AttributeError, NotImplementedError, TypeError):
+            self._method("set_attr")(name, value, indices=[row])
 
     def _method(self, name: str) -> Any:
         try:

@@ -79,10 +79,8 @@ class Guard:
         env = sys._getframe(1).f_locals["env"]  # as SB3's worker names it
         assert isinstance(env, gym.Env)
         try:
-            result = _COMMANDS[command](env, *args)
-            if command == "call":
-                pickle.dumps(result)  # what cannot be sent must not end the worker either
-            return True, result
+            # Pickled here: what cannot be sent must not end the worker either.
+            return True, pickle.dumps(_COMMANDS[command](env, *args), pickle.HIGHEST_PROTOCOL)
         except Exception as error:
             return False, _packed(error)
 
@@ -129,7 +127,7 @@ class Workers:
         for row, (success, payload) in answers.items():
             if not success:
                 _raise_from_worker(row, *payload)
-        return {row: payload for row, (_, payload) in answers.items()}
+        return {row: pickle.loads(payload) for row, (_, payload) in answers.items()}
 
     def _exchange(self, messages: Mapping[int, Any]) -> dict[int, Any]:
         remotes = self.vec_env.remotes

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,9 +79,10 @@ def to_gymnasium(
         >>> envs.reset(seed=0)[0].shape
         (4, 4)
     """
+    mode = as_mode(autoreset_mode)
     if isinstance(vec_env, VectorEnv):
         return vec_env
-    original = _adapted_by_to_sb3(vec_env, as_mode(autoreset_mode))
+    original = _adapted_by_to_sb3(vec_env, mode)
     if original is not None:
         return original
     return VectorEnvAdapter(
@@ -171,9 +175,14 @@ class VectorEnvAdapter(_VectorEnv):
             self._check_step()
         else:
             rows = list(range(self.num_envs))
-        observations, infos = self._source.reset(rows, seeds, options)
+        # A sub-environment may write into them.
+        options = deepcopy(options)
+        self._source.check_reset(rows, seeds, options)
+        with self._marked_if_lost():
+            observations, infos = self._source.reset(rows, seeds, options)
+            joined = join_infos(infos, without=SB3_KEYS)
         self._lost_step = False
-        return observations, join_infos(infos, without=SB3_KEYS)
+        return observations, joined
 
     def step(self, actions: Any) -> tuple[Any, Rewards, Flags, Flags, dict[str, Any]]:
         """Step all rows.
@@ -206,19 +215,16 @@ class VectorEnvAdapter(_VectorEnv):
                 "was stepped."
             )
         prepared = self._source.prepare(actions)
-        try:
+        with self._marked_if_lost():
             step = self._source.step(prepared)
-        except BaseException:
-            # Where workers are lost, a reset would not help, and the source says what does.
-            self._lost_step = not self._source.broken
-            raise
-        infos = join_infos(step.infos, without=SB3_KEYS)
+            infos = join_infos(step.infos, without=SB3_KEYS)
         return step.observations, step.rewards, step.terminations, step.truncations, infos
 
     def render(self) -> tuple[Any, ...]:
         """One frame for each row."""
         self._check_open()
-        frames = self.call("render") if self._is_plain else self.vec_env.get_images()
+        by_row = self._is_plain or self.render_mode != "rgb_array"
+        frames = self.call("render") if by_row else self.vec_env.get_images()
         return tuple(map(copy_value, frames))
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -264,6 +270,11 @@ class VectorEnvAdapter(_VectorEnv):
 
     @np_random.setter
     def np_random(self, value: np.random.Generator) -> None:
+        if self._call_if_any("np_random") is not None:
+            raise AttributeError(
+                "Expected each sub-environment to keep its own generator: reset(seed=...) seeds "
+                "them, set_attr('np_random', [one for each row]) replaces them."
+            )
         self._np_random, self._np_random_seed = value, -1
 
     @property
@@ -280,12 +291,12 @@ class VectorEnvAdapter(_VectorEnv):
         self._check_open()
         if self._lost_step or self._source.ended.any():
             self._source.settle()
-            self._lost_step = True
+        self._lost_step = True
         return self.vec_env
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the `VecEnv`, also where one of its workers has died."""
-        close_vec_env(self.vec_env)
+        close_vec_env(self.vec_env, broken=self._source.broken)
 
     def __del__(self) -> None:
         # Up to Gymnasium 1.2, a VectorEnv closes itself here; the VecEnv was opened by the user.
@@ -295,9 +306,19 @@ class VectorEnvAdapter(_VectorEnv):
     def _is_plain(self) -> bool:
         return is_plain(self.vec_env, "DummyVecEnv") or is_plain(self.vec_env, "SubprocVecEnv")
 
+    @contextmanager
+    def _marked_if_lost(self) -> Iterator[None]:
+        """Ask for a reset of all rows where some were stepped or reset and nobody saw it."""
+        try:
+            yield
+        except BaseException:
+            # Where workers are lost, a reset would not help, and the source says what does.
+            self._lost_step = not self._source.broken
+            raise
+
     def _call_if_any(self, name: str) -> tuple[Any, ...] | None:
         values = call_if_any(self._subenvs, name)
-        return None if values is None else tuple(values)
+        return None if values is None or all(v is None for v in values) else tuple(values)
 
     def _seeds(self, seed: Any) -> list[int | None]:
         n = self.num_envs

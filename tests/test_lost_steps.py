@@ -1,0 +1,332 @@
+"""The way back: after what was refused or went wrong, nothing is lost without a word."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TimeLimit
+
+import sb3compat
+from tests.envs import MakeEnv, ScriptedEnv, script
+
+vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+
+ACTIONS = np.zeros(2, int)
+MODES = list(AutoresetMode)
+
+
+class Awkward(ScriptedEnv):
+    """Its row 1 does what it was told, in its second step or its second reset."""
+
+    def __init__(self, row: int, **told: Any) -> None:
+        super().__init__(script(**told.pop("script", {})), row)
+        self.told = told if row else {}
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        if self._time == 2 and "infos" in self.told:
+            info = self.told["infos"]()
+        if self._time == 2 and "hang" in self.told:
+            threading.Event().wait()
+        return obs, reward, terminated, truncated, info
+
+    def reset(self, **kwargs: Any) -> Any:
+        if self._resets == 1 and self.told.pop("fail_reset", False):
+            raise KeyError("reset")
+        if (kwargs.get("options") or {}).get("fail"):
+            raise KeyError("options")
+        return super().reset(**kwargs)
+
+    def method(self) -> float:
+        return self.mu
+
+
+def fns(**told: Any) -> list[Callable[[], Any]]:
+    return [partial(Awkward, row, **told) for row in range(2)]
+
+
+def dummy(**told: Any) -> Any:
+    return vec_env.DummyVecEnv(fns(**told))
+
+
+def monitored(**told: Any) -> Any:
+    return vec_env.VecMonitor(dummy(**told))
+
+
+SOURCES = {"plain": dummy, "wrapped": monitored}
+source_of = pytest.mark.parametrize("source", SOURCES)
+
+
+@source_of
+def test_infos_that_cannot_be_joined(source: str) -> None:
+    told = {"infos": lambda: {"k": 1, "_k": 2}}
+    envs = sb3compat.to_gymnasium(SOURCES[source](**told))
+    envs.reset()
+    envs.step(ACTIONS)
+    with pytest.raises(sb3compat.ConversionError, match="'_k'"):
+        envs.step(ACTIONS)
+    with pytest.raises(RuntimeError, match=r"Expected reset\(\)"):
+        envs.step(ACTIONS)
+    envs.reset()
+    envs.step(ACTIONS)
+
+
+@source_of
+@pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
+def test_a_reset_that_raised(source: str, mode: str) -> None:
+    envs = sb3compat.to_gymnasium(SOURCES[source](fail_reset=True), autoreset_mode=mode)
+    envs.reset()
+    with pytest.raises(KeyError, match="reset"):
+        envs.reset()
+    with pytest.raises(RuntimeError, match=r"Expected reset\(\)"):
+        envs.step(ACTIONS)
+    envs.reset()
+    envs.step(ACTIONS)
+
+
+@source_of
+def test_options_of_a_reset_that_raised_are_gone(source: str) -> None:
+    envs = sb3compat.to_gymnasium(SOURCES[source]())
+    with pytest.raises(KeyError, match="options"):
+        envs.reset(seed=4, options={"fail": 1})
+    _, infos = envs.reset()
+    assert infos["seed"].tolist() == [-1, -1]
+
+
+def test_options_of_a_reset_that_was_refused_are_gone() -> None:
+    class Seeding(vec_env.DummyVecEnv):
+        def seed(self, seed: Any = None) -> Any:
+            return super().seed(seed)
+
+    envs = sb3compat.to_gymnasium(Seeding(fns()))
+    with pytest.raises(sb3compat.ConversionError, match="one int as seed"):
+        envs.reset(seed=[5, 2], options={"x": 7})
+    _, infos = envs.reset()
+    assert "option" not in infos
+
+
+class Keeps(vec_env.DummyVecEnv):
+    """Forgets no seed, as many that are written by hand."""
+
+    def _reset_seeds(self) -> None:
+        if self.forgets:
+            super()._reset_seeds()
+
+    forgets = True
+
+    def reset(self) -> Any:
+        self.forgets = False
+        obs = super().reset()
+        self.forgets = True
+        return obs
+
+
+@pytest.mark.parametrize("rows", [[True, False], [True, True]])
+def test_held_rows_after_a_seed(rows: list[bool]) -> None:
+    told = {"script": {"lengths": (2,)}}
+    reference = SyncVectorEnv(fns(**told), autoreset_mode=AutoresetMode.DISABLED)
+    envs = sb3compat.to_gymnasium(Keeps(fns(**told)), autoreset_mode="Disabled")
+    for env in (reference, envs):
+        env.reset(seed=5)
+        env.step(ACTIONS)
+        env.step(ACTIONS)
+    results = [env.reset(options={"reset_mask": np.array(rows)})[0] for env in (envs, reference)]
+    np.testing.assert_array_equal(*results)
+
+
+def test_held_rows_with_seeds_that_wait_for_all() -> None:
+    told = {"script": {"lengths": (2,)}}
+    vec = monitored(**told)
+    envs = sb3compat.to_gymnasium(vec, autoreset_mode="Disabled")
+    envs.reset()
+    envs.step(ACTIONS)
+    envs.step(ACTIONS)
+    vec.seed(3)
+    envs.reset(options={"reset_mask": np.array([True, False])})
+    _, infos = envs.reset()
+    assert infos["seed"].tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("options", [None, {}])
+def test_options_that_wait(options: Any) -> None:
+    for make in SOURCES.values():
+        vec = make()
+        envs = sb3compat.to_gymnasium(vec)
+        vec.set_options({"x": 3})
+        _, infos = envs.reset(options=options)
+        assert infos["option"].tolist() == [3, 3]
+
+
+@source_of
+def test_options_stay_as_they_are(source: str) -> None:
+    class Writes(ScriptedEnv):
+        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+            options["y"].append(1)
+            return super().reset(seed=seed, options=options)
+
+    build = {"plain": lambda venv: venv, "wrapped": vec_env.VecMonitor}[source]
+    envs = sb3compat.to_gymnasium(build(vec_env.DummyVecEnv([lambda: Writes(script())])))
+    options = {"y": [0]}
+    envs.reset(options=options)
+    assert options == {"y": [0]}
+
+
+class OwnDummy(vec_env.DummyVecEnv):
+    pass
+
+
+class OwnMethods(vec_env.DummyVecEnv):
+    def get_attr(self, name: str, indices: Any = None) -> Any:
+        return super().get_attr(name, indices)
+
+
+LIMITED = [lambda: TimeLimit(Awkward(0), 9), lambda: TimeLimit(Awkward(0), 9)]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        vec_env.DummyVecEnv,
+        OwnDummy,
+        OwnMethods,
+        lambda fns: vec_env.VecMonitor(vec_env.DummyVecEnv(fns)),
+        lambda fns: vec_env.VecMonitor(sb3compat.to_sb3(SyncVectorEnv(fns))),
+        lambda fns: sb3compat.to_sb3(SyncVectorEnv(fns)),
+    ],
+)
+def test_attributes_are_set_where_they_are(make: Callable[..., Any]) -> None:
+    envs = sb3compat.to_gymnasium(make(LIMITED), autoreset_mode="SameStep")
+    envs.set_attr("mu", [9, 8])
+    assert envs.get_attr("mu") == (9, 8)
+    assert envs.call("method") == (9, 8)
+
+
+class Locked(Awkward):
+    """Cannot be pickled, nor can what is bound to it."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(row)
+        self.lock = threading.Lock()
+
+
+class OwnSubproc(vec_env.SubprocVecEnv):
+    pass
+
+
+def test_methods_of_what_cannot_be_pickled() -> None:
+    envs = sb3compat.to_gymnasium(OwnSubproc([partial(Locked, 0)] * 2, start_method="fork"))
+    assert envs.call("method") == (0.5, 0.5)
+    envs.reset()
+    envs.step(ACTIONS)
+    envs.close()
+
+
+def subproc(**told: Any) -> Any:
+    return vec_env.SubprocVecEnv(fns(**told), start_method="fork")
+
+
+def test_an_info_that_cannot_be_sent() -> None:
+    envs = sb3compat.to_gymnasium(subproc(infos=lambda: {"lock": threading.Lock()}))
+    envs.reset()
+    envs.step(ACTIONS)
+    with pytest.raises(TypeError, match="cannot pickle"):
+        envs.step(ACTIONS)
+    envs.reset()
+    envs.step(ACTIONS)
+    envs.close()
+
+
+class Bomb:
+    def __reduce__(self) -> Any:
+        return int, ("no number",)
+
+
+def test_an_info_that_cannot_be_read() -> None:
+    """The answers of the other rows, longer than what fits into a pipe, are read all the same."""
+    large = {"observation_space": spaces.Box(0, 1, (300, 300), np.float32)}
+    envs = sb3compat.to_gymnasium(subproc(script=large, infos=lambda: {"bomb": Bomb()}))
+    envs.reset()
+    envs.step(ACTIONS)
+    with pytest.raises(ValueError, match="no number"):
+        envs.step(ACTIONS)
+    envs.reset()
+    envs.close()
+
+
+def test_closing_after_an_interrupt() -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    large = {"observation_space": spaces.Box(0, 1, (300, 300), np.float32)}
+    # Row 0 waits for someone to take its answer, while row 1 gives none.
+    vec = subproc(script=large, hang=True)
+    envs = sb3compat.to_gymnasium(vec)
+    envs.reset()
+    envs.step(ACTIONS)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    with pytest.raises(KeyboardInterrupt):
+        envs.step(ACTIONS)
+    signal.signal(signal.SIGALRM, before)
+    envs.close()
+    assert not any(process.is_alive() for process in vec.processes)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_a_masked_reset_before_all_rows_were_seen(mode: AutoresetMode) -> None:
+    vec = dummy()
+    vec.reset()
+    envs = sb3compat.to_gymnasium(vec, autoreset_mode=mode)
+    with pytest.raises(sb3compat.PartialResetError, match=r"rows \[1\] returned last"):
+        envs.reset(options={"reset_mask": np.array([True, False])})
+    assert [env.unwrapped._resets for env in vec.envs] == [1, 1]
+    envs.step(ACTIONS)
+
+
+def test_the_other_side_needs_a_reset() -> None:
+    envs = sb3compat.to_gymnasium(dummy())
+    envs.reset()
+    vec = sb3compat.to_sb3(envs)
+    vec.step(ACTIONS)
+    for use in (
+        lambda: envs.step(ACTIONS),
+        lambda: envs.reset(options={"reset_mask": np.array([True, False])}),
+    ):
+        with pytest.raises(RuntimeError, match=r"Expected reset\(\)"):
+            use()
+    envs.reset()
+    envs.step(ACTIONS)
+
+
+def test_stubs_of_a_vec_env_without_rows() -> None:
+    class Stubs(vec_env.DummyVecEnv):
+        def get_attr(self, name: str, indices: Any = None) -> Any:
+            if name == "render_mode":  # SB3 itself asks for it
+                return [None]
+            raise ValueError(name)
+
+        env_method = get_attr
+
+    envs = sb3compat.to_gymnasium(Stubs([MakeEnv(script(), 0)]))
+    assert isinstance(envs.np_random, np.random.Generator)
+    envs.np_random = np.random.default_rng(1)
+
+
+def test_generators_are_the_sub_environments() -> None:
+    envs = sb3compat.to_gymnasium(dummy())
+    with pytest.raises(AttributeError, match="its own generator"):
+        envs.np_random = np.random.default_rng(1)
+
+
+def test_a_mode_that_there_is_not() -> None:
+    with pytest.raises(sb3compat.AutoresetModeError, match="bogus"):
+        sb3compat.to_gymnasium(gym.make_vec("CartPole-v1", 1), autoreset_mode="bogus")
