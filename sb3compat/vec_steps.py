@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from multiprocessing.connection import wait
 from typing import Any
 
 import numpy as np
@@ -182,10 +183,25 @@ class WholeSteps:
             ) from error
 
     def _call_step(self, actions: Any) -> Any:
+        step = getattr(type(self._vec_env), "step", None)
+        if hasattr(self._base, "processes") and getattr(step, "__module__", None) in _BASES:
+            self._vec_env.step_async(actions)
+            pass
+            return self._vec_env.step_wait()
         if hasattr(self._vec_env, "step"):
             return self._vec_env.step(actions)
         self._vec_env.step_async(actions)
         return self._vec_env.step_wait()
+
+    def _await_workers(self) -> None:
+        """Wait for the answers of all workers, for which SB3 waits for ever if one has ended.
+
+        A forked worker holds the pipes of those forked after it, so that their end shows in the
+        process only.
+        """
+        for remote, process in zip(self._base.remotes, self._base.processes, strict=True):
+            if remote not in wait([remote, process.sentinel]):
+                raise EOFError(f"process {process.pid} has ended")
 
     def _checked(
         self, result: Any

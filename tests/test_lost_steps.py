@@ -245,6 +245,19 @@ def test_an_info_that_cannot_be_sent() -> None:
     envs.close()
 
 
+@pytest.mark.parametrize("start_method", ["fork", "forkserver"])
+def test_a_worker_that_ends_below_a_wrapper(start_method: str) -> None:
+    """Forked workers hold each other's pipes open: SB3 alone would wait for ever."""
+    venv = vec_env.SubprocVecEnv(fns(infos=lambda: 1 / 0), start_method=start_method)
+    envs = sb3compat.to_gymnasium(vec_env.VecMonitor(venv))
+    envs.reset()
+    envs.step(ACTIONS)
+    with pytest.raises(sb3compat.WorkerError, match="has died"):
+        envs.step(ACTIONS)
+    envs.close()
+    assert not any(process.is_alive() for process in venv.processes)
+
+
 class Bomb:
     def __reduce__(self) -> Any:
         return int, ("no number",)
