@@ -186,7 +186,7 @@ class WholeSteps:
         step = getattr(type(self._vec_env), "step", None)
         if hasattr(self._base, "processes") and getattr(step, "__module__", None) in _BASES:
             self._vec_env.step_async(actions)
-            pass
+            self._await_workers()
             return self._vec_env.step_wait()
         if hasattr(self._vec_env, "step"):
             return self._vec_env.step(actions)
