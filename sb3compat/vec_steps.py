@@ -184,7 +184,8 @@ class WholeSteps:
 
     def _call_step(self, actions: Any) -> Any:
         step = getattr(type(self._vec_env), "step", None)
-        if hasattr(self._base, "processes") and getattr(step, "__module__", None) in _BASES:
+        as_subproc = hasattr(self._base, "processes") and hasattr(self._base, "remotes")
+        if as_subproc and getattr(step, "__module__", None) in _BASES:
             self._vec_env.step_async(actions)
             self._await_workers()
             return self._vec_env.step_wait()
