@@ -100,7 +100,7 @@ class WholeSteps:
         if self._hands_out(rows, seeds, options):
             return
         if len(rows) < self._n:
-            self._refuse(rows, _is_plain(rows, seeds, options))
+            self._refuse(rows, _asks_nothing(rows, seeds, options))
         if options and not hasattr(self._vec_env, "set_options"):
             raise ConversionError(
                 f"Expected options=None, as {self._vec_env} has no method set_options to pass them "
@@ -130,7 +130,7 @@ class WholeSteps:
         # Seeds and options that were set on the VecEnv wait for a reset of all rows.
         waits = len(rows) == self._n and self._has_pending()
         held = all(i in self._held for i in rows)
-        return _is_plain(rows, seeds, options) and held and not waits
+        return _asks_nothing(rows, seeds, options) and held and not waits
 
     def reset(
         self, rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
@@ -333,7 +333,9 @@ class WholeSteps:
             self._base._seeds = list(seeds)
 
 
-def _is_plain(rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None) -> bool:
+def _asks_nothing(
+    rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
+) -> bool:
     """Whether neither seeds nor options are asked for."""
     return not options and all(seeds[i] is None for i in rows)
 

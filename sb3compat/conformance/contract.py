@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -137,36 +137,6 @@ def checks_of(family: Family | None = None, mode: str | None = None) -> list[Che
         for check in _REGISTRY.values()
         if family in (None, check.family) and (mode is None or mode in (check.modes or (mode,)))
     ]
-
-
-def run_order(checks: Iterable[Check]) -> list[Check]:
-    """The same checks, each after those that it depends on, else in the order given."""
-    waiting = {check.id: check for check in checks}
-    ordered: list[Check] = []
-
-    def place(check: Check) -> None:
-        if waiting.pop(check.id, None) is None:
-            return
-        for check_id in check.after:
-            if check_id in waiting:
-                place(waiting[check_id])
-        ordered.append(check)
-
-    for check in list(waiting.values()):
-        place(check)
-    return ordered
-
-
-def blocked_by(check: Check, failed: Container[str]) -> str | None:
-    """The first check that this one depends on and that has failed, or None.
-
-    One that was skipped as a capability is missing, or that was not exercised, blocks nothing.
-
-    Args:
-        check: The check that is to be run.
-        failed: The ids of the checks which failed, errored, or were blocked themselves.
-    """
-    return next((check_id for check_id in check.after if check_id in failed), None)
 
 
 def find_checks(check_id: str) -> list[Check]:

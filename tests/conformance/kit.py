@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Container, Iterable
 from typing import Any
 
-from sb3compat.conformance.contract import blocked_by, checks_of, run_order
+from sb3compat.conformance.contract import Check, checks_of
 from sb3compat.conformance.report import Result
 from sb3compat.conformance.runner import Settings, run_check
 from sb3compat.conformance.subject import Subject, examine
@@ -54,3 +54,33 @@ def broken(factory: Callable[[], Any], seconds: float = 0.02, **options: Any) ->
     known = {k: options.pop(k) for k in ("reference", "options", "declared") if k in options}
     results = judge(examine(factory, **known), seconds=seconds, **options)
     return {k: r.message for k, r in results.items() if r.status in ("failed", "errored")}
+
+
+def run_order(checks: Iterable[Check]) -> list[Check]:
+    """The same checks, each after those that it depends on, else in the order given."""
+    waiting = {check.id: check for check in checks}
+    ordered: list[Check] = []
+
+    def place(check: Check) -> None:
+        if waiting.pop(check.id, None) is None:
+            return
+        for check_id in check.after:
+            if check_id in waiting:
+                place(waiting[check_id])
+        ordered.append(check)
+
+    for check in list(waiting.values()):
+        place(check)
+    return ordered
+
+
+def blocked_by(check: Check, failed: Container[str]) -> str | None:
+    """The first check that this one depends on and that has failed, or None.
+
+    One that was skipped as a capability is missing, or that was not exercised, blocks nothing.
+
+    Args:
+        check: The check that is to be run.
+        failed: The ids of the checks which failed, errored, or were blocked themselves.
+    """
+    return next((check_id for check_id in check.after if check_id in failed), None)
