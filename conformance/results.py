@@ -1,0 +1,177 @@
+"""RESULTS.md and SEEDS.md, from what the runs have found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from conformance.targets import TARGETS
+from sb3compat.conformance.output.markdown import escaped, fenced
+from sb3compat.conformance.report import Report
+
+Found = Mapping[str, Any]
+
+LIBRARIES = {
+    "gymnasium": "Gymnasium",
+    "sb3": "Stable-Baselines3",
+    "others": "Other projects",
+    "adapters": "sb3compat's adapters",
+}
+
+_RESULTS = """\
+# The kit, run on the world
+
+What `sb3compat check` finds in vector environments that people use, with the versions named
+below. This page is generated: `make conformance`. The failures that are known, with the reason and,
+where there is one, the link, are data: [`expected/`](expected). Each was looked into by hand before
+it was put there. What is run is in [`targets/`](targets).
+
+A script runs with NumPy and what its `make_env` imports.
+"""
+
+_SEEDS = """\
+# No false alarms
+
+Environments that keep their contract, checked with one seed after the other: the programs differ
+from seed to seed. This page is generated: `make conformance ARGS="--seeds 20"`.
+
+What is *known* is no false alarm, but where the environment does deviate: see
+[RESULTS.md](RESULTS.md) for each with its script, and [`expected/`](expected) for the reasons. A
+warning that not every seed finds has the seeds counted.
+"""
+
+
+def refusal(make_env: Callable[[], Any]) -> str:
+    """What the adapter says when it refuses the environment, empty if it does not."""
+    from sb3compat.errors import ConversionError
+
+    try:
+        env = make_env()
+        env.reset()
+        env.step([env.action_space.sample() for _ in range(env.num_envs)])
+    except ConversionError as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def page(found: Mapping[str, Found]) -> str | None:
+    """RESULTS.md; None if a target is missing."""
+    if found.keys() != TARGETS.keys():
+        return None
+    parts = [_RESULTS, f"Versions: {_versions(found)}.", "## At a glance", _glance(found)]
+    for library, title in LIBRARIES.items():
+        entries = list(_entries(library, found))
+        if entries:
+            parts += [f"## {title}", *entries]
+    refused = [name for name in TARGETS if "refused" in found[name]]
+    parts.append("## Refused")
+    for name in refused:
+        parts += [f"{TARGETS[name].about} (`{name}`):", f"> {escaped(found[name]['refused'])}"]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _versions(found: Mapping[str, Found]) -> str:
+    known: dict[str, str] = {}
+    for data in found.values():
+        known |= data.get("versions", {})
+    return ", ".join(f"{name} {number}" for name, number in known.items())
+
+
+def _glance(found: Mapping[str, Found]) -> str:
+    lines = [
+        "| | Passed | Known failures | Other failures | Not exercised | Skipped |",
+        "|---" * 6 + "|",
+    ]
+    for library in LIBRARIES:
+        for name in _of(library):
+            data = found[name]
+            if "refused" in data:
+                lines.append(f"| {escaped(TARGETS[name].about)} | refused | | | | |")
+                continue
+            counts = data["counts"]
+            bad = sum(counts.get(status, 0) for status in ("failed", "errored", "xpassed"))
+            numbers = [
+                counts.get("passed", 0), counts.get("xfailed", 0), bad,
+                counts.get("not_exercised", 0), counts.get("skipped", 0),
+            ]  # fmt: skip
+            cells = " | ".join(str(number) if number else "" for number in numbers)
+            lines.append(f"| {escaped(TARGETS[name].about)} | {cells} |")
+    return "\n".join(lines)
+
+
+def _of(library: str) -> Iterator[str]:
+    return (name for name in TARGETS if name.partition("-")[0] == library)
+
+
+def _entries(library: str, found: Mapping[str, Found]) -> Iterator[str]:
+    """The failures in this library's environments; those with one reason together."""
+    together: dict[tuple[str, str], list[tuple[str, Found]]] = {}
+    for name in _of(library):
+        for result in found[name].get("results", ()):
+            if result["status"] in ("failed", "errored", "xfailed", "xpassed"):
+                _, _, reason = result["message"].rpartition("; expected: ")
+                reason = reason if result["status"] == "xfailed" else f"**{result['status']}**"
+                together.setdefault((result["check_id"], reason), []).append((name, result))
+    for (check_id, reason), results in sorted(together.items()):
+        name, result = results[0]
+        message = result["message"].rpartition("; expected: ")[0] or result["message"]
+        where = [f"- {escaped(TARGETS[other].about)}" for other, _ in results]
+        yield f"### `{check_id}` ({result['severity']})"
+        yield _linked(reason)
+        yield "\n".join(where)
+        yield f"{escaped(message)}"
+        yield f"Contract: {result['contract']} [Source]({result['source']})"
+        script = fenced(_stable(result["reproduction"]), "python")
+        yield f"<details>\n<summary>Script</summary>\n\n{script}\n\n</details>"
+
+
+def _linked(reason: str) -> str:
+    return re.sub(r"\((https?://\S+)\)", r"([link](\1))", reason)
+
+
+def _stable(text: str) -> str:
+    """Without the addresses of objects, which differ from run to run."""
+    return re.sub(r"0x[0-9a-f]{8,}", "0x…", text)
+
+
+def over_seeds(reports: list[Report]) -> dict[str, Any]:
+    """How often each check had which outcome."""
+    counts: dict[str, dict[str, int]] = {}
+    for report in reports:
+        for result in report.results:
+            of_check = counts.setdefault(result.check_id, {})
+            of_check[result.status] = of_check.get(result.status, 0) + 1
+    programs = sum(result.examples for report in reports for result in report.results)
+    return {"seeds": len(reports), "programs": programs, "counts": counts}
+
+
+def seeds(found: Mapping[str, Found]) -> str | None:
+    """SEEDS.md; None if a target is missing."""
+    names = [name for name, target in TARGETS.items() if target.correct]
+    if found.keys() != set(names):
+        return None
+    lines = [
+        "| | Seeds | Programs | False alarms | Known, and not found by each seed |",
+        "|---" * 5 + "|",
+    ]
+    for library in LIBRARIES:
+        lines += [
+            f"| {escaped(TARGETS[name].about)} | {_over_seeds(found[name])} |"
+            for name in _of(library)
+            if name in found
+        ]
+    return "\n\n".join([_SEEDS.strip(), "\n".join(lines)]) + "\n"
+
+
+def _over_seeds(data: Found) -> str:
+    counts = data["counts"].items()
+    alarms = [check for check, of in counts if of.get("failed") or of.get("errored")]
+    known = {check: of for check, of in counts if of.get("xfailed") or of.get("xpassed")}
+    rare = [
+        f"`{check}` {of.get('xfailed', 0)}/{data['seeds']}"
+        for check, of in known.items()
+        if of.get("xfailed", 0) < data["seeds"]
+    ]
+    cells = [data["seeds"], data["programs"], len(alarms) and ", ".join(alarms), ", ".join(rare)]
+    return " | ".join(map(str, cells))

@@ -1,0 +1,88 @@
+"""Stable-Baselines3's own VecEnvs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.targets.registry import target
+
+IDS = ("CartPole-v1", "Blackjack-v1", "Pendulum-v1")
+
+
+def single(env_id: str) -> Any:
+    import gymnasium as gym
+
+    return gym.make(env_id)
+
+
+def rendered() -> Any:
+    import gymnasium as gym
+
+    return gym.make("FrozenLake-v1", render_mode="rgb_array")
+
+
+@target(correct=True, env_id=IDS)
+def dummy(env_id: str) -> Any:
+    """DummyVecEnv over {env_id}."""
+    import gymnasium as gym
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return DummyVecEnv([lambda: gym.make(env_id)] * 3)
+
+
+@target(correct=True, single=single, env_id=IDS)
+def dummy_referenced(env_id: str) -> Any:
+    """DummyVecEnv over {env_id}, held against single environments."""
+    import gymnasium as gym
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return DummyVecEnv([lambda: gym.make(env_id)] * 3)
+
+
+@target(correct=True, single=rendered)
+def dummy_rendered() -> Any:
+    """DummyVecEnv over FrozenLake-v1, rendered and held against single environments."""
+    import gymnasium as gym
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return DummyVecEnv([lambda: gym.make("FrozenLake-v1", render_mode="rgb_array")] * 3)
+
+
+@target(correct=True)
+def dummy_alone() -> Any:
+    """DummyVecEnv over one CartPole-v1."""
+    import gymnasium as gym
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return DummyVecEnv([lambda: gym.make("CartPole-v1")])
+
+
+@target(correct=True, env_id=IDS)
+def subproc(env_id: str) -> Any:
+    """SubprocVecEnv over {env_id}."""
+    import gymnasium as gym
+    from stable_baselines3.common.vec_env import SubprocVecEnv
+
+    return SubprocVecEnv([lambda: gym.make(env_id)] * 3, start_method="fork")
+
+
+@target(
+    correct=True, inner=("DummyVecEnv", "SubprocVecEnv"), wrapper=("VecMonitor", "VecNormalize")
+)
+def wrapped(inner: str, wrapper: str) -> Any:
+    """{wrapper} over {inner} over CartPole-v1."""
+    import gymnasium as gym
+    from stable_baselines3.common import vec_env
+
+    inside = getattr(vec_env, inner)([lambda: gym.make("CartPole-v1")] * 3)
+    return getattr(vec_env, wrapper)(inside)
+
+
+@target(correct=True, inner=("DummyVecEnv", "SubprocVecEnv"))
+def stacked(inner: str) -> Any:
+    """VecFrameStack over {inner} over CartPole-v1."""
+    import gymnasium as gym
+    from stable_baselines3.common import vec_env
+
+    inside = getattr(vec_env, inner)([lambda: gym.make("CartPole-v1")] * 3)
+    return vec_env.VecFrameStack(inside, n_stack=3)
