@@ -152,6 +152,13 @@ class RewardsInDoublePrecision(Points):
         return obs, rewards.astype(np.float64), dones, infos
 
 
+@mutant("dones_shape")
+class DonesInAColumn(Points):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards, dones[:, None], infos
+
+
 @mutant("dones_bool_array")
 class DonesAsNumbers(Points):
     def step_wait(self) -> Any:

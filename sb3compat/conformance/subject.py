@@ -23,6 +23,7 @@ from sb3compat.conformance.traits import Traits, traits_of
 # What a user may declare; the rest is found out.
 CAPABILITIES: dict[str, str] = {
     "seeding": "takes seeds",
+    "seed_method": "has a method `seed`, working or not; missing where `seeding` is so declared",
     "options": "takes options in a reset; declared by giving some that it understands",
     "render": "renders rgb_array frames",
     "sub_envs": "has sub-environments whose attributes can be reached",
@@ -164,7 +165,7 @@ def examine(
             family=kind,
             num_envs=int(env.num_envs),
             mode=_mode_of(env) if kind == "vector_env" else None,
-            capabilities={**_found(env, kind), **dict(declared or {})},
+            capabilities=_capabilities(env, kind, declared or {}),
             options=options,
             reference=reference,
             actions=tuple(_candidates(single)),
@@ -187,10 +188,27 @@ def _mode_of(env: Any) -> str:
     return str(getattr(mode, "value", mode))
 
 
+def _capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict[str, bool]:
+    found = _found(env, family)
+    if not declared.get("seeding", True):
+        found["seed_method"] = False
+    return {**found, **declared}
+
+
+def _takes_seed(env: Any) -> bool:
+    """Whether `seed` works; that it has to is one check's matter, not all the others'."""
+    try:
+        env.seed(0)
+    except Exception:
+        return False
+    return True
+
+
 def _found(env: Any, family: Family) -> dict[str, bool]:
     found = {"sb3": find_spec("stable_baselines3") is not None}
     if family == "vec_env":
-        found["seeding"] = hasattr(env, "seed")
+        found["seed_method"] = hasattr(env, "seed")
+        found["seeding"] = _takes_seed(env)
         found["masked_reset"] = found["row_seeds"] = False
     else:
         found["seeding"] = True

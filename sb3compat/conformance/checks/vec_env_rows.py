@@ -29,7 +29,7 @@ _COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
     needs=("reference", "seeding"),
     after=(
         *DETERMINISTIC,
-        "dones_bool_array",
+        "dones_shape",
         "rewards_shape",
         "seed_returns_n",
         "seeds_differ_by_row",

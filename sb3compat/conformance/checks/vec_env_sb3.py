@@ -19,7 +19,13 @@ _WRAPPERS = (
 )
 _RL_TIPS = "https://stable-baselines3.readthedocs.io/en/master/guide/rl_tips.html"
 _SB3 = ("sb3", "sb3_vec_env")
-_USUAL = (*ENDINGS, "step_obs_in_space", "rewards_shape", "terminal_observation_in_space")
+_USUAL = (
+    *ENDINGS,
+    "dones_bool_array",
+    "step_obs_in_space",
+    "rewards_shape",
+    "terminal_observation_in_space",
+)
 _TOTAL = 256
 
 

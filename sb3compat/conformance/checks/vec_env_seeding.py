@@ -25,7 +25,7 @@ _RESET_INFOS = (*DETERMINISTIC, "reset_infos_n_dicts")
 _WITH_OPTIONS = ("options", "seeding")
 
 
-@error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=())
+@error(group="seeding", source=SB3_SOURCE, needs=("seed_method",), after=())
 def seed_returns_n(play: Play) -> None:
     """`seed(s)` returns a sequence of n seeds, one for each row.
 

@@ -70,8 +70,23 @@ def rewards_float32(play: Play) -> None:
 
 
 @error(group="step", source=SB3_SOURCE)
+def dones_shape(play: Play) -> None:
+    """`dones` has n elements, each true or false.
+
+    Not one for all rows, and not a column, which is broadcast over the rows of all that it meets.
+    """
+    play.start()
+    for _ in play.steps():
+        play.demand(
+            f"np.shape(dones) == ({play.n},) and all(done in (0, 1) for done in dones)",
+            "dones",
+            f"{play.n} bools",
+        )
+
+
+@error(group="step", source=SB3_SOURCE, after=(*_BASICS, "dones_shape"))
 def dones_bool_array(play: Play) -> None:
-    """`dones` is a NumPy array of n bools.
+    """`dones` is a NumPy array of bools.
 
     It is used as a mask: with integers, `returns[dones] = 0` sets the rows 0 and 1 to zero, and
     `~dones` is no negation.
@@ -79,7 +94,7 @@ def dones_bool_array(play: Play) -> None:
     play.start()
     for _ in play.steps():
         play.demand(
-            f"isinstance(dones, np.ndarray) and dones.dtype == bool and dones.shape == ({play.n},)",
+            "isinstance(dones, np.ndarray) and dones.dtype == bool",
             "dones",
             f"a bool array of shape ({play.n},)",
         )
@@ -129,7 +144,7 @@ def infos_distinct(play: Play) -> None:
         )
 
 
-@error(group="step", source=SB3_GUIDE, after=(*_BASICS, "dones_bool_array", "reset_obs_in_space"))
+@error(group="step", source=SB3_GUIDE, after=(*_BASICS, "dones_shape", "reset_obs_in_space"))
 def step_obs_in_space(play: Play) -> None:
     """`step` returns a batch of n observations, each of them in `observation_space`.
 

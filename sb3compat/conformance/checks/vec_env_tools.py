@@ -18,7 +18,7 @@ error = partial(check, "vec_env", severity="error")
 warning = partial(check, "vec_env", severity="warning")
 
 DETERMINISTIC = (*BASICS["vec_env"], "same_seed_same_trajectory")
-ENDINGS = (*BASICS["vec_env"], "dones_bool_array", "infos_n_dicts", "terminal_observation_iff_done")
+ENDINGS = (*BASICS["vec_env"], "dones_shape", "infos_n_dicts", "terminal_observation_iff_done")
 
 # For a single program with several endings in it.
 _MOST_SECONDS = 2.0

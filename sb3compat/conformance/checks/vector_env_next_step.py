@@ -69,7 +69,7 @@ def reset_step_ignores_action(play: Play) -> None:
     )
 
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*AFTER, "rewards_shape"))
 def reset_step_reward_zero(play: Play) -> None:
     """In NEXT_STEP mode the reward of the step that resets a row is 0.
 
