@@ -174,8 +174,9 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("how to run")
     run.add_argument("--seed", type=int, default=0, help="of the programs (default: 0)")
     run.add_argument(
-        "--max-seconds", type=_positive(float), default=50.0, metavar="S",
-        help="how long all checks may take together, more or less (default: 50)",
+        "--max-seconds", type=_positive(float), metavar="S",
+        help="how long all checks may take together, more or less (default: 50, or what a slow "
+        "environment needs)",
     )  # fmt: skip
     run.add_argument(
         "--only", action="append", default=[], metavar="ID", help="run this check (repeatable)"

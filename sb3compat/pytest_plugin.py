@@ -140,7 +140,7 @@ class CheckItem(pytest.Item):
 def _opened(target: str, config: pytest.Config) -> Session:
     """The checks of what the option names."""
     try:
-        from sb3compat.conformance.api import MAX_SECONDS, Options, OptionsError, Session
+        from sb3compat.conformance.api import Options, OptionsError, Session
         from sb3compat.conformance.expected import load_expected
         from sb3compat.conformance.isolate import factory_trace
         from sb3compat.conformance.subject import FactoryError
@@ -161,7 +161,7 @@ def _opened(target: str, config: pytest.Config) -> Session:
         found = resolve(target)
         options = Options(
             seed=config.getoption("--vec-env-seed"),
-            max_seconds=config.getoption("--vec-env-max-seconds") or MAX_SECONDS,
+            max_seconds=config.getoption("--vec-env-max-seconds"),
             expected_failures=expected,
             strict=config.getoption("--vec-env-strict"),
             isolate=not config.getoption("--vec-env-no-isolate"),

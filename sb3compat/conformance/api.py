@@ -22,6 +22,10 @@ OnFail = Literal["raise"] | None
 Progress = Callable[[Check, Result | None, int, int], None]
 
 MAX_SECONDS = 50.0
+# So much later than the user has asked for, checks are no longer begun.
+_LATE = 30.0
+# What a check takes for two programs, where construction or steps are slow: instances and episodes.
+_MAKES, _EPISODES, _STEPS_WITHOUT_END = 4, 4, 50
 # One check may hold up the run for so long, and so many times its share, before it is lost; an
 # environment that is slow gets the time of so many constructions and steps on top.
 _LEAST_LIMIT = 30.0
@@ -50,7 +54,9 @@ class Options:
 
     Attributes:
         seed: Of the programs that are drawn.
-        max_seconds: How long all checks together may take, more or less.
+        max_seconds: How long all checks together may take, more or less; what comes late is not
+            exercised. None for what the environment needs: a minute at most if it is quick, and
+            the longer the slower it is to make and to step.
         only: The ids of the checks to run; all where it is empty.
         expected_failures: Ids of checks that are known to fail, each with the reason.
         strict: Whether warnings, and expected failures that pass, fail the run.
@@ -63,7 +69,7 @@ class Options:
     """
 
     seed: int = 0
-    max_seconds: float = MAX_SECONDS
+    max_seconds: float | None = None
     only: tuple[str, ...] = ()
     expected_failures: Mapping[str, str] = field(default_factory=dict)
     strict: bool = False
@@ -205,9 +211,10 @@ class Session:
         self._all = {check.id: check for check in self.applicable}
         self.checks = [c for c in self.applicable if not options.only or c.id in options.only]
         self._notes = self._left_out()
+        self._needed = _needed(self.subject, len(self.checks))
         self._settings = Settings(
             seed=options.seed,
-            seconds=options.max_seconds / max(len(self.checks), 1),
+            seconds=(options.max_seconds or self._needed) / max(len(self.checks), 1),
             make_env=options.make_env or factory_source(factory, options.reference),
         )
         self._results: dict[str, Result] = {}
@@ -226,7 +233,9 @@ class Session:
     def result(self, check: Check) -> Result:
         """What a check finds; those that it comes after are run first."""
         if check.id not in self._results:
-            result = self._blocked(check) or self._runner.run(check, self._settings)
+            result = (
+                self._blocked(check) or self._late(check) or self._runner.run(check, self._settings)
+            )
             self._results[check.id] = _with_expectation(result, self.options)
         return self._results[check.id]
 
@@ -272,6 +281,21 @@ class Session:
                 self._lost.add(check.id)
                 return Result.of(check, "skipped", message=f"comes after {name}, which has failed")
         return None
+
+    def _late(self, check: Check) -> Result | None:
+        """What to say of a check for which the user has left no time."""
+        limit = self.options.max_seconds
+        if limit is None or time.perf_counter() - self._begin < 2 * limit + _LATE:
+            return None
+        message = f"no time was left: all checks take about {self._needed:.0f} s, with max_seconds"
+        return Result.of(check, "not_exercised", message=f"{message}={limit:g}")
+
+
+def _needed(subject: Subject, checks: int) -> float:
+    """How long the checks take at the pace of this environment."""
+    steps = subject.endings[0].steps if subject.endings else _STEPS_WITHOUT_END
+    each = _MAKES * subject.make_seconds + _EPISODES * steps * subject.step_seconds
+    return max(MAX_SECONDS, checks * each)
 
 
 class _Here:
@@ -350,7 +374,7 @@ def _payload(factory: Callable[[], Any], family: Family | None, options: Options
         "declared": dict(options.capabilities),
         "options": options.options,
         "reference": options.reference,
-        "seconds": options.max_seconds / 5,
+        "seconds": (options.max_seconds or MAX_SECONDS) / 5,
     }
 
 

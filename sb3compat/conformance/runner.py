@@ -29,7 +29,7 @@ from sb3compat.conformance.subject import Subject
 from sb3compat.conformance.timeline import Timeline
 
 _MOST_EXAMPLES = 25
-_FEWEST_EXAMPLES = 2
+_FEWEST_EXAMPLES = 2  # or one, of an environment that is slower than there is time
 # A minimal script is worth some time, but not all.
 _SHRINK_SHARE = 2.0
 
@@ -102,10 +102,13 @@ class _Search:
         self._journal = Journal(settings.journal)
         self.out_of_time = False
         self._deadline = time.perf_counter() + settings.seconds
+        self._programs = settings.seconds / (
+            subject.make_seconds + 30 * subject.step_seconds + 1e-4
+        )
+        self._fewest = _FEWEST_EXAMPLES if self._programs >= 1 else 1
 
     def run(self) -> None:
-        cost = self.subject.make_seconds + 30 * self.subject.step_seconds + 1e-4
-        most = int(np.clip(self.settings.seconds / cost, _FEWEST_EXAMPLES, _MOST_EXAMPLES))
+        most = int(np.clip(self._programs, self._fewest, _MOST_EXAMPLES))
         search = hypothesis.seed(self.settings.seed)(
             hypothesis.settings(
                 max_examples=most,
@@ -130,7 +133,7 @@ class _Search:
                 raise
 
     def _example(self, data: st.DataObject) -> None:
-        if self.examples >= _FEWEST_EXAMPLES and time.perf_counter() > self._deadline:
+        if self.examples >= self._fewest and time.perf_counter() > self._deadline:
             self.out_of_time = True
             raise _EnoughError
         self.examples += 1

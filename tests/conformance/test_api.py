@@ -26,8 +26,9 @@ from sb3compat.conformance import (
 )
 from sb3compat.conformance.contract import checks_of, find_check
 from sb3compat.conformance.report import Result
-from sb3compat.conformance.runner import perturb
+from sb3compat.conformance.runner import Settings, perturb, run_check
 from sb3compat.conformance.source import PLACEHOLDER, factory_source
+from sb3compat.conformance.subject import examine
 from tests.conformance import tiny
 from tests.conformance.tiny import FloatDones, NoTerminalObservation, TinyVecEnv
 
@@ -277,9 +278,30 @@ def test_progress() -> None:
     )
     expected = []
     for number, check_id in enumerate(FEW, 1):
-        expected += [(check_id, None, number, 5), (check_id, "passed", number, 5)]
+        expected += [(check_id, None, number, len(FEW)), (check_id, "passed", number, len(FEW))]
     assert told == expected
-    assert len(report.results) == 4
+    assert len(report.results) == len(FEW)
+
+
+def test_time_runs_out() -> None:
+    with api.Session(TinyVecEnv, options=api.Options(max_seconds=5, isolate=False)) as session:
+        first, second = session.checks[:2]
+        assert session.result(first).status == "passed"
+        session._begin -= 1000  # as if that had taken so long
+        late = session.result(second)
+    assert late.status == "not_exercised"
+    assert late.message == "no time was left: all checks take about 50 s, with max_seconds=5"
+
+
+def test_a_slow_environment_gets_the_time_that_it_needs() -> None:
+    subject = examine(TinyVecEnv)
+    assert api._needed(subject, 10) == api.MAX_SECONDS
+    assert api._needed(replace(subject, make_seconds=20), 10) >= 10 * 20
+    assert api._needed(replace(subject, step_seconds=20), 10) >= 10 * 20
+    # However slow, a check gets one program.
+    slow = replace(subject, make_seconds=1000)
+    result = run_check(find_check("vec_env", "rewards_shape"), slow, Settings(seconds=0.01))
+    assert (result.status, result.examples) == ("passed", 1)
 
 
 def children() -> set[int]:
