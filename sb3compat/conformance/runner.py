@@ -29,7 +29,9 @@ from sb3compat.conformance.subject import Subject
 from sb3compat.conformance.timeline import Timeline
 
 _MOST_EXAMPLES = 25
-_FEWEST_EXAMPLES = 2  # or one, of an environment that is slower than there is time
+_FEWEST_EXAMPLES = 2
+# One program alone, if it takes so many seconds and is all that there is time for.
+_SLOW = 1.0
 # A minimal script is worth some time, but not all.
 _SHRINK_SHARE = 2.0
 
@@ -102,16 +104,15 @@ class _Search:
         self._journal = Journal(settings.journal)
         self.out_of_time = False
         self._deadline = time.perf_counter() + settings.seconds
-        self._programs = settings.seconds / (
-            subject.make_seconds + 30 * subject.step_seconds + 1e-4
-        )
-        self._fewest = _FEWEST_EXAMPLES if self._programs >= 1 else 1
+        cost = subject.make_seconds + 30 * subject.step_seconds + 1e-4
+        slow = cost > max(settings.seconds, _SLOW)
+        self._fewest = 1 if slow else _FEWEST_EXAMPLES
+        self._most = int(np.clip(settings.seconds / cost, self._fewest, _MOST_EXAMPLES))
 
     def run(self) -> None:
-        most = int(np.clip(self._programs, self._fewest, _MOST_EXAMPLES))
         search = hypothesis.seed(self.settings.seed)(
             hypothesis.settings(
-                max_examples=most,
+                max_examples=self._most,
                 database=None,
                 deadline=None,
                 phases=(Phase.generate, Phase.shrink),
