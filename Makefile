@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+WORLD := .venv-world
 ARGS ?=
 
 BIN := $(VENV)/bin
@@ -19,10 +20,10 @@ PYTEST := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM_
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint bench docs dist clean
+.PHONY: help demo test lint bench docs conformance dist clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 	@echo 'Options go into ARGS: make test ARGS="-k infos"; make demo ARGS=--short'
 
 demo: $(VENV)/demo.stamp  ## Train PPO on CartPole, 64 environments at once
@@ -42,12 +43,16 @@ bench: $(VENV)/dev.stamp  ## Measure; ratios, each from one interleaved run
 docs: $(VENV)/dev.stamp  ## Write docs/reference/checks.md anew
 	@$(BIN)/python docs/generate.py
 
+conformance: $(WORLD)/world.stamp  ## Run the kit on the world, and write conformance/RESULTS.md
+	@SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} \
+		$(WORLD)/bin/python -W ignore -m conformance $(ARGS)
+
 dist: $(VENV)/dev.stamp  ## Build sdist and wheel into dist/
 	@rm -rf dist
 	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m build
 
 clean:  ## Remove .venv, caches and builds
-	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache learning_curve.png
+	rm -rf $(VENV) $(WORLD) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache learning_curve.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -70,4 +75,14 @@ $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/demo.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	@echo 'Installing sb3compat[demo] into $(VENV); the first time takes some minutes.'
 	@$(INSTALL) -e '.[demo]'
+	@touch $@
+
+# An environment of its own: Meta-World asks for an older MuJoCo.
+$(WORLD)/world.stamp: pyproject.toml conformance/constraints.txt
+	@echo 'Installing the packages of conformance/targets into $(WORLD); this takes some minutes.'
+	@$(PYTHON) -m venv --clear $(WORLD)
+	@PIP_CONSTRAINT=conformance/constraints.txt PIP_BUILD_CONSTRAINT=conformance/constraints.txt \
+		$(WORLD)/bin/python -m pip install -q --disable-pip-version-check \
+		-c conformance/constraints.txt -e '.[sb3,conformance,backends]' \
+		supersuit 'pettingzoo[butterfly,sisl]' metaworld mo-gymnasium
 	@touch $@

@@ -33,7 +33,7 @@ def main() -> int:
         target
         for target in TARGETS.values()
         if (not options.names or any(fnmatch(target.name, name) for name in options.names))
-        and (target.correct or not options.seeds)
+        and (target.by_seeds or not options.seeds)
     ]
     if options.list or not chosen:
         print("\n".join(f"{target.name}: {target.about}" for target in TARGETS.values()))
@@ -77,7 +77,7 @@ def _once(target: Target, options: argparse.Namespace) -> bool:
         _write(target, "json", found)
         print(found["refused"] or "Expected a refusal, got none")
         return bool(found["refused"])
-    report = _report(target, 0, options.max_seconds or MAX_SECONDS)
+    report = _report(target, 0, target.seconds or options.max_seconds or MAX_SECONDS)
     print(report.summary())
     versions = {name: _version(name) for name in target.packages}
     _write(target, "json", {**report.to_dict(), "versions": {**report.versions, **versions}})

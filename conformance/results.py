@@ -148,7 +148,7 @@ def over_seeds(reports: list[Report]) -> dict[str, Any]:
 
 def seeds(found: Mapping[str, Found]) -> str | None:
     """SEEDS.md; None if a target is missing."""
-    names = [name for name, target in TARGETS.items() if target.correct]
+    names = [name for name, target in TARGETS.items() if target.by_seeds]
     if found.keys() != set(names):
         return None
     lines = [

@@ -32,6 +32,7 @@ class Target:
         refused: Whether making it has to fail, as it cannot be adapted.
         options: Options that its reset understands.
         capabilities: Those that are declared.
+        seconds: How long the checks may take, if not the usual time.
     """
 
     name: str
@@ -42,6 +43,12 @@ class Target:
     refused: bool = False
     options: Mapping[str, Any] | None = None
     capabilities: Mapping[str, bool] = field(default_factory=dict)
+    seconds: float | None = None
+
+    @property
+    def by_seeds(self) -> bool:
+        """Whether it is checked with many seeds: correct, of Gymnasium and SB3 alone, and quick."""
+        return self.correct and not self.packages
 
     def expected(self) -> dict[str, str]:
         """The failures that are known, with the reasons."""
@@ -68,6 +75,7 @@ def target(
     single: Callable[..., Any] | None = None,
     options: Mapping[str, Any] | None = None,
     capabilities: Mapping[str, bool] | None = None,
+    seconds: float | None = None,
     **choices: Iterable[str],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function that makes an environment, once for each choice of its arguments.
@@ -82,6 +90,7 @@ def target(
             the arguments that it has.
         options: Options that the environment's reset understands.
         capabilities: Those that are declared.
+        seconds: How long the checks may take, if not the usual time.
         **choices: The values that an argument takes.
     """
 
@@ -107,6 +116,7 @@ def target(
                 refused=refused,
                 options=options,
                 capabilities=capabilities or {},
+                seconds=seconds,
             )
         return function
 

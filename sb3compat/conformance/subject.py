@@ -69,7 +69,7 @@ class Subject:
         actions: Single actions to choose from, awkward ones among them.
         endings: Ways to the end of an episode, the shortest first.
         traits: What its resets and steps look like.
-        make_seconds: How long it takes to make one.
+        make_seconds: How long it takes to make one, up to and with its first step.
         step_seconds: How long it takes to step one.
         notes: What else was found out.
         workers: Whether it starts processes.
@@ -308,6 +308,7 @@ def scout(subject: Subject, seconds: float) -> Subject:
     family = subject.family
     policies = _policies(subject)
     endings: list[Ending] = []
+    makes: list[float] = []
     notes: list[str] = []
     deadline = time.perf_counter() + seconds
     steps = 0
@@ -318,6 +319,7 @@ def scout(subject: Subject, seconds: float) -> Subject:
         seed = number // len(policies) if subject.capabilities.get("seeding") else None
         script = Script(subject.factory)
         count = 0
+        started = time.perf_counter()
         try:
             script.run("env = make_env()")
             for line in opening(family, setup, seed):
@@ -325,13 +327,17 @@ def scout(subject: Subject, seconds: float) -> Subject:
             for count in range(1, most + 1):
                 begin = time.perf_counter()
                 script.run(f"result = env.step({actions})")
-                spent += time.perf_counter() - begin
-                steps += 1
+                now = time.perf_counter()
+                if count == 1:  # some compile what they do for each instance anew
+                    makes.append(now - started)
+                else:
+                    spent += now - begin
+                    steps += 1
                 if _any_ended(family, script.value("result")):
                     endings.append(Ending(setup, actions, seed, count))
                     most = min(most, 4 * count)
                     break
-                if time.perf_counter() > deadline:
+                if now > deadline:
                     break
         except Exception as error:  # what is wrong, the checks will tell
             notes.append(f"Looking for the end of an episode: {error}")
@@ -353,6 +359,7 @@ def scout(subject: Subject, seconds: float) -> Subject:
         subject,
         endings=tuple(endings),
         traits=traits,
+        make_seconds=min(makes, default=subject.make_seconds),
         step_seconds=spent / max(steps, 1),
         notes=tuple(notes),
     )
