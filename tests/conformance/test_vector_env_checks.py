@@ -10,7 +10,7 @@ import gymnasium as gym
 import pytest
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
-from conformance.mutants.rows_env import MODES, Form, RowsEnv, reference
+from conformance.mutants.rows_env import MODES, Form, RowEnv, RowsEnv, reference
 from conformance.mutants.vector_env import MUTANTS
 from sb3compat.conformance.contract import checks_of, find_checks
 from sb3compat.conformance.report import Result
@@ -255,3 +255,29 @@ def test_a_check_that_needs_an_ending_says_when_there_is_none() -> None:
     for name in ("final_obs_present", "reset_step_reward_zero", "no_reset_unasked"):
         (check,) = find_checks(name)
         assert run_check(check, subject, Settings()).status == "not_exercised"
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_rows_that_stay_where_they_begin_seem_to_heed_no_mask(mode: str) -> None:
+    """As in CliffWalking: each episode begins in one place, and a step may lead nowhere."""
+
+    class Walk(RowEnv):
+        def reset(self, **kwargs: Any) -> Any:
+            super().reset(**kwargs)
+            self.x = 0.0
+            return self.observe(), {}
+
+        def step(self, action: Any) -> Any:
+            x = self.x
+            _, reward, *flags, info = super().step(action)
+            self.x = x + (action == 2)
+            return self.observe(), reward, *flags, info
+
+    class Walks(RowsEnv):
+        def make_row(self, i: int) -> RowEnv:
+            return Walk(self.form, i)
+
+    shape = Form(mode=mode, kind="discrete", masks=False, lengths=(100,))
+    assert not examine(lambda: Walks(shape)).capabilities["masked_reset"]
+    shape = replace(shape, masks=True)
+    assert examine(lambda: Walks(shape)).capabilities["masked_reset"]
