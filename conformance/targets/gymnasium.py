@@ -18,7 +18,7 @@ def single(env_id: str) -> Any:
     return gym.make(env_id)
 
 
-@target(correct=True, mode=MODES, env_id=IDS)
+@target(correct=True, mode=MODES, env_id=IDS[:2])
 def sync(mode: str, env_id: str) -> Any:
     """SyncVectorEnv over {env_id}, {mode}."""
     import gymnasium as gym
@@ -28,7 +28,7 @@ def sync(mode: str, env_id: str) -> Any:
 
 
 @target(correct=True, single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
-@target(correct=True, single=single, mode=MODES, env_id=IDS[1:])
+@target(correct=True, single=single, mode=MODES, env_id=IDS[2:])
 def sync_referenced(mode: str, env_id: str) -> Any:
     """SyncVectorEnv over {env_id}, {mode}, held against single environments."""
     import gymnasium as gym
