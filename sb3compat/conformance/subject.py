@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -39,19 +39,27 @@ CAPABILITIES: dict[str, str] = {
     "dict_obs": "observations are dicts",
 }
 
-_TRIES = 6
+# Where there are no more single actions than this, each is tried all the way.
+_FEW_ACTIONS = 8
 _MOST_STEPS = 3000
 _ASSUMED_STEPS = 200
+# After each way of acting has been tried, so many runs under other seeds.
+_MORE_TRIES = 4
+_MOST_ERRORS = 2
+# Ends that take longer to get to are left out where there is another.
+_LONG_SECONDS = 1.0
+_MOST_ENDINGS = 5
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How to get to the end of an episode."""
+    """How to get to the end of an episode, and whether it says that it was cut short."""
 
     setup: str
     actions: str
     seed: int | None
     steps: int
+    truncated: bool = False
 
 
 @dataclass(frozen=True)
@@ -261,8 +269,14 @@ def _candidates(space: Any) -> list[Any]:
         middle = np.clip(np.zeros(space.shape, space.dtype), low, high)
         return [middle, low, high, *samples]
     if isinstance(space, spaces.Discrete):
-        last = space.start + space.n - 1
-        return [np.int64(space.start), np.int64(last), *samples]
+        first, last = space.start, space.start + space.n - 1
+        between = range(first + 1, last) if space.n <= _FEW_ACTIONS else samples
+        return [np.int64(action) for action in (first, last, *between)]
+    if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
+        ones = np.ones(space.shape, space.dtype)
+        first = getattr(space, "start", 0 * ones)
+        last = first + getattr(space, "nvec", 2 * ones) - ones
+        return [first.astype(space.dtype), last.astype(space.dtype), *samples]
     return samples
 
 
@@ -288,7 +302,9 @@ def sample_source(family: Family, num_envs: int) -> str:
 def _policies(subject: Subject) -> list[tuple[str, str]]:
     """Ways to act on and on: a statement to begin with, and source for a batch of actions."""
     n, family = subject.num_envs, subject.family
-    constant = dict.fromkeys(batch_source(family, [action] * n) for action in subject.actions[:3])
+    few = isinstance(subject.actions[0], np.integer) and len(subject.actions) <= _FEW_ACTIONS
+    chosen = subject.actions if few else subject.actions[:3]
+    constant = dict.fromkeys(batch_source(family, [action] * n) for action in chosen)
     policies = [("", actions) for actions in constant]
     if not isinstance(subject.actions[0], dict | tuple):
         policies.append(("env.action_space.seed(0)", sample_source(family, n)))
@@ -305,19 +321,73 @@ def unscouted(subject: Subject, note: str) -> Subject:
 
 def scout(subject: Subject, seconds: float) -> Subject:
     """Look for ends of episodes, and at how long a step takes."""
-    family = subject.family
-    policies = _policies(subject)
-    endings: list[Ending] = []
-    makes: list[float] = []
-    notes: list[str] = []
     deadline = time.perf_counter() + seconds
-    steps = 0
-    spent = 0.0
-    most = _MOST_STEPS
-    for number in range(_TRIES):
-        setup, actions = policies[number % len(policies)]
-        seed = number // len(policies) if subject.capabilities.get("seeding") else None
-        script = Script(subject.factory)
+    search = _Scouting(subject, deadline)
+    search.run()
+    endings = search.chosen()
+    traits = Traits()
+    if subject.family == "vec_env":
+        actions = endings[0].actions if endings else _policies(subject)[-1][1]
+        left = max(deadline - time.perf_counter(), seconds / 4)
+        seeded = not subject.missing(("seeding",))
+        traits = traits_of(subject.factory, subject.num_envs, seeded, actions, left)
+    notes = [f"Looking for the end of an episode: {error}" for error in search.errors[:1]]
+    if endings and not notes and not any(ending.truncated for ending in endings):
+        notes.append(_NOT_TRUNCATED)
+    return replace(
+        subject,
+        endings=tuple(endings),
+        traits=traits,
+        make_seconds=min(search.makes, default=subject.make_seconds),
+        step_seconds=search.step_seconds,
+        notes=(*subject.notes, *notes),
+    )
+
+
+_NOT_TRUNCATED = (
+    "No episode that ended was truncated, by its flags: how that is told is not exercised. If "
+    "there is a time limit, check with a short one."
+)
+
+
+class _Scouting:
+    """Acts in some way until a row ends, in each way for its share of the time."""
+
+    def __init__(self, subject: Subject, deadline: float) -> None:
+        self.subject, self.deadline = subject, deadline
+        self.found: list[tuple[int, Ending]] = []
+        self.errors: list[Exception] = []
+        self.makes: list[float] = []
+        self._steps, self._spent = 0, 0.0
+
+    def run(self) -> None:
+        """Try each way, then some under other seeds."""
+        policies = _policies(self.subject)
+        runs = len(policies) + _MORE_TRIES
+        for number in range(runs):
+            now = time.perf_counter()
+            if now > self.deadline or len(self.errors) >= _MOST_ERRORS:
+                return
+            # One that never ends is not to use up the time of those that do.
+            share = (self.deadline - now) / max(len(policies) - number, 1)
+            seed = number // len(policies) if self.subject.capabilities.get("seeding") else None
+            kind = number % len(policies)
+            again = number >= len(policies)
+            most = min(_MOST_STEPS, 4 * self._shortest()) if again else _MOST_STEPS
+            self._try(kind, *policies[kind], seed, most, now + share)
+
+    @property
+    def step_seconds(self) -> float:
+        """How long a step takes."""
+        return self._spent / max(self._steps, 1)
+
+    def _shortest(self) -> int:
+        return min((ending.steps for _, ending in self.found), default=_MOST_STEPS)
+
+    def _try(
+        self, kind: int, setup: str, actions: str, seed: int | None, most: int, until: float
+    ) -> None:
+        script, family = Script(self.subject.factory), self.subject.family
         count = 0
         started = time.perf_counter()
         try:
@@ -329,40 +399,42 @@ def scout(subject: Subject, seconds: float) -> Subject:
                 script.run(f"result = env.step({actions})")
                 now = time.perf_counter()
                 if count == 1:  # some compile what they do for each instance anew
-                    makes.append(now - started)
+                    self.makes.append(now - started)
                 else:
-                    spent += now - begin
-                    steps += 1
-                if _any_ended(family, script.value("result")):
-                    endings.append(Ending(setup, actions, seed, count))
-                    most = min(most, 4 * count)
-                    break
-                if now > deadline:
-                    break
+                    self._spent += now - begin
+                    self._steps += 1
+                result = script.value("result")
+                if _any_ended(family, result):
+                    truncated = _any_truncated(family, result)
+                    self.found.append((kind, Ending(setup, actions, seed, count, truncated)))
+                    return
+                if now > until:
+                    return
         except Exception as error:  # what is wrong, the checks will tell
-            notes.append(f"Looking for the end of an episode: {error}")
+            self.errors.append(error)
             if count:
-                endings.append(Ending(setup, actions, seed, count))
-            break
+                self.found.append((kind, Ending(setup, actions, seed, count)))
         finally:
             script.close()
-        if time.perf_counter() > deadline:
-            break
-    endings.sort(key=lambda ending: ending.steps)
-    traits = Traits()
-    if family == "vec_env":
-        actions = endings[0].actions if endings else policies[-1][1]
-        left = max(deadline - time.perf_counter(), seconds / 4)
-        seeded = not subject.missing(("seeding",))
-        traits = traits_of(subject.factory, subject.num_envs, seeded, actions, left)
-    return replace(
-        subject,
-        endings=tuple(endings),
-        traits=traits,
-        make_seconds=min(makes, default=subject.make_seconds),
-        step_seconds=spent / max(steps, 1),
-        notes=tuple(notes),
-    )
+
+    def chosen(self) -> list[Ending]:
+        """A few that differ in how they come about, the shortest first."""
+        known = sorted(self.found, key=lambda found: found[1].steps)
+        quick = [k for k in known if k[1].steps * self.step_seconds <= _LONG_SECONDS]
+        known = quick or known[:1]
+        sampled = len(_policies(self.subject)) - 1
+        kept: list[tuple[int, Ending]] = []
+
+        def keep(candidates: Iterable[tuple[int, Ending]]) -> None:
+            for kind, ending in candidates:
+                if all((kind, ending.truncated) != (k, e.truncated) for k, e in kept):
+                    kept.append((kind, ending))
+
+        keep(known[:1])
+        keep([k for k in known if k[1].truncated != known[0][1].truncated][:1])
+        keep([k for k in known if k[0] == sampled][:1])
+        keep(known)
+        return sorted((e for _, e in kept[:_MOST_ENDINGS]), key=lambda ending: ending.steps)
 
 
 def opening(family: Family, setup: str, seed: int | None) -> list[str]:
@@ -382,3 +454,11 @@ def _any_ended(family: Family, result: Any) -> bool:
     if family == "vec_env":
         return bool(np.any(result[2]))
     return bool(np.any(result[2]) or np.any(result[3]))
+
+
+def _any_truncated(family: Family, result: Any) -> bool:
+    if family == "vector_env":
+        return bool(np.any(result[3]))
+    with suppress(Exception):  # infos may be anything
+        return any(bool(info.get("TimeLimit.truncated")) for info in result[3])
+    return False
