@@ -19,7 +19,7 @@ PYTEST := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM_
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint bench docs dist clean
+.PHONY: help demo test lint bench docs matrix dist clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,9 @@ bench: $(VENV)/dev.stamp  ## Measure; ratios, each from one interleaved run
 
 docs: $(VENV)/dev.stamp  ## Write docs/reference/checks.md anew
 	@$(BIN)/python docs/generate.py
+
+matrix: $(VENV)/dev.stamp  ## Run every check on every mutant: docs/reference/kill-matrix.md
+	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m conformance.matrix $(ARGS)
 
 dist: $(VENV)/dev.stamp  ## Build sdist and wheel into dist/
 	@rm -rf dist

@@ -32,6 +32,7 @@ class _Float(float):
         return int(self)
 
 
+# Networks are built from the space, which fits nothing that they get.
 @mutant("spaces_are_single", may_fail=TRAINING)
 class BatchedObservationSpace(Points):
     def batch(self, observations: list[Any]) -> Any:
@@ -109,6 +110,7 @@ class ResetsOutOfBounds(Points):
         return super().reset() + np.float32(100)
 
 
+# PPO looks up the space of each key.
 @mutant("reset_obs_in_space", may_fail=TRAINING[:1], config=DICTS)
 class ResetsWithOneKeyMore(Points):
     def reset(self) -> Any:
