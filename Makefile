@@ -20,7 +20,7 @@ PYTEST := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM_
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint bench docs conformance dist clean
+.PHONY: help demo test lint bench docs matrix conformance dist clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ bench: $(VENV)/dev.stamp  ## Measure; ratios, each from one interleaved run
 
 docs: $(VENV)/dev.stamp  ## Write docs/reference/checks.md anew
 	@$(BIN)/python docs/generate.py
+
+matrix: $(VENV)/dev.stamp  ## Run every check on every mutant: docs/reference/kill-matrix.md
+	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m conformance.matrix $(ARGS)
 
 conformance: $(WORLD)/world.stamp  ## Run the kit on the world, and write conformance/RESULTS.md
 	@SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} \

@@ -17,7 +17,8 @@ _HEAD = """\
 # The checks
 
 What `sb3compat check` holds an environment against. This page is generated: `make docs`. See
-[how to check an environment](../how-to/check-an-environment.md).
+[how to check an environment](../how-to/check-an-environment.md). Each check is tried on
+environments that are wrong on purpose: [the kill matrix](kill-matrix.md).
 
 An *error* breaks the contract, and fails the run. A *warning* works, but is hazardous; it fails the
 run with `--strict` only. A check that needs a capability which the environment does not have is

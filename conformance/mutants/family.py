@@ -45,6 +45,7 @@ class Config:
         lengths: Of the episodes, by row.
         ends: "terminated", "truncated" or "both", by row.
         observation: A key of `OBSERVATIONS`.
+        height: Of images.
         continuous: Whether actions are.
         rendering: Whether there are images.
         info: Whether infos say anything.
@@ -55,6 +56,7 @@ class Config:
     lengths: tuple[int, ...] = (3, 4, 5)
     ends: tuple[str, ...] = ("truncated", "terminated", "both")
     observation: str = "box"
+    height: int = 8
     continuous: bool = False
     rendering: bool = True
     info: bool = True
@@ -69,6 +71,8 @@ class Point(gym.Env[Any, Any]):
     def __init__(self, config: Config, row: int) -> None:
         self.config, self.row = config, row
         self.observation_space = deepcopy(OBSERVATIONS[config.observation])
+        if config.observation == "image":
+            self.observation_space = spaces.Box(0, 255, (config.height, 8, 3), np.uint8)
         self.action_space: Any = spaces.Discrete(3)
         if config.continuous:
             self.action_space = spaces.Box(-1, 1, (2,), np.float32)
@@ -101,8 +105,8 @@ class Point(gym.Env[Any, Any]):
     def observe(self) -> Any:
         kind, point = self.config.observation, self.point.astype(np.float32)
         if kind == "image":
-            image = np.zeros((8, 8, 3), np.uint8)
-            image[:3, 0, 0] = np.clip(128 + 4 * self.point, 0, 255)
+            image = np.zeros((self.config.height, 8, 3), np.uint8)
+            image[0, :3, 0] = np.clip(128 + 4 * self.point, 0, 255)
             return image
         if kind == "integer":
             return np.int64(2 + self.time % 2)

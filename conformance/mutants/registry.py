@@ -1,37 +1,74 @@
-"""Where mutants are registered, with what they break."""
+"""How a mutant is written down, of either family; and those of a VecEnv, by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from conformance.mutants.family import Config
+from conformance.mutants.family import OPTIONS, Config, reference
 
-MUTANTS: dict[str, tuple[Callable[[], Any], set[str]]] = {}
 
-# Mutants which only the single environments, given as a reference, can bring to light.
-NEED_REFERENCE: set[str] = set()
+@dataclass(frozen=True)
+class Mutant:
+    """One broken environment.
+
+    Attributes:
+        cls: The class that is broken.
+        factory: Makes it.
+        fails: The ids of the checks that it must fail.
+        may_fail: Ids of others that it may fail; it passes all the rest.
+        mode: The value of its autoreset mode, for a `VectorEnv`.
+        reference: Its single environments as they should be, where they are to be given.
+        needs_reference: Whether nothing else can bring it to light.
+        options: Options that it should understand.
+        declared: Capabilities that are declared.
+    """
+
+    cls: type
+    factory: Callable[[], Any]
+    fails: frozenset[str]
+    may_fail: frozenset[str] = frozenset()
+    mode: str | None = None
+    reference: Any = None
+    needs_reference: bool = False
+    options: dict[str, Any] | None = None
+    declared: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What the user tells the kit."""
+        return {
+            "reference": self.reference,
+            "options": self.options,
+            "declared": self.declared,
+        }
+
+
+MUTANTS: dict[str, Mutant] = {}
 
 
 def mutant(
-    *ids: str, config: Config | None = None, needs_reference: bool = False
+    *fails: str,
+    may_fail: Iterable[str] = (),
+    config: Config | None = None,
+    needs_reference: bool = False,
+    name: str = "",
 ) -> Callable[[type], type]:
-    """Register a class as a mutant that is to fail these checks."""
+    """Register a class as a mutant of a `VecEnv` that fails these checks."""
 
     def register(cls: type) -> type:
-        MUTANTS[cls.__name__] = (partial(cls, config or Config()), set(ids))
-        if needs_reference:
-            NEED_REFERENCE.add(cls.__name__)
+        shape = config or Config()
+        MUTANTS[name or cls.__name__] = Mutant(
+            cls,
+            partial(cls, shape),
+            frozenset(fails),
+            frozenset(may_fail),
+            reference=reference(shape),
+            needs_reference=needs_reference,
+            options=OPTIONS,
+        )
         return cls
 
     return register
-
-
-def config_of(name: str) -> Config:
-    """The configuration of a mutant."""
-    factory = MUTANTS[name][0]
-    assert isinstance(factory, partial)
-    config = factory.args[0]
-    assert isinstance(config, Config)
-    return config

@@ -11,11 +11,14 @@ from conformance.mutants.family import Config, Points, stack
 from conformance.mutants.registry import mutant
 
 DICTS = Config(observation="dict")
+# SB3 has no networks for these: what its algorithms, too, would fall over is not trained on.
+UNTRAINED = Config(observation="integer")
+TRAINING = ("trains_ppo", "trains_off_policy")
 
 # Spaces
 
 
-@mutant("num_envs_positive")
+@mutant("num_envs_positive", config=UNTRAINED)
 class CountsInFloats(Points):
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -29,7 +32,8 @@ class _Float(float):
         return int(self)
 
 
-@mutant("spaces_are_single")
+# Networks are built from the space, which fits nothing that they get.
+@mutant("spaces_are_single", may_fail=TRAINING)
 class BatchedObservationSpace(Points):
     def batch(self, observations: list[Any]) -> Any:
         return stack(observations, self.envs[0].observation_space)
@@ -46,7 +50,14 @@ class BatchedActionSpace(Points):
         self.action_space = gym.vector.utils.batch_space(self.action_space, self.num_envs)
 
 
-# SB3's wrappers ask for it, too.
+@mutant("render_mode_uniform")
+class RendersNothingWhereRowsDo(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.render_mode = None
+
+
+# SB3's wrappers ask the rows for it, too.
 @mutant(
     "render_mode_uniform",
     "works_under_vec_monitor",
@@ -99,7 +110,8 @@ class ResetsOutOfBounds(Points):
         return super().reset() + np.float32(100)
 
 
-@mutant("reset_obs_in_space", config=DICTS)
+# PPO looks up the space of each key.
+@mutant("reset_obs_in_space", may_fail=TRAINING[:1], config=DICTS)
 class ResetsWithOneKeyMore(Points):
     def reset(self) -> Any:
         return {**super().reset(), "more": np.zeros(self.num_envs)}
@@ -138,7 +150,7 @@ class StepsAsGymnasiumDoes(Points):
         return obs, rewards, dones, np.zeros_like(dones), infos
 
 
-@mutant("rewards_shape")
+@mutant("rewards_shape", config=UNTRAINED)
 class RewardsInAColumn(Points):
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = super().step_wait()
@@ -166,7 +178,7 @@ class DonesAsNumbers(Points):
         return obs, rewards, dones.astype(int), infos
 
 
-@mutant("infos_n_dicts")
+@mutant("infos_n_dicts", config=UNTRAINED)
 class OneInfoForAll(Points):
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = super().step_wait()

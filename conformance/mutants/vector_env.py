@@ -15,9 +15,9 @@ from gymnasium.vector.utils import batch_space
 
 from conformance.mutants import vector_env_endings
 from conformance.mutants.rows_env import Form, RowEnv, RowsEnv
-from conformance.mutants.vector_env_registry import MUTANTS, Mutant, mutant
+from conformance.mutants.vector_env_registry import MUTANTS, mutant
 
-__all__ = ["MUTANTS", "Mutant", "vector_env_endings"]
+__all__ = ["MUTANTS", "vector_env_endings"]
 
 # Declarations and spaces
 
@@ -248,6 +248,21 @@ class PendingAfterReset(RowsEnv):
     def clear(self, rows: Any, masked: bool) -> None:
         if masked or not self.pending.any():
             super().clear(rows, masked)
+
+
+@mutant("reset_clears_pending_autoreset", modes=("SameStep",))
+class EndedRowsStartTwice(RowsEnv):
+    """It notes which rows have just ended, and after a `reset()` takes that for a task."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        result = super().reset(seed=seed, options=options)
+        if "reset_mask" not in (options or {}):
+            self.pending[list(getattr(self, "finals", ()))] = True
+        return result
+
+    def advance(self, actions: list[Any]) -> None:
+        super().advance(actions)
+        self.pending[:] = False
 
 
 @mutant("reset_clears_counters", lengths=(9, 14, 20))

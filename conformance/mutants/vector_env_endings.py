@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,16 @@ class FirstObsTwice(_ResetsAtOnce):
 )
 class ResetsAtOnceAndAgain(_ResetsAtOnce):
     pass
+
+
+@mutant("done_step_returns_final_obs", modes=("NextStep",))
+class ShowsTheNextFirstObs(RowsEnv):
+    """Without a reset: it knows where the next episode will begin."""
+
+    def step_row(self, i: int, action: Any) -> None:
+        super().step_row(i, action)
+        if self.flags[:, i].any():
+            self.obs[i], _ = deepcopy(self.rows[i]).reset()
 
 
 @mutant("reset_step_ignores_action", modes=("NextStep",))

@@ -3,47 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
-from gymnasium.vector import VectorEnv
-
+from conformance.mutants.registry import Mutant
 from conformance.mutants.rows_env import MODES, Form, RowsEnv, reference
-
-Maker = Callable[[], VectorEnv[Any, Any, Any]]
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One broken environment.
-
-    Attributes:
-        factory: Makes it.
-        fails: The ids of the checks that it must fail.
-        may_fail: Ids of others that it may fail; it passes all the rest.
-        mode: The value of its autoreset mode.
-        reference: Its single environments as they should be, where they are to be given.
-        options: Options that it should understand.
-        declared: Capabilities that are declared.
-    """
-
-    factory: Maker
-    fails: frozenset[str]
-    mode: str
-    reference: Any = None
-    options: dict[str, Any] | None = None
-    declared: dict[str, bool] = field(default_factory=dict)
-    may_fail: frozenset[str] = frozenset()
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """What the user tells the kit."""
-        return {
-            "reference": self.reference,
-            "options": self.options,
-            "declared": self.declared,
-        }
-
 
 MUTANTS: dict[str, Mutant] = {}
 
@@ -69,13 +32,14 @@ def mutant(
                 return wrap(env) if wrap else env
 
             MUTANTS[f"{cls.__name__}-{mode}"] = Mutant(
+                cls,
                 make,
                 frozenset(fails),
+                frozenset(may_fail),
                 mode,
                 reference(shape) if referenced else None,
-                options,
-                dict(declared or {}),
-                frozenset(may_fail),
+                options=options,
+                declared=dict(declared or {}),
             )
         return cls
 

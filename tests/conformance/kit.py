@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
+from conformance.in_turn import in_turn
 from sb3compat.conformance.contract import Check, checks_of
 from sb3compat.conformance.report import Result
 from sb3compat.conformance.runner import Settings, run_check
@@ -34,19 +35,17 @@ def judge(
         only: Checks that are run, and no others.
         make_env: Source of the factory, for reproductions.
     """
-    results: dict[str, Result] = {}
-    failed: set[str] = set()
-    for check in run_order(checks_of(subject.family)):
-        if check.id in skip or (only is not None and check.id not in only):
-            continue
-        if blocked_by(check, failed):
-            failed.add(check.id)
-            continue
+
+    def run(check: Check) -> Result:
         share = max(seconds, 0.1) if check.id in thorough else seconds
-        results[check.id] = run_check(check, subject, Settings(seed, share, make_env))
-        if results[check.id].status in ("failed", "errored"):
-            failed.add(check.id)
-    return results
+        return run_check(check, subject, Settings(seed, share, make_env))
+
+    wanted = [
+        check
+        for check in checks_of(subject.family)
+        if check.id not in skip and (only is None or check.id in only)
+    ]
+    return {check.id: result for check, result in in_turn(subject, wanted, run) if result}
 
 
 def broken(factory: Callable[[], Any], seconds: float = 0.02, **options: Any) -> dict[str, str]:
@@ -54,33 +53,3 @@ def broken(factory: Callable[[], Any], seconds: float = 0.02, **options: Any) ->
     known = {k: options.pop(k) for k in ("reference", "options", "declared") if k in options}
     results = judge(examine(factory, **known), seconds=seconds, **options)
     return {k: r.message for k, r in results.items() if r.status in ("failed", "errored")}
-
-
-def run_order(checks: Iterable[Check]) -> list[Check]:
-    """The same checks, each after those that it depends on, else in the order given."""
-    waiting = {check.id: check for check in checks}
-    ordered: list[Check] = []
-
-    def place(check: Check) -> None:
-        if waiting.pop(check.id, None) is None:
-            return
-        for check_id in check.after:
-            if check_id in waiting:
-                place(waiting[check_id])
-        ordered.append(check)
-
-    for check in list(waiting.values()):
-        place(check)
-    return ordered
-
-
-def blocked_by(check: Check, failed: Container[str]) -> str | None:
-    """The first check that this one depends on and that has failed, or None.
-
-    One that was skipped as a capability is missing, or that was not exercised, blocks nothing.
-
-    Args:
-        check: The check that is to be run.
-        failed: The ids of the checks which failed, errored, or were blocked themselves.
-    """
-    return next((check_id for check_id in check.after if check_id in failed), None)

@@ -1,0 +1,49 @@
+"""Checks one after the other, each after those that it comes after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from sb3compat.conformance.contract import Check
+from sb3compat.conformance.report import Result
+from sb3compat.conformance.subject import Subject
+
+
+def in_turn(
+    subject: Subject, checks: Iterable[Check], run: Callable[[Check], Result]
+) -> Iterator[tuple[Check, Result | None]]:
+    """Each check with its result, or None where one that it comes after has failed.
+
+    As in a run of the kit, one that was skipped as a capability is missing, or that was not
+    exercised, holds up nothing.
+
+    Args:
+        subject: What is checked.
+        checks: What is to be run.
+        run: Runs one.
+    """
+    failed: set[str] = set()
+    for check in run_order(checks):
+        blocked = not subject.missing(check.needs) and any(name in failed for name in check.after)
+        result = None if blocked else run(check)
+        if result is None or result.status in ("failed", "errored"):
+            failed.add(check.id)
+        yield check, result
+
+
+def run_order(checks: Iterable[Check]) -> list[Check]:
+    """The same checks, each after those that it depends on, else in the order given."""
+    waiting = {check.id: check for check in checks}
+    ordered: list[Check] = []
+
+    def place(check: Check) -> None:
+        if waiting.pop(check.id, None) is None:
+            return
+        for check_id in check.after:
+            if check_id in waiting:
+                place(waiting[check_id])
+        ordered.append(check)
+
+    for check in list(waiting.values()):
+        place(check)
+    return ordered

@@ -1,0 +1,1 @@
+"""The kill matrix: every check run on every mutant, and on what is correct."""

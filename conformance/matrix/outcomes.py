@@ -1,0 +1,157 @@
+"""What the checks say of each specimen, and the file that keeps it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from conformance.in_turn import in_turn
+from conformance.matrix.specimens import Section, Specimen
+from sb3compat.conformance.contract import Check
+from sb3compat.conformance.report import Result
+from sb3compat.conformance.runner import Settings, run_check
+from sb3compat.conformance.subject import examine
+
+# How often a check is run, each time with other programs: with two of them, the fewest that there
+# are, so that no clock has a say in what comes out.
+LOOKS = 2
+LOOKS_AT_CORRECT = 3
+LOOKS_AT_AIMED = 25
+PROGRAMS = 2
+TRAINING = ("trains_ppo", "trains_off_policy")
+
+KILLED, PASSED, BLOCKED, SKIPPED, IDLE = "killed", "passed", "blocked", "skipped", "not exercised"
+_WORDS = {
+    "failed": KILLED,
+    "errored": KILLED,
+    "passed": PASSED,
+    "skipped": SKIPPED,
+    "not_exercised": IDLE,
+}
+# What is not written down has passed.
+_KEPT = (KILLED, BLOCKED, SKIPPED, IDLE)
+_UNAIDED = "killed without a reference"
+_PACKAGES = ("gymnasium", "stable-baselines3")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the checks say of one specimen.
+
+    Attributes:
+        words: For each check one of `KILLED`, `PASSED`, `BLOCKED`, `SKIPPED`, `IDLE`.
+        unaided: The checks that kill it when the single environments are not given; None where
+            they never are.
+    """
+
+    words: dict[str, str]
+    unaided: frozenset[str] | None = None
+
+    @property
+    def killed(self) -> frozenset[str]:
+        return frozenset(name for name, word in self.words.items() if word == KILLED)
+
+
+Outcomes = dict[str, dict[str, Outcome]]
+
+
+def examine_all(section: Section, specimen: Specimen) -> Outcome:
+    """Run all checks on a specimen, and if it has a reference once more without."""
+    words = _run(section.checks, specimen, specimen.given)
+    if not specimen.given.get("reference"):
+        return Outcome(words)
+    again = _run(section.checks, specimen, {**specimen.given, "reference": None})
+    unaided = frozenset(name for name, word in again.items() if word == KILLED)
+    return Outcome(words, unaided)
+
+
+def _run(checks: tuple[Check, ...], specimen: Specimen, given: dict[str, Any]) -> dict[str, str]:
+    # Options that no reset understands are no options.
+    subject = examine(specimen.factory, seconds=2, **given)
+
+    def run(check: Check) -> Result:
+        looks = LOOKS if specimen.is_mutant else LOOKS_AT_CORRECT
+        if check.id in specimen.fails:
+            looks = LOOKS_AT_AIMED
+        elif check.id in TRAINING:
+            looks = 1
+        results = []
+        for seed in range(looks):
+            result = run_check(check, subject, Settings(seed, seconds=0))
+            if _WORDS[result.status] in (KILLED, SKIPPED):
+                return result
+            results.append(result)
+        return next((result for result in results if result.status == "passed"), results[-1])
+
+    found = {
+        check.id: BLOCKED if result is None else _WORDS[result.status]
+        for check, result in in_turn(subject, checks, run)
+    }
+    return {check.id: found[check.id] for check in checks}
+
+
+def problems(sections: Iterable[Section], outcomes: Outcomes) -> list[str]:
+    """What must not be: survivors, and kills that nobody meant."""
+    found = []
+    for section in sections:
+        for specimen in section.specimens:
+            killed = outcomes[section.key][specimen.name].killed
+            where = f"{section.title}: {specimen.name}"
+            found += [f"{where} survives {name}" for name in sorted(specimen.fails - killed)]
+            besides = sorted(killed - specimen.fails - specimen.may_fail)
+            what = "is not said to break" if specimen.is_mutant else "is correct, but is killed by"
+            found += [f"{where} {what} {name}" for name in besides]
+    return found
+
+
+# The file
+
+
+def write(path: Path, sections: Iterable[Section], outcomes: Outcomes) -> None:
+    """Keep the outcomes, a line for each specimen."""
+    versions = json.dumps({package: version(package) for package in _PACKAGES})
+    blocks = [f'"versions": {versions}']
+    for section in sections:
+        found = outcomes[section.key]
+        checks = json.dumps([check.id for check in section.checks])
+        lines = ",\n".join(
+            f"  {json.dumps(specimen.name)}: {json.dumps(_kept(found[specimen.name]))}"
+            for specimen in section.specimens
+        )
+        body = f' "checks": {checks},\n "specimens": {{\n{lines}\n }}'
+        blocks.append(f"{json.dumps(section.key)}: {{\n{body}\n}}")
+    text = ",\n".join(blocks)
+    path.write_text(f"{{\n{text}\n}}\n", encoding="utf-8", newline="\n")
+
+
+def _kept(outcome: Outcome) -> dict[str, list[str]]:
+    kept = {
+        word: [name for name, found in outcome.words.items() if found == word] for word in _KEPT
+    }
+    kept = {word: names for word, names in kept.items() if names}
+    if outcome.unaided is not None:
+        kept[_UNAIDED] = [name for name in outcome.words if name in outcome.unaided]
+    return kept
+
+
+def read(path: Path) -> tuple[dict[str, str], Outcomes]:
+    """The versions of the libraries, and the outcomes."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    versions = document.pop("versions")
+    return versions, {
+        key: {
+            name: _outcome(section["checks"], kept) for name, kept in section["specimens"].items()
+        }
+        for key, section in document.items()
+    }
+
+
+def _outcome(checks: list[str], kept: dict[str, list[str]]) -> Outcome:
+    words = dict.fromkeys(checks, PASSED)
+    for word in _KEPT:
+        words |= dict.fromkeys(kept.get(word, ()), word)
+    return Outcome(words, frozenset(kept[_UNAIDED]) if _UNAIDED in kept else None)

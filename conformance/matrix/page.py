@@ -1,0 +1,228 @@
+"""The kill matrix as a page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import groupby
+
+from conformance.matrix.outcomes import (
+    BLOCKED,
+    IDLE,
+    LOOKS,
+    LOOKS_AT_AIMED,
+    LOOKS_AT_CORRECT,
+    PASSED,
+    PROGRAMS,
+    SKIPPED,
+    Outcome,
+    Outcomes,
+)
+from conformance.matrix.specimens import Section, Specimen
+from sb3compat.conformance.contract import Check, checks_of
+
+Anchors = dict[tuple[str, str], str]
+
+_HEAD = """\
+# The kill matrix
+
+What finds out whether an environment is wrong has to be tried on wrong ones. A *mutant* is a
+correct environment with one small change that breaks a contract; its class name says which. A check
+*kills* a mutant if it fails on it. Each check has mutants that are *aimed* at it, at least one in
+each autoreset mode that it applies to. It has to kill them and to leave the others alone: else it
+would accuse environments of what they have not done. It must not kill what is correct, either.
+
+This page is generated. `make matrix` runs all of it, and fails if a mutant survives a check that is
+aimed at it, if a mutant is killed by a check that its source does not name, or if something correct
+is killed. [CONTRIBUTING.md](../../CONTRIBUTING.md#mutants) says how to add a mutant, and
+[the checks](checks.md) what each of them asks for.
+
+A mutant gets {few} short programs from each check. A check that is aimed at it goes on until it
+kills it, for {many} at most; one that trains has {least}. What is correct gets {some} from each. In
+a user's run a check draws up to 25. These results are of {versions}.
+"""
+
+_MARKS = """\
+In the tables, a mutant in plain letters is aimed at the check, one in *italics* is killed besides.
++2 says that two other checks kill it as well, † that the check kills it only if the single
+environments are given, too.
+
+In the pictures, a full square is a kill that was meant, an open one a kill besides. A dash is a
+check that is not run as it comes after one that has failed; a point one that was not exercised, or
+skipped as the environment lacks a capability. Where nothing is, the check has passed. A click shows
+a picture alone, at its full size.
+"""
+
+
+def page(sections: list[Section], versions: dict[str, str], outcomes: Outcomes) -> str:
+    """The whole page."""
+    libraries = ", ".join(f"{name} {number}" for name, number in versions.items())
+    anchors = _anchors()
+    head = _HEAD.format(
+        few=LOOKS * PROGRAMS,
+        many=LOOKS_AT_AIMED * PROGRAMS,
+        least=PROGRAMS,
+        some=LOOKS_AT_CORRECT * PROGRAMS,
+        versions=libraries,
+    )
+    parts = [head, _summary(sections, outcomes), _MARKS]
+    for section in sections:
+        parts += _section(section, outcomes[section.key], anchors)
+    modules = {specimen.module for section in sections for specimen in section.specimens}
+    links = [f"[{_label(name)}]: ../../{name.replace('.', '/')}.py" for name in sorted(modules)]
+    return "\n\n".join(part.strip() for part in [*parts, "\n".join(links)] if part) + "\n"
+
+
+def _summary(sections: list[Section], outcomes: Outcomes) -> str:
+    lines = [
+        "| | Checks | Mutants | Meant kills | Missed | Kills besides | Correct envs | Killed |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for section in sections:
+        found = outcomes[section.key]
+        meant = sum(len(mutant.fails & found[mutant.name].killed) for mutant in section.mutants)
+        survived = sum(len(mutant.fails - found[mutant.name].killed) for mutant in section.mutants)
+        besides = sum(len(found[mutant.name].killed - mutant.fails) for mutant in section.mutants)
+        killed = sum(bool(found[specimen.name].killed) for specimen in section.correct)
+        numbers = (
+            len(section.checks), len(section.mutants), meant, survived, besides,
+            len(section.correct), killed,
+        )  # fmt: skip
+        link = f"[{section.title}](#{_anchor(section.title)})"
+        lines.append(f"| {link} | {' | '.join(map(str, numbers))} |")
+    return "\n".join(lines)
+
+
+def _anchor(title: str) -> str:
+    """As GitHub makes it from a heading."""
+    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
+
+
+def _anchors() -> Anchors:
+    """Where the checks stand in their page; of equal headings the later ones get numbers."""
+    seen: Counter[str] = Counter()
+    anchors: Anchors = {}
+    for check in checks_of():
+        anchors[check.family, check.id] = (
+            f"{check.id}-{seen[check.id]}" if seen[check.id] else check.id
+        )
+        seen[check.id] += 1
+    return anchors
+
+
+def _section(section: Section, outcomes: dict[str, Outcome], anchors: Anchors) -> list[str]:
+    image = f"kill-matrix/{section.key}.svg"
+    return [
+        f"## {section.title}",
+        f"[![Which check kills which mutant]({image})]({image})",
+        _checks(section, outcomes, anchors),
+        _not_alone(section, outcomes),
+        _several(section, outcomes),
+        _unaided(section, outcomes),
+        _correct(section, outcomes),
+    ]
+
+
+def _checks(section: Section, outcomes: dict[str, Outcome], anchors: Anchors) -> str:
+    lines = ["| Check | Mutants that it kills |", "|---|---|"]
+    for group, checks in groupby(section.checks, key=lambda check: check.group):
+        lines.append(f"| **{group[0].upper()}{group[1:]}** | |")
+        for check in checks:
+            link = f"[`{check.id}`](checks.md#{anchors[check.family, check.id]})"
+            lines.append(f"| {link} | {', '.join(_killed_by(check, section, outcomes))} |")
+    return "\n".join(lines)
+
+
+def _killed_by(check: Check, section: Section, outcomes: dict[str, Outcome]) -> list[str]:
+    """Those that are aimed at it first."""
+    aimed, besides = [], []
+    for mutant in section.mutants:
+        outcome = outcomes[mutant.name]
+        text = _link(mutant)
+        if check.id not in outcome.killed:
+            if check.id in mutant.fails:
+                aimed.append(f"**{text} survives**")
+            continue
+        if outcome.unaided is not None and check.id not in outcome.unaided:
+            text += " †"
+        others = len(outcome.killed) - 1
+        text += f" +{others}" if others else ""
+        if check.id in mutant.fails:
+            aimed.append(text)
+        else:
+            besides.append(f"*{text}*")
+    return aimed + besides
+
+
+def _not_alone(section: Section, outcomes: dict[str, Outcome]) -> str:
+    alone = {
+        name
+        for mutant in section.mutants
+        if len(outcomes[mutant.name].killed) == 1
+        for name in outcomes[mutant.name].killed
+    }
+    missing = [f"`{check.id}`" for check in section.checks if check.id not in alone]
+    if not missing:
+        return "Each of these checks kills at least one mutant that no other check kills."
+    return f"No mutant is killed by these checks alone: {', '.join(missing)}."
+
+
+def _several(section: Section, outcomes: dict[str, Outcome]) -> str:
+    lines = []
+    for mutant in section.mutants:
+        killed = outcomes[mutant.name].killed
+        if len(killed) > 1:
+            aimed = ", ".join(f"`{name}`" for name in sorted(killed & mutant.fails))
+            besides = ", ".join(f"*`{name}`*" for name in sorted(killed - mutant.fails))
+            lines.append(f"| {_link(mutant)} | {aimed} | {besides} |")
+    if not lines:
+        return "No mutant is killed by more than one check."
+    head = (
+        "Mutants that several checks kill; the comments in their source say why:\n\n"
+        "| Mutant | Aimed at | Killed besides by |\n|---|---|---|\n"
+    )
+    return head + "\n".join(lines)
+
+
+def _unaided(section: Section, outcomes: dict[str, Outcome]) -> str:
+    lines = []
+    for mutant in section.mutants:
+        unaided = outcomes[mutant.name].unaided
+        if unaided is not None and mutant.fails - unaided:
+            aimed = ", ".join(f"`{name}`" for name in sorted(mutant.fails))
+            killed = ", ".join(f"`{name}`" for name in sorted(unaided)) or "nothing"
+            lines.append(f"| {_link(mutant)} | {aimed} | {killed} |")
+    if not lines:
+        return ""
+    head = (
+        "Mutants that escape if the single environments are not given:\n\n"
+        "| Mutant | Aimed at | Killed without them by |\n|---|---|---|\n"
+    )
+    return head + "\n".join(lines)
+
+
+def _correct(section: Section, outcomes: dict[str, Outcome]) -> str:
+    lines = [
+        "What is correct, by its configuration:",
+        "",
+        "| Environment | Passed | Not exercised | Skipped | Killed by |",
+        "|---|--:|--:|--:|---|",
+    ]
+    for specimen in section.correct:
+        outcome = outcomes[specimen.name]
+        count = Counter(outcome.words.values())
+        killed = ", ".join(f"**`{name}`**" for name in sorted(outcome.killed)) or "nothing"
+        if outcome.unaided:
+            killed += f"; without single environments {', '.join(sorted(outcome.unaided))}"
+        numbers = " | ".join(str(count[word]) for word in (PASSED, IDLE, SKIPPED))
+        assert not count[BLOCKED] or outcome.killed
+        lines.append(f"| {_link(specimen, code=True)} | {numbers} | {killed} |")
+    return "\n".join(lines)
+
+
+def _link(specimen: Specimen, code: bool = False) -> str:
+    name = f"`{specimen.name}`" if code else specimen.name
+    return f"[{name}][{_label(specimen.module)}]"
+
+
+def _label(module: str) -> str:
+    return module.rpartition(".")[2]

@@ -1,0 +1,97 @@
+"""The kill matrix in the docs: it is of the checks and mutants that there are now."""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.matrix.__main__ import OUTCOMES, REFERENCE, files, main
+from conformance.matrix.outcomes import examine_all, problems, read
+from conformance.matrix.specimens import Section, Specimen, sections
+from conformance.mutants.family import Config, Points
+from conformance.mutants.vec_env_step import DonesAsNumbers
+from sb3compat.conformance.contract import checks_of
+
+VERSIONS, FOUND = read(REFERENCE / OUTCOMES)
+SECTIONS = {section.key: section for section in sections()}
+
+
+def test_it_is_of_the_checks_and_environments_that_there_are() -> None:
+    assert FOUND.keys() == SECTIONS.keys(), "run: make matrix"
+    for key, section in SECTIONS.items():
+        assert FOUND[key].keys() == {each.name for each in section.specimens}, "run: make matrix"
+        ids = [check.id for check in section.checks]
+        assert all(list(outcome.words) == ids for outcome in FOUND[key].values()), (
+            "run: make matrix"
+        )
+
+
+def test_the_page_and_the_pictures_show_these_outcomes() -> None:
+    for name, text in files(list(SECTIONS.values()), VERSIONS, FOUND):
+        shown = (REFERENCE / name).read_text(encoding="utf-8")
+        assert shown == text, f"{name}; run: make matrix ARGS=--draw"
+
+
+def test_mutants_are_what_they_say() -> None:
+    assert problems(SECTIONS.values(), FOUND) == []
+
+
+@pytest.mark.parametrize("key", SECTIONS)
+def test_each_check_kills_one_that_no_other_check_kills(key: str) -> None:
+    killed = {mutant.name: FOUND[key][mutant.name].killed for mutant in SECTIONS[key].mutants}
+    alone = [
+        mutant.fails for mutant in SECTIONS[key].mutants if mutant.fails == killed[mutant.name]
+    ]
+    ids = {next(iter(names)) for names in alone if len(names) == 1}
+    assert ids == {check.id for check in SECTIONS[key].checks}
+
+
+def specimen(name: str, cls: type, *fails: str) -> Specimen:
+    return Specimen(name, partial(cls, Config()), {}, cls.__module__, frozenset(fails))
+
+
+@pytest.mark.parametrize(
+    ("cls", "fails", "problem"),
+    [
+        (DonesAsNumbers, ["dones_bool_array"], None),
+        (Points, [], None),
+        (Points, ["dones_bool_array"], "survives dones_bool_array"),
+        (DonesAsNumbers, ["rewards_float32"], "is not said to break dones_bool_array"),
+        (DonesAsNumbers, [], "is correct, but is killed by dones_bool_array"),
+    ],
+)
+def test_what_is_not_as_it_says_is_named(cls: type, fails: list[str], problem: str | None) -> None:
+    names = ("dones_bool_array", "rewards_float32")
+    checks = tuple(check for check in checks_of("vec_env") if check.id in names)
+    one = specimen("It", cls, *fails)
+    section = Section("key", "Title", checks, (one,))
+    outcome = examine_all(section, one)
+    found = problems([section], {"key": {"It": outcome}})
+    assert (f"Title: It {problem}" in found) if problem else (not found)
+
+
+def test_a_survivor_fails_the_run(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / OUTCOMES
+    path.parent.mkdir()
+    shutil.copy(REFERENCE / OUTCOMES, path)
+    assert main(["--draw"], tmp_path) == 0
+    before = '{"killed": ["rewards_float32"]'
+    assert path.read_text().count(before) == 1
+    path.write_text(path.read_text().replace(before, '{"killed": []'))
+    assert main(["--draw"], tmp_path) == 1
+    said = capsys.readouterr().err
+    assert said == "SB3 VecEnv: RewardsInDoublePrecision survives rewards_float32\n"
+    assert (
+        "RewardsInDoublePrecision][vec_env_step] survives**"
+        in (tmp_path / "kill-matrix.md").read_text()
+    )
+
+
+def test_what_there_is_not_cannot_be_run(tmp_path: Path, capsys: Any) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--only", "Alike", "Aliek"], tmp_path)
+    assert "got Aliek." in capsys.readouterr().err
