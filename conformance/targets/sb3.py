@@ -74,7 +74,8 @@ def wrapped(inner: str, wrapper: str) -> Any:
     import gymnasium as gym
     from stable_baselines3.common import vec_env
 
-    inside = getattr(vec_env, inner)([lambda: gym.make("CartPole-v1")] * 3)
+    given = {"start_method": "fork"} if inner == "SubprocVecEnv" else {}
+    inside = getattr(vec_env, inner)([lambda: gym.make("CartPole-v1")] * 3, **given)
     return getattr(vec_env, wrapper)(inside)
 
 
@@ -84,5 +85,6 @@ def stacked(inner: str) -> Any:
     import gymnasium as gym
     from stable_baselines3.common import vec_env
 
-    inside = getattr(vec_env, inner)([lambda: gym.make("CartPole-v1")] * 3)
+    given = {"start_method": "fork"} if inner == "SubprocVecEnv" else {}
+    inside = getattr(vec_env, inner)([lambda: gym.make("CartPole-v1")] * 3, **given)
     return vec_env.VecFrameStack(inside, n_stack=3)

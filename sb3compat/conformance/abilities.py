@@ -20,7 +20,9 @@ def masked_reset(env: Any) -> bool:
     n = env.num_envs
     try:
         env.reset(seed=0)
-        before = deepcopy(env.step(env.action_space.sample())[0])
+        single = env.single_action_space
+        actions = prelude.stacked(single, [single.sample() for _ in range(n)])
+        before = deepcopy(env.step(actions)[0])
         after, _ = env.reset(options={"reset_mask": np.arange(n) == 0})
         if isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):
             return True

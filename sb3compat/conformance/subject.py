@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from sb3compat.conformance import abilities
+from sb3compat.conformance import abilities, prelude
 from sb3compat.conformance.contract import Family, family_name
 from sb3compat.conformance.script import Script, to_source
 from sb3compat.conformance.traits import Traits, traits_of
@@ -73,6 +73,7 @@ class Subject:
         step_seconds: How long it takes to step one.
         notes: What else was found out.
         workers: Whether it starts processes.
+        batched_actions: Whether the action space of a `VectorEnv` is one of batches, as it has to.
     """
 
     factory: Callable[[], Any]
@@ -89,6 +90,7 @@ class Subject:
     step_seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
     workers: bool = False
+    batched_actions: bool = True
 
     def missing(self, needs: tuple[str, ...]) -> list[str]:
         """The capabilities among these that it does not have."""
@@ -171,6 +173,8 @@ def examine(
             actions=tuple(_candidates(single)),
             make_seconds=make_seconds,
             workers=bool(multiprocessing.active_children()),
+            batched_actions=kind == "vec_env"
+            or prelude.batched(env.action_space, env.single_action_space, int(env.num_envs)),
         )
         found = {**subject.capabilities, "options": options is not None}
         found["reference"] = reference is not None
@@ -278,11 +282,20 @@ def batch_source(family: Family, actions: list[Any]) -> str:
     return to_source(np.stack(actions))
 
 
-def sample_source(family: Family, num_envs: int) -> str:
+def sample_source(subject: Subject) -> str:
     """Source that draws a batch from the environment's own action space."""
-    if family == "vec_env":
-        return f"np.stack([env.action_space.sample() for _ in range({num_envs})])"
-    return "env.action_space.sample()"
+    if subject.family == "vec_env":
+        return f"np.stack([env.action_space.sample() for _ in range({subject.num_envs})])"
+    if subject.batched_actions:
+        return "env.action_space.sample()"
+    singles = f"[env.single_action_space.sample() for _ in range({subject.num_envs})]"
+    return f"stacked(env.single_action_space, {singles})"
+
+
+def sample_seed_source(subject: Subject, seed: int) -> str:
+    """Source that seeds what `sample_source` draws from."""
+    single = subject.family == "vector_env" and not subject.batched_actions
+    return f"env.{'single_' if single else ''}action_space.seed({seed})"
 
 
 def _policies(subject: Subject) -> list[tuple[str, str]]:
@@ -291,7 +304,7 @@ def _policies(subject: Subject) -> list[tuple[str, str]]:
     constant = dict.fromkeys(batch_source(family, [action] * n) for action in subject.actions[:3])
     policies = [("", actions) for actions in constant]
     if not isinstance(subject.actions[0], dict | tuple):
-        policies.append(("env.action_space.seed(0)", sample_source(family, n)))
+        policies.append((sample_seed_source(subject, 0), sample_source(subject)))
     return policies
 
 
