@@ -69,7 +69,8 @@ class Subject:
         actions: Single actions to choose from, awkward ones among them.
         endings: Ways to the end of an episode, the shortest first.
         traits: What its resets and steps look like.
-        make_seconds: How long it takes to make one.
+        make_seconds: How long it takes to make one, and what the first reset and step take beyond
+            others, where much is compiled or loaded.
         step_seconds: How long it takes to step one.
         notes: What else was found out.
         workers: Whether it starts processes.
@@ -323,6 +324,7 @@ def scout(subject: Subject, seconds: float) -> Subject:
     endings: list[Ending] = []
     notes: list[str] = []
     deadline = time.perf_counter() + seconds
+    starts: list[float] = []
     steps = 0
     spent = 0.0
     most = _MOST_STEPS
@@ -331,6 +333,7 @@ def scout(subject: Subject, seconds: float) -> Subject:
         seed = number // len(policies) if subject.capabilities.get("seeding") else None
         script = Script(subject.factory)
         count = 0
+        start = time.perf_counter()
         try:
             script.run("env = make_env()")
             for line in opening(family, setup, seed):
@@ -338,8 +341,12 @@ def scout(subject: Subject, seconds: float) -> Subject:
             for count in range(1, most + 1):
                 begin = time.perf_counter()
                 script.run(f"result = env.step({actions})")
-                spent += time.perf_counter() - begin
-                steps += 1
+                now = time.perf_counter()
+                if count == 1:
+                    starts.append(now - start)
+                else:
+                    spent += now - begin
+                    steps += 1
                 if _any_ended(family, script.value("result")):
                     endings.append(Ending(setup, actions, seed, count))
                     most = min(most, 4 * count)
@@ -362,11 +369,14 @@ def scout(subject: Subject, seconds: float) -> Subject:
         left = max(deadline - time.perf_counter(), seconds / 4)
         seeded = not subject.missing(("seeding",))
         traits = traits_of(subject.factory, subject.num_envs, seeded, actions, left)
+    first = min(starts, default=0.0)
+    step_seconds = spent / steps if steps else first
     return replace(
         subject,
         endings=tuple(endings),
         traits=traits,
-        step_seconds=spent / max(steps, 1),
+        make_seconds=max(subject.make_seconds, first - step_seconds),
+        step_seconds=step_seconds,
         notes=tuple(notes),
     )
 

@@ -189,7 +189,7 @@ def _wrong_count(play: Play) -> str:
     return to_source(np.stack([action] * (play.n + 1 if more else play.n - 1)))
 
 
-@error(group="step", source=SYNC, after=SEEDED)
+@error(group="step", source=SYNC, after=(*SEEDED, "autoreset_mode_matches_behaviour"))
 def no_stale_result_after_error(play: Play) -> None:
     """After a `step` that raised, the next call returns its own result.
 
