@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from fnmatch import fnmatch
 from importlib.metadata import PackageNotFoundError, version
@@ -24,6 +25,11 @@ BUILD = HERE.parent / "build" / "conformance"
 MAX_SECONDS = 50.0
 # Twenty seeds take long enough as it is.
 SEED_SECONDS = 3.0
+# Else JAX compiles anew with each instance, which takes seconds, and there are hundreds.
+CACHE = {
+    "JAX_COMPILATION_CACHE_DIR": str(BUILD / "jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+}
 
 
 def main() -> int:
@@ -39,6 +45,7 @@ def main() -> int:
         print("\n".join(f"{target.name}: {target.about}" for target in TARGETS.values()))
         return 0 if options.list else 2
     BUILD.mkdir(parents=True, exist_ok=True)
+    os.environ.update(CACHE)
     check = _over_seeds if options.seeds else _once
     clean = [check(target, options) for target in chosen]
     path, text = (

@@ -69,40 +69,25 @@ def subproc(env_id: str) -> Any:
     return SubprocVecEnv([lambda: gym.make(env_id)] * 3, start_method="fork")
 
 
-@target(correct=True, wrapper=("VecMonitor", "VecNormalize"))
-def dummy_below(wrapper: str) -> Any:
-    """{wrapper} over DummyVecEnv over CartPole-v1."""
+@target(
+    correct=True, inner=("DummyVecEnv", "SubprocVecEnv"), wrapper=("VecMonitor", "VecNormalize")
+)
+def wrapped(inner: str, wrapper: str) -> Any:
+    """{wrapper} over {inner} over CartPole-v1."""
     import gymnasium as gym
     from stable_baselines3.common import vec_env
 
-    inner = vec_env.DummyVecEnv([lambda: gym.make("CartPole-v1")] * 3)
-    return getattr(vec_env, wrapper)(inner)
+    given = {"start_method": "fork"} if inner == "SubprocVecEnv" else {}
+    inside = getattr(vec_env, inner)([lambda: gym.make("CartPole-v1")] * 3, **given)
+    return getattr(vec_env, wrapper)(inside)
 
 
-@target(correct=True, wrapper=("VecMonitor", "VecNormalize"))
-def subproc_below(wrapper: str) -> Any:
-    """{wrapper} over SubprocVecEnv over CartPole-v1."""
+@target(correct=True, inner=("DummyVecEnv", "SubprocVecEnv"))
+def stacked(inner: str) -> Any:
+    """VecFrameStack over {inner} over CartPole-v1."""
     import gymnasium as gym
     from stable_baselines3.common import vec_env
 
-    inner = vec_env.SubprocVecEnv([lambda: gym.make("CartPole-v1")] * 3, start_method="fork")
-    return getattr(vec_env, wrapper)(inner)
-
-
-@target(correct=True)
-def dummy_stacked() -> Any:
-    """VecFrameStack over DummyVecEnv over CartPole-v1."""
-    import gymnasium as gym
-    from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
-
-    return VecFrameStack(DummyVecEnv([lambda: gym.make("CartPole-v1")] * 3), n_stack=3)
-
-
-@target(correct=True)
-def subproc_stacked() -> Any:
-    """VecFrameStack over SubprocVecEnv over CartPole-v1."""
-    import gymnasium as gym
-    from stable_baselines3.common.vec_env import SubprocVecEnv, VecFrameStack
-
-    inner = SubprocVecEnv([lambda: gym.make("CartPole-v1")] * 3, start_method="fork")
-    return VecFrameStack(inner, n_stack=3)
+    given = {"start_method": "fork"} if inner == "SubprocVecEnv" else {}
+    inside = getattr(vec_env, inner)([lambda: gym.make("CartPole-v1")] * 3, **given)
+    return vec_env.VecFrameStack(inside, n_stack=3)

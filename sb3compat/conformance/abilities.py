@@ -32,9 +32,12 @@ def masked_reset(env: Any) -> bool:
 def _resets_the_first_row_alone(env: Any, seed: int) -> bool:
     """Likewise, once; a row is only told apart where it has left the place where it began."""
     first = deepcopy(env.reset(seed=seed)[0])
-    env.action_space.seed(seed)
+    stacked: Callable[[Any, list[Any]], Any] = prelude.stacked
+    single = env.single_action_space
+    single.seed(seed)
     for _ in range(_MOST_STEPS):
-        before, _, terminations, truncations, _ = env.step(env.action_space.sample())
+        actions = stacked(single, [single.sample() for _ in range(env.num_envs)])
+        before, _, terminations, truncations, _ = env.step(actions)
         if np.any(terminations) or np.any(truncations):
             return False
         if not any(_same_rows(env, first, before)):

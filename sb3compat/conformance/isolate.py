@@ -172,7 +172,7 @@ class Child:
             answer = None
         if answer is None:
             code = self._process.wait()
-            said = self._log.read_text(errors="replace").strip().splitlines()[-4:]
+            said = _last_words(self._log.read_text(errors="replace"))
             last = f"; it last said: {' | '.join(said)}" if said else ""
             raise ChildFailureError(f"crashed: the process has died with exit code {code}{last}")
         kind, value = cloudpickle.loads(answer)
@@ -180,6 +180,13 @@ class Child:
             error, trace = value
             raise error from ChildTraceback(trace)
         return value
+
+
+def _last_words(log: str) -> list[str]:
+    """What a process has printed last, without the stacks that faulthandler and C++ print."""
+    before, fatal, after = log.partition("Fatal Python error")
+    lines = [line.strip() for line in (before + fatal + after.partition("\n")[0]).splitlines()]
+    return [line for line in lines if line and not line.startswith("@ ")][-4:]
 
 
 def _collect(stream: IO[bytes], answers: queue.SimpleQueue[bytes | None]) -> None:

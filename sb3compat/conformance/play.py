@@ -169,4 +169,4 @@ class Play:
 
     def sample(self) -> str:
         """Source that draws a batch from the environment's own action space."""
-        return sample_source(self.family, self.n)
+        return sample_source(self.subject)

@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from sb3compat.conformance import abilities
+from sb3compat.conformance import abilities, prelude
 from sb3compat.conformance.contract import Family, family_name
 from sb3compat.conformance.script import Script, to_source
 from sb3compat.conformance.traits import Traits, traits_of
@@ -81,6 +81,7 @@ class Subject:
         step_seconds: How long it takes to step one.
         notes: What else was found out.
         workers: Whether it starts processes.
+        batched_actions: Whether the action space of a `VectorEnv` is one of batches, as it has to.
     """
 
     factory: Callable[[], Any]
@@ -97,6 +98,7 @@ class Subject:
     step_seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
     workers: bool = False
+    batched_actions: bool = True
 
     def missing(self, needs: tuple[str, ...]) -> list[str]:
         """The capabilities among these that it does not have."""
@@ -179,6 +181,7 @@ def examine(
             actions=tuple(_candidates(single)),
             make_seconds=make_seconds,
             workers=bool(multiprocessing.active_children()),
+            batched_actions=kind == "vec_env" or _batched_actions(env),
         )
         found = {**subject.capabilities, "options": options is not None}
         found["reference"] = reference is not None
@@ -194,6 +197,11 @@ def _mode_of(env: Any) -> str:
     if mode is None:
         mode = (env.metadata or {}).get("autoreset_mode", AutoresetMode.NEXT_STEP)
     return str(getattr(mode, "value", mode))
+
+
+def _batched_actions(env: Any) -> bool:
+    batched: Callable[[Any, Any, int], bool] = prelude.batched
+    return batched(env.action_space, env.single_action_space, int(env.num_envs))
 
 
 def _capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict[str, bool]:
@@ -292,11 +300,20 @@ def batch_source(family: Family, actions: list[Any]) -> str:
     return to_source(np.stack(actions))
 
 
-def sample_source(family: Family, num_envs: int) -> str:
+def sample_source(subject: Subject) -> str:
     """Source that draws a batch from the environment's own action space."""
-    if family == "vec_env":
-        return f"np.stack([env.action_space.sample() for _ in range({num_envs})])"
-    return "env.action_space.sample()"
+    if subject.family == "vec_env":
+        return f"np.stack([env.action_space.sample() for _ in range({subject.num_envs})])"
+    if subject.batched_actions:
+        return "env.action_space.sample()"
+    singles = f"[env.single_action_space.sample() for _ in range({subject.num_envs})]"
+    return f"stacked(env.single_action_space, {singles})"
+
+
+def sample_seed_source(subject: Subject, seed: int) -> str:
+    """Source that seeds what `sample_source` draws from."""
+    single = subject.family == "vector_env" and not subject.batched_actions
+    return f"env.{'single_' if single else ''}action_space.seed({seed})"
 
 
 def _policies(subject: Subject) -> list[tuple[str, str]]:
@@ -307,7 +324,7 @@ def _policies(subject: Subject) -> list[tuple[str, str]]:
     constant = dict.fromkeys(batch_source(family, [action] * n) for action in chosen)
     policies = [("", actions) for actions in constant]
     if not isinstance(subject.actions[0], dict | tuple):
-        policies.append(("env.action_space.seed(0)", sample_source(family, n)))
+        policies.append((sample_seed_source(subject, 0), sample_source(subject)))
     return policies
 
 
@@ -379,7 +396,7 @@ class _Scouting:
     @property
     def step_seconds(self) -> float:
         """How long a step takes."""
-        return self._spent / max(self._steps, 1)
+        return self._spent / self._steps if self._steps else min(self.makes, default=0.0)
 
     def _shortest(self) -> int:
         return min((ending.steps for _, ending in self.found), default=_MOST_STEPS)

@@ -10,7 +10,7 @@ from sb3compat.conformance.checks.vector_env_tools import (
     some_steps,
     warning,
 )
-from sb3compat.conformance.contract import GYM_AUTORESET, GYM_VECTOR, short
+from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR, short
 from sb3compat.conformance.play import Play
 
 
@@ -109,7 +109,7 @@ def step_returns_five(play: Play) -> None:
     )
 
 
-@error(group="step", source=STEP)
+@error(group="step", source=STEP, after=(*BASICS["vector_env"], "batched_spaces_match_single"))
 def obs_in_batched_space(play: Play) -> None:
     """Observations of `reset` and `step` are inside `observation_space`.
 

@@ -22,7 +22,7 @@ from sb3compat.conformance.checks.vector_env_tools import (
 from sb3compat.conformance.contract import GYM_AUTORESET, GYM_VECTOR, NotExercisedError, short
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.script import to_source
-from sb3compat.conformance.subject import opening
+from sb3compat.conformance.subject import opening, sample_seed_source
 
 _RESULTS = ("obs", "rewards", "terminations", "truncations")
 # So many steps have to be late by one before it is called that.
@@ -116,7 +116,7 @@ def _no_row_late(play: Play) -> None:
     if not play.subject.capabilities.get("seeding"):
         raise NotExercisedError
     seed = seeded(play)
-    play.run(f"env.action_space.seed({play.draw(st.integers(0, 9))})")
+    play.run(sample_seed_source(play.subject, play.draw(st.integers(0, 9))))
     play.run(f"obs, infos = env.reset(seed={seed})")
     play.run("played, seen = [], [deepcopy(obs)]")
     disabled = play.subject.mode == "Disabled"
@@ -124,7 +124,7 @@ def _no_row_late(play: Play) -> None:
     left: int | None = None
     while left != 0:
         # The same actions from the end on, so that a step late is the only difference.
-        again = "played[-1]" if left is not None else "env.action_space.sample()"
+        again = "played[-1]" if left is not None else play.sample()
         play.run(f"played.append({again})")
         play.go_on("played[-1]")
         play.run("seen.append(deepcopy(obs))")
@@ -189,14 +189,14 @@ def _wrong_count(play: Play) -> str:
     return to_source(np.stack([action] * (play.n + 1 if more else play.n - 1)))
 
 
-@error(group="step", source=SYNC, after=SEEDED)
+@error(group="step", source=SYNC, after=(*SEEDED, "autoreset_mode_matches_behaviour"))
 def no_stale_result_after_error(play: Play) -> None:
     """After a `step` that raised, the next call returns its own result.
 
     Where actions were sent to workers before the error, their answers wait, and the next step
     returns them: from then on every result is that of the step before, without an error. Check
     actions before anything is sent, or collect the answers. `AsyncVectorEnv` does neither, up to
-    Gymnasium 1.4.
+    Gymnasium 1.4. With shared memory observations may be in time, and rewards and flags late.
     """
     if not play.subject.capabilities.get("seeding"):
         raise NotExercisedError
@@ -207,33 +207,80 @@ def no_stale_result_after_error(play: Play) -> None:
     if play.value("equal")(rejected, right):
         rejected, right = right, known[0]
     seed = seeded(play)
-    play.run("env, twin = make_env(), make_env()")
+    play.run("env, twin, third = make_env(), make_env(), make_env()")
     for line in opening(play.family, "", seed):
         play.run(line)
     wrong = to_source(np.stack([rejected] * (play.n + 1)))
     play.run(f"error = caught(lambda: env.step({wrong}))")
     if play.value("error") is None:
         raise NotExercisedError
-    actions = to_source(np.stack([right] * play.n))
-    play.run(f"twin.reset(seed={seed})")
-    play.run(f"fresh = deepcopy(twin.step({actions})[:4])")
-    if play.value("np.any(fresh[2:])"):
-        raise NotExercisedError
     # What the rejected actions would have led to, had they been one less.
-    play.run(f"twin.reset(seed={seed})")
-    play.run(f"stale = deepcopy(twin.step({to_source(np.stack([rejected] * play.n))})[:4])")
-    if play.value("np.any(stale[2:])"):
-        raise NotExercisedError
-    # Rows that were stepped before the error answer for themselves with what follows both.
-    play.run(f"both = deepcopy(twin.step({actions})[:4])")
-    if play.value("equal(stale, fresh) or equal(stale, both)"):
+    play.run(f"actions = {to_source(np.stack([right] * play.n))}")
+    play.run(f"rejected = {to_source(np.stack([rejected] * play.n))}")
+    most = 2 * play.subject.endings[0].steps + 4 if play.subject.endings else 1
+    disabled = play.subject.mode == "Disabled"
+    for name, first in (("twin", "[rejected] + "), ("third", "")):
+        play.run(f"{name}.reset(seed={seed})")
+        batches = f"{first}[actions] * {most}"
+        play.run(f"by_{name} = record({name}, {batches}, disabled={disabled})")
+    whole, flags = _telling(play, range(4), 1), _telling(play, range(1, 4), most)
+    if whole is None and flags is None:
         raise NotExercisedError
     play.run("results = []")
-    play.run(f"error = caught(lambda: results.extend(env.step({actions})))")
+    play.run("error = caught(lambda: results.extend(env.step(actions)))")
     if play.value("error") is not None:
         return
-    play.demand(
-        "not equal(results[:4], stale)",
-        "results[0]",
-        f"{short(play.value('fresh[0]'))}, or else anything but the result of the rejected step",
+    play.script.steps += 1
+    if whole is not None:
+        _, i = whole
+        got, late = (_of_row(play, name, range(4), i) for name in ("results", "by_twin[0]"))
+        own = short(play.value(at(play, "by_third[0][0]", i)))
+        play.demand(f"not equal({got}, {late})", at(play, "results[0]", i), own + _NOT_LATE, i)
+    if flags is None or (disabled and play.value("ended(*results[2:4]).any()")):
+        return
+    # Observations that come through shared memory may be in time, and what comes by pipe is late.
+    steps, i = flags
+    play.run(f"seen = [results[:4], *record(env, [actions] * {steps - 1}, disabled={disabled})]")
+    play.script.steps += steps - 1
+    got, late = (
+        f"[{_of_row(play, 'step', range(1, 4), i)} for step in {name}]"
+        for name in ("seen", f"by_twin[:{steps}]")
     )
+    last = _of_row(play, "seen[-1]", range(1, 4), i)
+    own = short(play.value(_of_row(play, f"by_third[{steps - 1}]", range(1, 4), i)))
+    play.demand(f"not equal({got}, {late})", last, own + _NOT_LATE, i)
+
+
+_NOT_LATE = ", or else anything but the results of the rejected step and on, each one step late"
+
+
+def _of_row(play: Play, result: str, parts: range, i: int) -> str:
+    """Source for what a row has of these parts of a result, in a list."""
+    of_row = (at(play, f"{result}[0]", i) if k == 0 else f"{result}[{k}][{i}]" for k in parts)
+    return f"[{', '.join(of_row)}]"
+
+
+def _telling(play: Play, parts: range, most: int) -> tuple[int, int] | None:
+    """By how many steps, and in which row, results that are late can be told from others.
+
+    A row that was stepped before the error goes on from there, any other as if there had been no
+    such step. One that ended in it might do either, and more.
+
+    Args:
+        play: The run of the check.
+        parts: Which of the four results to look at.
+        most: How many steps to look at.
+    """
+    equal = play.value("equal")
+    found = []
+    for i in np.flatnonzero(~play.value("ended(*by_twin[0][2:])")).tolist():
+        row = _of_row(play, "step", parts, i)
+        late, both, fresh = (
+            play.value(f"[{row} for step in {name}]")
+            for name in ("by_twin", "by_twin[1:]", "by_third")
+        )
+        for steps in range(1, most + 1):
+            if not any(equal(late[:steps], other[:steps]) for other in (both, fresh)):
+                found.append((steps, i))
+                break
+    return min(found, default=None)

@@ -65,7 +65,7 @@ def final_obs_mask_equals_done(play: Play) -> None:
     """In SAME_STEP mode the mask `infos["_final_obs"]` is true for the rows that ended only.
 
     Without a mask, or with a wrong one, whoever splits infos by row finds last observations of
-    episodes that go on. `VectorizeTransformObservation` reads the mask, and raises without it.
+    episodes that go on. Gymnasium's `DictInfoToList` is one that does.
     """
     for _ in play.through_ending():
         default = f"np.zeros({play.n}, bool)"

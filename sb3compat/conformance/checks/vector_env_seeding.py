@@ -111,7 +111,12 @@ def _alone(play: Play, seed: int) -> str:
     return f"{short(play.value('expected'))}, as of its single environment with seed {seed}"
 
 
-@error(group="reset", source=RESET, needs=("seeding",), after=SEEDED)
+@error(
+    group="reset",
+    source=RESET,
+    needs=("seeding",),
+    after=(*SEEDED, "autoreset_mode_matches_behaviour"),
+)
 def reset_clears_pending_autoreset(play: Play) -> None:
     """After `reset()` every row is at the start of an episode, also one that had just ended.
 

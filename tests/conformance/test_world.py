@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import conformance
+from conformance.results import LIBRARIES
+from conformance.targets import TARGETS
+from conformance.targets.registry import EXPECTED
+from sb3compat.conformance.api import Options, run
+from sb3compat.conformance.contract import checks_of
+from sb3compat.conformance.expected import load_expected
+from sb3compat.conformance.output.markdown import escaped
+from tests.conformance.kit import TRAINING
+from tests.envs import GYMNASIUM
+
+FILES = sorted(EXPECTED.glob("*.toml"))
+
+
+def test_there_are_expectations() -> None:
+    assert len(FILES) > 20
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_of_expectations_is_read_and_used(path: Path) -> None:
+    known = load_expected(path)
+    assert known
+    assert all("(https://" in reason for reason in known.values())
+    users = [target for target in TARGETS.values() if known.items() <= target.expected().items()]
+    assert [target.name for target in users if f"{target.name}-".startswith(f"{path.stem}-")]
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_is_a_program_of_its_own(name: str) -> None:
+    target = TARGETS[name]
+    assert target.name == name
+    assert name.partition("-")[0] in LIBRARIES
+    assert target.about
+    assert "{" not in target.about
+    body = ast.parse(target.source).body
+    defined = {node.name for node in body if isinstance(node, ast.FunctionDef)}
+    assert "make_env" in defined
+    assert {node.id for node in ast.walk(body[-1]) if isinstance(node, ast.Name)} & defined or (
+        len(body) == 1
+    )
+
+
+def test_targets_differ_by_what_they_are_called() -> None:
+    abouts = [target.about for target in TARGETS.values()]
+    assert len(set(abouts)) == len(abouts)
+
+
+# The others take too long here, or need what is not installed for tests.
+RUN = ["sb3-dummy-cartpole-v1", "sb3-subproc-blackjack-v1", "gymnasium-sync-next_step-cartpole-v1"]
+
+
+@pytest.mark.skipif(GYMNASIUM < (1, 4), reason="expected is what the newest versions break")
+@pytest.mark.parametrize("name", RUN)
+def test_a_target_comes_out_as_expected(name: str) -> None:
+    if name.startswith("sb3"):
+        pytest.importorskip("stable_baselines3")
+    target = TARGETS[name]
+    options = Options(
+        max_seconds=1.0,
+        only=tuple(check.id for check in checks_of() if check.id not in TRAINING),
+        expected_failures=target.expected(),
+        isolate=False,
+        make_env=target.source,
+        capabilities=target.capabilities,
+    )
+    report = run(target.define()["make_env"], options=options)
+    bad = {r.check_id: r.message for r in report.results if r.status in ("failed", "errored")}
+    assert not bad
+    assert not [r.check_id for r in report.results if r.status == "xpassed"]
+    found = {r.check_id for r in report.results if r.status == "xfailed"}
+    assert found == target.expected().keys()
+
+
+def test_the_results_name_every_target() -> None:
+    text = (Path(conformance.__path__[0]) / "RESULTS.md").read_text(encoding="utf-8")
+    missing = [t.name for t in TARGETS.values() if f"| {escaped(t.about)} |" not in text]
+    assert not missing
