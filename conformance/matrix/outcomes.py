@@ -94,6 +94,12 @@ def _run(checks: tuple[Check, ...], specimen: Specimen, given: dict[str, Any]) -
     return {check.id: found[check.id] for check in checks}
 
 
+def up_to_date(section: Section, specimen: Specimen, outcomes: Outcomes) -> bool:
+    """Whether there is an outcome of each check on it, and of no others."""
+    outcome = outcomes.get(section.key, {}).get(specimen.name)
+    return outcome is not None and list(outcome.words) == [check.id for check in section.checks]
+
+
 def problems(sections: Iterable[Section], outcomes: Outcomes) -> list[str]:
     """What must not be: survivors, and kills that nobody meant."""
     found = []

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.matrix.__main__ import OUTCOMES, REFERENCE, files, main
-from conformance.matrix.outcomes import examine_all, problems, read
+from conformance.matrix.outcomes import examine_all, problems, read, up_to_date
 from conformance.matrix.specimens import Section, Specimen, sections
 from conformance.mutants.family import Config, Points
 from conformance.mutants.vec_env_step import DonesAsNumbers
@@ -24,10 +24,8 @@ def test_it_is_of_the_checks_and_environments_that_there_are() -> None:
     assert FOUND.keys() == SECTIONS.keys(), "run: make matrix"
     for key, section in SECTIONS.items():
         assert FOUND[key].keys() == {each.name for each in section.specimens}, "run: make matrix"
-        ids = [check.id for check in section.checks]
-        assert all(list(outcome.words) == ids for outcome in FOUND[key].values()), (
-            "run: make matrix"
-        )
+        for each in section.specimens:
+            assert up_to_date(section, each, FOUND), "run: make matrix"
 
 
 def test_the_page_and_the_pictures_show_these_outcomes() -> None:
@@ -74,24 +72,46 @@ def test_what_is_not_as_it_says_is_named(cls: type, fails: list[str], problem: s
     assert (f"Title: It {problem}" in found) if problem else (not found)
 
 
-def test_a_survivor_fails_the_run(tmp_path: Path, capsys: Any) -> None:
+@pytest.fixture
+def outcomes(tmp_path: Path) -> Path:
+    """A copy of the outcomes, below a folder that the rest can be written to."""
     path = tmp_path / OUTCOMES
     path.parent.mkdir()
     shutil.copy(REFERENCE / OUTCOMES, path)
+    return path
+
+
+def change(path: Path, before: str, after: str) -> None:
+    text = path.read_text()
+    assert text.count(before) == 1
+    path.write_text(text.replace(before, after))
+
+
+def test_a_survivor_fails_the_run(outcomes: Path, tmp_path: Path, capsys: Any) -> None:
     assert main(["--draw"], tmp_path) == 0
-    before = '{"killed": ["rewards_float32"]'
-    assert path.read_text().count(before) == 1
-    path.write_text(path.read_text().replace(before, '{"killed": []'))
+    change(outcomes, '{"killed": ["rewards_float32"]', '{"killed": []')
     assert main(["--draw"], tmp_path) == 1
     said = capsys.readouterr().err
     assert said == "SB3 VecEnv: RewardsInDoublePrecision survives rewards_float32\n"
-    assert (
-        "RewardsInDoublePrecision][vec_env_step] survives**"
-        in (tmp_path / "kill-matrix.md").read_text()
-    )
+    page = (tmp_path / "kill-matrix.md").read_text()
+    assert "RewardsInDoublePrecision][vec_env_step] survives**" in page
 
 
-def test_what_there_is_not_cannot_be_run(tmp_path: Path, capsys: Any) -> None:
+def test_some_are_run_and_the_others_kept(outcomes: Path, tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    change(outcomes, '"Alike": {"killed": ["subclasses_vec_env"]', '"Alike": {"killed": []')
+    assert main(["--only", "Alike"], tmp_path) == 0
+    assert read(outcomes)[1] == FOUND
+
+
+def test_what_was_never_run_is_not_drawn(outcomes: Path, tmp_path: Path, capsys: Any) -> None:
+    change(outcomes, '"Alike"', '"Unlike"')
+    with pytest.raises(SystemExit, match="2"):
+        main(["--draw"], tmp_path)
+    assert "did not run all checks on Alike." in capsys.readouterr().err
+
+
+def test_what_there_is_not_cannot_be_run(outcomes: Path, tmp_path: Path, capsys: Any) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["--only", "Alike", "Aliek"], tmp_path)
     assert "got Aliek." in capsys.readouterr().err
