@@ -21,7 +21,8 @@ def masked_reset(env: Any) -> bool:
     try:
         env.reset(seed=0)
         single = env.single_action_space
-        actions = prelude.stacked(single, [single.sample() for _ in range(n)])
+        stacked: Callable[..., Any] = prelude.stacked
+        actions = stacked(single, [single.sample() for _ in range(n)])
         before = deepcopy(env.step(actions)[0])
         after, _ = env.reset(options={"reset_mask": np.arange(n) == 0})
         if isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):

@@ -15,9 +15,9 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from sb3compat.conformance import abilities, prelude
+from sb3compat.conformance import abilities
 from sb3compat.conformance.contract import Family, family_name
-from sb3compat.conformance.script import Script, to_source
+from sb3compat.conformance.script import PRELUDE, Script, to_source
 from sb3compat.conformance.traits import Traits, traits_of
 
 # What a user may declare; the rest is found out.
@@ -174,8 +174,7 @@ def examine(
             actions=tuple(_candidates(single)),
             make_seconds=make_seconds,
             workers=bool(multiprocessing.active_children()),
-            batched_actions=kind == "vec_env"
-            or prelude.batched(env.action_space, env.single_action_space, int(env.num_envs)),
+            batched_actions=kind == "vec_env" or _takes_batches(env),
         )
         found = {**subject.capabilities, "options": options is not None}
         found["reference"] = reference is not None
@@ -198,6 +197,14 @@ def _capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dic
     if not declared.get("seeding", True):
         found["seed_method"] = False
     return {**found, **declared}
+
+
+def _takes_batches(env: Any) -> bool:
+    """Whether `action_space` is one of batches; that it has to be is one check's matter."""
+    try:
+        return bool(PRELUDE["batched"](env.action_space, env.single_action_space, env.num_envs))
+    except Exception:
+        return True
 
 
 def _takes_seed(env: Any) -> bool:
@@ -324,7 +331,7 @@ def scout(subject: Subject, seconds: float) -> Subject:
     endings: list[Ending] = []
     notes: list[str] = []
     deadline = time.perf_counter() + seconds
-    starts: list[float] = []
+    starts: list[tuple[float, float]] = []
     steps = 0
     spent = 0.0
     most = _MOST_STEPS
@@ -343,7 +350,7 @@ def scout(subject: Subject, seconds: float) -> Subject:
                 script.run(f"result = env.step({actions})")
                 now = time.perf_counter()
                 if count == 1:
-                    starts.append(now - start)
+                    starts.append((now - start, now - begin))
                 else:
                     spent += now - begin
                     steps += 1
@@ -369,13 +376,13 @@ def scout(subject: Subject, seconds: float) -> Subject:
         left = max(deadline - time.perf_counter(), seconds / 4)
         seeded = not subject.missing(("seeding",))
         traits = traits_of(subject.factory, subject.num_envs, seeded, actions, left)
-    first = min(starts, default=0.0)
-    step_seconds = spent / steps if steps else first
+    start, first_step = min(starts, default=(0.0, 0.0))
+    step_seconds = spent / steps if steps else first_step
     return replace(
         subject,
         endings=tuple(endings),
         traits=traits,
-        make_seconds=max(subject.make_seconds, first - step_seconds),
+        make_seconds=max(subject.make_seconds, start - step_seconds),
         step_seconds=step_seconds,
         notes=tuple(notes),
     )

@@ -19,13 +19,7 @@ _WRAPPERS = (
 )
 _RL_TIPS = "https://stable-baselines3.readthedocs.io/en/master/guide/rl_tips.html"
 _SB3 = ("sb3", "sb3_vec_env")
-_USUAL = (
-    *ENDINGS,
-    "dones_bool_array",
-    "step_obs_in_space",
-    "rewards_shape",
-    "terminal_observation_in_space",
-)
+_USUAL = (*ENDINGS, "step_obs_in_space", "rewards_shape", "terminal_observation_in_space")
 _TOTAL = 256
 
 
@@ -92,7 +86,12 @@ def works_under_vec_monitor(play: Play) -> None:
             counts[i], returns[i], sizes[i] = 0, 0.0, 0.0
 
 
-@error(group="working with SB3", source=_WRAPPERS.format("vec_normalize"), needs=_SB3, after=_USUAL)
+@error(
+    group="working with SB3",
+    source=_WRAPPERS.format("vec_normalize"),
+    needs=_SB3,
+    after=(*_USUAL, "dones_bool_array"),
+)
 def works_under_vec_normalize(play: Play) -> None:
     """`VecNormalize` normalises observations, rewards and `terminal_observation`.
 
