@@ -51,11 +51,24 @@ class FewerActions(RowsEnv):
         self.action_space = batch_space(spaces.Discrete(2), self.num_envs)
 
 
-@mutant("batched_spaces_match_single", "obs_in_batched_space")  # the space is the wrong one
+@mutant("batched_spaces_match_single")
 class SingleSpaceForAll(RowsEnv):
     def __init__(self, form: Form) -> None:
         super().__init__(form)
         self.observation_space = self.single_observation_space
+
+
+@mutant("batched_spaces_match_single")
+class SingleActionSpaceForAll(RowsEnv):
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.action_space = self.single_action_space
+
+    def step(self, actions: Any) -> Any:
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        result = super().step(actions)
+        self.action_space = self.single_action_space
+        return result
 
 
 # Reset and step
@@ -166,6 +179,15 @@ class StaleResult(RowsEnv):
             late, self.stale = self.stale, super().step(actions)
             return late
         return super().step(actions)
+
+
+@mutant("no_stale_result_after_error")
+class StaleButForObservations(StaleResult):
+    """Observations come by another way than the rest, and in time."""
+
+    def step(self, actions: Any) -> Any:
+        late = super().step(actions)
+        return (self.stale or late)[0], *late[1:]
 
 
 # Infos

@@ -22,6 +22,7 @@ OnFail = Literal["raise"] | None
 Progress = Callable[[Check, Result | None, int, int], None]
 
 MAX_SECONDS = 50.0
+_IN_SPACE = ("reset_obs_in_space", "step_obs_in_space", "terminal_observation_in_space")
 # So much later than the user has asked for, checks are no longer begun.
 _LATE = 30.0
 # What a check takes for two programs, where construction or steps are slow: instances and episodes.
@@ -218,7 +219,8 @@ class Session:
             make_env=options.make_env or factory_source(factory, options.reference),
         )
         self._results: dict[str, Result] = {}
-        self._lost: set[str] = set()
+        # What could not be run, and whether only for the sake of bounds.
+        self._lost: dict[str, bool] = {}
 
     def __enter__(self) -> Session:
         return self
@@ -276,9 +278,12 @@ class Session:
             before = self._all.get(name)
             if before is None:
                 continue
-            failed = self.result(before).status in ("failed", "errored", "xfailed")
-            if failed or name in self._lost:
-                self._lost.add(check.id)
+            result = self.result(before)
+            failed = result.status in ("failed", "errored", "xfailed")
+            by_bounds = self._lost.get(name, result.finding is not None and result.finding.bounds)
+            # Bounds that are wrong would be told again by these, and matter to no others.
+            if (failed or name in self._lost) and (not by_bounds or check.id in _IN_SPACE):
+                self._lost[check.id] = by_bounds
                 return Result.of(check, "skipped", message=f"comes after {name}, which has failed")
         return None
 

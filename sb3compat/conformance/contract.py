@@ -176,6 +176,7 @@ class Finding:
         should: What it should have been, in words.
         step: The number of the step; 0 before the first one.
         row: The row that it is about, or None.
+        bounds: Whether bounds are all that is wrong, and structure and shapes are right.
     """
 
     what: str
@@ -183,6 +184,7 @@ class Finding:
     should: str
     step: int
     row: int | None = None
+    bounds: bool = False
 
     @property
     def place(self) -> str:

@@ -34,7 +34,7 @@ def row(batch, i):
     return batch[i]
 
 
-def inside(space, value):
+def inside(space, value, bounded=True):
     """Whether a single observation has the structure, shapes and bounds of its space."""
     parts = getattr(space, "spaces", None)
     if space.shape is None and type(space).__name__ not in ("Dict", "Tuple"):
@@ -43,16 +43,18 @@ def inside(space, value):
         return (
             isinstance(value, dict)
             and value.keys() == parts.keys()
-            and all(inside(parts[key], value[key]) for key in parts)
+            and all(inside(parts[key], value[key], bounded) for key in parts)
         )
     if parts is not None:
         return (
-            isinstance(value, tuple) and len(value) == len(parts) and all(map(inside, parts, value))
+            isinstance(value, tuple)
+            and len(value) == len(parts)
+            and all(inside(part, v, bounded) for part, v in zip(parts, value))  # noqa: B905
         )
     value = np.asarray(value)
     if value.shape != space.shape or not np.can_cast(value.dtype, space.dtype, "same_kind"):
         return False
-    return space.contains(value.astype(space.dtype)[()])
+    return not bounded or space.contains(value.astype(space.dtype)[()])
 
 
 def close(a, b):

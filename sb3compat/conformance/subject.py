@@ -15,9 +15,9 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from sb3compat.conformance import abilities, prelude
+from sb3compat.conformance import abilities
 from sb3compat.conformance.contract import Family, family_name
-from sb3compat.conformance.script import Script, to_source
+from sb3compat.conformance.script import PRELUDE, Script, to_source
 from sb3compat.conformance.traits import Traits, traits_of
 
 # What a user may declare; the rest is found out.
@@ -181,7 +181,7 @@ def examine(
             actions=tuple(_candidates(single)),
             make_seconds=make_seconds,
             workers=bool(multiprocessing.active_children()),
-            batched_actions=kind == "vec_env" or _batched_actions(env),
+            batched_actions=kind == "vec_env" or _takes_batches(env),
         )
         found = {**subject.capabilities, "options": options is not None}
         found["reference"] = reference is not None
@@ -199,16 +199,19 @@ def _mode_of(env: Any) -> str:
     return str(getattr(mode, "value", mode))
 
 
-def _batched_actions(env: Any) -> bool:
-    batched: Callable[[Any, Any, int], bool] = prelude.batched
-    return batched(env.action_space, env.single_action_space, int(env.num_envs))
-
-
 def _capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict[str, bool]:
     found = _found(env, family)
     if not declared.get("seeding", True):
         found["seed_method"] = False
     return {**found, **declared}
+
+
+def _takes_batches(env: Any) -> bool:
+    """Whether `action_space` is one of batches; that it has to be is one check's matter."""
+    try:
+        return bool(PRELUDE["batched"](env.action_space, env.single_action_space, env.num_envs))
+    except Exception:
+        return True
 
 
 def _takes_seed(env: Any) -> bool:

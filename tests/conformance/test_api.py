@@ -24,6 +24,7 @@ from sb3compat.conformance import (
     check_vec_env,
     check_vector_env,
 )
+from sb3compat.conformance import isolate as isolation
 from sb3compat.conformance.contract import checks_of, find_check
 from sb3compat.conformance.report import Result
 from sb3compat.conformance.runner import Settings, perturb, run_check
@@ -90,6 +91,21 @@ def test_a_finding_says_where() -> None:
     ]
     last = result.timeline[-2]
     assert (last.observation, last.reward, last.flags) == ("[0, 0]", "1", "done=True")
+
+
+@pytest.mark.parametrize("bounds", [True, False])
+def test_wrong_bounds_hide_no_other_checks(bounds: bool) -> None:
+    class Outside(TinyVecEnv):
+        def reset(self) -> Any:
+            return super().reset() + 1000 if bounds else super().reset()[:, None]
+
+    of_bounds = ("reset_obs_in_space", "step_obs_in_space", "terminal_observation_in_space")
+    others = ("obs_dtype_matches_space", "obs_after_done_is_reset_obs")
+    report = here(Outside, only=(*of_bounds, *others))
+    assert report["reset_obs_in_space"].status == "failed"
+    assert [report[name].status for name in of_bounds[1:]] == ["skipped", "skipped"]
+    assert {report[name].status == "skipped" for name in others} == {not bounds}
+    assert report["reset_obs_in_space"].finding.bounds == bounds
 
 
 def test_expected_failures() -> None:
@@ -201,6 +217,13 @@ def test_a_process_that_dies_costs_the_checks_that_it_is_in() -> None:
         assert "env.step(" in result.reproduction.splitlines()[-1]
 
 
+def test_last_words_are_those_of_the_environment() -> None:
+    log = "Check failed: 2 vs. 3\n    @  0x7f  std::thread::_State()\n"
+    fatal = f"{log}Fatal Python error: Aborted\n\nThread 0x7f:\n  File ...\nExtension modules: ..."
+    assert isolation._last_words(log) == ["Check failed: 2 vs. 3"]
+    assert isolation._last_words(fatal) == ["Check failed: 2 vs. 3", "Fatal Python error: Aborted"]
+
+
 def test_an_environment_that_raises() -> None:
     report = here(tiny.Raises)
     assert lost(report)
@@ -293,11 +316,28 @@ def test_time_runs_out() -> None:
     assert late.message == "no time was left: all checks take about 50 s, with max_seconds=5"
 
 
-def test_a_slow_environment_gets_the_time_that_it_needs() -> None:
+class Late(TinyVecEnv):
+    """Counts the instances that have been reset for the first time."""
+
+    started = 0
+
+    def reset(self) -> Any:
+        Late.started += not hasattr(self, "_seen")
+        self._seen = True
+        return super().reset()
+
+
+def test_a_slow_environment_gets_the_time_that_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     subject = examine(TinyVecEnv)
     assert api._needed(subject, 10) == api.MAX_SECONDS
     assert api._needed(replace(subject, make_seconds=20), 10) >= 10 * 20
     assert api._needed(replace(subject, step_seconds=20), 10) >= 10 * 20
+
+    # What the first reset or step takes belongs to making one.
+    now = iter(range(10**9))
+    monkeypatch.setattr("time.perf_counter", lambda: 1000.0 * Late.started + 1e-6 * next(now))
+    assert examine(Late).make_seconds >= 1000
+    monkeypatch.undo()
     # However slow, a check gets one program.
     slow = replace(subject, make_seconds=1000)
     result = run_check(find_check("vec_env", "rewards_shape"), slow, Settings(seconds=0.01))

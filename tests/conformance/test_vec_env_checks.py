@@ -100,6 +100,19 @@ def test_the_correct_family_trains(kind: str, continuous: bool) -> None:
     assert {r.status for r in results.values()} <= {"passed"}
 
 
+class SeedRaises(Points):
+    def seed(self, seed: int | None = None) -> Any:
+        raise AttributeError("no seeds here")
+
+
+def test_what_takes_no_seed_trains_all_the_same() -> None:
+    subject = examine(SeedRaises)
+    results = judge(subject, seconds=QUICK, only={*TRAINING, "seed_returns_n"})
+    assert {k: r.status for k, r in results.items()} == {
+        "seed_returns_n": "errored", "trains_ppo": "passed", "trains_off_policy": "passed",
+    }  # fmt: skip
+
+
 def _dummy(env_id: str, n: int = 3, **kwargs: Any) -> Any:
     return vec_env.DummyVecEnv([lambda: gym.make(env_id, **kwargs)] * n)
 

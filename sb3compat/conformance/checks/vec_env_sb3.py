@@ -19,13 +19,8 @@ _WRAPPERS = (
 )
 _RL_TIPS = "https://stable-baselines3.readthedocs.io/en/master/guide/rl_tips.html"
 _SB3 = ("sb3", "sb3_vec_env")
-_USUAL = (
-    *ENDINGS,
-    "dones_bool_array",
-    "step_obs_in_space",
-    "rewards_shape",
-    "terminal_observation_in_space",
-)
+_USUAL = (*ENDINGS, "step_obs_in_space", "rewards_shape", "terminal_observation_in_space")
+_TRAINS = (*BASICS["vec_env"], "dones_shape")
 _TOTAL = 256
 
 
@@ -92,7 +87,12 @@ def works_under_vec_monitor(play: Play) -> None:
             counts[i], returns[i], sizes[i] = 0, 0.0, 0.0
 
 
-@error(group="working with SB3", source=_WRAPPERS.format("vec_normalize"), needs=_SB3, after=_USUAL)
+@error(
+    group="working with SB3",
+    source=_WRAPPERS.format("vec_normalize"),
+    needs=_SB3,
+    after=(*_USUAL, "dones_bool_array"),
+)
 def works_under_vec_normalize(play: Play) -> None:
     """`VecNormalize` normalises observations, rewards and `terminal_observation`.
 
@@ -195,7 +195,7 @@ def works_under_vec_extract_dict_obs(play: Play) -> None:
             play.demand(f"inside(env.observation_space, {what})", what, "the entry alone", i)
 
 
-@error(group="working with SB3", source=_RL_TIPS, needs=_SB3, after=BASICS["vec_env"])
+@error(group="working with SB3", source=_RL_TIPS, needs=_SB3, after=_TRAINS)
 def trains_ppo(play: Play) -> None:
     """PPO trains on the environment for a few hundred steps.
 
@@ -204,7 +204,7 @@ def trains_ppo(play: Play) -> None:
     _train(play, "PPO", "n_steps=16, batch_size=16, n_epochs=1")
 
 
-@error(group="working with SB3", source=_RL_TIPS, needs=_SB3, after=BASICS["vec_env"])
+@error(group="working with SB3", source=_RL_TIPS, needs=_SB3, after=_TRAINS)
 def trains_off_policy(play: Play) -> None:
     """DQN, or SAC where actions are continuous, trains on the environment for a few hundred steps.
 

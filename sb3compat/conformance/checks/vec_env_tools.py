@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.contract import BASICS, NotExercisedError, check, short
+from sb3compat.conformance.contract import (
+    BASICS,
+    EnvFailureError,
+    NotExercisedError,
+    ViolationError,
+    check,
+    short,
+)
 from sb3compat.conformance.subject import Ending, batch_source, opening
 
 if TYPE_CHECKING:
@@ -47,12 +56,18 @@ def draw_seed(play: Play) -> int:
 
 def demand_in_space(play: Play, what: str, at_row: int) -> None:
     """Ask that an expression is an observation of a single environment."""
-    play.demand(
-        f"inside(env.observation_space, {what})",
-        what,
-        f"in {short(play.value('env.observation_space'), 80)}",
-        at_row,
-    )
+    try:
+        play.demand(
+            f"inside(env.observation_space, {what})",
+            what,
+            f"in {short(play.value('env.observation_space'), 80)}",
+            at_row,
+        )
+    except ViolationError as error:
+        with suppress(EnvFailureError):
+            bounds = bool(play.value(f"inside(env.observation_space, {what}, bounded=False)"))
+            error.finding = replace(error.finding, bounds=bounds) if error.finding else None
+        raise
 
 
 def several_endings(play: Play, wanted: int = 3, keep: str = "") -> Iterator[list[int]]:
