@@ -38,8 +38,8 @@ each draws other programs. The checks that train run under the first only. This 
 `make conformance ARGS="--seeds 20"`.
 
 A false alarm is a failure that is not expected. Those that are stand in [`expected/`](expected),
-with the reasons, and in [RESULTS.md](RESULTS.md), with scripts; for one that not every seed finds, the
-last column has the number of those that do.
+with the reasons, and in [RESULTS.md](RESULTS.md), with scripts; for one that not every seed finds,
+the last column has the number of those that do.
 """
 
 
