@@ -90,7 +90,7 @@ def tabular(env_id: str) -> Any:
     """{env_id} with JAX, in a SyncVectorEnv."""
     import gymnasium as gym
 
-    return gym.make_vec(env_id, num_envs=3, vectorization_mode="sync")
+    return gym.make_vec(env_id, num_envs=3, vectorization_mode="sync", max_episode_steps=100)
 
 
 @target("jax")

@@ -17,6 +17,12 @@ def single(env_id: str) -> Any:
     return gym.make(env_id)
 
 
+def slippery() -> Any:
+    import gymnasium as gym
+
+    return gym.make("FrozenLake-v1")
+
+
 def rendered() -> Any:
     import gymnasium as gym
 
@@ -80,6 +86,15 @@ def wrapped(inner: str, wrapper: str) -> Any:
     given = {"start_method": "fork"} if inner == "SubprocVecEnv" else {}
     inside = getattr(vec_env, inner)([lambda: gym.make("CartPole-v1")] * 3, **given)
     return getattr(vec_env, wrapper)(inside)
+
+
+@target(correct=True, single=slippery)
+def monitored_referenced() -> Any:
+    """VecMonitor over DummyVecEnv over FrozenLake-v1, held against single environments."""
+    import gymnasium as gym
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+    return VecMonitor(DummyVecEnv([lambda: gym.make("FrozenLake-v1")] * 3))
 
 
 @target(correct=True, inner=("DummyVecEnv", "SubprocVecEnv"))
