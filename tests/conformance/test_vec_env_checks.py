@@ -257,7 +257,7 @@ def test_a_reproduction_reads_well() -> None:
     _, _, program = text.partition("make_env = MyVecEnv")
     statements = [ast.unparse(node) for node in ast.parse(program).body]
     assert [line.splitlines()[0] for line in statements] == [
-        "def inside(space, value):",
+        "def inside(space, value, bounded=True):",
         "env = make_env()",
         "env.seed(0)",
         "obs = env.reset()",

@@ -27,6 +27,7 @@ from sb3compat.conformance.subject import opening, sample_seed_source
 _RESULTS = ("obs", "rewards", "terminations", "truncations")
 # So many steps have to be late by one before it is called that.
 _LATE = 4
+_DRAWN = 4
 
 
 @error(group="rows", source=GYM_VECTOR, needs=("reference",))
@@ -136,18 +137,30 @@ def _no_row_late(play: Play) -> None:
             raise NotExercisedError
     i = play.draw(st.sampled_from(ended))
     exercised = False
-    # Others in its last steps only, so that its episode goes on for a while.
-    for last, action in product((6, 12), play.subject.actions[:2]):
+    # Others in its last steps only, so that its episode goes on for a while; or all of them drawn
+    # anew, of which some let it go on as well.
+    begins = [(max(t - last, 0), a) for last, a in product((6, 12), play.subject.actions[:2])]
+    changes = [
+        f"played[:{begin}] + [replaced(actions, {i}, {to_source(action)}) "
+        f"for actions in played[{begin}:]]"
+        for begin, action in begins
+    ]
+    play.run(f"drawn = [[{play.sample()} for _ in played] for _ in range({_DRAWN})]")
+    mine = at(play, "actions", i).replace("actions", "others", 1)
+    changes += [
+        f"[replaced(actions, {i}, {mine}) for actions, others in zip(played, drawn[{k}])]"
+        for k in range(_DRAWN)
+    ]
+    for changed in changes:
+        before = len(play.script.lines)
         play.run("twin = make_env()")
         play.run(f"others = [deepcopy(twin.reset(seed={seed})[0])]")
-        begin, other = max(t - last, 0), f"replaced(actions, {i}, {to_source(action)})"
-        changed = f"[{other} for actions in played[{begin}:]]"
-        replay = f"record(twin, played[:{begin}] + {changed}, disabled={disabled})"
-        play.run(f"others += [step[0] for step in {replay}]")
+        play.run(f"changed = {changed}")
+        play.run(f"others += [step[0] for step in record(twin, changed, disabled={disabled})]")
         for j in (j for j in range(play.n) if j not in ended):
             for start in (t, t + 1):
                 exercised = _in_time(play, i, j, start) or exercised
-        play.script.lines[-3:] = []
+        del play.script.lines[before:]
     if not exercised:
         raise NotExercisedError
 
