@@ -47,7 +47,7 @@ def same_seed_same_trajectory(play: Play) -> None:
         if ending.seed is not None:
             start_at(play, ending, twin=True)
             _same(play, ("obs",), why)
-            for _ in range(ending.steps + play.draw(st.integers(0, 4))):
+            for _ in range(ending.steps + play.draw(st.integers(1, 4))):
                 step_both(play, ending.actions)
                 _same(play, why=why)
             return
