@@ -70,8 +70,7 @@ def examine_all(section: Section, specimen: Specimen) -> Outcome:
 
 
 def _run(checks: tuple[Check, ...], specimen: Specimen, given: dict[str, Any]) -> dict[str, str]:
-    # Options that no reset understands are no options.
-    subject = examine(specimen.factory, seconds=2, **given)
+    subject = examine(specimen.factory, seconds=60, **given)
 
     def run(check: Check) -> Result:
         looks = LOOKS if specimen.is_mutant else LOOKS_AT_CORRECT

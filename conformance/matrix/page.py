@@ -38,7 +38,9 @@ is killed. [CONTRIBUTING.md](../../CONTRIBUTING.md#mutants) says how to add a mu
 
 A mutant gets {few} short programs from each check. A check that is aimed at it goes on until it
 kills it, for {many} at most; one that trains has {least}. What is correct gets {some} from each. In
-a user's run a check draws up to 25. These results are of {versions}.
+a user's run a check draws up to 25. The single environments are given with every mutant of a
+VecEnv, with those of a VectorEnv only where they matter to what is broken. These results are of
+{versions}.
 """
 
 _MARKS = """\

@@ -37,7 +37,8 @@ def judge(
     **given: Any,
 ) -> dict[str, Result]:
     """Every check, each after those that it comes after; `longer` ones get more time."""
-    subject = examine(factory, seconds=2, **given)
+    # A slow machine, too, is to get to an end of an episode.
+    subject = examine(factory, seconds=60, **given)
     checks = {check.id: check for check in checks_of("vector_env", subject.mode)}
     results: dict[str, Result] = {}
 
