@@ -7,7 +7,7 @@ from typing import Any
 from conformance.targets.registry import target
 
 # One takes 15 s to make, most of it to draw the tasks.
-SLOW = 400.0
+SLOW = 250.0
 ONE_WORLD = {"separate_rows": False}
 
 
