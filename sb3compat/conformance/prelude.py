@@ -90,10 +90,9 @@ def snapshot(value):
 
 
 def unchanged(info, copy):
-    """Whether an info is as it was; terminal_observation is looked at by itself."""
-    skipped = {"terminal_observation"}
-    keys = info.keys() - skipped
-    return keys == copy.keys() - skipped and all(equal(info[key], copy[key]) for key in keys)
+    """Whether an info is as it was; what terminal_observation holds is looked at by itself."""
+    keys = info.keys() - {"terminal_observation"}
+    return info.keys() == copy.keys() and all(equal(info[key], copy[key]) for key in keys)
 
 
 def overlap(a, b):
@@ -205,14 +204,14 @@ def distinct(values):
 
 
 def record(env, played, disabled=False):
-    """What the steps return; without autoreset, ended rows are reset before the next one."""
+    """What the steps return, and last observations; without autoreset, ended rows are reset."""
     seen, done = [], np.zeros(1, bool)
     for actions in played:
         if disabled and done.any():
             env.reset(options={"reset_mask": done})
-        *result, _ = env.step(actions)
+        *result, infos = env.step(actions)
         done = ended(*result[2:])
-        seen.append(deepcopy(result))
+        seen.append(deepcopy([*result, infos.get("final_obs")]))
     return seen
 
 
@@ -286,9 +285,8 @@ def stacked(space, values):
 
 def has_dtypes(space, value):
     """Whether an observation has the types of its space."""
-    parts = getattr(space, "spaces", None)
-    if isinstance(parts, dict):
-        return all(has_dtypes(parts[key], value[key]) for key in parts)
-    if isinstance(parts, (list, tuple)):
-        return all(map(has_dtypes, parts, value))
+    if type(space).__name__ == "Dict":
+        return all(has_dtypes(space[key], value[key]) for key in space)
+    if type(space).__name__ == "Tuple":
+        return all(map(has_dtypes, space, value))
     return space.shape is None or np.asarray(value).dtype == space.dtype

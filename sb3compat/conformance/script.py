@@ -23,8 +23,9 @@ from sb3compat.conformance.trace import trace_of
 
 _CODE: dict[tuple[str, str], CodeType] = {}
 
-# What counts as a step of the environment.
+# What counts as a step of the environment, and what begins with a new one.
 _STEPS = re.compile(r"\benv\.step(?:_wait)?\(")
+_MAKES = re.compile(r"env\b[\w, ]*= make_env\(")
 
 PRELUDE: dict[str, Callable[..., Any]] = {
     name: function
@@ -83,6 +84,8 @@ class Script:
             EnvFailureError: If it raises.
         """
         self.lines.append(text)
+        if _MAKES.match(text):
+            self.steps = 0
         self.steps += len(_STEPS.findall(text))
         self._before_run(text)
         try:
@@ -99,6 +102,7 @@ class Script:
         try:
             return self._evaluate(expression)
         except Exception as error:
+            self.lines.append(expression)  # the reproduction is to end there, too
             raise EnvFailureError(expression, error, trace_of(error, last=12)) from error
 
     def _evaluate(self, expression: str) -> Any:

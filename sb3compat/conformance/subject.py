@@ -342,7 +342,7 @@ def unscouted(subject: Subject, note: str) -> Subject:
 def scout(subject: Subject, seconds: float) -> Subject:
     """Look for ends of episodes, and at how long a step takes."""
     deadline = time.perf_counter() + seconds
-    search = _Scouting(subject, deadline)
+    search = _Scouting(subject, seconds)
     search.run()
     endings = search.chosen()
     traits = Traits()
@@ -373,8 +373,8 @@ _NOT_TRUNCATED = (
 class _Scouting:
     """Acts in some way until a row ends, in each way for its share of the time."""
 
-    def __init__(self, subject: Subject, deadline: float) -> None:
-        self.subject, self.deadline = subject, deadline
+    def __init__(self, subject: Subject, seconds: float) -> None:
+        self.subject, self.seconds = subject, seconds
         self.found: list[tuple[int, Ending]] = []
         self.errors: list[Exception] = []
         self.makes: list[float] = []
@@ -383,18 +383,18 @@ class _Scouting:
     def run(self) -> None:
         """Try each way, then some under other seeds."""
         policies = _policies(self.subject)
-        runs = len(policies) + _MORE_TRIES
-        for number in range(runs):
-            now = time.perf_counter()
-            if now > self.deadline or len(self.errors) >= _MOST_ERRORS:
+        begin = time.perf_counter()
+        for number in range(len(policies) + _MORE_TRIES):
+            again = number >= len(policies)
+            left = begin + self.seconds / (2 if again else 1) - time.perf_counter()
+            if left < 0 or len(self.errors) >= _MOST_ERRORS:
                 return
             # One that never ends is not to use up the time of those that do.
-            share = (self.deadline - now) / max(len(policies) - number, 1)
+            share = left if again else left / (len(policies) - number)
             seed = number // len(policies) if self.subject.capabilities.get("seeding") else None
             kind = number % len(policies)
-            again = number >= len(policies)
             most = min(_MOST_STEPS, 4 * self._shortest()) if again else _MOST_STEPS
-            self._try(kind, *policies[kind], seed, most, now + share)
+            self._try(kind, *policies[kind], seed, most, share)
 
     @property
     def step_seconds(self) -> float:
@@ -405,11 +405,11 @@ class _Scouting:
         return min((ending.steps for _, ending in self.found), default=_MOST_STEPS)
 
     def _try(
-        self, kind: int, setup: str, actions: str, seed: int | None, most: int, until: float
+        self, kind: int, setup: str, actions: str, seed: int | None, most: int, share: float
     ) -> None:
         script, family = Script(self.subject.factory), self.subject.family
         count = 0
-        started = time.perf_counter()
+        started = until = time.perf_counter()
         try:
             script.run("env = make_env()")
             for line in opening(family, setup, seed):
@@ -420,6 +420,7 @@ class _Scouting:
                 now = time.perf_counter()
                 if count == 1:  # some compile what they do for each instance anew
                     self.makes.append(now - started)
+                    until = now + share
                 else:
                     self._spent += now - begin
                     self._steps += 1

@@ -25,9 +25,10 @@ from sb3compat.conformance import (
     check_vector_env,
 )
 from sb3compat.conformance import isolate as isolation
-from sb3compat.conformance.contract import checks_of, find_check
+from sb3compat.conformance.contract import EnvFailureError, checks_of, find_check
 from sb3compat.conformance.report import Result
 from sb3compat.conformance.runner import Settings, perturb, run_check
+from sb3compat.conformance.script import Script
 from sb3compat.conformance.source import PLACEHOLDER, factory_source
 from sb3compat.conformance.subject import examine
 from tests.conformance import tiny
@@ -253,6 +254,15 @@ def test_a_flaky_environment_is_called_that(monkeypatch: pytest.MonkeyPatch) -> 
         result = session.result(last)
     assert (result.check_id, result.status) == (IFF_DONE, "failed")
     assert "not every time: the same program has passed when it was run again" in result.message
+
+
+def test_a_value_that_cannot_be_had_is_in_the_script() -> None:
+    script = Script(TinyVecEnv)
+    script.run("numbers = [1]")
+    with pytest.raises(EnvFailureError, match="IndexError"):
+        script.value("numbers[1]")
+    with pytest.raises(IndexError):
+        exec(script.source("make_env = ...", "title"), {})
 
 
 def test_a_skip_names_what_is_missing() -> None:

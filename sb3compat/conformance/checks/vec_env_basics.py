@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 from sb3compat.conformance.checks.vec_env_tools import (
     DETERMINISTIC,
     STEP,
+    Beside,
     Twins,
-    demand_in_space,
+    arrays,
+    beside,
+    demand_batch_in_space,
     error,
     known_ending,
-    leaves,
     warning,
 )
-from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE, NotExercisedError
+from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE, NotExercisedError, short
 
 if TYPE_CHECKING:
     from sb3compat.conformance.play import Play
@@ -48,7 +50,9 @@ def spaces_are_single(play: Play) -> None:
     """
     play.make()
     play.run("obs = env.reset()")
-    for path, space in leaves(play.value("env.observation_space")):
+    for path, space in arrays(play.value("env.observation_space")):
+        if space.shape[:1] != (play.n,):  # the space of a row, with observations that are not
+            continue
         play.demand(
             f"np.shape(obs{path}) != env.observation_space{path}.shape",
             f"env.observation_space{path}.shape",
@@ -131,15 +135,7 @@ def reset_obs_in_space(play: Play) -> None:
     """
     play.start()
     for _ in range(play.draw(st.integers(1, 3))):
-        for path, space in leaves(play.value("env.observation_space")):
-            shape = (play.n, *space.shape)
-            play.demand(
-                f"isinstance(obs{path}, np.ndarray) and obs{path}.shape == {shape}",
-                f"np.shape(obs{path})",
-                f"{shape}, of an array",
-            )
-        for i in range(play.n):
-            demand_in_space(play, f"row(obs, {i})", i)
+        demand_batch_in_space(play)
         play.run("obs = env.reset()")
 
 
@@ -154,12 +150,12 @@ def obs_dtype_matches_space(play: Play) -> None:
     for number in range(play.draw(st.integers(1, 3))):
         if number:
             play.step()
-        for path, space in leaves(play.value("env.observation_space")):
+        for path, space in arrays(play.value("env.observation_space")):
             play.demand(
                 f"obs{path}.dtype == np.{space.dtype}", f"obs{path}.dtype", str(space.dtype)
             )
     play.step()
-    for path, space in leaves(play.value("env.observation_space")):
+    for path, space in arrays(play.value("env.observation_space")):
         play.demand(f"obs{path}.dtype == np.{space.dtype}", f"obs{path}.dtype", str(space.dtype))
 
 
@@ -189,12 +185,14 @@ def reset_starts_fresh_episodes(play: Play) -> None:
     end that was due. Typical mistakes: only the rows that are done are reset, or a counter of
     steps is not set back, so that the first episode afterwards is too short.
     """
+    if beside(play) and play.subject.traits.continuous and play.draw(st.booleans()):
+        _leaves_the_episode(play)
+        return
     ending = known_ending(play)
     twins = Twins(play, ending)
     twins.reset()
     for _ in range(play.draw(st.integers(1, 5))):
         twins.choose()
-        play.script.steps += 1
         play.run(STEP)
         if play.ended():  # one more episode than in the other; this may matter under a seed, too
             raise NotExercisedError
@@ -208,3 +206,28 @@ def reset_starts_fresh_episodes(play: Play) -> None:
         )
     for _ in twins.steps():
         twins.demand_same("as in an instance that has made no steps before")
+
+
+def _leaves_the_episode(play: Play) -> None:
+    """Without a seed, too, where a reset of the single environments moves them."""
+    singles = Beside(play, known_ending(play))
+    wanted = play.draw(st.integers(1, 5))
+    for number in singles.steps():
+        if play.ended():
+            raise NotExercisedError
+        if number == wanted:
+            break
+    play.run("before = snapshot(obs)")
+    play.run("obs = env.reset()")
+    play.run("starts = [single.reset()[0] for single in singles]")
+    for i in sorted(singles.pace):
+        alone = play.value(f"close(row(before, {i}), alone[{i}]['obs'])")
+        if not alone or play.value(f"close(starts[{i}], alone[{i}]['obs'])"):
+            continue
+        start = short(play.value(f"starts[{i}]"), 80)
+        play.demand(
+            f"not equal(row(obs, {i}), row(before, {i}))",
+            f"row(obs, {i})",
+            f"that of a new episode, such as {start}, not the last one of the one before",
+            i,
+        )

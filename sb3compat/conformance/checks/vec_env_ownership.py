@@ -14,8 +14,8 @@ from sb3compat.conformance.checks.vec_env_tools import (
     known_ending,
     warning,
 )
-from sb3compat.conformance.contract import BASICS, SB3_GUIDE, NotExercisedError
-from sb3compat.conformance.subject import opening
+from sb3compat.conformance.contract import BASICS, SB3_GUIDE, NotExercisedError, short
+from sb3compat.conformance.subject import batch_source, opening
 
 if TYPE_CHECKING:
     from sb3compat.conformance.play import Play
@@ -40,7 +40,8 @@ def outputs_unchanged_by_later_steps(play: Play) -> None:
     for _ in play.steps(4):
         for k in range(len(play.value("given"))):
             what = ("observations", "rewards", "dones")[k]
-            should = f"the {what} that were returned, not changed by a later step"
+            was = short(play.value(f"copies[{k}]"), 80)
+            should = f"{was}, the {what} that were returned, not changed by a later step"
             play.demand(f"equal(given[{k}], copies[{k}])", f"given[{k}]", should)
 
 
@@ -57,7 +58,8 @@ def outputs_unchanged_by_reset(play: Play) -> None:
     play.run("copies = snapshot(given)")
     play.run("obs = env.reset()")
     for k, what in enumerate(("observations", "rewards", "dones")):
-        should = f"the {what} that were returned, not changed by the reset"
+        was = short(play.value(f"copies[{k}]"), 80)
+        should = f"{was}, the {what} that were returned, not changed by the reset"
         play.demand(f"equal(given[{k}], copies[{k}])", f"given[{k}]", should)
 
 
@@ -85,9 +87,8 @@ def terminal_observation_not_aliased(play: Play) -> None:
     ending = play.subject.endings[0]
     for _ in range(min(3 * ending.steps + 5, 100)):
         play.step(ending.actions)
-        play.demand(
-            "equal(last, copy)", "last", "the last observation of the episode, as it was", i
-        )
+        was = short(play.value("copy"), 80)
+        play.demand("equal(last, copy)", "last", f"{was}, the last of the episode, as it was", i)
         if i in play.ended():
             return
 
@@ -113,7 +114,8 @@ def infos_unchanged_by_later_steps(play: Play) -> None:
     for _ in range(play.draw(st.integers(1, 4))):
         play.step(actions)
         for i in range(play.n):
-            should = "the info that was returned, not changed by a later step"
+            was = short(play.value(f"copies[{i}]"), 80)
+            should = f"{was}, the info that was returned, not changed by a later step"
             play.demand(f"unchanged(given[{i}], copies[{i}])", f"given[{i}]", should, i)
 
 
@@ -140,9 +142,12 @@ def actions_unchanged(play: Play) -> None:
     The algorithm stores them after the step. If they are clipped or scaled in place, it learns
     from actions that it has not chosen.
     """
+    extreme = play.subject.actions[1]
     play.start()
-    for _ in range(play.draw(st.integers(1, 4))):
-        play.run(f"actions = {play.actions()}")
+    for number in range(play.draw(st.integers(1, 4))):
+        # The simplest might be zero, whatever it is scaled with.
+        actions = play.actions() if number else batch_source("vec_env", [extreme] * play.n)
+        play.run(f"actions = {actions}")
         play.run("before = deepcopy(actions)")
         play.step("actions")
         play.demand("equal(actions, before)", "actions", "as the caller made them")

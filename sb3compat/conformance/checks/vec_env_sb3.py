@@ -40,7 +40,6 @@ def _walk(play: Play) -> Any:
         _try(play, line)
     steps = 8 if ending is None else ending.steps + 2
     for number in range(1, steps + 1):
-        play.script.steps += 1
         play.run(f"actions = {ending.actions if ending else play.actions()}")
         _try(play, STEP)
         yield number

@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from gymnasium import spaces
 from hypothesis import strategies as st
 
 from sb3compat.conformance.contract import (
@@ -32,6 +34,9 @@ ENDINGS = (*BASICS["vec_env"], "dones_shape", "infos_n_dicts", "terminal_observa
 # For a single program with several endings in it.
 _MOST_SECONDS = 2.0
 
+# Rewards of another shape are for another check.
+_SAME_REWARD = "np.size(rewards) != {1} or close(np.ravel(rewards)[{0}], alone[{0}]['reward'])"
+
 # With a copy, as some environments write into what they are given.
 STEP = "obs, rewards, dones, infos = env.step(deepcopy(actions))"
 STEP_BOTH = (
@@ -42,11 +47,16 @@ STEP_BOTH = (
 
 def leaves(space: Any, path: str = "") -> list[tuple[str, Any]]:
     """The simple spaces within a space, each with the source of the index that leads there."""
-    parts = getattr(space, "spaces", None)
-    if parts is None:
+    if not isinstance(space, spaces.Dict | spaces.Tuple):
         return [(path, space)]
+    parts = space.spaces
     items = parts.items() if isinstance(parts, dict) else enumerate(parts)
     return [leaf for key, part in items for leaf in leaves(part, f"{path}[{key!r}]")]
+
+
+def arrays(space: Any) -> list[tuple[str, Any]]:
+    """Likewise, those that are batched as arrays: no texts or graphs."""
+    return [(path, leaf) for path, leaf in leaves(space) if leaf.shape is not None]
 
 
 def draw_seed(play: Play) -> int:
@@ -68,6 +78,20 @@ def demand_in_space(play: Play, what: str, at_row: int) -> None:
             bounds = bool(play.value(f"inside(env.observation_space, {what}, bounded=False)"))
             error.finding = replace(error.finding, bounds=bounds) if error.finding else None
         raise
+
+
+def demand_batch_in_space(play: Play) -> None:
+    """Ask that `obs` is a batch of n observations."""
+    for path, space in arrays(play.value("env.observation_space")):
+        shape = (play.n, *space.shape)
+        play.demand(f"isinstance(obs{path}, np.ndarray)", f"type(obs{path})", "an array")
+        play.demand(
+            f"obs{path}.shape == {shape}",
+            f"obs{path}.shape",
+            f"{shape}: {play.n} rows, each of shape {space.shape}",
+        )
+    for i in range(play.n):
+        demand_in_space(play, f"row(obs, {i})", i)
 
 
 def several_endings(play: Play, wanted: int = 3, keep: str = "") -> Iterator[list[int]]:
@@ -136,7 +160,6 @@ class Twins:
     def step(self) -> None:
         """Step both with the same actions."""
         self.choose()
-        self.play.script.steps += 1
         for line in STEP_BOTH:
             self.play.run(line)
 
@@ -172,6 +195,11 @@ class Twins:
             )
         if self.play.script.steps:
             for name in ("rewards", "dones"):
+                if np.shape(self.play.value(name))[:1] != (self.play.n,):
+                    # Of another shape, which is for other checks.
+                    other = short(self.play.value(f"{name}2"), 80)
+                    self.play.demand(f"equal({name}, {name}2)", name, f"{other}, {should}")
+                    continue
                 for i in range(self.play.n):
                     self.play.demand(
                         f"equal({name}[{i}], {name}2[{i}])",
@@ -210,10 +238,10 @@ class Beside:
         if ending is not None and ending.setup:
             play.run(ending.setup)
 
-    def steps(self, after: int = 3) -> Iterator[int]:
-        """Step until each row has ended once, and some more."""
+    def steps(self, after: int = 3, episodes: int = 1) -> Iterator[int]:
+        """Step until each row has ended so many times, and some more."""
         play = self.play
-        most = 8 if self.ending is None else 4 * self.ending.steps + 20
+        most = 8 if self.ending is None else episodes * (4 * self.ending.steps + 20)
         left = after
         for number in range(1, most):
             before = set(self.pace)
@@ -227,24 +255,26 @@ class Beside:
             for i in before:
                 same = dones[i] == alone[i]
                 same = same and play.value(f"close(row(obs, {i}), alone[{i}]['obs'])")
-                if not (same and play.value(f"close(rewards[{i}], alone[{i}]['reward'])")):
+                if not (same and play.value(_SAME_REWARD.format(i, play.n))):
                     self.pace.discard(i)
             self.episodes = [k + d for k, d in zip(self.episodes, dones, strict=True)]
-            if all(self.episodes):
+            if min(self.episodes) >= episodes:
                 left -= 1
             if left < 0 or not self.pace:
                 return
 
-    def first_endings(self) -> Iterator[int]:
-        """The rows whose first episode ends, as it does.
+    def endings(self) -> Iterator[int]:
+        """The rows whose first episode ends, as it does; or whose second one does.
 
         Raises:
             NotExercisedError: If there are none.
         """
         seen = False
-        for _ in self.steps(after=0):
+        # Where all episodes begin alike, that one began alike says nothing of what it draws.
+        later = self.play.subject.traits.starts_vary
+        for _ in self.steps(0, self.play.draw(st.integers(1, 2)) if later else 1):
             for i in self.ended:
-                if not self.episodes[i]:
+                if later or not self.episodes[i]:
                     seen = True
                     yield i
         if not seen:

@@ -31,7 +31,7 @@ def no_reset_unasked(play: Play) -> None:
     choice = play.draw(st.integers(0, 1))
     if play.subject.reference:
         i = play.draw(st.integers(0, play.n - 1))
-        for event in lockstep(play, i, 1):
+        for event in lockstep(play, i, 1, episodes=play.draw(st.integers(1, 2))):
             if event in ("end", "reset"):
                 got = at(play, "obs", i)
                 should = f"{short(play.value('expected'))}, as of its single environment"

@@ -34,7 +34,7 @@ def done_step_returns_final_obs(play: Play) -> None:
     """
     if play.subject.reference:
         i = play.draw(st.integers(0, play.n - 1))
-        for event in lockstep(play, i):
+        for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
             if event == "end":
                 got = at(play, "obs", i)
                 should = f"{short(play.value('expected'))}, the last one of the episode"

@@ -34,12 +34,14 @@ _DRAWN = 4
 def rows_match_reference(play: Play) -> None:
     """Each row returns what its single environment returns for the same seed and actions.
 
-    Observations, rewards and flags of the first episode, save the observation at its end, which
-    has checks of its own. Typical mistakes are actions that reach the wrong row,
+    Observations, rewards and flags of the first episodes, save the observations at their ends,
+    which have checks of their own. Typical mistakes are actions that reach the wrong row,
     rewards that are cast to ints, and a time limit that one side does not have.
     """
     i = play.draw(st.integers(0, play.n - 1))
-    for event in lockstep(play, i):
+    for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
+        if event == "reset":
+            continue
         pairs = [
             ("rewards", "reward"),
             ("terminations", "terminated"),
@@ -81,7 +83,7 @@ def _others_alike(play: Play) -> None:
     for _ in range(ending.steps + play.draw(st.integers(1, 4))):
         play.run(f"played.append({ending.actions})")
         play.go_on("played[-1]")
-        play.run(f"seen.append(deepcopy(({', '.join(_RESULTS)})))")
+        play.run(f"seen.append(deepcopy(({', '.join(_RESULTS)}, infos.get('final_obs'))))")
     play.run("actions = played[0]")
     other = other_action(play, i)
     play.run("twin = make_env()")
@@ -103,9 +105,18 @@ def _first_difference(play: Play, i: int) -> None:
                     else f"{what}[{number}][{k}][{j}]"
                     for what in ("others", "seen")
                 )
-                was = short(play.value(expected), 80)
-                should = f"{was} ({name}), as it was with other actions in row {i}"
-                play.demand(f"equal({got}, {expected})", got, should, j)
+                _as_with_others(play, got, expected, name, i, j)
+        if play.subject.mode != "SameStep" or play.value(f"seen[{number}][4] is None"):
+            continue
+        over = play.value(f"np.flatnonzero(ended(*seen[{number}][2:4])).tolist()")
+        for j in (j for j in over if j != i):
+            got, expected = (f"row({what}[{number}][4], {j})" for what in ("others", "seen"))
+            _as_with_others(play, got, expected, "final_obs", i, j)
+
+
+def _as_with_others(play: Play, got: str, expected: str, name: str, i: int, j: int) -> None:
+    should = f"{short(play.value(expected), 80)} ({name}), as it was with other actions in row {i}"
+    play.demand(f"equal({got}, {expected})", got, should, j)
 
 
 def _no_row_late(play: Play) -> None:

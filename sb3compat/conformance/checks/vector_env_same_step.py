@@ -146,7 +146,7 @@ def final_obs_not_aliased(play: Play) -> None:
             play.demand(f"equal({got}, {before})", got, should, i)
     elif choice == 2:
         i = play.draw(st.integers(0, play.n - 1))
-        for event in lockstep(play, i):
+        for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
             if event == "end":
                 got = _final(play, i)
                 should = f"{short(play.value('final'))}, the last one of the episode"

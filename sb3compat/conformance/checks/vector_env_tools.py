@@ -177,7 +177,9 @@ def episode_ends(play: Play) -> int:
     return i
 
 
-def lockstep(play: Play, i: int, more: int = 0, *, infos: bool = False) -> Iterator[Event]:
+def lockstep(
+    play: Play, i: int, more: int = 0, *, infos: bool = False, episodes: int = 1
+) -> Iterator[Event]:
     """Step row i and its single environment together, until its episode ends and some more.
 
     In the script the single environment returned `expected`, `reward`, `terminated`, `truncated`
@@ -189,6 +191,7 @@ def lockstep(play: Play, i: int, more: int = 0, *, infos: bool = False) -> Itera
         i: The row.
         more: How many steps to go on.
         infos: Whether infos are looked at; clock times among them are left out.
+        episodes: How many end before that, as far as they begin alike.
 
     Raises:
         NotExercisedError: If they do not begin alike, or no episode of the row ends.
@@ -204,16 +207,21 @@ def lockstep(play: Play, i: int, more: int = 0, *, infos: bool = False) -> Itera
         play.value(at(play, "obs", j)), own
     ):
         raise NotExercisedError
+    if episodes > 1:
+        play.run("start = deepcopy(expected)")
     mode = play.subject.mode
     over = False
+    ends = 0
     left: int | None = None
-    for _ in range(4 * ending.steps + 40):
+    for _ in range(episodes * (4 * ending.steps + 40)):
         if left == 0:
             return
         if over and mode == "Disabled":
             play.reset_rows(play.awaiting_reset())
             single.reset()
             yield "reset"
+            if ends < episodes and not _begins_alike(play, i):
+                return
             over = False
         play.run(f"actions = {ending.actions}")
         play.go_on("actions")
@@ -221,6 +229,8 @@ def lockstep(play: Play, i: int, more: int = 0, *, infos: bool = False) -> Itera
             single.reset()
             over = False
             yield "reset"
+            if ends < episodes and not _begins_alike(play, i):
+                return
         else:
             over = single.step()
             if over and mode == "SameStep":
@@ -232,11 +242,20 @@ def lockstep(play: Play, i: int, more: int = 0, *, infos: bool = False) -> Itera
         if left is not None:
             left -= 1
         elif over:
-            left = more
+            ends += 1
+            left = more if ends == episodes else None
         if mode == "SameStep":
+            if over and ends < episodes and not _begins_alike(play, i):
+                return
             over = False
-    if left is None:
+    if not ends:
         raise NotExercisedError
+
+
+def _begins_alike(play: Play, i: int) -> bool:
+    """Whether a later episode does; where all begin with the same, that says nothing."""
+    obs = at(play, "obs", i)
+    return bool(play.value(f"agrees({obs}, expected) and not agrees(expected, start)"))
 
 
 class _Single:
