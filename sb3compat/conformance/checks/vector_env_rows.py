@@ -297,7 +297,7 @@ def _telling(play: Play, parts: range, most: int) -> tuple[int, int] | None:
     """
     equal = play.value("equal")
     found = []
-    for i in np.flatnonzero(~play.value("ended(*by_twin[0][2:])")).tolist():
+    for i in np.flatnonzero(~play.value("ended(*by_twin[0][2:4])")).tolist():
         row = _of_row(play, "step", parts, i)
         late, both, fresh = (
             play.value(f"[{row} for step in {name}]")
