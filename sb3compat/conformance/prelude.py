@@ -203,15 +203,17 @@ def distinct(values):
     return len(found)
 
 
-def record(env, played, disabled=False):
-    """What the steps return, and last observations; without autoreset, ended rows are reset."""
+def record(env, played, disabled=False, finals=None):
+    """What the steps return; without autoreset, ended rows are reset before the next one."""
     seen, done = [], np.zeros(1, bool)
     for actions in played:
         if disabled and done.any():
             env.reset(options={"reset_mask": done})
         *result, infos = env.step(actions)
         done = ended(*result[2:])
-        seen.append(deepcopy([*result, infos.get("final_obs")]))
+        seen.append(deepcopy(result))
+        if finals is not None:
+            finals.append(deepcopy(infos.get("final_obs")))
     return seen
 
 
