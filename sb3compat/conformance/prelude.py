@@ -19,10 +19,18 @@ def equal(a, b):
         return a is b
     if a.dtype == object or b.dtype == object:
         if a.shape == b.shape == ():
-            return a.item() is b.item() or bool(a.item() == b.item())
+            return same_object(a.item(), b.item())
         return a.shape == b.shape and all(map(equal, a.ravel().tolist(), b.ravel().tolist()))
     same_nan = a.dtype.kind in "fc" and b.dtype.kind in "fc"
     return np.array_equal(a, b, equal_nan=same_nan)
+
+
+def same_object(a, b):
+    """Whether two objects are the same, or say that they are."""
+    try:
+        return a is b or bool(a == b)
+    except Exception:
+        return False
 
 
 def row(batch, i):
@@ -81,12 +89,17 @@ def carries(info, expected):
 
 
 def snapshot(value):
-    """A copy down to the arrays, which later changes do not reach."""
+    """A copy down to the arrays, which later changes do not reach; other objects are kept."""
     if isinstance(value, dict):
         return {key: snapshot(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(map(snapshot, value)) if type(value) in (list, tuple) else value
-    return np.array(value) if isinstance(value, np.ndarray) else value
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        copy = np.empty(value.size, object)
+        for k, part in enumerate(value.ravel()):
+            copy[k] = snapshot(part)
+        return copy.reshape(value.shape)
+    return deepcopy(value) if hasattr(value, "__array__") else value
 
 
 def unchanged(info, copy):
@@ -112,6 +125,12 @@ def step_alone(single, action):
     result["truncated"] = bool(truncated and not terminated)
     result["obs"], result["reset_info"] = single.reset() if result["done"] else (last, None)
     return result
+
+
+def settled(alone, other):
+    """What a single environment gave, with those entries of infos that another gave as well."""
+    kept = {key: stable(alone[key] or {}, other[key] or {}) for key in ("info", "reset_info")}
+    return {**alone, **kept, "keys": set(alone["info"])}
 
 
 def within(seconds, function):
@@ -203,15 +222,17 @@ def distinct(values):
     return len(found)
 
 
-def record(env, played, disabled=False):
-    """What the steps return, and last observations; without autoreset, ended rows are reset."""
+def record(env, played, disabled=False, finals=None):
+    """What the steps return; without autoreset, ended rows are reset before the next one."""
     seen, done = [], np.zeros(1, bool)
     for actions in played:
         if disabled and done.any():
             env.reset(options={"reset_mask": done})
         *result, infos = env.step(actions)
         done = ended(*result[2:])
-        seen.append(deepcopy([*result, infos.get("final_obs")]))
+        seen.append(deepcopy(result))
+        if finals is not None:
+            finals.append(deepcopy(infos.get("final_obs")))
     return seen
 
 
@@ -251,6 +272,14 @@ def unbatched(infos, n):
         elif not hasattr(value, "__len__") or isinstance(value, str) or len(value) != n:
             bad[key] = value
     return bad
+
+
+def starts_like(start, expected):
+    """Whether an observation and an info are as expected, and the info has more at most."""
+    (obs, info), (first, known) = start, expected
+    return equal(obs, first) and all(
+        key in info and equal(info[key], value) for key, value in known.items()
+    )
 
 
 def stable(info, other):

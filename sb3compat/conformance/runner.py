@@ -27,11 +27,13 @@ from sb3compat.conformance.script import Script
 from sb3compat.conformance.source import PLACEHOLDER
 from sb3compat.conformance.subject import Subject
 from sb3compat.conformance.timeline import Timeline
+from sb3compat.conformance.trace import trace_of
 
 _MOST_EXAMPLES = 25
 _FEWEST_EXAMPLES = 2
 # One program alone, if it takes so many seconds and is all that there is time for.
 _SLOW = 1.0
+_OWN = "This is a mistake in sb3compat: please report it."
 # A minimal script is worth some time, but not all.
 _SHRINK_SHARE = 2.0
 
@@ -47,6 +49,8 @@ class _Failure:
     trace: str
     lines: tuple[str, ...]
     finding: Finding | None
+    # The check itself has failed, not the environment.
+    own: bool = False
 
     @property
     def size(self) -> tuple[int, int, int]:
@@ -158,6 +162,13 @@ class _Search:
             lines = tuple(script.lines)
             self._keep(_Failure("errored", str(error), error.trace, lines, finding))
             raise
+        except hypothesis.errors.HypothesisException:
+            raise
+        except Exception as error:
+            message = f"the check itself raised {type(error).__name__}: {error}. {_OWN}"
+            lines = tuple(script.lines)
+            self._keep(_Failure("errored", message, trace_of(error), lines, None, own=True))
+            raise
         finally:
             script.close()
 
@@ -196,7 +207,7 @@ def _failed(
 ) -> Result:
     again, timeline = _replay(subject, settings, failure)
     message = failure.message
-    if not again:
+    if not again and not failure.own:
         message += " (not every time: the same program has passed when it was run again)"
     return Result.of(
         check,

@@ -26,6 +26,7 @@ from sb3compat.conformance import (
 )
 from sb3compat.conformance import isolate as isolation
 from sb3compat.conformance.contract import EnvFailureError, checks_of, find_check
+from sb3compat.conformance.play import Play
 from sb3compat.conformance.report import Result
 from sb3compat.conformance.runner import Settings, perturb, run_check
 from sb3compat.conformance.script import Script
@@ -263,6 +264,21 @@ def test_a_value_that_cannot_be_had_is_in_the_script() -> None:
         script.value("numbers[1]")
     with pytest.raises(IndexError):
         exec(script.source("make_env = ...", "title"), {})
+
+
+def test_a_check_that_fails_itself_costs_that_check_only() -> None:
+    def fails(play: Play) -> None:
+        play.make()
+        _ = {}["no such key"]
+
+    check = replace(find_check("vec_env", IFF_DONE), function=fails)
+    with api.Session(TinyVecEnv, options=api.Options(only=FEW, isolate=False)) as session:
+        result = session.result(check)
+    assert result.status == "errored"
+    assert result.message.startswith("the check itself raised KeyError: 'no such key'.")
+    assert result.message.endswith(". This is a mistake in sb3compat: please report it.")
+    assert "in fails" in result.trace
+    assert "env = make_env()" in result.reproduction
 
 
 def test_a_skip_names_what_is_missing() -> None:

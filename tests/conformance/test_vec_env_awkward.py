@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from conformance.mutants.family import Config, Point, Points
+from conformance.mutants.family import OPTIONS, Config, Point, Points
+from sb3compat.conformance.api import Options, run
 from tests.conformance.kit import TRAINING, broken
 
 
@@ -119,6 +123,39 @@ class Noisy(Point):
         return super().step(action)
 
 
+class _Thing:
+    """Says of no other that it is the same, or fails to say anything."""
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("it cannot be compared")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise RuntimeError("it cannot be copied")
+
+
+class TellsAllSorts(Point):
+    """Infos with what cannot be compared or copied, and with the time of day."""
+
+    def told(self) -> dict[Any, Any]:
+        ragged: Any = [[1], [1, 2]]
+        words = {"text": "x", "none": None, "set": {1, 2}, "ragged": ragged, 5: "five"}
+        numbers = {"nan": np.nan, "day": np.datetime64("2020-01-01"), "clock": next(_CLOCK)}
+        return {**words, **numbers, "object": object(), "thing": _THING, "call": lambda: 3}
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, info = super().reset(**kwargs)
+        return obs, {**info, **self.told()}
+
+    def step(self, action: Any) -> Any:
+        *result, info = super().step(action)
+        return *result, {**info, **self.told()}
+
+
+_CLOCK, _THING = count(), _Thing()
+
+
 class SharedGenerator(Points):
     """All rows draw from one generator, so that an end in one changes what the others draw."""
 
@@ -144,7 +181,7 @@ class SharedGenerator(Points):
 
 ROWS = (
     GoesHome, StaysWhereItIs, LosesLives, ClimbsLevels,
-    EndsAtAWall, WaitsFirst, TellsAtTheEnd, Noisy,
+    EndsAtAWall, WaitsFirst, TellsAtTheEnd, Noisy, TellsAllSorts,
 )  # fmt: skip
 
 
@@ -165,3 +202,31 @@ def test_a_shared_generator_is_not_accused() -> None:
     skip |= {"works_under_vec_frame_stack", "works_under_vec_check_nan"}  # they ask get_attr
     for seed in (0, 1):
         assert not broken(SharedGenerator, 0.01, seed=seed, skip=skip)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_infos_of_all_sorts_are_not_accused(beside: bool) -> None:
+    kind = type("TellsAllSorts", (Rows,), {"row_class": TellsAllSorts})
+    singles = [partial(TellsAllSorts, Config(), row) for row in range(3)] if beside else None
+    assert not broken(kind, 0.05, skip=TRAINING, options=OPTIONS, reference=singles)
+    for mode in AutoresetMode:
+        report = run(
+            lambda mode=mode: SyncVectorEnv(
+                singles or [partial(TellsAllSorts, Config(), 0)] * 3, autoreset_mode=mode
+            ),
+            options=Options(max_seconds=4, isolate=False, options=OPTIONS, reference=singles),
+        )
+        found = {r.check_id: r.message for r in report.failures()}
+        assert not found
+
+
+def test_options_that_do_not_arrive_show_although_infos_tell_the_time() -> None:
+    class NoOptions(TellsAllSorts):
+        def reset(self, **kwargs: Any) -> Any:
+            return super().reset(seed=kwargs.get("seed"))
+
+    name = "options_reach_env"
+    kind = type("NoOptions", (Rows,), {"row_class": NoOptions})
+    options = Options(max_seconds=1, isolate=False, options=OPTIONS, only=(name,))
+    for factory in (kind, lambda: SyncVectorEnv([partial(NoOptions, Config(), 0)] * 3)):
+        assert [r.check_id for r in run(factory, options=options).failures()] == [name]

@@ -52,7 +52,7 @@ def terminal_observation_iff_done(play: Play) -> None:
         for i in range(play.n):
             play.demand(
                 f"('terminal_observation' in infos[{i}]) == bool(dones[{i}])",
-                f"sorted(infos[{i}])",
+                f"list(infos[{i}])",
                 "with 'terminal_observation' exactly if the row is done",
                 i,
             )
@@ -184,7 +184,7 @@ def truncated_flag_present(play: Play) -> None:
         for i in play.ended():
             play.demand(
                 f"'TimeLimit.truncated' in infos[{i}]",
-                f"sorted(infos[{i}])",
+                f"list(infos[{i}])",
                 "with 'TimeLimit.truncated', true or false",
                 i,
             )
@@ -231,7 +231,7 @@ def reset_infos_updated_on_autoreset(play: Play) -> None:
     read from it. If it is left as it was, they are those of an earlier episode.
     """
     if beside(play):
-        singles = Beside(play, play.ending())
+        singles = Beside(play, play.ending(), infos=True)
         for i in singles.endings():
             play.demand(
                 f"carries(env.reset_infos[{i}], alone[{i}]['reset_info'])",
@@ -296,14 +296,14 @@ def done_info_is_step_info(play: Play) -> None:
     `info`.
     """
     if beside(play):
-        singles = Beside(play, play.ending())
+        singles = Beside(play, play.ending(), infos=True)
         for i in singles.endings():
             info = short(play.value(f"alone[{i}]")["info"], 80)
             play.demand(
                 f"carries(infos[{i}], alone[{i}]['info'])", f"infos[{i}]", f"{info}, and more", i
             )
             play.demand(
-                f"not set(infos[{i}]) & (set(alone[{i}]['reset_info']) - set(alone[{i}]['info']))",
+                f"not set(infos[{i}]) & (set(alone[{i}]['reset_info']) - alone[{i}]['keys'])",
                 f"infos[{i}]",
                 f"{info}, without what the reset told",
                 i,

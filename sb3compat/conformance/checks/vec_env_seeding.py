@@ -129,11 +129,21 @@ def _make_with_and_without(play: Play) -> int:
     """Assign `plain` and `special`: a reset without and one with options, under a seed."""
     seed = draw_seed(play)
     for name, options in (("plain", ""), ("special", _options(play))):
-        play.run("env = make_env()")
-        if options:
-            play.run(f"env.set_options({options})")
-        _reset_as(play, name, seed)
+        # Twice, as infos may tell the time of day and the like.
+        for each in (name, "once_more"):
+            play.run("env = make_env()")
+            if options:
+                play.run(f"env.set_options({options})")
+            _reset_as(play, each, seed)
+        _keep_what_agrees(play, name)
     return seed
+
+
+def _keep_what_agrees(play: Play, name: str) -> None:
+    play.run(
+        f"{name} = [(obs, stable(info, other)) "
+        f"for (obs, info), (_, other) in zip({name}, once_more)]"
+    )
 
 
 def _reset_as(play: Play, name: str, seed: int) -> None:
@@ -182,7 +192,8 @@ def options_per_row(play: Play) -> None:
         name = "special" if i in chosen else "plain"
         got = short(play.value(f"{name}[{i}]"), 80)
         given = "its options" if i in chosen else "no options"
-        play.demand(f"equal(mixed[{i}], {name}[{i}])", f"mixed[{i}]", f"{got}, for {given}", i)
+        should = f"{got}, for {given}"
+        play.demand(f"starts_like(mixed[{i}], {name}[{i}])", f"mixed[{i}]", should, i)
 
 
 @error(
@@ -198,17 +209,18 @@ def options_used_once(play: Play) -> None:
     of the run.
     """
     seed = draw_seed(play)
-    for name, options in (("plain", ""), ("again", _options(play))):
+    for name, options in (("plain", ""), ("once_more", ""), ("again", _options(play))):
         play.run("env = make_env()")
         if options:
             play.run(f"env.set_options({options})")
         play.run(f"env.seed({seed})")
         play.run("env.reset()")
         _reset_as(play, name, seed)
+    _keep_what_agrees(play, "plain")
     for i in range(play.n):
         got = short(play.value(f"plain[{i}]"), 80)
         should = f"{got}, as without options"
-        play.demand(f"equal(again[{i}], plain[{i}])", f"again[{i}]", should, i)
+        play.demand(f"starts_like(again[{i}], plain[{i}])", f"again[{i}]", should, i)
 
 
 @warning(
@@ -235,4 +247,4 @@ def options_copied(play: Play) -> None:
     for i in range(play.n):
         got = short(play.value(f"special[{i}]"), 80)
         should = f"{got}, for the options as they were given"
-        play.demand(f"equal(later[{i}], special[{i}])", f"later[{i}]", should, i)
+        play.demand(f"starts_like(later[{i}], special[{i}])", f"later[{i}]", should, i)

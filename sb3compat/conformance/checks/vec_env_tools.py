@@ -222,16 +222,25 @@ class Beside:
         pace: The rows which so far have returned what the single environments returned.
         ended: Those of them that ended in this step, here and there.
         episodes: How many episodes of each row have ended before this step.
+
+    Args:
+        play: The run.
+        ending: What to do with them; drawn actions if it is None.
+        infos: Whether infos are looked at: those that a second run gives otherwise, such as clock
+            times, are left out.
     """
 
-    def __init__(self, play: Play, ending: Ending | None) -> None:
-        self.play, self.ending = play, ending
+    def __init__(self, play: Play, ending: Ending | None, *, infos: bool = False) -> None:
+        self.play, self.ending, self.infos = play, ending, infos
         seed = ending.seed if ending is not None and ending.seed is not None else draw_seed(play)
         play.make()
         play.run("singles = [make() for make in reference]")
         play.run(f"env.seed({seed})")
         play.run("obs = env.reset()")
         play.run(f"alone = [single.reset(seed={seed} + i) for i, single in enumerate(singles)]")
+        if infos:
+            play.run("others = [make() for make in reference]")
+            play.run(f"for i, single in enumerate(others):\n    single.reset(seed={seed} + i)")
         self.pace = {i for i in range(play.n) if play.value(f"close(row(obs, {i}), alone[{i}][0])")}
         self.ended: list[int] = []
         self.episodes = [0] * play.n
@@ -248,6 +257,11 @@ class Beside:
             play.run(f"actions = {play.actions() if self.ending is None else self.ending.actions}")
             play.step("deepcopy(actions)")
             play.run("alone = [step_alone(single, a) for single, a in zip(singles, actions)]")
+            if self.infos:
+                play.run(
+                    "alone = [settled(a, step_alone(single, action))"
+                    " for a, single, action in zip(alone, others, actions)]"
+                )
             dones = [bool(play.value(f"dones[{i}]")) for i in range(play.n)]
             alone = [play.value(f"alone[{i}]['done']") for i in range(play.n)]
             self.ended = [i for i in sorted(before) if dones[i] and alone[i]]

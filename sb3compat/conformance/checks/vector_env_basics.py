@@ -197,7 +197,7 @@ def outputs_unchanged_by_later_steps(play: Play) -> None:
     play.run("held = [obs]")
     for _ in play.steps(3):
         play.run("held += [obs, rewards, terminations, truncations, infos]")
-    play.run("before = deepcopy(held)")
+    play.run("before = snapshot(held)")
     for _ in play.steps(3):
         pass
     names = ["obs", *["obs", "rewards", "terminations", "truncations", "infos"] * 3]

@@ -43,16 +43,16 @@ def _rows_have_their_keys(play: Play) -> None:
         known |= set(play.value("info"))
         play.demand(
             f"set(info) <= set(info_of(infos, {i}))",
-            f"sorted(info_of(infos, {i}))",
-            f"with all of {short(sorted(play.value('info')))}, as its single environment has",
+            f"list(info_of(infos, {i}))",
+            f"with all of {short(list(play.value('info')))}, as its single environment has",
             i,
         )
         # Vector wrappers may add keys that no single environment has.
-        alien = known - set(play.value("info"))
+        alien = sorted(known - set(play.value("info")), key=str)
         play.demand(
-            f"not {sorted(alien)!r} or not {{*{sorted(alien)!r}}} & set(info_of(infos, {i}))",
-            f"sorted(info_of(infos, {i}))",
-            f"without {short(sorted(alien))}, which its single environment does not have here",
+            f"not {{*{alien!r}}} & set(info_of(infos, {i}))",
+            f"list(info_of(infos, {i}))",
+            f"without {short(alien)}, which its single environment does not have here",
             i,
         )
 

@@ -36,7 +36,7 @@ def final_obs_present(play: Play) -> None:
         for i in play.ended():
             play.demand(
                 f"'final_obs' in infos and row(infos['final_obs'], {i}) is not None",
-                "sorted(infos)",
+                "list(infos)",
                 f"with 'final_obs', and a value for row {i}",
                 i,
             )
@@ -221,7 +221,7 @@ def _not_swapped(play: Play) -> None:
     play.run("other = make_env()")
     play.run(f"resets = {reset_like_env(play, 'other')}[1]")
     steps, resets = play.value("set(steps)"), play.value("set(resets)")
-    only_step, only_reset = sorted(steps - resets), sorted(resets - steps)
+    only_step, only_reset = (sorted(keys, key=str) for keys in (steps - resets, resets - steps))
     if not only_step or not only_reset:
         return
     for i in play.ended():

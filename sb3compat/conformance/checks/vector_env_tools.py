@@ -234,7 +234,7 @@ def lockstep(
         else:
             over = single.step()
             if over and mode == "SameStep":
-                play.run("final, final_info = deepcopy((expected, info))")
+                play.run("final, final_info = deepcopy(expected), snapshot(info)")
                 single.reset()
             yield "end" if over else "step"
             if over != (i in play.ended()):  # another check tells
