@@ -118,11 +118,11 @@ def obs_in_batched_space(play: Play) -> None:
     or clip.
     """
     inside = "inside(env.observation_space, obs)"
-    space = f"inside {play.subject.num_envs} rows of its space"
     play.start()
-    play.demand(inside, "obs", f"{space}: {play.value('env.observation_space')}")
+    should = f"inside {play.n} rows of its space: {short(play.value('env.observation_space'))}"
+    play.demand(inside, "obs", should)
     for _ in some_steps(play):
-        play.demand(inside, "obs", f"{space}: {play.value('env.observation_space')}")
+        play.demand(inside, "obs", should)
 
 
 @warning(group="step", source=STEP)
