@@ -76,7 +76,7 @@ def _versions(found: Mapping[str, Found]) -> str:
     known: dict[str, str] = {}
     for data in found.values():
         known |= data.get("versions", {})
-    return ", ".join(f"{name} {number}" for name, number in known.items())
+    return ", ".join(f"{name} {n}" for name, n in known.items() if n != "not installed")
 
 
 def _glance(found: Mapping[str, Found]) -> str:
