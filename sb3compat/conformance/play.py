@@ -51,7 +51,8 @@ class Play:
 
     def aside(self) -> Play:
         """Another one, whose statements do not get into the reproduction; to be closed."""
-        return Play(self.subject, Script(self.subject.factory), self._data)
+        script = Script(self.subject.factory, alone=self.subject.alone)
+        return Play(self.subject, script, self._data)
 
     def draw(self, strategy: st.SearchStrategy[T]) -> T:
         """A value, which shrinks when the check fails."""

@@ -93,6 +93,7 @@ def run_check(check: Check, subject: Subject, settings: Settings) -> Result:
         if search.exercised:
             return Result.of(check, "passed", **spent)
         why = "no episode ended" if not subject.endings else "it did not come to that"
+        why = search.reason or why
         return Result.of(check, "not_exercised", message=why, **spent)
     return _failed(check, subject, settings, search.best, spent)
 
@@ -104,6 +105,7 @@ class _Search:
         self.check, self.subject, self.settings = check, subject, settings
         self.best: _Failure | None = None
         self.exercised = False
+        self.reason = ""
         self.examples = 0
         self._journal = Journal(settings.journal)
         self.out_of_time = False
@@ -147,11 +149,13 @@ class _Search:
             self.subject.reference,
             perturb(self.settings.seed),
             self._journal.begin(),
+            alone=self.subject.alone,
         )
         try:
             self.check.function(Play(self.subject, script, data))
             self.exercised = True
-        except NotExercisedError:
+        except NotExercisedError as error:
+            self.reason = str(error)
             return
         except ViolationError as error:
             self._keep(_Failure("failed", str(error), "", tuple(script.lines), error.finding))

@@ -18,7 +18,13 @@ from typing import Any
 import numpy as np
 
 from sb3compat.conformance import prelude
-from sb3compat.conformance.contract import EnvFailureError, Finding, ViolationError, short
+from sb3compat.conformance.contract import (
+    EnvFailureError,
+    Finding,
+    NotExercisedError,
+    ViolationError,
+    short,
+)
 from sb3compat.conformance.trace import trace_of
 
 _CODE: dict[tuple[str, str], CodeType] = {}
@@ -41,6 +47,9 @@ _IMPORTS = {
 }
 
 
+_TWO = "it takes a second one beside the first, which cannot be made"
+
+
 class Script:
     """Statements, run one after the other and written down.
 
@@ -49,6 +58,7 @@ class Script:
         reference: The factories of the single environments, if the user gave them.
         before_make: Called before each construction.
         before_run: Called with each statement before it is run.
+        alone: Whether one environment has to be closed before another can be made.
     """
 
     def __init__(
@@ -57,10 +67,19 @@ class Script:
         reference: Any = None,
         before_make: Callable[[], None] = lambda: None,
         before_run: Callable[[str], None] = lambda text: None,
+        *,
+        alone: bool = False,
     ) -> None:
         def make_env() -> Any:
+            if self.opened and alone:
+                raise NotExercisedError(f"{_TWO}, as declared")
             before_make()
-            env = factory()
+            try:
+                env = factory()
+            except Exception as error:
+                if self.opened:  # it has been made, so it is the other one that is in the way
+                    raise NotExercisedError(f"{_TWO}: {type(error).__name__}: {error}") from error
+                raise
             self.opened.append(env)
             return env
 
@@ -82,6 +101,7 @@ class Script:
 
         Raises:
             EnvFailureError: If it raises.
+            NotExercisedError: If it would take two environments at once, and that cannot be.
         """
         self.lines.append(text)
         if _MAKES.match(text):
@@ -90,6 +110,8 @@ class Script:
         self._before_run(text)
         try:
             exec(_compiled(text, "exec"), self.namespace)
+        except NotExercisedError:
+            raise
         except Exception as error:
             raise EnvFailureError(text, error, trace_of(error, last=12)) from error
 

@@ -35,6 +35,7 @@ CAPABILITIES: dict[str, str] = {
     "separate_rows": "what happens in one row does not show in another; declare it otherwise if "
     "the rows are the agents of one world",
     "repeatable": "after a seeded reset nothing is left of earlier episodes, unlike statistics",
+    "two_at_once": "can be made while another one is open",
     "image_obs": "observations are images, channels last",
     "dict_obs": "observations are dicts",
 }
@@ -99,6 +100,11 @@ class Subject:
     notes: tuple[str, ...] = field(default=())
     workers: bool = False
     batched_actions: bool = True
+
+    @property
+    def alone(self) -> bool:
+        """Whether one has to be closed before another can be made, as the user has declared."""
+        return not self.capabilities.get("two_at_once", True)
 
     def missing(self, needs: tuple[str, ...]) -> list[str]:
         """The capabilities among these that it does not have."""
@@ -224,7 +230,13 @@ def _takes_seed(env: Any) -> bool:
 
 
 def _found(env: Any, family: Family) -> dict[str, bool]:
-    found = {"sb3": find_spec("stable_baselines3") is not None}
+    normalizes = _normalizes(env)
+    found = {
+        "sb3": find_spec("stable_baselines3") is not None,
+        "two_at_once": True,
+        "separate_rows": not normalizes,
+        "repeatable": not normalizes,
+    }
     if family == "vec_env":
         found["seed_method"] = hasattr(env, "seed")
         found["seeding"] = _takes_seed(env)
@@ -245,22 +257,35 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
     return found | (_found_vec_env(env) if family == "vec_env" else {})
 
 
-def _found_vec_env(env: Any) -> dict[str, bool]:
-    module = sys.modules.get("stable_baselines3.common.vec_env.base_vec_env")
+# The wrappers under which what is returned depends on all that any row has seen before, and the
+# attribute that says whether they still learn from it.
+_NORMALIZERS = {
+    "VecNormalize": "training",
+    "NormalizeObservation": "update_running_mean",
+    "NormalizeReward": "update_running_mean",
+}
+
+
+def _normalizes(env: Any) -> bool:
     layers = [env]
-    while len(layers) < 100 and "venv" in vars(layers[-1]):
-        layers.append(layers[-1].venv)
-    # VecNormalize: what it returns depends on all that any row has seen before.
-    normalizes = any(
-        cls.__name__ == "VecNormalize" and getattr(layer, "training", True)
+    while len(layers) < 100:
+        below = vars(layers[-1]).get("venv", vars(layers[-1]).get("env"))
+        if below is None:
+            break
+        layers.append(below)
+    return any(
+        getattr(layer, _NORMALIZERS[cls.__name__], True)
         for layer in layers
         for cls in type(layer).__mro__
+        if cls.__name__ in _NORMALIZERS
     )
+
+
+def _found_vec_env(env: Any) -> dict[str, bool]:
+    module = sys.modules.get("stable_baselines3.common.vec_env.base_vec_env")
     space = env.observation_space
     return {
         "sb3_vec_env": module is not None and isinstance(env, module.VecEnv),
-        "separate_rows": not normalizes,
-        "repeatable": not normalizes,
         "dict_obs": isinstance(space, spaces.Dict),
         "image_obs": isinstance(space, spaces.Box)
         and space.dtype == np.uint8

@@ -281,6 +281,45 @@ def test_a_check_that_fails_itself_costs_that_check_only() -> None:
     assert "env = make_env()" in result.reproduction
 
 
+class OneAtATime(TinyVecEnv):
+    """Takes something that there is only one of."""
+
+    taken = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        if OneAtATime.taken:
+            raise OSError("address already in use")
+        OneAtATime.taken = True
+
+    def close(self) -> None:
+        OneAtATime.taken = False
+
+
+def test_what_takes_two_at_once_is_not_exercised_where_there_can_be_one() -> None:
+    report = check_vec_env(
+        OneAtATime,
+        on_fail=None,
+        max_seconds=2,
+        isolate=False,
+        expected_failures={"subclasses_vec_env": "as without SB3"},
+    )
+    expected = "it takes a second one beside the first, which cannot be made"
+    why = {r.check_id: r.message for r in report.results if r.message.startswith(expected)}
+    assert report.ok
+    assert {r.status for r in report.results if r.check_id in why} == {"not_exercised"}
+    assert why["same_seed_same_trajectory"] == f"{expected}: OSError: address already in use"
+    # Those that can do with one are exercised.
+    assert not {name for name in why if name.startswith(("works_under", "trains", "outputs"))}
+    report = checked(
+        TinyVecEnv,
+        only=("same_seed_same_trajectory",),
+        capabilities={"two_at_once": False},
+        isolate=False,
+    )
+    assert report.results[0].message == f"{expected}, as declared"
+
+
 def test_a_skip_names_what_is_missing() -> None:
     # Also where what it comes after is skipped.
     before = find_check("vec_env", "dones_bool_array")

@@ -184,6 +184,19 @@ def test_native_cartpole(rows: int) -> None:
     assert set(bad(results)) <= CLOSES, bad(results)
 
 
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [("NormalizeObservation", "NextStep"), *(("NormalizeReward", mode) for mode in MODES)],
+)
+def test_running_statistics(name: str, mode: str) -> None:
+    wrapper = getattr(gym.wrappers.vector, name)
+    results = judge(
+        lambda: wrapper(SyncVectorEnv([single("CartPole-v1")] * 2, autoreset_mode=mode))
+    )
+    assert set(bad(results)) <= {POPS_THE_MASK} | SHARED | CLOSES, bad(results)
+    assert results["rows_independent"].status == "skipped"
+
+
 @pytest.mark.jax
 def test_functional_jax_env() -> None:
     pytest.importorskip("jax")

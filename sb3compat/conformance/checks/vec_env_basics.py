@@ -183,7 +183,8 @@ def reset_starts_fresh_episodes(play: Play) -> None:
 
     Nothing of the episodes that are cut off by it goes on: no position, no count of steps, no
     end that was due. Typical mistakes: only the rows that are done are reset, or a counter of
-    steps is not set back, so that the first episode afterwards is too short.
+    steps is not set back, so that the first episode afterwards is too short. If something is to
+    last, such as running statistics, declare the capability `repeatable` as missing.
     """
     if beside(play) and play.subject.traits.continuous and play.draw(st.booleans()):
         _leaves_the_episode(play)

@@ -108,6 +108,7 @@ def rows_independent(play: Play) -> None:
 
     They are stepped in the same step, with their own actions, and are not reset. Typical
     mistakes: as one row is reset, the others stand still for a step, or are reset along with it.
+    If the rows share a world, or statistics, declare the capability `separate_rows` as missing.
     """
     if play.n < 2:
         raise NotExercisedError

@@ -25,9 +25,8 @@ _TOTAL = 256
 
 
 def _wrap(play: Play, wrapper: str, call: str) -> None:
-    """Make the environment within a wrapper."""
+    """Put a wrapper around the environment that was made."""
     play.run(f"from stable_baselines3.common.vec_env import {wrapper}")
-    play.make()
     play.run(f"made = []\nerror = caught(lambda: made.append({call}))")
     play.demand("error is None", "error", f"None, as {wrapper} takes every such environment")
     play.run("env = made[0]")
@@ -63,6 +62,7 @@ def works_under_vec_monitor(play: Play) -> None:
     It needs `spec` to be a Gymnasium spec or None, `env_is_wrapped` to answer, and infos that are
     dicts.
     """
+    play.make()
     _wrap(play, "VecMonitor", "VecMonitor(env)")
     counts = np.zeros(play.n, int)
     returns = np.zeros(play.n)
@@ -163,6 +163,7 @@ def works_under_vec_transpose_image(play: Play) -> None:
 
     SB3 wraps every environment with images in it.
     """
+    play.make()
     _wrap(play, "VecTransposeImage", "VecTransposeImage(env)")
     shape = play.value("env.observation_space.shape")
     for _ in _walk(play):
@@ -200,6 +201,7 @@ def trains_ppo(play: Play) -> None:
 
     It adds to rewards in place, values `terminal_observation`, and passes clipped actions.
     """
+    play.make()
     _train(play, "PPO", "n_steps=16, batch_size=16, n_epochs=1")
 
 
@@ -217,7 +219,6 @@ def trains_off_policy(play: Play) -> None:
 
 
 def _train(play: Play, algorithm: str, settings: str) -> None:
-    play.make()
     space, actions = play.value("env.observation_space"), play.value("env.action_space")
     if not _learnable(space) or not _usable(actions, algorithm):
         raise NotExercisedError

@@ -18,9 +18,10 @@ from sb3compat.conformance.play import Play
 
 GROUP = "masked reset"
 NEEDS = ("masked_reset",)
+APART = (*NEEDS, "separate_rows")
 
 
-@error(group=GROUP, source=SYNC, needs=NEEDS)
+@error(group=GROUP, source=SYNC, needs=APART)
 def masked_reset_leaves_others(play: Play) -> None:
     """A masked reset leaves the rows outside the mask where they are.
 
@@ -45,7 +46,7 @@ def masked_reset_leaves_others(play: Play) -> None:
 @error(
     group=GROUP,
     source=SYNC,
-    needs=(*NEEDS, "row_seeds"),
+    needs=(*APART, "row_seeds"),
     after=(*SEEDED, "rows_independent"),
 )
 def masked_reset_lets_others_go_on(play: Play) -> None:
@@ -85,7 +86,7 @@ def masked_reset_lets_others_go_on(play: Play) -> None:
                 play.demand(f"equal({got}, {expected})", got, should, j)
 
 
-@error(group=GROUP, source=SYNC, needs=(*NEEDS, "row_seeds"), after=SEEDED)
+@error(group=GROUP, source=SYNC, needs=(*NEEDS, "row_seeds", "repeatable"), after=SEEDED)
 def masked_reset_restarts_masked(play: Play) -> None:
     """A masked reset begins a new episode in the rows under the mask.
 

@@ -103,6 +103,7 @@ def _into_reset_step(play: Play) -> list[int]:
 @error(
     group=GROUP,
     source=GYM_AUTORESET,
+    needs=("repeatable",),
     modes=MODES,
     after=(*AFTER_SEEDED, "reset_step_ignores_action", "reset_clears_pending_autoreset"),
 )

@@ -55,7 +55,7 @@ def rows_match_reference(play: Play) -> None:
             play.demand(f"agrees({got}, {expected})", got, should, i)
 
 
-@error(group="rows", source=GYM_AUTORESET, after=SEEDED)
+@error(group="rows", source=GYM_AUTORESET, needs=("separate_rows",), after=SEEDED)
 def rows_independent(play: Play) -> None:
     """What happens in one row does not touch the others: no step of theirs is skipped or changed.
 
@@ -64,7 +64,8 @@ def rows_independent(play: Play) -> None:
     overwrite those that are reset. Where each row has a seed of its own, its results must not
     depend on the actions of another. Where one generator serves all rows, random numbers may,
     and what is seen is a row that stands still for the step in which another is reset, and then
-    goes on one step late.
+    goes on one step late. If the rows share a world, or statistics, declare the capability
+    `separate_rows` as missing.
     """
     if play.n < 2:
         raise NotExercisedError
@@ -216,7 +217,12 @@ def _wrong_count(play: Play) -> str:
     return to_source(np.stack([action] * (play.n + 1 if more else play.n - 1)))
 
 
-@error(group="step", source=SYNC, after=(*SEEDED, "autoreset_mode_matches_behaviour"))
+@error(
+    group="step",
+    source=SYNC,
+    needs=("seeding", "repeatable"),
+    after=(*SEEDED, "autoreset_mode_matches_behaviour"),
+)
 def no_stale_result_after_error(play: Play) -> None:
     """After a `step` that raised, the next call returns its own result.
 
@@ -225,8 +231,6 @@ def no_stale_result_after_error(play: Play) -> None:
     actions before anything is sent, or collect the answers. `AsyncVectorEnv` does neither, up to
     Gymnasium 1.4. With shared memory observations may be in time, and rewards and flags late.
     """
-    if not play.subject.capabilities.get("seeding"):
-        raise NotExercisedError
     known = play.subject.actions
     if len(known) < 2 or isinstance(known[0], dict | tuple):
         raise NotExercisedError

@@ -114,7 +114,7 @@ def _alone(play: Play, seed: int) -> str:
 @error(
     group="reset",
     source=RESET,
-    needs=("seeding",),
+    needs=("seeding", "repeatable"),
     after=(*SEEDED, "autoreset_mode_matches_behaviour"),
 )
 def reset_clears_pending_autoreset(play: Play) -> None:
