@@ -8,16 +8,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 
 from sb3compat.conformance import abilities
 from sb3compat.conformance.contract import Family, family_name
-from sb3compat.conformance.script import PRELUDE, Script, to_source
+from sb3compat.conformance.script import Script, to_source
 from sb3compat.conformance.traits import Traits, traits_of
 
 # What a user may declare; the rest is found out.
@@ -180,14 +179,14 @@ def examine(
             factory=factory,
             family=kind,
             num_envs=int(env.num_envs),
-            mode=_mode_of(env) if kind == "vector_env" else None,
-            capabilities=_capabilities(env, kind, declared or {}),
+            mode=abilities.mode_of(env) if kind == "vector_env" else None,
+            capabilities=abilities.capabilities(env, kind, declared or {}),
             options=options,
             reference=reference,
             actions=tuple(_candidates(single)),
             make_seconds=make_seconds,
             workers=bool(multiprocessing.active_children()),
-            batched_actions=kind == "vec_env" or _takes_batches(env),
+            batched_actions=kind == "vec_env" or abilities.takes_batches(env),
         )
         found = {**subject.capabilities, "options": options is not None}
         found["reference"] = reference is not None
@@ -196,103 +195,6 @@ def examine(
         with suppress(Exception):  # what is wrong, the checks will tell
             env.close()
     return subject if seconds is None else scout(subject, seconds)
-
-
-def _mode_of(env: Any) -> str:
-    mode = getattr(env.unwrapped, "autoreset_mode", None)
-    if mode is None:
-        mode = (env.metadata or {}).get("autoreset_mode", AutoresetMode.NEXT_STEP)
-    return str(getattr(mode, "value", mode))
-
-
-def _capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict[str, bool]:
-    found = _found(env, family)
-    if not declared.get("seeding", True):
-        found["seed_method"] = False
-    return {**found, **declared}
-
-
-def _takes_batches(env: Any) -> bool:
-    """Whether `action_space` is one of batches; that it has to be is one check's matter."""
-    try:
-        return bool(PRELUDE["batched"](env.action_space, env.single_action_space, env.num_envs))
-    except Exception:
-        return True
-
-
-def _takes_seed(env: Any) -> bool:
-    """Whether `seed` works; that it has to is one check's matter, not all the others'."""
-    try:
-        env.seed(0)
-    except Exception:
-        return False
-    return True
-
-
-def _found(env: Any, family: Family) -> dict[str, bool]:
-    normalizes = _normalizes(env)
-    found = {
-        "sb3": find_spec("stable_baselines3") is not None,
-        "two_at_once": True,
-        "separate_rows": not normalizes,
-        "repeatable": not normalizes,
-    }
-    if family == "vec_env":
-        found["seed_method"] = hasattr(env, "seed")
-        found["seeding"] = _takes_seed(env)
-        found["masked_reset"] = found["row_seeds"] = False
-    else:
-        found["seeding"] = True
-        found["masked_reset"] = _mode_of(env) == "Disabled" or abilities.masked_reset(env)
-        found["row_seeds"] = abilities.row_seeds(env)
-    found["render"] = getattr(env, "render_mode", None) == "rgb_array"
-    try:
-        values = env.get_attr("observation_space")
-        found["sub_envs"] = len(values) == env.num_envs
-        if family == "vec_env":
-            # Those that answer for all rows at once refuse this.
-            env.set_attr("conformance_probe", 0, indices=[0])
-    except Exception:
-        found["sub_envs"] = False
-    return found | (_found_vec_env(env) if family == "vec_env" else {})
-
-
-# The wrappers under which what is returned depends on all that any row has seen before, and the
-# attribute that says whether they still learn from it.
-_NORMALIZERS = {
-    "VecNormalize": "training",
-    "NormalizeObservation": "update_running_mean",
-    "NormalizeReward": "update_running_mean",
-}
-
-
-def _normalizes(env: Any) -> bool:
-    layers = [env]
-    while len(layers) < 100:
-        below = vars(layers[-1]).get("venv", vars(layers[-1]).get("env"))
-        if below is None:
-            break
-        layers.append(below)
-    return any(
-        getattr(layer, _NORMALIZERS[cls.__name__], True)
-        for layer in layers
-        for cls in type(layer).__mro__
-        if cls.__name__ in _NORMALIZERS
-    )
-
-
-def _found_vec_env(env: Any) -> dict[str, bool]:
-    module = sys.modules.get("stable_baselines3.common.vec_env.base_vec_env")
-    space = env.observation_space
-    return {
-        "sb3_vec_env": module is not None and isinstance(env, module.VecEnv),
-        "dict_obs": isinstance(space, spaces.Dict),
-        "image_obs": isinstance(space, spaces.Box)
-        and space.dtype == np.uint8
-        and len(space.shape) == 3
-        and space.shape[2] in (1, 3, 4)
-        and bool((space.low == 0).all() and (space.high == 255).all()),
-    }
 
 
 def _candidates(space: Any) -> list[Any]:
