@@ -99,6 +99,8 @@ def snapshot(value):
         for k, part in enumerate(value.ravel()):
             copy[k] = snapshot(part)
         return copy.reshape(value.shape)
+    if isinstance(value, np.ndarray):
+        return np.array(value)
     return deepcopy(value) if hasattr(value, "__array__") else value
 
 
