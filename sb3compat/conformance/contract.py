@@ -214,9 +214,22 @@ class EnvFailureError(Exception):
     """The environment raised where it should not have."""
 
     def __init__(self, line: str, error: BaseException, trace: str) -> None:
-        super().__init__(f"{line.strip()} raised {type(error).__name__}: {error}")
+        super().__init__(f"{line.strip()} raised {said_by(error)}")
         self.error = error
         self.trace = trace
+
+
+_MOST_WORDS = 2000
+
+
+def said_by(error: BaseException) -> str:
+    """The type of an exception, and what it says: nothing perhaps, or megabytes."""
+    try:
+        text = str(error)
+    except Exception as other:
+        text = f"<its str raised {type(other).__name__}>"
+    text = text if len(text) <= _MOST_WORDS else f"{text[: _MOST_WORDS - 1]}…"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def short(value: Any, limit: int = 160) -> str:

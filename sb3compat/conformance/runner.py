@@ -19,6 +19,7 @@ from sb3compat.conformance.contract import (
     Finding,
     NotExercisedError,
     ViolationError,
+    said_by,
 )
 from sb3compat.conformance.journal import Journal
 from sb3compat.conformance.play import Play
@@ -161,7 +162,7 @@ class _Search:
             self._keep(_Failure("failed", str(error), "", tuple(script.lines), error.finding))
             raise
         except EnvFailureError as error:
-            got = f"{type(error.error).__name__}: {error.error}"
+            got = said_by(error.error)
             finding = Finding(script.lines[-1], got, "no exception", script.steps)
             lines = tuple(script.lines)
             self._keep(_Failure("errored", str(error), error.trace, lines, finding))
@@ -169,7 +170,7 @@ class _Search:
         except hypothesis.errors.HypothesisException:
             raise
         except Exception as error:
-            message = f"the check itself raised {type(error).__name__}: {error}. {_OWN}"
+            message = f"the check itself raised {said_by(error)}. {_OWN}"
             lines = tuple(script.lines)
             self._keep(_Failure("errored", message, trace_of(error), lines, None, own=True))
             raise

@@ -23,6 +23,7 @@ from sb3compat.conformance.contract import (
     Finding,
     NotExercisedError,
     ViolationError,
+    said_by,
     short,
 )
 from sb3compat.conformance.trace import trace_of
@@ -78,7 +79,7 @@ class Script:
                 env = factory()
             except Exception as error:
                 if self.opened:  # it has been made, so it is the other one that is in the way
-                    raise NotExercisedError(f"{_TWO}: {type(error).__name__}: {error}") from error
+                    raise NotExercisedError(f"{_TWO}: {said_by(error)}") from error
                 raise
             self.opened.append(env)
             return env
@@ -112,7 +113,7 @@ class Script:
             exec(_compiled(text, "exec"), self.namespace)
         except NotExercisedError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise EnvFailureError(text, error, trace_of(error, last=12)) from error
 
     def value(self, expression: str) -> Any:
@@ -123,7 +124,7 @@ class Script:
         """
         try:
             return self._evaluate(expression)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.lines.append(expression)  # the reproduction is to end there, too
             raise EnvFailureError(expression, error, trace_of(error, last=12)) from error
 
@@ -150,12 +151,12 @@ class Script:
         try:
             if self._evaluate(condition):
                 return
-        except Exception as error:
-            because = f" ({type(error).__name__}: {error})"
+        except (Exception, SystemExit) as error:
+            because = f" ({said_by(error)})"
         try:
             got = short(self._evaluate(what))
-        except Exception as error:
-            got = f"<{type(error).__name__}: {error}>"
+        except (Exception, SystemExit) as error:
+            got = f"<{said_by(error)}>"
         finding = Finding(what, got, should, self.steps, at_row)
         message = f"{what}={got}, but should be {should} [{finding.place}]{because}"
         text = f"assert {condition}, {message!r}"
@@ -173,7 +174,7 @@ class Script:
             env = self.opened.pop()
             try:
                 env.close()
-            except Exception:  # checks of closing close for themselves
+            except (Exception, SystemExit):  # checks of closing close for themselves
                 continue
 
     def source(self, make_env: str, title: str, *, guarded: bool = False) -> str:

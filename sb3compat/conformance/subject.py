@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import multiprocessing
 import sys
 import time
@@ -10,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
 from sb3compat.conformance import abilities
-from sb3compat.conformance.contract import Family, family_name
+from sb3compat.conformance.contract import Family, family_name, said_by, short
 from sb3compat.conformance.script import Script, to_source
 from sb3compat.conformance.traits import Traits, traits_of
 
@@ -130,10 +132,69 @@ def family_of(env: Any) -> Family:
             return "vector_env"
         if hasattr(env, "step_async") and hasattr(env, "step_wait"):
             return "vec_env"
+    hint = ""
+    if env is None:
+        hint = " Does it return what it makes?"
+    elif isinstance(env, gym.Env):
+        hint = (
+            " That is a single environment. Make several rows of it, for example by "
+            "SyncVectorEnv([function] * 3)."
+        )
     raise FactoryError(
         "Expected the factory to make a VecEnv (with num_envs, reset, step, step_async and "
-        f"step_wait) or a gymnasium.vector.VectorEnv, got {type(env).__name__}: {env!r:.200}."
+        f"step_wait) or a gymnasium.vector.VectorEnv, got {type(env).__name__}: {short(env)}.{hint}"
     )
+
+
+def _check_factory(factory: Any) -> None:
+    expected = "Expected a function that makes the environment"
+    if not callable(factory):
+        made = "num_envs" in dir(factory)
+        hint = (
+            f" Pass `lambda: {type(factory).__name__}(...)`: checks need new ones." if made else ""
+        )
+        raise FactoryError(f"{expected}, got {type(factory).__name__}: {short(factory)}.{hint}")
+    try:
+        inspect.signature(factory).bind()
+    except TypeError as error:
+        raise FactoryError(
+            f"{expected} and takes no arguments, got {short(factory)}: {error}. Write one that "
+            "calls it with them."
+        ) from None
+    except ValueError:  # a builtin, which does not tell
+        pass
+
+
+def _check_attributes(env: Any, kind: Family) -> None:
+    names = ["num_envs", "observation_space", "action_space"]
+    if kind == "vector_env":
+        names += ["single_observation_space", "single_action_space"]
+    for name in names:
+        try:
+            value = getattr(env, name)
+        except Exception as error:
+            raise FactoryError(
+                f"Expected {family_name(kind)} with {', '.join(names)}, got {type(env).__name__}, "
+                f"whose {name} raised {said_by(error)}."
+            ) from None
+        if name == "num_envs":
+            if not _is_positive(value):
+                raise FactoryError(
+                    f"Expected at least one row, got num_envs={short(value)} "
+                    f"({type(value).__name__}) in {type(env).__name__}."
+                )
+        elif not isinstance(value, spaces.Space):
+            raise FactoryError(
+                f"Expected a Gymnasium space, got {name}={short(value)} ({type(value).__name__}) "
+                f"in {type(env).__name__}."
+            )
+
+
+def _is_positive(number: Any) -> bool:
+    try:
+        return int(number) > 0
+    except (TypeError, ValueError):
+        return False
 
 
 def examine(
@@ -159,21 +220,24 @@ def examine(
         FactoryError: If the factory makes no vector environment. What it raises itself comes
             through.
     """
-    if not callable(factory):
-        raise FactoryError(
-            f"Expected a function that makes the environment, got {type(factory).__name__}: "
-            f"{factory!r:.200}. Pass `lambda: {type(factory).__name__}(...)`: checks need new ones."
-        )
+    _check_factory(factory)
     start = time.perf_counter()
-    env = factory()
-    make_seconds = time.perf_counter() - start
-    kind = family_of(env)
-    if family not in (None, kind):
-        raise FactoryError(
-            f"Expected the factory to make {family_name(family or kind)}, got {family_name(kind)}: "
-            f"{env!r:.200}."
-        )
     try:
+        env = factory()
+    except SystemExit as error:
+        raise FactoryError(
+            f"Expected the factory to make an environment, got sys.exit({error.code!r}): it ends "
+            "the interpreter. Let it raise an exception that says why."
+        ) from error
+    make_seconds = time.perf_counter() - start
+    try:
+        kind = family_of(env)
+        if family not in (None, kind):
+            raise FactoryError(
+                f"Expected the factory to make {family_name(family or kind)}, got "
+                f"{family_name(kind)}: {short(env)}."
+            )
+        _check_attributes(env, kind)
         single = env.action_space if kind == "vec_env" else env.single_action_space
         subject = Subject(
             factory=factory,

@@ -18,6 +18,8 @@ _OURS = (
     "<script>",
     "<make_env>",
 )
+# Some exceptions say megabytes.
+_MOST = 20_000
 
 
 def trace_of(error: BaseException, *, last: int | None = None) -> str:
@@ -32,7 +34,8 @@ def trace_of(error: BaseException, *, last: int | None = None) -> str:
         theirs = theirs.tb_next
     limit = None if last is None else -last
     shown = theirs or error.__traceback__
-    return "".join(traceback.format_exception(type(error), error, shown, limit=limit))
+    text = "".join(traceback.format_exception(type(error), error, shown, limit=limit))
+    return text if len(text) <= _MOST else f"{text[: _MOST // 2]}\n…\n{text[-_MOST // 2 :]}"
 
 
 def _is_ours(frame: TracebackType) -> bool:

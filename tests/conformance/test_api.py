@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -40,6 +41,26 @@ IFF_DONE = "terminal_observation_iff_done"
 FEW = (
     "reset_returns_obs_only", "step_returns_four", "dones_shape", "dones_bool_array", IFF_DONE,
 )  # fmt: skip
+
+
+class Spaceless(TinyVecEnv):
+    @property
+    def action_space(self) -> Any:
+        raise AttributeError("gone")
+
+    @action_space.setter
+    def action_space(self, space: Any) -> None:
+        pass
+
+
+class Exits(tiny.AtTheEnd):
+    def at_the_end(self) -> None:
+        sys.exit("the simulator says goodbye")
+
+
+class Verbose(tiny.AtTheEnd):
+    def at_the_end(self) -> None:
+        raise ValueError("x" * 10**6)
 
 
 def checked(factory: Any, *, only: tuple[str, ...] = FEW, **options: Any) -> Report:
@@ -175,6 +196,37 @@ def test_no_factory() -> None:
         check_vector_env(TinyVecEnv, isolate=False)
 
 
+def changed(**attributes: Any) -> Any:
+    env = TinyVecEnv()
+    vars(env).update(attributes)
+    return env
+
+
+@pytest.mark.parametrize(
+    ("factory", "message"),
+    [
+        (lambda: None, r"got NoneType: None\. Does it return what it makes\?$"),
+        (
+            lambda: gym.make("CartPole-v1"),
+            r"That is a single environment\. Make several rows of it",
+        ),
+        (
+            lambda rows: TinyVecEnv(rows),
+            r"and takes no arguments, got .*: missing .*'rows'\. Write",
+        ),
+        ("CartPole-v1", r"that makes the environment, got str: 'CartPole-v1'\.$"),
+        (lambda: sys.exit(3), r"Expected the factory to make an environment, got sys\.exit\(3\)"),
+        (lambda: changed(num_envs=0), r"at least one row, got num_envs=0 \(int\) in TinyVecEnv"),
+        (lambda: changed(num_envs=None), r"got num_envs=None \(NoneType\) in TinyVecEnv"),
+        (lambda: changed(action_space=2), r"a Gymnasium space, got action_space=2 \(int\) in Tiny"),
+        (Spaceless, r"action_space, got Spaceless, whose action_space raised AttributeError: gone"),
+    ],
+)
+def test_wrong_factories(factory: Any, message: str) -> None:
+    with pytest.raises(FactoryError, match=message):
+        here(factory)
+
+
 def test_a_factory_that_cannot_be_carried() -> None:
     lock = threading.Lock()
     with pytest.raises(FactoryError, match=r"cloudpickle can carry .* isolate=False"):
@@ -236,6 +288,18 @@ def test_an_environment_that_raises() -> None:
     assert lines[0] == "Traceback (most recent call last):"
     assert "tiny.py" in lines[1]
     assert lines[-1] == "OSError: the simulator is gone"
+
+
+def test_an_environment_that_ends_the_interpreter() -> None:
+    report = here(Exits)
+    assert "raised SystemExit: the simulator says goodbye" in lost(report)[0].message
+
+
+def test_an_exception_that_says_megabytes() -> None:
+    result = lost(here(Verbose))[0]
+    assert len(result.message) < 3000
+    assert len(result.trace) < 30_000
+    assert "ValueError: xxx" in result.trace
 
 
 def test_no_end_of_an_episode() -> None:
