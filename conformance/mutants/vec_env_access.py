@@ -195,8 +195,8 @@ class ObservationsNotCopyable(Points):
         return super().batch(observations).view(_NoCopies)
 
 
-# A reward that is not finite: VecCheckNan says so, and nothing is trained with it.
-@mutant("works_under_vec_check_nan", config=Config(last_reward=float("inf")))
+# A reward that is not finite: VecCheckNan says so, and the weights become NaN.
+@mutant("works_under_vec_check_nan", "trains_ppo", config=Config(last_reward=float("inf")))
 class InfiniteReward(Points):
     pass
 

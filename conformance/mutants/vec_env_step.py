@@ -61,6 +61,7 @@ class RendersNothingWhereRowsDo(Points):
 @mutant(
     "render_mode_uniform",
     "works_under_vec_monitor",
+    "works_under_vec_normalize",
     "works_under_vec_frame_stack",
     "works_under_vec_check_nan",
 )
