@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from sb3compat.conformance.contract import Check, Family, checks_of, family_name, nearest
 from sb3compat.conformance.isolate import Child, ChildFailureError
-from sb3compat.conformance.report import Report, Result
+from sb3compat.conformance.report import Moment, Report, Result
 from sb3compat.conformance.runner import Settings, reproduction, run_check
 from sb3compat.conformance.source import factory_source
 from sb3compat.conformance.subject import CAPABILITIES, FactoryError, Subject, examine, unscouted
@@ -340,7 +340,10 @@ class _Isolated(_Here):
         try:
             made = self.child.examine({**payload, "seconds": None}, _LEAST_LIMIT)
         except ChildFailureError as error:
-            raise FactoryError(f"Expected an environment that can be made, but: {error}.") from None
+            where = f" It was here, the innermost call first:\n{error.stack}" if error.stack else ""
+            raise FactoryError(
+                f"Expected an environment that can be made and closed, but: {error}.{where}"
+            ) from None
         try:
             self.subject = self.child.scout(seconds, seconds + _LEAST_LIMIT)
         except ChildFailureError as error:
@@ -354,10 +357,7 @@ class _Isolated(_Here):
         limit = (_LEAST_LIMIT + _LIMIT * settings.seconds + slow) * self._patience
         begin = time.perf_counter()
         try:
-            if self.child is None:
-                self.child = Child()
-                self.child.adopt(self.subject)
-            return self.child.run(check, settings, limit)
+            return self._living().run(check, settings, limit)
         except ChildFailureError as error:
             seconds = time.perf_counter() - begin
             lines = self.child.last_program() if self.child else []
@@ -365,8 +365,30 @@ class _Isolated(_Here):
             self._patience = max(self._patience / 2, _LEAST_PATIENCE)
             script = reproduction(check, self.subject, settings, lines) if lines else ""
             return Result.of(
-                check, "errored", message=str(error), reproduction=script, seconds=seconds
+                check,
+                "errored",
+                message=str(error),
+                reproduction=script,
+                trace=error.stack,
+                timeline=self._before(lines, settings),
+                seconds=seconds,
             )
+
+    def _living(self) -> Child:
+        """A child that knows the subject."""
+        assert self.subject is not None
+        if self.child is None:
+            self.child = Child()
+            self.child.adopt(self.subject)
+        return self.child
+
+    def _before(self, lines: list[str], settings: Settings) -> tuple[Moment, ...]:
+        """What came of the steps before the statement that was not survived."""
+        try:
+            return self._living().timeline(lines[:-1], settings, _LEAST_LIMIT) if lines else ()
+        except ChildFailureError:
+            self.close()
+            return ()
 
     def close(self) -> None:
         if self.child is not None:

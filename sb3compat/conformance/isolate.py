@@ -10,14 +10,17 @@ import ctypes
 import faulthandler
 import os
 import queue
+import re
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,10 +28,10 @@ import cloudpickle
 
 from sb3compat.conformance.contract import Check, find_check
 from sb3compat.conformance.journal import read_journal
-from sb3compat.conformance.report import Result
-from sb3compat.conformance.runner import Settings, run_check
+from sb3compat.conformance.report import Moment, Result
+from sb3compat.conformance.runner import Settings, run_check, timeline_of
 from sb3compat.conformance.subject import FactoryError, Subject, examine, scout
-from sb3compat.conformance.trace import trace_of
+from sb3compat.conformance.trace import is_ours, trace_of
 
 # To start the interpreter and import what the factory needs.
 _START_SECONDS = 120.0
@@ -36,11 +39,23 @@ _LENGTH = struct.Struct("!Q")
 
 _PR_SET_PDEATHSIG = 1
 
+# How often to look whether a process that hangs has said where.
+_LOOKS, _LOOKS_EVERY = 40, 0.05
+
 _START = "from sb3compat.conformance.isolate import serve; serve()"
 
 
 class ChildFailureError(Exception):
-    """The child process did not answer: it took too long, or it died."""
+    """The child process did not answer: it took too long, or it died.
+
+    Args:
+        message: Which of the two.
+        stack: Where it was, the innermost call first; empty if that is not known.
+    """
+
+    def __init__(self, message: str, stack: str = "") -> None:
+        super().__init__(message)
+        self.stack = stack
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -145,6 +160,15 @@ class Child:
         result: Result = self._ask(("run", check.family, check.id, settings), seconds)
         return result
 
+    def timeline(self, lines: list[str], settings: Settings, seconds: float) -> tuple[Moment, ...]:
+        """Run these statements, and note what came of the last steps among them.
+
+        Raises:
+            ChildFailureError: If that takes longer than `seconds`, or the process dies.
+        """
+        moments: tuple[Moment, ...] = self._ask(("timeline", lines, settings), seconds)
+        return moments
+
     def last_program(self) -> list[str]:
         """The statements that the process was running when it was lost."""
         try:
@@ -167,19 +191,45 @@ class Child:
             _send(self._stdin, cloudpickle.dumps((seconds, question)))
             answer = self._answers.get(timeout=seconds)
         except queue.Empty:
-            raise ChildFailureError(f"timeout: no answer within {seconds:.0f} s") from None
+            raise ChildFailureError(
+                f"timeout: no answer within {seconds:.0f} s", self._where()
+            ) from None
         except OSError:
             answer = None
         if answer is None:
             code = self._process.wait()
-            said = _last_words(self._log.read_text(errors="replace"))
+            log = self._log.read_text(errors="replace")
+            said = _last_words(log)
             last = f"; it last said: {' | '.join(said)}" if said else ""
-            raise ChildFailureError(f"crashed: the process has died with exit code {code}{last}")
+            raise ChildFailureError(
+                f"crashed: the process has died with exit code {code}{last}", _stack_in(log)
+            )
         kind, value = cloudpickle.loads(answer)
         if kind == "raised":
             error, trace = value
             raise error from ChildTraceback(trace)
         return value
+
+    def _where(self) -> str:
+        """Have it write down where it is."""
+        if hasattr(faulthandler, "register"):
+            self._process.send_signal(signal.SIGUSR1)
+            for _ in range(_LOOKS):
+                if stack := _stack_in(self._log.read_text(errors="replace")):
+                    return stack
+                time.sleep(_LOOKS_EVERY)
+        return ""
+
+
+def _stack_in(log: str) -> str:
+    """The frames within the environment that faulthandler has written down, of the last call.
+
+    They are there as soon as those of the kit are, which come after them.
+    """
+    blocks = re.split(r"(?m)^(?:Current thread|Thread) 0x\w+.*\n", log)
+    frames = next((b for b in reversed(blocks) if re.search(r'" ?, line \d+ in serve\n', b)), "")
+    theirs = takewhile(lambda frame: not is_ours(frame.partition('"')[2]), frames.splitlines())
+    return "\n".join(theirs)
 
 
 def _last_words(log: str) -> list[str]:
@@ -216,6 +266,8 @@ def serve() -> None:
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     faulthandler.enable()
+    if hasattr(faulthandler, "register"):
+        faulthandler.register(signal.SIGUSR1)
     _end_with_parent()
     subject: Subject | None = None
     while message := _receive(questions):
@@ -229,6 +281,9 @@ def serve() -> None:
                 subject = value = scout(subject, question[1])
             elif question[0] == "adopt":
                 subject, value = cloudpickle.loads(question[1]), None
+            elif question[0] == "timeline":
+                assert subject is not None
+                value = timeline_of(subject, question[2], question[1])
             else:
                 assert subject is not None
                 _, family, check_id, settings = question

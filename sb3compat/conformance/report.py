@@ -38,6 +38,7 @@ class Moment:
         note: The infos of the row.
         event: `"step"` or `"reset"`.
         ended: Whether an episode ended there, by the flags.
+        action: What the row was to do.
     """
 
     step: int
@@ -48,6 +49,7 @@ class Moment:
     note: str = ""
     event: str = "step"
     ended: bool = False
+    action: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class Result:
         group: The heading under which the check is listed.
         family: Which of the two interfaces it is about.
         reproduction: A script that shows the failure.
-        trace: The traceback of an exception that the environment raised.
+        trace: The traceback of an exception that the environment raised, or the calls in which it
+            hung or died.
         timeline: The last steps before the failure.
         finding: What came, what should have come, and where.
         seconds: How long the check took.

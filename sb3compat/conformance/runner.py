@@ -23,11 +23,11 @@ from sb3compat.conformance.contract import (
 )
 from sb3compat.conformance.journal import Journal
 from sb3compat.conformance.play import Play
-from sb3compat.conformance.report import Result, Status
+from sb3compat.conformance.report import Moment, Result, Status
 from sb3compat.conformance.script import Script
 from sb3compat.conformance.source import PLACEHOLDER
 from sb3compat.conformance.subject import Subject
-from sb3compat.conformance.timeline import Timeline
+from sb3compat.conformance.timeline import WATCH, Timeline, watched
 from sb3compat.conformance.trace import trace_of
 
 _MOST_EXAMPLES = 25
@@ -210,7 +210,8 @@ def perturb(seed: int) -> Callable[[], None]:
 def _failed(
     check: Check, subject: Subject, settings: Settings, failure: _Failure, spent: dict[str, Any]
 ) -> Result:
-    again, timeline = _replay(subject, settings, failure)
+    row = failure.finding.row if failure.finding else None
+    again, timeline = _replay(subject, settings, failure.lines, row)
     message = failure.message
     if not again and not failure.own:
         message += " (not every time: the same program has passed when it was run again)"
@@ -234,13 +235,21 @@ def reproduction(check: Check, subject: Subject, settings: Settings, lines: Iter
     return script.source(settings.make_env, title, guarded=subject.workers)
 
 
-def _replay(subject: Subject, settings: Settings, failure: _Failure) -> tuple[bool, Timeline]:
-    """Run the script once more: whether it fails again, and what its last steps were."""
+def timeline_of(subject: Subject, settings: Settings, lines: Iterable[str]) -> tuple[Moment, ...]:
+    """What came of the last steps of a program."""
+    return _replay(subject, settings, lines)[1].moments
+
+
+def _replay(
+    subject: Subject, settings: Settings, lines: Iterable[str], row: int | None = None
+) -> tuple[bool, Timeline]:
+    """Run a script once more: whether it fails, and what its last steps were."""
     script = Script(subject.factory, subject.reference, perturb(settings.seed))
-    timeline = Timeline(subject, failure.finding.row if failure.finding else None)
+    timeline = Timeline(subject, row)
+    script.namespace[WATCH] = timeline.watch
     try:
-        for line in failure.lines:
-            script.run(line)
+        for line in lines:
+            script.run(watched(line))
             timeline.note(line, script)
     except EnvFailureError:
         return True, timeline

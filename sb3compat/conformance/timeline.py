@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from contextlib import suppress
 from typing import Any
@@ -17,6 +18,9 @@ _MOST_STEPS = 5
 _MOST_ROWS = 6
 _FEW = 12
 
+# What the actions go through in a script that is run once more.
+WATCH = "watch_actions"
+
 _CALL = re.compile(r"([\w, ]+?) = env\.(step|step_wait|reset)\(")
 _FLAGS = ("dones", "terminations", "truncations")
 _PARTS = {
@@ -25,6 +29,25 @@ _PARTS = {
     ("vector_env", "reset"): ("obs", "infos"),
     ("vector_env", "step"): ("obs", "rewards", "terminations", "truncations", "infos"),
 }
+
+
+class _Watching(ast.NodeTransformer):
+    """Puts a call around the actions that the environment gets."""
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="env"), attr="step" | "step_async"),
+                args=[actions],
+            ):
+                node.args = [ast.Call(ast.Name(WATCH, ast.Load()), [actions], [])]
+        return node
+
+
+def watched(line: str) -> str:
+    """The same statement, which shows the actions to a timeline."""
+    return ast.unparse(_Watching().visit(ast.parse(line))) if "env.step" in line else line
 
 
 class Timeline:
@@ -41,6 +64,12 @@ class Timeline:
         rows = range(min(subject.num_envs, _MOST_ROWS))
         self._rows = sorted({*rows, *([] if row is None else [row])})
         self._events: list[list[Moment]] = []
+        self._actions: Any = None
+
+    def watch(self, actions: Any) -> Any:
+        """Look at actions, as they are before the environment has got them."""
+        self._actions = PRELUDE["snapshot"](actions)
+        return actions
 
     def note(self, line: str, script: Script) -> None:
         """Look at what the environment has returned, if the line has called it."""
@@ -52,7 +81,7 @@ class Timeline:
         if len(targets) == 1 and (event == "step" or self._subject.family == "vector_env"):
             # One name for the whole tuple.
             targets = [f"{targets[0]}[{k}]" for k in range(len(parts))]
-        values = {}
+        values = {"actions": self._actions} if event == "step" else {}
         for part, target in zip(parts, targets, strict=False):
             with suppress(Exception):  # what it returned may be anything
                 values[part] = script.value(target)
@@ -67,7 +96,7 @@ class Timeline:
         found: dict[str, Any] = {}
         for part, value in values.items():
             with suppress(Exception):
-                if part == "obs":
+                if part in ("obs", "actions"):
                     found[part] = PRELUDE["row"](value, i)
                 else:
                     found[part] = _of_row(value, i) if isinstance(value, dict) else value[i]
@@ -76,6 +105,7 @@ class Timeline:
         return Moment(
             step,
             i,
+            action=plain(found["actions"], 80) if "actions" in found else "",
             observation=plain(found["obs"]) if "obs" in found else "",
             reward=plain(found["rewards"]) if "rewards" in found else "",
             flags=", ".join(f"{name[:-1]}={plain(flag)}" for name, flag in flags.items()),

@@ -39,4 +39,9 @@ def trace_of(error: BaseException, *, last: int | None = None) -> str:
 
 
 def _is_ours(frame: TracebackType) -> bool:
-    return frame.tb_frame.f_code.co_filename.startswith(_OURS)
+    return is_ours(frame.tb_frame.f_code.co_filename)
+
+
+def is_ours(filename: str) -> bool:
+    """Whether code in this file is the kit's."""
+    return filename.startswith(_OURS)

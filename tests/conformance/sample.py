@@ -55,10 +55,19 @@ def _moments() -> tuple[Moment, ...]:
     return (
         Moment(0, 0, "[0, 0]", "", "", event="reset"),
         Moment(0, 1, "[1, 0]", "", "", event="reset"),
-        Moment(1, 0, "[0, 1]", "1", "done=False", "{speed: 3}"),
-        Moment(1, 1, "[1, 1]", "1", "done=False", "{speed: <3>}"),
-        Moment(2, 0, "[0, 2]", "1", "done=False", "{speed: 3}"),
-        Moment(2, 1, "[1, 0]", "1", "done=True", "{terminal_observation: [1, 0]}", ended=True),
+        Moment(1, 0, "[0, 1]", "1", "done=False", "{speed: 3}", action="0"),
+        Moment(1, 1, "[1, 1]", "1", "done=False", "{speed: <3>}", action="1"),
+        Moment(2, 0, "[0, 2]", "1", "done=False", "{speed: 3}", action="0"),
+        Moment(
+            2,
+            1,
+            "[1, 0]",
+            "1",
+            "done=True",
+            "{terminal_observation: [1, 0]}",
+            ended=True,
+            action="1",
+        ),
     )
 
 

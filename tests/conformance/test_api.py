@@ -255,8 +255,13 @@ def test_a_hang_costs_the_checks_that_it_is_in(impatient: None) -> None:
     assert set(statuses(report)) <= {"passed", "errored", "skipped"}
     for result in lost(report):
         assert result.message.startswith("timeout: no answer within")
-        # What it hung in is known all the same.
+        # What it hung in is known all the same, where there, and what came before.
         assert "env.step(" in result.reproduction.splitlines()[-1]
+        first, *_, last = result.trace.splitlines()
+        assert first.endswith("in at_the_end")
+        assert "tiny.py" in last
+        assert "in step" in last
+        assert_before_the_end(result)
 
 
 def test_a_process_that_dies_costs_the_checks_that_it_is_in() -> None:
@@ -269,6 +274,35 @@ def test_a_process_that_dies_costs_the_checks_that_it_is_in() -> None:
             "crashed: the process has died with exit code -9; it last said: out of memory"
         )
         assert "env.step(" in result.reproduction.splitlines()[-1]
+        assert_before_the_end(result)
+
+
+def assert_before_the_end(result: Result) -> None:
+    assert [(m.event, m.step, m.ended) for m in result.timeline] == [
+        (event, step, False)
+        for event, step in (("reset", 0), ("step", 1), ("step", 2))
+        for _ in range(2)
+    ]
+    assert {moment.action for moment in result.timeline[2:]} <= {"0", "1"}
+
+
+def test_a_segmentation_fault_says_where() -> None:
+    result = lost(checked(tiny.Faults))[0]
+    assert "it last said: Fatal Python error: Segmentation fault" in result.message
+    assert "in string_at" in result.trace.splitlines()[0]
+    assert "in at_the_end" in result.trace.splitlines()[1]
+
+
+def test_a_factory_that_hangs_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    def examine(*_: Any) -> Any:
+        raise isolation.ChildFailureError("timeout: no answer", '  File "x.py", line 1 in connect')
+
+    monkeypatch.setattr(isolation.Child, "examine", examine)
+    expected = (
+        r"made and closed, but: timeout: no answer\. It was here.*first:\n  File \"x.py\", line"
+    )
+    with pytest.raises(FactoryError, match=expected):
+        checked(TinyVecEnv)
 
 
 def test_last_words_are_those_of_the_environment() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from sb3compat.conformance.script import Script
 from sb3compat.conformance.subject import Subject, examine
-from sb3compat.conformance.timeline import Timeline, plain
+from sb3compat.conformance.timeline import WATCH, Timeline, plain, watched
 from tests.conformance.tiny import TinyVecEnv
 
 
@@ -77,6 +77,33 @@ def test_infos_of_a_row() -> None:
     assert (first.row, first.flags, first.ended) == (1, "termination=False, truncation=True", True)
     assert first.note.startswith("{final_obs: [")
     assert "final_info" in first.note
+
+
+def test_actions_are_those_that_were_given() -> None:
+    subject = examine(lambda: TinyVecEnv(2), seconds=None)
+    script = Script(subject.factory)
+    timeline = Timeline(subject, None)
+    script.namespace[WATCH] = timeline.watch
+    for line in (
+        "env = make_env()",
+        "obs = env.reset()",
+        "env.action_space.seed(0)",
+        # Drawn anew each time, changed afterwards, and under another name.
+        "obs, rewards, dones, infos = env.step([env.action_space.sample() for _ in range(2)])",
+        "actions = np.array([1, 0])",
+        "obs, rewards, dones, infos = env.step(actions)",
+        "actions[:] = 9",
+        "env.step_async({'push': np.array([[2.5], [3]])})",
+        "obs, rewards, dones, infos = env.step_wait()",
+    ):
+        script.run(watched(line))
+        timeline.note(line, script)
+    space = subject.factory().action_space
+    space.seed(0)
+    drawn = [str(space.sample()) for _ in range(2)]
+    found = [moment.action for moment in timeline.moments]
+    assert found == ["", "", *drawn, "1", "0", "{push: [2.5]}", "{push: [3]}"]
+    assert script.steps == 3
 
 
 def test_the_row_in_question_is_shown_also_of_many() -> None:

@@ -5,6 +5,7 @@ Duck-typed, so that the processes which run the checks need not import Stable-Ba
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -97,6 +98,11 @@ class Dies(AtTheEnd):
     def at_the_end(self) -> None:
         print("out of memory", file=sys.stderr, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Faults(AtTheEnd):
+    def at_the_end(self) -> None:
+        ctypes.string_at(0)
 
 
 class Endless(TinyVecEnv):

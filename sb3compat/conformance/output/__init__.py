@@ -38,6 +38,12 @@ def told(report: Report) -> list[Result]:
     return sorted(found, key=lambda result: worst.index(report.label(result)))
 
 
+def trace_title(result: Result) -> str:
+    """What the trace of a result is."""
+    raised = "Traceback (most recent call last):" in result.trace
+    return "What the environment raised" if raised else "Where it was, the innermost call first"
+
+
 def headline(report: Report) -> str:
     """What was checked: which interface, how many rows, which seed."""
     mode = f", autoreset mode {report.mode}" if report.mode else ""

@@ -16,6 +16,7 @@ _PART = {
     "terminations": "flags",
     "truncations": "flags",
     "infos": "infos",
+    "actions": "action",
 }
 _LEGEND = (
     "A ring is a reset, a dot a step, a bar the end of an episode by the flags. What is wrong is "
@@ -94,6 +95,7 @@ def _is_here(moment: Moment, found: Finding | None) -> bool:
 
 def _cell(moment: Moment, found: Finding | None) -> str:
     parts = {
+        "action": moment.action,
         "obs": moment.observation,
         "reward": moment.reward,
         "flags": moment.flags,

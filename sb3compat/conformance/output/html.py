@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
-from sb3compat.conformance.output import by_group, headline, told, versions
+from sb3compat.conformance.output import by_group, headline, told, trace_title, versions
 from sb3compat.conformance.output.drawing import finding, timeline
 from sb3compat.conformance.report import LABELS, Report, Result
 
@@ -102,7 +102,7 @@ def _case(report: Report, result: Result, number: int) -> str:
     if result.trace:
         trace = escape(result.trace.rstrip())
         parts.append(
-            f"<details><summary>What the environment raised</summary><pre>{trace}</pre></details>"
+            f"<details><summary>{trace_title(result)}</summary><pre>{trace}</pre></details>"
         )
     return "\n".join(filter(None, [*parts, "</section>"])) + "\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sb3compat.conformance.output import by_group, headline, told, versions
+from sb3compat.conformance.output import by_group, headline, told, trace_title, versions
 from sb3compat.conformance.report import Report, Result
 
 
@@ -38,7 +38,7 @@ def _failure(report: Report, result: Result) -> list[str]:
         f"Contract: {result.contract} [Source]({result.source})",
     ]
     if result.trace:
-        parts += ["What the environment raised:", fenced(result.trace, "")]
+        parts += [f"{trace_title(result)}:", fenced(result.trace, "")]
     if result.reproduction:
         parts += ["To reproduce it:", fenced(result.reproduction, "python")]
     return parts

@@ -9,7 +9,7 @@ from textwrap import indent
 from typing import TextIO
 
 from sb3compat.conformance.contract import Check
-from sb3compat.conformance.output import by_group, headline, told, versions
+from sb3compat.conformance.output import by_group, headline, told, trace_title, versions
 from sb3compat.conformance.report import Report, Result
 
 _COLOURS = {
@@ -103,7 +103,7 @@ def _particulars(result: Result) -> list[str]:
     lines = [_safe(result.message), ""]
     lines += [f"Contract: {result.contract}", f"Source:   {result.source}"]
     if result.trace:
-        lines += ["", "What the environment raised:", "", _block(result.trace)]
+        lines += ["", f"{trace_title(result)}:", "", _block(result.trace)]
     if result.reproduction:
         lines += ["", "To reproduce it:", "", _block(result.reproduction)]
     lines += ["", f"More on this check: sb3compat explain {result.check_id}"]
