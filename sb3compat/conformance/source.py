@@ -10,6 +10,7 @@ import ast
 import builtins
 import inspect
 import linecache
+import symtable
 import sys
 from collections.abc import Callable
 from textwrap import dedent
@@ -93,11 +94,10 @@ class _Writer:
         return ast.unparse(node)
 
     def _needs(self, node: ast.AST, outer: dict[str, Any], own: str) -> None:
-        used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        for name in sorted(used - {own}):
+        for name in sorted(_globals_of(node) - {own}):
             if name in outer:
                 self._define(name, outer[name])
-            elif name == "__class__" or (not hasattr(builtins, name) and not _bound(node, name)):
+            elif not hasattr(builtins, name):
                 raise _NoSourceError
 
     def _define(self, name: str, value: Any) -> None:
@@ -136,20 +136,20 @@ def _without_annotations(node: Node) -> Node:
     return node
 
 
-def _bound(node: ast.AST, name: str) -> bool:
-    """Whether a function or class binds the name itself."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name) and part.id == name and not isinstance(part.ctx, ast.Load):
-            return True
-        if isinstance(part, ast.arg) and part.arg == name:
-            return True
-        if isinstance(part, ast.alias) and (part.asname or part.name.partition(".")[0]) == name:
-            return True
-        if isinstance(part, ast.FunctionDef | ast.ClassDef) and part.name == name:
-            return True
-        if isinstance(part, ast.ExceptHandler) and part.name == name:
-            return True
-    return False
+def _globals_of(node: ast.AST) -> set[str]:
+    """The names that a function or class takes from outside of it; its own local ones are not."""
+    tree = symtable.symtable(ast.unparse(node), "<node>", "exec")
+    names: set[str] = set()
+    tables = [tree]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        names |= {
+            symbol.get_name()
+            for symbol in table.get_symbols()
+            if symbol.is_global() or (table is tree and symbol.is_referenced())
+        }
+    return names
 
 
 def _node_of(function: FunctionType) -> ast.FunctionDef | ast.Lambda:

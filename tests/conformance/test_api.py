@@ -11,6 +11,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import gymnasium as gym
@@ -31,7 +32,7 @@ from sb3compat.conformance.play import Play
 from sb3compat.conformance.report import Result
 from sb3compat.conformance.runner import Settings, perturb, run_check
 from sb3compat.conformance.script import Script
-from sb3compat.conformance.source import PLACEHOLDER, factory_source
+from sb3compat.conformance.source import PLACEHOLDER, definition, factory_source
 from sb3compat.conformance.subject import examine
 from tests.conformance import tiny
 from tests.conformance.tiny import FloatDones, NoTerminalObservation, TinyVecEnv
@@ -593,6 +594,36 @@ print(report.results[0].reproduction)
         [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False
     )
     assert "AssertionError: dones=array([0., 0.]), but should be a bool array" in done.stderr
+
+
+rewards = object()  # there is no source for it
+
+
+def local_names_like_global_ones() -> Any:
+    class Mine(TinyVecEnv):
+        def step_wait(self) -> Any:
+            obs, rewards, dones, infos = super().step_wait()
+            return obs, np.where([reward > 0 for reward in rewards], rewards, 0), dones, infos
+
+    return Mine()
+
+
+def test_local_names_are_not_taken_for_global_ones() -> None:
+    factory = local_names_like_global_ones
+    text = factory_source(lambda: factory() and local_names_like_global_ones())
+    assert text.startswith("from tests.conformance.test_api import local_names_like_global_ones\n")
+    text = definition(unwrapped(factory), "make_env")
+    assert text is not None
+    namespace: dict[str, Any] = {}
+    exec(text, namespace)
+    assert namespace["make_env"]().num_envs == 2
+
+
+def unwrapped(factory: Any) -> Any:
+    """The same, as if it could not be imported."""
+    copy = FunctionType(factory.__code__, factory.__globals__, factory.__name__)
+    copy.__module__ = "__main__"
+    return copy
 
 
 def test_source_of_factories() -> None:
