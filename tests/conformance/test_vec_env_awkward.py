@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from conformance.mutants.family import OPTIONS, Config, Point, Points
@@ -179,6 +180,39 @@ class SharedGenerator(Points):
         return [False for _ in self.named(indices)]
 
 
+class Deep(Point):
+    """Observations within observations, and words, which SB3 has no use for."""
+
+    def __init__(self, config: Config, row: int) -> None:
+        super().__init__(config, row)
+        point = self.observation_space
+        self.observation_space = spaces.Dict(
+            a=spaces.Dict(point=point, time=spaces.Discrete(9)),
+            b=spaces.Text(9),
+            c=spaces.OneOf((point, spaces.Discrete(9))),
+        )
+
+    def observe(self) -> Any:
+        point, time = super().observe(), np.int64(self.time)
+        return {
+            "a": {"point": point, "time": time},
+            "b": "x" * (self.time + 1),
+            "c": (np.int64(0), point),
+        }
+
+
+class DeepRows(Points):
+    """A batch of words is a list of them."""
+
+    def make_row(self, row: int) -> Any:
+        return Deep(self.config, row)
+
+    def batch(self, observations: list[Any]) -> Any:
+        parts = [o["a"] for o in observations]
+        inner = {key: np.stack([part[key] for part in parts]) for key in ("point", "time")}
+        return {"a": inner, **{key: [o[key] for o in observations] for key in "bc"}}
+
+
 ROWS = (
     GoesHome, StaysWhereItIs, LosesLives, ClimbsLevels,
     EndsAtAWall, WaitsFirst, TellsAtTheEnd, Noisy, TellsAllSorts,
@@ -195,6 +229,11 @@ def test_an_awkward_row_is_not_accused(row: type[Point], rows: int) -> None:
         if row in (ClimbsLevels, LosesLives):
             found.pop("reset_starts_fresh_episodes", None)
         assert not found
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_spaces_that_sb3_does_not_know_are_not_accused(rows: int) -> None:
+    assert not broken(lambda: DeepRows(Config(rows=rows)), 0.05)
 
 
 def test_a_shared_generator_is_not_accused() -> None:
