@@ -25,6 +25,9 @@ MAX_SECONDS = 50.0
 _IN_SPACE = ("reset_obs_in_space", "step_obs_in_space", "terminal_observation_in_space")
 # So much later than the user has asked for, checks are no longer begun.
 _LATE = 30.0
+# What one check of a quick environment gets at most, when few are chosen: it needs no more, and the
+# time after which it is taken to hang goes by it.
+_MOST_SHARE = 5.0
 # What a check takes for two programs, where construction or steps are slow: instances and episodes.
 _MAKES, _EPISODES, _STEPS_WITHOUT_END = 4, 4, 50
 # One check may hold up the run for so long, and so many times its share, before it is lost; an
@@ -302,7 +305,7 @@ def _needed(subject: Subject, checks: int) -> float:
     """How long the checks take at the pace of this environment."""
     steps = subject.endings[0].steps if subject.endings else _STEPS_WITHOUT_END
     each = _MAKES * subject.make_seconds + _EPISODES * steps * subject.step_seconds
-    return max(MAX_SECONDS, checks * each)
+    return max(min(MAX_SECONDS, checks * _MOST_SHARE), checks * each)
 
 
 class _Here:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import gymnasium as gym
@@ -24,6 +25,7 @@ from tests.envs import MakeEnv, Script
 
 vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
 
+SB3 = tuple(map(int, version("stable-baselines3").split(".")[:2]))
 QUICK = 0.003
 FROM_MUTANTS = """
 from conformance.mutants.vec_env import MUTANTS
@@ -238,9 +240,12 @@ def test_subproc_vec_env() -> None:
     subject = examine(
         lambda: vec_env.SubprocVecEnv([lambda: gym.make("CartPole-v1")] * 2, start_method="fork")
     )
-    results = judge(subject, seconds=QUICK, skip=TRAINING)
+    # Before 2.8, step_async zips workers and actions as far as they go, and step_wait hangs: for
+    # good in this process.
+    hangs = {"wrong_action_count_rejected", "close_after_error"} if SB3 < (2, 8) else set()
+    results = judge(subject, seconds=QUICK, skip=TRAINING | hangs)
     failed = {k: r.message for k, r in results.items() if r.status in ("failed", "errored")}
-    assert failed.keys() == SUBPROC.keys(), failed
+    assert failed.keys() == SUBPROC.keys() - hangs, failed
 
 
 # Reproductions

@@ -193,7 +193,12 @@ def test_running_statistics(name: str, mode: str) -> None:
     results = judge(
         lambda: wrapper(SyncVectorEnv([single("CartPole-v1")] * 2, autoreset_mode=mode))
     )
-    assert set(bad(results)) <= {POPS_THE_MASK} | SHARED | CLOSES, bad(results)
+    known = {POPS_THE_MASK} | SHARED | CLOSES
+    if name == "NormalizeObservation" and GYMNASIUM < (1, 3):
+        known |= {
+            "obs_in_batched_space"
+        }  # it kept the space, with the bounds, of what it normalises
+    assert set(bad(results)) <= known, bad(results)
     assert results["rows_independent"].status == "skipped"
 
 

@@ -1,18 +1,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 import conformance
-from conformance.results import LIBRARIES
+from conformance.results import LIBRARIES, over_seeds, seeds
 from conformance.targets import TARGETS
 from conformance.targets.registry import EXPECTED
 from sb3compat.conformance.api import Options, run
 from sb3compat.conformance.contract import checks_of
 from sb3compat.conformance.expected import load_expected
 from sb3compat.conformance.output.markdown import escaped
+from sb3compat.conformance.report import Report, Result
 from tests.conformance.kit import TRAINING
 from tests.envs import GYMNASIUM
 
@@ -82,3 +84,33 @@ def test_the_results_name_every_target() -> None:
     text = (Path(conformance.__path__[0]) / "RESULTS.md").read_text(encoding="utf-8")
     missing = [t.name for t in TARGETS.values() if f"| {escaped(t.about)} |" not in text]
     assert not missing
+
+
+def test_what_was_found_under_several_seeds() -> None:
+    alarm, known, rare, unseen, absent = checks_of()[:5]
+
+    def report(seed: int) -> Report:
+        found = (
+            Result.of(alarm, "errored" if seed == 1 else "passed", examples=10),
+            Result.of(known, "xfailed"),
+            Result.of(rare, "xfailed" if seed else "xpassed"),
+            Result.of(unseen, "not_exercised"),
+            Result.of(absent, "skipped"),
+        )
+        return Report("", "vec_env", None, 1, seed, found)
+
+    data = over_seeds([report(seed) for seed in range(3)])
+    about = TARGETS["sb3-dummy_alone"].about
+    cells = f"| 3 | 30 | 3 of 4 | {alarm.id} | `{rare.id}` 2/3 |"
+    assert f"| {escaped(about)} {cells}" in seeds({"sb3-dummy_alone": data}).splitlines()
+
+
+def test_nothing_correct_is_failed_under_any_of_the_seeds() -> None:
+    text = (Path(conformance.__path__[0]) / "SEEDS.md").read_text(encoding="utf-8")
+    found = dict(
+        re.findall(r"^\| (.+?) \| (\d+ \| \d+ \| \d+ of \d+ \| \S+) \|", text, re.MULTILINE)
+    )
+    assert found.keys() == {escaped(t.about) for t in TARGETS.values() if t.by_seeds}
+    for about, numbers in found.items():
+        count, _, _, alarms = numbers.split(" | ")
+        assert (int(count), alarms) == (20, "0"), about

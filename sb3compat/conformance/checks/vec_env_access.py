@@ -241,7 +241,7 @@ def close_idempotent(play: Play) -> None:
     play.demand("error is None", "error", "None, as it is closed already")
 
 
-@warning(group="life", source=SB3_SOURCE)
+@warning(group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "wrong_action_count_rejected"))
 def close_after_error(play: Play) -> None:
     """`close()` works after a call that failed, and ends.
 
