@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import hypothesis
@@ -22,6 +22,7 @@ from sb3compat.conformance.contract import (
     said_by,
 )
 from sb3compat.conformance.journal import Journal
+from sb3compat.conformance.plain import Plain, plain
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.report import Moment, Result, Status
 from sb3compat.conformance.script import Script
@@ -212,17 +213,21 @@ def _failed(
 ) -> Result:
     row = failure.finding.row if failure.finding else None
     again, timeline = _replay(subject, settings, failure.lines, row)
-    message = failure.message
+    last = again or Plain(failure.lines[-1])
+    message, finding = last.told(failure.message), failure.finding
+    if finding:
+        what, should = last.told(finding.what), last.told(finding.should)
+        finding = replace(finding, what=what, should=should)
     if not again and not failure.own:
         message += " (not every time: the same program has passed when it was run again)"
     return Result.of(
         check,
         failure.status,
         message=message,
-        reproduction=reproduction(check, subject, settings, failure.lines),
+        reproduction=reproduction(check, subject, settings, [*failure.lines[:-1], last.line]),
         trace=failure.trace,
         timeline=timeline.moments,
-        finding=failure.finding,
+        finding=finding,
         **spent,
     )
 
@@ -242,8 +247,8 @@ def timeline_of(subject: Subject, settings: Settings, lines: Iterable[str]) -> t
 
 def _replay(
     subject: Subject, settings: Settings, lines: Iterable[str], row: int | None = None
-) -> tuple[bool, Timeline]:
-    """Run a script once more: whether it fails, and what its last steps were."""
+) -> tuple[Plain | None, Timeline]:
+    """Run a script once more: the statement that fails, if any, and what its last steps were."""
     script = Script(subject.factory, subject.reference, perturb(settings.seed))
     timeline = Timeline(subject, row)
     script.namespace[WATCH] = timeline.watch
@@ -252,7 +257,7 @@ def _replay(
             script.run(watched(line))
             timeline.note(line, script)
     except EnvFailureError:
-        return True, timeline
+        return plain(line, script.value), timeline
     finally:
         script.close()
-    return False, timeline
+    return None, timeline
