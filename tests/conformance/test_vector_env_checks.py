@@ -193,7 +193,7 @@ def test_running_statistics(name: str, mode: str) -> None:
     results = judge(
         lambda: wrapper(SyncVectorEnv([single("CartPole-v1")] * 2, autoreset_mode=mode))
     )
-    known = {POPS_THE_MASK} | SHARED | CLOSES
+    known = {POPS_THE_MASK} | SHARED | CLOSES | COUNTS
     if name == "NormalizeObservation" and GYMNASIUM < (1, 3):
         known |= {
             "obs_in_batched_space"
