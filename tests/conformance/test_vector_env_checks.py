@@ -171,7 +171,9 @@ def test_async(mode: str) -> None:
 def test_async_without_shared_memory() -> None:
     fns = [single("CartPole-v1")] * 2
     only = ["reset_clears_pending_autoreset", "no_stale_result_after_error"]
-    results = judge(lambda: AsyncVectorEnv(fns, shared_memory=False), only=only)
+    masked = "masked_reset_restarts_masked"  # shows the same now and then, and is not to
+    results = judge(lambda: AsyncVectorEnv(fns, shared_memory=False), only=[*only, masked])
+    assert results[masked].status == "skipped"
     # With a wrong number of actions it raises after it has sent them to the workers.
     assert set(bad(results)) == set(only[:1] if COUNTS else only), bad(results)
 

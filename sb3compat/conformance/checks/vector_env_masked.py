@@ -86,7 +86,12 @@ def masked_reset_lets_others_go_on(play: Play) -> None:
                 play.demand(f"equal({got}, {expected})", got, should, j)
 
 
-@error(group=GROUP, source=SYNC, needs=(*NEEDS, "row_seeds", "repeatable"), after=SEEDED)
+@error(
+    group=GROUP,
+    source=SYNC,
+    needs=(*NEEDS, "row_seeds", "repeatable"),
+    after=(*SEEDED, "reset_clears_pending_autoreset"),
+)
 def masked_reset_restarts_masked(play: Play) -> None:
     """A masked reset begins a new episode in the rows under the mask.
 
