@@ -178,6 +178,20 @@ def test_async_without_shared_memory() -> None:
     assert set(bad(results)) == set(only[:1] if COUNTS else only), bad(results)
 
 
+class Outside(gym.ObservationWrapper[Any, Any, Any]):
+    def observation(self, observation: Any) -> Any:
+        return observation + 1000
+
+
+def test_what_is_outside_its_space_is_told_of_once() -> None:
+    fns = [lambda: Outside(single("CartPole-v1")())] * 2
+    results = judge(
+        lambda: SyncVectorEnv(fns, autoreset_mode="SameStep"), only=["final_obs_in_space"]
+    )
+    assert results["obs_in_batched_space"].status == "failed"
+    assert results["final_obs_in_space"].status == "skipped"
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_native_cartpole(rows: int) -> None:
     results = judge(

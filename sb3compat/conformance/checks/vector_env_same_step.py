@@ -42,7 +42,7 @@ def final_obs_present(play: Play) -> None:
             )
 
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=FINALS)
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*FINALS, "obs_in_batched_space"))
 def final_obs_in_space(play: Play) -> None:
     """In SAME_STEP mode last observations are inside `single_observation_space`.
 
@@ -55,7 +55,7 @@ def final_obs_in_space(play: Play) -> None:
             play.demand(
                 f"inside(env.single_observation_space, {got})",
                 got,
-                f"inside {play.value('env.single_observation_space')}",
+                f"inside {short(play.value('env.single_observation_space'))}",
                 i,
             )
 
