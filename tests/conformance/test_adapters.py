@@ -239,8 +239,8 @@ BESIDE = [
 def test_what_is_right_passes() -> None:
     for single in (Stroll, Wide, Narrow, Silent):
         factory = type(single.__name__, (Rows,), {"single": single})
-        assert not failures(factory)
-        assert not failures(factory, reference=[single] * 3)
+        assert not failures(factory, max_seconds=3)
+        assert not failures(factory, max_seconds=3, reference=[single] * 3)
 
 
 @pytest.mark.parametrize(("factory", "name"), ALONE)
@@ -350,5 +350,6 @@ def test_vector_environments(kind: Any, modes: str, names: set[str], beside: boo
         found = failures(
             lambda mode=mode: kind(mode),
             reference=[Stroll] * 3 if beside else None,
+            max_seconds=None if names else 3,
         )
         assert found.keys() == names, {k: r.message for k, r in found.items()}
