@@ -225,13 +225,14 @@ def _sb3_source(env_id: str, making: Making, kwargs: dict[str, Any]) -> str:
         )
     name = {"dummy": "DummyVecEnv", "subproc": "SubprocVecEnv"}[making.vec_env or "dummy"]
     more = f", **{kwargs!r}" if kwargs else ""
-    body = f"return {name}([lambda: gym.make({env_id!r}{more})] * {making.num_envs})"
-    imports = dedent(
+    # In the function, as the process that only shows the results has no use for SB3 and its torch.
+    body = dedent(
         f"""\
-        import gymnasium as gym
-        from stable_baselines3.common.vec_env import {name}"""
+        from stable_baselines3.common.vec_env import {name}
+
+        return {name}([lambda: gym.make({env_id!r}{more})] * {making.num_envs})"""
     )
-    return f"{imports}\n\n\n{_function(body)}"
+    return f"import gymnasium as gym\n\n\n{_function(body)}"
 
 
 def _function(body: str) -> str:

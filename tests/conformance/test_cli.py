@@ -168,6 +168,20 @@ def test_sb3_over_an_id_and_expected_failures(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout[:9]) == (1, "1 xpassed")
 
 
+def test_the_process_that_shows_the_results_does_without_sb3() -> None:
+    pytest.importorskip("stable_baselines3")
+    script = f"""
+import sys
+from sb3compat.cli import main
+code = main(["check", "CartPole-v1", "--vec-env=dummy", *{ONLY}, "-q"])
+print(code, [name for name in ("stable_baselines3", "torch") if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("0 []\n")
+
+
 def test_a_file_and_a_reference(tmp_path: Path) -> None:
     (tmp_path / "file_of_mine.py").write_text(f"from {TINY} import FloatDones, singles\n")
     done = sb3compat(
