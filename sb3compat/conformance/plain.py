@@ -39,7 +39,7 @@ class Plain:
         return message
 
 
-def plain(line: str, value: _Value) -> Plain:
+def without_helpers(line: str, value: _Value) -> Plain:
     """An assertion that has failed, without the helpers that its values can do without.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from sb3compat.conformance.contract import (
     said_by,
 )
 from sb3compat.conformance.journal import Journal
-from sb3compat.conformance.plain import Plain, plain
+from sb3compat.conformance.plain import Plain, without_helpers
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.report import Moment, Result, Status
 from sb3compat.conformance.script import Script
@@ -240,24 +240,28 @@ def reproduction(check: Check, subject: Subject, settings: Settings, lines: Iter
     return script.source(settings.make_env, title, guarded=subject.workers)
 
 
-def timeline_of(subject: Subject, settings: Settings, lines: Iterable[str]) -> tuple[Moment, ...]:
+def timeline_of(subject: Subject, settings: Settings, lines: Sequence[str]) -> tuple[Moment, ...]:
     """What came of the last steps of a program."""
     return _replay(subject, settings, lines)[1].moments
 
 
 def _replay(
-    subject: Subject, settings: Settings, lines: Iterable[str], row: int | None = None
+    subject: Subject, settings: Settings, lines: Sequence[str], row: int | None = None
 ) -> tuple[Plain | None, Timeline]:
-    """Run a script once more: the statement that fails, if any, and what its last steps were."""
+    """Run a script once more: its last statement if it fails again, and what came of the steps."""
     script = Script(subject.factory, subject.reference, perturb(settings.seed))
     timeline = Timeline(subject, row)
     script.namespace[WATCH] = timeline.watch
+    survived = 0
     try:
         for line in lines:
             script.run(watched(line))
             timeline.note(line, script)
+            survived += 1
     except EnvFailureError:
-        return plain(line, script.value), timeline
+        # An environment that is not deterministic may fail before it comes to the assertion.
+        at_the_end = survived == len(lines) - 1
+        return without_helpers(line, script.value) if at_the_end else Plain(lines[-1]), timeline
     finally:
         script.close()
     return None, timeline

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from sb3compat.conformance.plain import Plain, plain
+from sb3compat.conformance.plain import Plain, without_helpers
+from sb3compat.conformance.runner import Settings, _replay
 from sb3compat.conformance.script import PRELUDE
+from sb3compat.conformance.subject import examine
+from tests.conformance.tiny import TinyVecEnv
 
 OBS = np.array([[0, 1], [2, 3]])
 NAN = np.array([np.nan])
@@ -59,7 +62,7 @@ def test_what_holds_arrays_needs_no_helpers(condition: str) -> None:
         "count": count,
     }
     line = f"assert {condition}, 'row(obs, 1)=1, but should be row(obs, 0)'"
-    found = plain(line, lambda expression: eval(expression, values))
+    found = without_helpers(line, lambda expression: eval(expression, values))
     expected = REWRITTEN[condition]
     if expected is None:
         assert found == Plain(line)
@@ -74,10 +77,24 @@ def test_what_holds_arrays_needs_no_helpers(condition: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("call", "last"),
+    [
+        ("env.reset()", "assert obs[0] is None, 'obs[0]'"),
+        ("env.no_such_method()", "assert row(obs, 0) is None, 'row(obs, 0)'"),
+    ],
+)
+def test_the_assertion_stays_if_something_fails_before_it(call: str, last: str) -> None:
+    lines = ["env = make_env()", f"obs = {call}", "assert row(obs, 0) is None, 'row(obs, 0)'"]
+    found, _ = _replay(examine(TinyVecEnv), Settings(), lines)
+    assert found is not None
+    assert found.line == last
+
+
+@pytest.mark.parametrize(
     "line", ["env.step(row(obs, 1))", "try:\n    assert row(obs, 1)\nfinally: 0"]
 )
 def test_other_statements_stay_as_they_are(line: str) -> None:
     def value(expression: str) -> Any:
         raise AssertionError(expression)
 
-    assert plain(line, value) == Plain(line)
+    assert without_helpers(line, value) == Plain(line)
