@@ -132,6 +132,12 @@ def test_wrong_bounds_hide_no_other_checks(bounds: bool) -> None:
     assert report["reset_obs_in_space"].finding.bounds == bounds
 
 
+def test_what_too_few_actions_do_is_told_of_once() -> None:
+    report = here(TinyVecEnv, only=("wrong_action_count_rejected", "close_after_error"))
+    assert report["wrong_action_count_rejected"].status == "failed"
+    assert report["close_after_error"].status == "skipped"
+
+
 def test_expected_failures() -> None:
     expected = {"dones_bool_array": "known", IFF_DONE: "known, too"}
     report = here(FloatDones, expected_failures=expected)
