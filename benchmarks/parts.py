@@ -20,7 +20,7 @@ from measure import Work
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
 import sb3compat
-from sb3compat import autoreset
+from sb3compat._to_sb3 import modes as autoreset
 
 REST = "the rest"
 # An owner, the name of its function, and what to call it.

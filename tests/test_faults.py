@@ -13,7 +13,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 import sb3compat
-from sb3compat import workers
+from sb3compat._upstream import async_vector_env as workers
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, script
 
 

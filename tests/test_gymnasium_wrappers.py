@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector as wrappers
 
 import sb3compat
-from sb3compat.tap import MaskOptions
+from sb3compat._to_sb3.tap import MaskOptions
 from tests.envs import BOX, MakeEnv, Script, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy, monitored, subproc

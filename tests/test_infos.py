@@ -8,8 +8,8 @@ from gymnasium.vector import VectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sb3compat._convert.infos import split_infos
 from sb3compat.errors import ConversionError
-from sb3compat.infos import split_infos
 from tests.lockstep import same
 
 # One type for each key, as Gymnasium's own batching keeps only those apart.

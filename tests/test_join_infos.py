@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from sb3compat._convert.infos import join_infos, same_step_info, split_infos
 from sb3compat.errors import ConversionError
-from sb3compat.infos import join_infos, same_step_info, split_infos
 from tests.lockstep import same
 from tests.test_infos import INFO, batched
 

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
-from sb3compat.monitor import EpisodeMonitor
+from sb3compat._to_sb3.monitor import EpisodeMonitor
 from tests.envs import BOX, DISCRETE, Script, ScriptedEnv, WorkerReport
 from tests.lockstep import same
 

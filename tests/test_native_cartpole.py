@@ -19,7 +19,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
-from sb3compat.partial_reset import partial_reset_of
+from sb3compat._to_sb3.partial_reset import partial_reset_of
 from tests.lockstep import same
 
 Array = npt.NDArray[Any]

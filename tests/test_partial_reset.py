@@ -8,7 +8,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 import sb3compat
-from sb3compat.partial_reset import partial_reset_of
+from sb3compat._to_sb3.partial_reset import partial_reset_of
 from tests.envs import Identity, MakeEnv, script
 from tests.native import NativeEnv, UnknownEnv, reset_native
 

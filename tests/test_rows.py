@@ -10,8 +10,8 @@ from gymnasium.error import AlreadyPendingCallError
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 import sb3compat
-from sb3compat.batching import Observations
-from sb3compat.rows import RepeatWatch
+from sb3compat._convert.observations import Observations
+from sb3compat._to_sb3.rows_sync import RepeatWatch
 from tests.envs import Identity, MakeEnv, ScriptedEnv, script
 
 MODES = list(AutoresetMode)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import concatenate, iterate
 
-from sb3compat import workers
-from sb3compat.partial_reset import PartialReset
-from sb3compat.rows import reset_kwargs
+from sb3compat._to_sb3.partial_reset import PartialReset
+from sb3compat._to_sb3.rows_sync import reset_kwargs
+from sb3compat._upstream import async_vector_env as workers
 
 Mask = npt.NDArray[np.bool_]
 AnyVectorEnv = VectorEnv[Any, Any, Any]

@@ -17,16 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 
-from sb3compat import workers
-from sb3compat.arrays import to_numpy
-from sb3compat.errors import (
-    AutoresetModeError,
-    ConversionError,
-    MissingFinalObservationError,
-    PartialResetError,
-    UnsupportedEnvError,
-)
-from sb3compat.infos import (
+from sb3compat._convert.arrays import to_numpy
+from sb3compat._convert.infos import (
     TERMINAL_OBSERVATION,
     TRUNCATED,
     Info,
@@ -34,12 +26,25 @@ from sb3compat.infos import (
     split_infos,
     split_step_infos,
 )
-from sb3compat.rows import RepeatWatch, Transition, refuse_final_keys, refuse_same_memory
-from sb3compat.tap import ROW_OPTIONS, BaseTap, MaskOptions, groups_of, resets_rows_itself
-from sb3compat.wrappers import paused_videos
+from sb3compat._to_sb3.rows_sync import (
+    RepeatWatch,
+    Transition,
+    refuse_final_keys,
+    refuse_same_memory,
+)
+from sb3compat._to_sb3.tap import ROW_OPTIONS, BaseTap, MaskOptions, groups_of, resets_rows_itself
+from sb3compat._to_sb3.wrappers import paused_videos
+from sb3compat._upstream import async_vector_env as workers
+from sb3compat.errors import (
+    AutoresetModeError,
+    ConversionError,
+    MissingFinalObservationError,
+    PartialResetError,
+    UnsupportedEnvError,
+)
 
 if TYPE_CHECKING:
-    from sb3compat.batching import Actions, Array, Observations
+    from sb3compat._convert.observations import Actions, Array, Observations
 
 Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]

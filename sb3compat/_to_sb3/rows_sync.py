@@ -22,15 +22,15 @@ from gymnasium.spaces import Discrete
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.async_vector_env import AsyncState
 
-from sb3compat import workers
-from sb3compat.arrays import copy_value
+from sb3compat._convert.arrays import copy_value
+from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, Info
+from sb3compat._upstream import async_vector_env as workers
 from sb3compat.errors import ConversionError
-from sb3compat.infos import TERMINAL_OBSERVATION, TRUNCATED, Info
 
 if TYPE_CHECKING:
     from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
-    from sb3compat.batching import Actions, Array, Observations
+    from sb3compat._convert.observations import Actions, Array, Observations
 
 
 class Transition(NamedTuple):

@@ -10,9 +10,9 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from sb3compat import _sb3
-from sb3compat.monitor import SUFFIX, EpisodeMonitor, MonitoredEnv
-from sb3compat.vec_env import to_sb3
+from sb3compat._to_sb3.adapter import to_sb3
+from sb3compat._to_sb3.monitor import SUFFIX, EpisodeMonitor, MonitoredEnv
+from sb3compat._upstream import sb3 as _sb3
 
 Env = gym.Env[Any, Any]
 

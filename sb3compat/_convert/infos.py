@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sb3compat.arrays import copy_value, is_foreign_array, to_numpy
+from sb3compat._convert.arrays import copy_value, is_foreign_array, to_numpy
 from sb3compat.errors import ConversionError
 
 Info = dict[str, Any]

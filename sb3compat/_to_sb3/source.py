@@ -10,14 +10,14 @@ import gymnasium as gym
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import vector as vector_wrappers
 
-from sb3compat.autoreset import Padded, ResetWithin, SameStep
-from sb3compat.batching import Actions, Array, Observations
+from sb3compat._convert.infos import Info
+from sb3compat._convert.observations import Actions, Array, Observations
+from sb3compat._to_sb3.modes import Padded, ResetWithin, SameStep
+from sb3compat._to_sb3.partial_reset import partial_reset_of, reset_with_mask
+from sb3compat._to_sb3.rows_sync import AsyncRows, SyncRows, Transition
+from sb3compat._to_sb3.tap import BaseTap, resets_rows_itself, wrappers_of
+from sb3compat._to_sb3.wrappers import check_wrappers
 from sb3compat.errors import AutoresetModeError, PartialResetError, UnsupportedEnvError
-from sb3compat.infos import Info
-from sb3compat.partial_reset import partial_reset_of, reset_with_mask
-from sb3compat.rows import AsyncRows, SyncRows, Transition
-from sb3compat.tap import BaseTap, resets_rows_itself, wrappers_of
-from sb3compat.wrappers import check_wrappers
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 

@@ -14,11 +14,9 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from sb3compat.arrays import copy_value
-from sb3compat.errors import ClosedError, EndedRowError, ResetArgumentError
-from sb3compat.infos import SB3_KEYS, join_infos
-from sb3compat.partial_reset import register_partial_reset, reset_with_mask
-from sb3compat.vec_sources import (
+from sb3compat._convert.arrays import copy_value
+from sb3compat._convert.infos import SB3_KEYS, join_infos
+from sb3compat._to_gymnasium.source import (
     as_mode,
     call_if_any,
     check_vec_env,
@@ -28,6 +26,8 @@ from sb3compat.vec_sources import (
     metadata_of,
     spec_of,
 )
+from sb3compat._to_sb3.partial_reset import register_partial_reset, reset_with_mask
+from sb3compat.errors import ClosedError, EndedRowError, ResetArgumentError
 
 if TYPE_CHECKING:
     _VectorEnv = VectorEnv[Any, Any, Any]
@@ -368,7 +368,7 @@ register_partial_reset(VectorEnvAdapter, reset_with_mask)
 
 def _adapted_by_to_sb3(vec_env: Any, mode: AutoresetMode) -> VectorEnv[Any, Any, Any] | None:
     """The vector environment inside of what `to_sb3` made, if it can be driven by itself again."""
-    module = sys.modules.get("sb3compat.vec_env")
+    module = sys.modules.get("sb3compat._to_sb3.adapter")
     if module is not None and type(vec_env) is module.VecEnvAdapter:
         original: VectorEnv[Any, Any, Any] | None = vec_env.original(mode)
         return original

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat.partial_reset import Mask, register_by_name
+from sb3compat._to_sb3.partial_reset import Mask, register_by_name
 
 
 def reset_rows(

@@ -16,8 +16,8 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import iterate
 
-from sb3compat import workers
-from sb3compat.arrays import is_foreign_array, to_numpy
+from sb3compat._convert.arrays import is_foreign_array, to_numpy
+from sb3compat._upstream import async_vector_env as workers
 
 Indices = int | Iterable[int] | None
 

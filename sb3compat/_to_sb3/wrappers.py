@@ -18,8 +18,8 @@ from gymnasium.vector import (
 )
 from gymnasium.wrappers import vector as vector_wrappers
 
+from sb3compat._to_sb3.tap import BaseTap, wrappers_of
 from sb3compat.errors import UnsupportedEnvError
-from sb3compat.tap import BaseTap, wrappers_of
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 

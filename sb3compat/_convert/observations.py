@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from sb3compat.arrays import copy_value, is_foreign_array, to_numpy
+from sb3compat._convert.arrays import copy_value, is_foreign_array, to_numpy
 from sb3compat.errors import ConversionError, UnsupportedSpaceError
 
 Array = npt.NDArray[Any]

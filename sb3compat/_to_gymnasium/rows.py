@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from sb3compat.batching import Array, Leaf, Observations, action_rows
+from sb3compat._convert.infos import Info, same_step_info
+from sb3compat._convert.observations import Array, Leaf, Observations, action_rows
+from sb3compat._upstream.subproc_vec_env import Workers, reset_env, step_env
 from sb3compat.errors import PartialResetError
-from sb3compat.infos import Info, same_step_info
-from sb3compat.vec_worker import Workers, reset_env, step_env
 
 Mask = npt.NDArray[np.bool_]
 

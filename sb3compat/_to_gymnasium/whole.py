@@ -17,8 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from sb3compat.arrays import copy_value, to_numpy
-from sb3compat.batching import Array, Observations, action_batch, cast_safely
+from sb3compat._convert.arrays import copy_value, to_numpy
+from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, Info, same_step_info
+from sb3compat._convert.observations import Array, Observations, action_batch, cast_safely
+from sb3compat._to_gymnasium.rows import Transition
+from sb3compat._to_sb3.rows_sync import RepeatWatch
 from sb3compat.errors import (
     ConversionError,
     MissingFinalObservationError,
@@ -26,9 +29,6 @@ from sb3compat.errors import (
     PartialResetError,
     WorkerError,
 )
-from sb3compat.infos import TERMINAL_OBSERVATION, TRUNCATED, Info, same_step_info
-from sb3compat.rows import RepeatWatch
-from sb3compat.vec_rows import Transition
 
 
 class WholeSteps:
@@ -352,4 +352,4 @@ def _seeds_by_row(vec_env: Any) -> bool:
 
 
 # SB3's, and what stands in for it where it is not installed.
-_BASES = ("stable_baselines3.common.vec_env.base_vec_env", "sb3compat._sb3")
+_BASES = ("stable_baselines3.common.vec_env.base_vec_env", "sb3compat._upstream.sb3")

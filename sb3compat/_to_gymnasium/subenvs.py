@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from sb3compat.vec_worker import Workers, call_env, set_env
+from sb3compat._upstream.subproc_vec_env import Workers, call_env, set_env
 
 
 class SubEnvs(Protocol):

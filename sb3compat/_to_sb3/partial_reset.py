@@ -35,7 +35,7 @@ class PartialReset(Protocol):
     an attribute `after_reset`, a function of the environment that cancels it.
     """
 
-    def __call__(  # noqa: D102
+    def __call__(
         self,
         env: Any,
         mask: Mask,
@@ -115,7 +115,7 @@ def partial_reset_of(env: AnyVectorEnv) -> PartialReset | None:
     """The function registered for the class of `env` (without wrappers), or None."""
     for library, module in _BACKENDS.items():
         if library in sys.modules:
-            import_module(f"sb3compat.backends.{module}")
+            import_module(f"sb3compat._to_sb3.backends.{module}")
     for cls in type(env).__mro__:
         if _name(cls) in _REGISTRY:
             return _REGISTRY[_name(cls)]

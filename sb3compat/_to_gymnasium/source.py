@@ -17,6 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from sb3compat._convert.infos import Info
+from sb3compat._to_gymnasium.rows import LocalRows, RemoteRows, Transition
+from sb3compat._to_gymnasium.subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
+from sb3compat._to_gymnasium.whole import WholeSteps
+from sb3compat._upstream.subproc_vec_env import Workers
 from sb3compat.errors import (
     AutoresetModeError,
     ClosedError,
@@ -24,11 +29,6 @@ from sb3compat.errors import (
     UnsupportedEnvError,
     WorkerError,
 )
-from sb3compat.infos import Info
-from sb3compat.vec_rows import LocalRows, RemoteRows, Transition
-from sb3compat.vec_steps import WholeSteps
-from sb3compat.vec_subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
-from sb3compat.vec_worker import Workers
 
 
 class VecSource(Protocol):

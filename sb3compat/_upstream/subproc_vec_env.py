@@ -20,7 +20,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from sb3compat.arrays import copy_value
+from sb3compat._convert.arrays import copy_value
 from sb3compat.errors import ClosedError, WorkerError
 
 # The attribute of the sub-environment that holds the guard.
@@ -184,7 +184,7 @@ class Workers:
 
 
 def _raise_from_worker(row: int, data: bytes | None, trace: str) -> None:
-    from sb3compat.workers import ExceptionUnpickler
+    from sb3compat._upstream.async_vector_env import ExceptionUnpickler
 
     cause = WorkerError(f"in the worker of row {row}:\n{trace}")
     if data is None:

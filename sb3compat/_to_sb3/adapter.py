@@ -11,15 +11,15 @@ import numpy.typing as npt
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
 
-from sb3compat._sb3 import VecEnv
-from sb3compat.batching import Actions, Observations
+from sb3compat._convert.infos import Info
+from sb3compat._convert.observations import Actions, Observations
+from sb3compat._to_gymnasium.adapter import VectorEnvAdapter
+from sb3compat._to_sb3.rows_sync import AsyncRows
+from sb3compat._to_sb3.source import check_env, find_mode, make_source
+from sb3compat._to_sb3.subenvs import Indices, LocalSubEnvs, resolve_indices, subenvs_of
+from sb3compat._upstream.async_vector_env import is_broken
+from sb3compat._upstream.sb3 import VecEnv
 from sb3compat.errors import UnsupportedSpaceError
-from sb3compat.infos import Info
-from sb3compat.rows import AsyncRows
-from sb3compat.sources import check_env, find_mode, make_source
-from sb3compat.subenvs import Indices, LocalSubEnvs, resolve_indices, subenvs_of
-from sb3compat.vector_env import VectorEnvAdapter
-from sb3compat.workers import is_broken
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 Obs = Any
