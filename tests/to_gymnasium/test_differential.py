@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat._convert.infos import split_infos
+from tests.convert.test_join_infos import equal
 from tests.envs import MakeEnv, Script, script
 from tests.lockstep_back import actions_of, back_programs, dummy, lockstep, monitored, subproc
 from tests.strategies import scripts
-from tests.test_join_infos import equal
 
 pytest.importorskip("stable_baselines3", reason="the sources are SB3's")
 

@@ -15,8 +15,8 @@ from hypothesis.extra import numpy as hnp
 
 from sb3compat._convert.infos import join_infos, same_step_info, split_infos
 from sb3compat.errors import ConversionError
+from tests.convert.test_infos import INFO, batched
 from tests.lockstep import same
-from tests.test_infos import INFO, batched
 
 DTYPES = st.one_of(
     hnp.integer_dtypes(),

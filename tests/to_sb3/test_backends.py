@@ -16,7 +16,7 @@ import sb3compat
 from sb3compat._to_sb3.partial_reset import partial_reset_of
 from tests.envs import Identity
 from tests.lockstep import same
-from tests.test_native_cartpole import (
+from tests.to_sb3.test_native_cartpole import (
     RESET_BOUND,
     TOLERANCE,
     Array,

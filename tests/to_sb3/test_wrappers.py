@@ -293,7 +293,7 @@ def test_every_wrapper_is_here() -> None:
 
 
 def test_every_wrapper_is_documented() -> None:
-    page = Path(__file__).parent.parent / "docs" / "reference" / "vector-wrappers.md"
+    page = Path(__file__).parents[2] / "docs" / "reference" / "vector-wrappers.md"
     table = "".join(line for line in page.read_text().splitlines() if line.startswith("|"))
     named = {name for name in vector.__all__ if f"`{name}`" in table}
     assert named == set(vector.__all__)
