@@ -65,3 +65,14 @@ class WorkerError(RuntimeError):
 
 class WorkerTimeoutError(WorkerError, TimeoutError):
     """A worker process of an `AsyncVectorEnv` has not answered in time."""
+
+
+class CallOrderError(RuntimeError):
+    """Methods were called in the wrong order, such as `step_wait` without `step_async`."""
+
+
+class UpstreamError(RuntimeError):
+    """An installed library lacks a private name that this package relies on.
+
+    `sb3compat versions` lists the names that are missing.
+    """

@@ -7,7 +7,9 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from sb3compat._convert.types import Array, Value
+from sb3compat.errors import ConversionError
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
@@ -26,7 +28,7 @@ def is_foreign_array(value: object) -> bool:
     )
 
 
-def to_numpy(value: Any) -> npt.NDArray[Any]:
+def to_numpy(value: Value) -> Array:
     """`value` as a NumPy array, moved as one piece; NumPy arrays are returned as they are.
 
     Torch and JAX arrays may share their memory with the result where they live on the CPU, so
@@ -42,7 +44,7 @@ def to_numpy(value: Any) -> npt.NDArray[Any]:
     return np.asarray(value)
 
 
-def copy_value(value: Any) -> Any:
+def copy_value(value: Value) -> Value:
     """A copy of `value` that shares nothing mutable with it.
 
     Containers, arrays and whatever else can change are copied all the way down, as
@@ -58,3 +60,45 @@ def copy_value(value: Any) -> Any:
     if kind is np.ndarray and not value.dtype.hasobject:
         return value.copy()
     return deepcopy(value)
+
+
+def cast_safely(array: Array, dtype: np.dtype[Any]) -> Array | None:
+    """A new array of `dtype`, or None where the cast would change what the values mean.
+
+    Safe is a float of another precision (NumPy's `same_kind`) and anything whose values come
+    through unchanged: SB3 itself sends float32 actions for MultiBinary. An integer that does not
+    fit is not safe, although `same_kind` lets it wrap around.
+    """
+    if np.can_cast(array.dtype, dtype, "safe") or (
+        dtype.kind in "fc" and np.can_cast(array.dtype, dtype, "same_kind")
+    ):
+        return array.astype(dtype)
+    if array.dtype.kind not in "biuf":
+        return None
+    with np.errstate(invalid="ignore", over="ignore"):
+        cast = array.astype(dtype)
+        same = np.array_equal(cast.astype(array.dtype), array) and bool(
+            np.all((cast >= 0) == (array >= 0))
+        )
+    return cast if same else None
+
+
+def row_array(value: Value, num_envs: int, name: str, hint: str = "") -> Array:
+    """`value` as an array with one element for each row.
+
+    Args:
+        value: A NumPy, torch or JAX array, or a list.
+        num_envs: The number of rows, n.
+        name: What it is, for the message.
+        hint: What to do about another shape.
+
+    Raises:
+        ConversionError: If its shape is not `(n,)`.
+    """
+    array = np.asarray(to_numpy(value))
+    if array.shape != (num_envs,):
+        raise ConversionError(
+            f"Expected {name} of shape ({num_envs},), one for each row, got "
+            f"{name}.shape={array.shape}.{hint}"
+        )
+    return array

@@ -12,16 +12,16 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sb3compat._convert.arrays import copy_value, is_foreign_array, to_numpy
+from sb3compat._convert.types import Array, Flags, Info, Observation, Rows, VectorInfos
 from sb3compat.errors import ConversionError
-
-Info = dict[str, Any]
-Rows = npt.NDArray[np.intp]
 
 TRUNCATED = "TimeLimit.truncated"
 TERMINAL_OBSERVATION = "terminal_observation"
+# Where a SAME_STEP environment reports the last observation of an episode, now and formerly.
+FINAL_OBS_KEYS = ("final_obs", "final_observation")
+FINAL_INFO = "final_info"
 # What SB3 adds to infos, and Gymnasium's do not have.
 SB3_KEYS = (TRUNCATED, TERMINAL_OBSERVATION)
 
@@ -30,7 +30,7 @@ SB3_KEYS = (TRUNCATED, TERMINAL_OBSERVATION)
 _PYTHON_DTYPES = frozenset(np.dtype(t) for t in (np.bool_, np.int64, np.float64))
 
 
-def mask_of(infos: Mapping[Any, Any], key: Any, num_envs: int) -> npt.NDArray[np.bool_] | None:
+def mask_of(infos: VectorInfos, key: Any, num_envs: int) -> Flags | None:
     """Which rows have `key`, if the infos say so: `_key` is there, a bool array of length n."""
     value = infos.get(f"_{key}")
     if value is None:
@@ -44,7 +44,7 @@ def mask_of(infos: Mapping[Any, Any], key: Any, num_envs: int) -> npt.NDArray[np
 
 
 def split_infos(
-    infos: Mapping[Any, Any],
+    infos: VectorInfos,
     num_envs: int,
     rows: Rows | None = None,
     without: Iterable[str] = (),
@@ -100,7 +100,7 @@ def split_infos(
     return out
 
 
-def split_step_infos(infos: Mapping[Any, Any], truncated: npt.NDArray[np.bool_]) -> list[Info]:
+def split_step_infos(infos: VectorInfos, truncated: Flags) -> list[Info]:
     """Split the infos of a step, with `TimeLimit.truncated` added in each row.
 
     Args:
@@ -174,7 +174,7 @@ def _column(value: Any, num_envs: int, rows: Rows | None) -> list[Any]:
     return [copy_value(value) for _ in range(count)]
 
 
-def _batch_column(array: npt.NDArray[Any], rows: Rows | None) -> list[Any]:
+def _batch_column(array: Array, rows: Rows | None) -> list[Any]:
     if array.dtype.hasobject:
         return [copy_value(item) for item in (array if rows is None else array[rows])]
     wanted = array if rows is None else array[rows]
@@ -237,7 +237,31 @@ def join_infos(infos: Sequence[Mapping[Any, Any]], without: Collection[str] = ()
     return out
 
 
-def same_step_info(final_obs: Any, final_info: Info, reset_info: Info) -> Info:
+def refuse_final_keys(
+    reset_info: Info,
+    keys: Collection[str] = (*FINAL_OBS_KEYS, FINAL_INFO),
+    otherwise: str = ", or use autoreset_mode=AutoresetMode.NEXT_STEP",
+) -> None:
+    """Refuse reset infos with the names under which SAME_STEP environments report an ending.
+
+    Args:
+        reset_info: The info of a reset.
+        keys: The names.
+        otherwise: What else to do about it than to rename them.
+
+    Raises:
+        ConversionError: If it has one of them.
+    """
+    taken = sorted(set(keys).intersection(reset_info))
+    if taken:
+        raise ConversionError(
+            f"Expected infos of a reset without the keys {taken}, which in SAME_STEP mode hold the "
+            "last observation and info of an episode. Rename them in the sub-environment"
+            f"{otherwise}."
+        )
+
+
+def same_step_info(final_obs: Observation, final_info: Info, reset_info: Info) -> Info:
     """The info of a row that has ended, in SAME_STEP mode: the reset's, and the step's within.
 
     The same in Gymnasium 1.1 to 1.4.
@@ -250,12 +274,7 @@ def same_step_info(final_obs: Any, final_info: Info, reset_info: Info) -> Info:
     Raises:
         ConversionError: If the reset info has one of the two keys itself.
     """
-    taken = sorted({"final_obs", "final_info"}.intersection(reset_info))
-    if taken:
-        raise ConversionError(
-            f"Expected infos of a reset without the keys {taken}, which in SAME_STEP mode hold the "
-            "last observation and info of an episode. Rename them in the sub-environment."
-        )
+    refuse_final_keys(reset_info, ("final_obs", "final_info"), "")
     final = {} if final_obs is None else {"final_obs": final_obs}
     kept = {key: value for key, value in final_info.items() if key not in SB3_KEYS}
     return {**final, "final_info": kept, **reset_info}
@@ -264,7 +283,7 @@ def same_step_info(final_obs: Any, final_info: Info, reset_info: Info) -> Info:
 def _joined(key: Any, rows: list[int], values: list[Any], num_envs: int) -> Any:
     """The values of one key as an array of all rows, or as a dict of such arrays."""
     kinds = set(map(type, values))
-    array: npt.NDArray[Any] | None = None
+    array: Array | None = None
     if key == "final_obs":  # where Gymnasium batches nothing
         pass
     elif all(issubclass(kind, dict) for kind in kinds):
@@ -296,7 +315,7 @@ def _is_number(kind: type) -> bool:
     )
 
 
-def _joined_numbers(rows: list[int], values: list[Any], num_envs: int) -> npt.NDArray[Any] | None:
+def _joined_numbers(rows: list[int], values: list[Any], num_envs: int) -> Array | None:
     dtypes = {np.dtype(type(value)) for value in values}
     array = np.zeros(num_envs, np.result_type(*dtypes))
     try:
@@ -312,9 +331,7 @@ def _joined_numbers(rows: list[int], values: list[Any], num_envs: int) -> npt.ND
     return array
 
 
-def _joined_arrays(
-    rows: list[int], values: list[npt.NDArray[Any]], num_envs: int
-) -> npt.NDArray[Any] | None:
+def _joined_arrays(rows: list[int], values: list[Array], num_envs: int) -> Array | None:
     shapes = {value.shape for value in values}
     dtypes = {value.dtype for value in values}
     kinds = {dtype.kind for dtype in dtypes}

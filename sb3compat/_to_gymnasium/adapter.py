@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,26 +15,32 @@ from gymnasium.vector.utils import batch_space
 
 from sb3compat._convert.arrays import copy_value
 from sb3compat._convert.infos import SB3_KEYS, join_infos
+from sb3compat._convert.modes import parse_mode
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.types import (
+    Action,
+    AnyVectorEnv,
+    Flags,
+    HoldsVecEnv,
+    HoldsVectorEnv,
+    Info,
+    Observation,
+    Options,
+    Value,
+    VectorEnvBase,
+    derives_from,
+)
+from sb3compat._to_gymnasium.accept import check_vec_env
 from sb3compat._to_gymnasium.source import (
-    as_mode,
     call_if_any,
-    check_vec_env,
     close_vec_env,
-    is_plain,
-    make_vec_source,
+    make_source,
     metadata_of,
     spec_of,
 )
-from sb3compat._to_sb3.partial_reset import register_partial_reset, reset_with_mask
-from sb3compat.errors import ClosedError, EndedRowError, ResetArgumentError
-
-if TYPE_CHECKING:
-    _VectorEnv = VectorEnv[Any, Any, Any]
-else:
-    _VectorEnv = VectorEnv
-
-Flags = npt.NDArray[np.bool_]
-Rewards = npt.NDArray[np.float64]
+from sb3compat._upstream.vec_env import is_plain
+from sb3compat._upstream.vector_env import set_generator
+from sb3compat.errors import CallOrderError, ClosedError, EndedRowError, ResetArgumentError
 
 
 def to_gymnasium(
@@ -44,7 +49,7 @@ def to_gymnasium(
     autoreset_mode: AutoresetMode | str = "SameStep",
     missing_truncation: str | None = None,
     require_final_obs: bool = True,
-) -> VectorEnv[Any, Any, Any]:
+) -> AnyVectorEnv:
     """Present a Stable-Baselines3 `VecEnv` as a Gymnasium vector environment.
 
     For the same sub-environments, seeds and actions, the result yields what Gymnasium's own
@@ -79,12 +84,13 @@ def to_gymnasium(
         >>> envs.reset(seed=0)[0].shape
         (4, 4)
     """
-    mode = as_mode(autoreset_mode)
+    mode = parse_mode(autoreset_mode)
     if isinstance(vec_env, VectorEnv):
         return vec_env
-    original = _adapted_by_to_sb3(vec_env, mode)
-    if original is not None:
-        return original
+    if derives_from(vec_env, HoldsVectorEnv):
+        held: AnyVectorEnv | None = vec_env.original(mode)
+        if held is not None:
+            return held
     return VectorEnvAdapter(
         vec_env,
         autoreset_mode=autoreset_mode,
@@ -93,7 +99,7 @@ def to_gymnasium(
     )
 
 
-class VectorEnvAdapter(_VectorEnv):
+class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
     """A Stable-Baselines3 `VecEnv` as a Gymnasium vector environment; `to_gymnasium` makes them.
 
     Args:
@@ -125,13 +131,13 @@ class VectorEnvAdapter(_VectorEnv):
     ) -> None:
         check_vec_env(vec_env)
         self.vec_env = vec_env
-        self.autoreset_mode = as_mode(autoreset_mode)
+        self.autoreset_mode = parse_mode(autoreset_mode)
         self.num_envs: int = vec_env.num_envs
         self.single_observation_space = vec_env.observation_space
         self.single_action_space = vec_env.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._source, self._subenvs = make_vec_source(
+        self._source, self._subenvs = make_source(
             vec_env,
             self.autoreset_mode,
             missing_truncation=missing_truncation,
@@ -143,6 +149,7 @@ class VectorEnvAdapter(_VectorEnv):
         }
         self.render_mode = getattr(vec_env, "render_mode", None)
         self.spec = spec_of(vec_env, self._subenvs)
+        self._layout = Observations(vec_env.observation_space, self.num_envs, from_zero=False)
         self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
         self._lost_step = False
 
@@ -150,8 +157,8 @@ class VectorEnvAdapter(_VectorEnv):
         self,
         *,
         seed: int | list[int | None] | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> tuple[Any, dict[str, Any]]:
+        options: Options | None = None,
+    ) -> tuple[Observation, Info]:
         """Reset all rows, or those under `options["reset_mask"]`.
 
         Args:
@@ -184,7 +191,9 @@ class VectorEnvAdapter(_VectorEnv):
         self._lost_step = False
         return observations, joined
 
-    def step(self, actions: Any) -> tuple[Any, Rewards, Flags, Flags, dict[str, Any]]:
+    def step(
+        self, actions: Action
+    ) -> tuple[Observation, npt.NDArray[np.float64], Flags, Flags, Info]:
         """Step all rows.
 
         Args:
@@ -218,16 +227,22 @@ class VectorEnvAdapter(_VectorEnv):
         with self._marked_if_lost():
             step = self._source.step(prepared)
             infos = join_infos(step.infos, without=SB3_KEYS)
-        return step.observations, step.rewards, step.terminations, step.truncations, infos
+        return (
+            self._layout.pack(step.observations),
+            step.rewards.astype(np.float64, copy=False),
+            step.ended & ~step.truncated,
+            step.truncated,
+            infos,
+        )
 
-    def render(self) -> tuple[Any, ...]:
+    def render(self) -> tuple[Value, ...]:
         """One frame for each row."""
         self._check_open()
         by_row = self._is_plain or self.render_mode != "rgb_array"
         frames = self.call("render") if by_row else self.vec_env.get_images()
         return tuple(map(copy_value, frames))
 
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def call(self, name: str, *args: Value, **kwargs: Value) -> tuple[Value, ...]:
         """Call a method of each sub-environment, or read an attribute that is no method.
 
         Args:
@@ -238,11 +253,11 @@ class VectorEnvAdapter(_VectorEnv):
         self._check_open()
         return tuple(self._subenvs.call(name, args, kwargs))
 
-    def get_attr(self, name: str) -> tuple[Any, ...]:
+    def get_attr(self, name: str) -> tuple[Value, ...]:
         """Read an attribute of each sub-environment; a method is called."""
         return self.call(name)
 
-    def set_attr(self, name: str, values: Any) -> None:
+    def set_attr(self, name: str, values: Value) -> None:
         """Set an attribute of the sub-environments.
 
         Args:
@@ -263,7 +278,7 @@ class VectorEnvAdapter(_VectorEnv):
         self._subenvs.set(name, values)
 
     @property
-    def np_random(self) -> Any:
+    def np_random(self) -> Value:
         """The random generators of the sub-environments; one's own where they have none."""
         value = self._call_if_any("np_random")
         return super().np_random if value is None else value
@@ -275,10 +290,10 @@ class VectorEnvAdapter(_VectorEnv):
                 "Expected each sub-environment to keep its own generator: reset(seed=...) seeds "
                 "them, set_attr('np_random', [one for each row]) replaces them."
             )
-        self._np_random, self._np_random_seed = value, -1
+        set_generator(self, value)
 
     @property
-    def np_random_seed(self) -> Any:
+    def np_random_seed(self) -> Value:
         """The seeds of those generators."""
         value = self._call_if_any("np_random_seed")
         return super().np_random_seed if value is None else value
@@ -294,7 +309,7 @@ class VectorEnvAdapter(_VectorEnv):
         self._lost_step = True
         return self.vec_env
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def close_extras(self, **kwargs: Value) -> None:
         """Close the `VecEnv`, also where one of its workers has died."""
         close_vec_env(self.vec_env, broken=self._source.broken)
 
@@ -316,11 +331,11 @@ class VectorEnvAdapter(_VectorEnv):
             self._lost_step = not self._source.broken
             raise
 
-    def _call_if_any(self, name: str) -> tuple[Any, ...] | None:
+    def _call_if_any(self, name: str) -> tuple[Value, ...] | None:
         values = call_if_any(self._subenvs, name)
         return None if values is None or all(v is None for v in values) else tuple(values)
 
-    def _seeds(self, seed: Any) -> list[int | None]:
+    def _seeds(self, seed: Value) -> list[int | None]:
         n = self.num_envs
         if seed is None:
             return [None] * n
@@ -334,7 +349,7 @@ class VectorEnvAdapter(_VectorEnv):
             )
         return seeds
 
-    def _rows_under(self, mask: Any) -> list[int]:
+    def _rows_under(self, mask: Value) -> list[int]:
         """The rows of a reset mask, if it is one by Gymnasium's rules."""
         if not isinstance(mask, np.ndarray):
             got = f"reset_mask={mask!r:.200} ({type(mask).__name__})"
@@ -357,19 +372,7 @@ class VectorEnvAdapter(_VectorEnv):
 
     def _check_step(self) -> None:
         if self._lost_step:
-            raise RuntimeError(
+            raise CallOrderError(
                 "Expected reset() without a mask, as the last step has raised and its results are "
                 "lost, the end of an episode maybe among them."
             )
-
-
-register_partial_reset(VectorEnvAdapter, reset_with_mask)
-
-
-def _adapted_by_to_sb3(vec_env: Any, mode: AutoresetMode) -> VectorEnv[Any, Any, Any] | None:
-    """The vector environment inside of what `to_sb3` made, if it can be driven by itself again."""
-    module = sys.modules.get("sb3compat._to_sb3.adapter")
-    if module is not None and type(vec_env) is module.VecEnvAdapter:
-        original: VectorEnv[Any, Any, Any] | None = vec_env.original(mode)
-        return original
-    return None

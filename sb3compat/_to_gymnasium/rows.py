@@ -8,31 +8,32 @@ that is terminated and truncated at once counts as terminated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from sb3compat._convert.infos import Info, same_step_info
-from sb3compat._convert.observations import Array, Leaf, Observations, action_rows
-from sb3compat._upstream.subproc_vec_env import Workers, reset_env, step_env
+from sb3compat._convert.actions import action_rows
+from sb3compat._convert.infos import same_step_info
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.spaces import Leaf
+from sb3compat._convert.types import (
+    Action,
+    Array,
+    Flags,
+    Info,
+    Kwargs,
+    Observation,
+    Options,
+    ResetResult,
+    Seeds,
+    Transition,
+)
+from sb3compat._upstream.subproc_vec_env import Workers
+from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
+from sb3compat._upstream.worker_guard import reset_env, step_env
 from sb3compat.errors import PartialResetError
-
-Mask = npt.NDArray[np.bool_]
-
-
-class Transition(NamedTuple):
-    """One step of all rows, in Gymnasium's terms."""
-
-    observations: Any
-    rewards: npt.NDArray[np.float64]
-    terminations: Mask
-    truncations: Mask
-    # One for each row, as `SyncVectorEnv` would add them to its own.
-    infos: list[Info]
 
 
 class Rows:
@@ -47,19 +48,17 @@ class Rows:
         self._vec_env = vec_env
         self._mode = mode
         self._n: int = vec_env.num_envs
-        self._observed: list[Any] = [None] * self._n
+        self._observed: list[Observation] = [None] * self._n
         self._layout = Observations(vec_env.observation_space, self._n, from_zero=False)
         # The rows whose episode has ended and that have not been reset since.
-        self.ended: Mask = np.zeros(self._n, np.bool_)
+        self.ended: Flags = np.zeros(self._n, np.bool_)
 
     @property
     def broken(self) -> bool:
         """Whether a worker is lost."""
         return False
 
-    def check_reset(
-        self, rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
-    ) -> None:
+    def check_reset(self, rows: list[int], seeds: Seeds, options: Options | None) -> None:
         """Refuse a reset of some rows before the others were ever seen.
 
         Raises:
@@ -73,27 +72,27 @@ class Rows:
             )
 
     def reset(
-        self, rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
-    ) -> tuple[Any, list[Info]]:
+        self, rows: list[int], seeds: Seeds, options: Options | None
+    ) -> tuple[Observation, list[Info]]:
         """Reset some rows, or all of them.
 
         Returns:
             The observations of all rows, and their infos, empty where nothing was reset.
         """
-        vec_env, kwargs = self._vec_env, []
+        kwargs: list[Kwargs] = []
         every = len(rows) == self._n
+        # What was set on the VecEnv itself waits for the next reset, as it would there.
+        held_seeds, held_options = waiting_seeds(self._vec_env), waiting_options(self._vec_env)
         for i in rows:
-            # What was set on the VecEnv itself waits for the next reset, as it would there.
-            seed = vec_env._seeds[i] if every and seeds[i] is None else seeds[i]
-            given = (vec_env._options[i] or options) if every and not options else options
+            seed = held_seeds[i] if every and seeds[i] is None else seeds[i]
+            given = (held_options[i] or options) if every and not options else options
             kwargs.append({"seed": seed, "options": given})
         infos = self._reset(rows, kwargs)
         if every:
-            vec_env._reset_seeds()
-            vec_env._reset_options()
-        return self._batch(), infos
+            forget_waiting(self._vec_env)
+        return self._layout.pack(self._batch()), infos
 
-    def prepare(self, actions: Any) -> list[Any]:
+    def prepare(self, actions: Action) -> list[Action]:
         """The single actions, one for each row."""
         return action_rows(self._vec_env.action_space, actions, self._n)
 
@@ -101,7 +100,7 @@ class Rows:
         """Reset the rows that have ended, as the `VecEnv` itself would have done at once."""
         self._reset(rows := np.flatnonzero(self.ended).tolist(), [{}] * len(rows))
 
-    def _reset(self, rows: list[int], kwargs: list[dict[str, Any]]) -> list[Info]:
+    def _reset(self, rows: list[int], kwargs: list[Kwargs]) -> list[Info]:
         infos: list[Info] = [{} for _ in range(self._n)]
         reset_infos = list(self._vec_env.reset_infos)
         for i, result in zip(rows, self._reset_rows(rows, kwargs), strict=True):
@@ -111,18 +110,18 @@ class Rows:
         self.ended[rows] = False
         return infos
 
-    def _reset_rows(self, rows: list[int], kwargs: list[dict[str, Any]]) -> list[Any]:
+    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> list[ResetResult]:
         raise NotImplementedError
 
-    def _batch(self) -> Any:
+    def _batch(self) -> list[Array]:
         """New arrays with what each row has returned last."""
         layout = self._layout
         if layout.keys is None:
-            return self._stacked(layout.leaves[0], self._observed)
+            return [self._stacked(layout.leaves[0], self._observed)]
         columns = [[observed[key] for observed in self._observed] for key in layout.keys]
-        return layout.pack(list(map(self._stacked, layout.leaves, columns)))
+        return list(map(self._stacked, layout.leaves, columns))
 
-    def _stacked(self, leaf: Leaf, values: list[Any]) -> Array:
+    def _stacked(self, leaf: Leaf, values: list[Observation]) -> Array:
         with suppress(ValueError):  # of several shapes
             array = np.array(values)
             if array.dtype == leaf.dtype and array.shape == (self._n, *leaf.shape):
@@ -134,24 +133,24 @@ class Rows:
 class LocalRows(Rows):
     """The sub-environments of a `DummyVecEnv`, in this process."""
 
-    def step(self, actions: list[Any]) -> Transition:
+    def step(self, actions: list[Action]) -> Transition:
         """Step each row, or reset it where that is its turn."""
         n, vec_env = self._n, self._vec_env
         same_step = self._mode == AutoresetMode.SAME_STEP
         resetting = self.ended.tolist() if self.ended.any() else None
         rewards = np.zeros(n, np.float32)
-        terminations, truncations = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        ended, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
         infos: list[Info] = []
         for i, (env, action) in enumerate(zip(vec_env.envs, actions, strict=True)):
             if resetting and resetting[i]:
                 self._observed[i], info = env.reset()
                 vec_env.reset_infos[i] = info
             else:
-                observed, rewards[i], terminated, truncated, info, first = step_env(
+                observed, rewards[i], termination, truncation, info, first = step_env(
                     env, action, same_step
                 )
-                if terminated or truncated:
-                    terminations[i], truncations[i] = terminated, truncated
+                if termination or truncation:
+                    ended[i], truncated[i] = True, truncation
                     if first is not None:
                         final = observed
                         observed, vec_env.reset_infos[i] = first
@@ -159,12 +158,10 @@ class LocalRows(Rows):
                 self._observed[i] = observed
             infos.append(info)
         if not same_step:
-            self.ended = terminations | truncations
-        return Transition(
-            self._batch(), rewards.astype(np.float64), terminations, truncations, infos
-        )
+            self.ended = ended
+        return Transition(self._batch(), rewards, ended, truncated, infos, {})
 
-    def _reset_rows(self, rows: list[int], kwargs: list[dict[str, Any]]) -> list[Any]:
+    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> list[ResetResult]:
         return [
             reset_env(self._vec_env.envs[i], arguments)
             for i, arguments in zip(rows, kwargs, strict=True)
@@ -186,7 +183,7 @@ class RemoteRows(Rows):
         """Whether a worker is lost."""
         return self._workers.lost
 
-    def step(self, actions: list[Any]) -> Transition:
+    def step(self, actions: list[Action]) -> Transition:
         """Step each row, or reset it where that is its turn; all at the same time."""
         n = self._n
         same_step = self._mode == AutoresetMode.SAME_STEP
@@ -197,12 +194,13 @@ class RemoteRows(Rows):
             }
         )
         rewards = np.zeros(n, np.float64)
-        terminations, truncations = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        ended, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
         infos: list[Info] = []
         reset_infos = list(self._vec_env.reset_infos)
         for i, answer in answers.items():
             if not self.ended[i]:
-                observed, rewards[i], terminations[i], truncations[i], info, first = answer
+                observed, rewards[i], termination, truncated[i], info, first = answer
+                ended[i] = termination or truncated[i]
                 if first is not None:
                     final = observed
                     observed, reset_infos[i] = first
@@ -214,9 +212,9 @@ class RemoteRows(Rows):
             infos.append(info)
         self._vec_env.reset_infos = reset_infos
         if not same_step:
-            self.ended = terminations | truncations
-        return Transition(self._batch(), rewards, terminations, truncations, infos)
+            self.ended = ended
+        return Transition(self._batch(), rewards, ended, truncated, infos, {})
 
-    def _reset_rows(self, rows: list[int], kwargs: list[dict[str, Any]]) -> list[Any]:
+    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> list[ResetResult]:
         commands = {i: ("reset", arguments) for i, arguments in zip(rows, kwargs, strict=True)}
         return list(self._workers.ask(commands).values())

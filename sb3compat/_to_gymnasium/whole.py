@@ -7,21 +7,40 @@ for, and NEXT_STEP cannot be had.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from multiprocessing.connection import wait
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from sb3compat._convert.arrays import copy_value, to_numpy
-from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, Info, same_step_info
-from sb3compat._convert.observations import Array, Observations, action_batch, cast_safely
-from sb3compat._to_gymnasium.rows import Transition
-from sb3compat._to_sb3.rows_sync import RepeatWatch
+from sb3compat._convert.actions import action_batch
+from sb3compat._convert.arrays import copy_value, row_array
+from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, same_step_info
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.repeats import RepeatWatch
+from sb3compat._convert.types import (
+    Action,
+    Array,
+    Flags,
+    Info,
+    Observation,
+    Options,
+    Rewards,
+    Seeds,
+    Transition,
+    Value,
+)
+from sb3compat._upstream import subproc_vec_env
+from sb3compat._upstream.vec_env import (
+    forget_waiting,
+    inherits,
+    keeps_seeds_by_row,
+    set_waiting_seeds,
+    waiting_options,
+    waiting_seeds,
+)
 from sb3compat.errors import (
     ConversionError,
     MissingFinalObservationError,
@@ -29,6 +48,8 @@ from sb3compat.errors import (
     PartialResetError,
     WorkerError,
 )
+
+_ALONE = " A VecEnv returns them alone from reset, and keeps the infos in reset_infos."
 
 
 class WholeSteps:
@@ -63,33 +84,28 @@ class WholeSteps:
         self._layout = Observations(vec_env.observation_space, self._n, from_zero=False)
         # In DISABLED mode: what was returned last, and how the next episodes of ended rows begin.
         self._observed: list[Array] = []
-        self._held: dict[int, tuple[list[Any], Info]] = {}
+        self._held: dict[int, tuple[list[Array], Info]] = {}
         self.ended = np.zeros(self._n, np.bool_)
         self.broken = False
 
-    def prepare(self, actions: Any) -> Any:
+    def prepare(self, actions: Action) -> Action:
         """The actions as a `VecEnv` takes them."""
         return action_batch(self._vec_env.action_space, actions, self._n)
 
-    def step(self, actions: Any) -> Transition:
+    def step(self, actions: Action) -> Transition:
         """Step all rows."""
         with self._worker_errors():
             result = self._call_step(actions)
-        observations, rewards, dones, infos = self._checked(result)
-        truncations = np.zeros(self._n, np.bool_)
-        if dones.any():
-            for i in np.flatnonzero(dones).tolist():
-                truncations[i] = self._is_truncated(infos[i], i)
-                infos[i] = self._end(i, observations, infos[i])
+        observations, rewards, ended, infos = self._checked(result)
+        truncated = np.zeros(self._n, np.bool_)
+        for i in np.flatnonzero(ended).tolist():
+            truncated[i] = self._is_truncated(infos[i], i)
+            infos[i] = self._end(i, observations, infos[i])
         if self._holding:
-            self._observed, self.ended = [array.copy() for array in observations], dones
-        return Transition(
-            self._layout.pack(observations), rewards, dones & ~truncations, truncations, infos
-        )
+            self._observed, self.ended = [array.copy() for array in observations], ended
+        return Transition(observations, rewards, ended, truncated, infos, {})
 
-    def check_reset(
-        self, rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
-    ) -> None:
+    def check_reset(self, rows: list[int], seeds: Seeds, options: Options | None) -> None:
         """Refuse what the `VecEnv` has no way to do.
 
         Raises:
@@ -119,13 +135,11 @@ class WholeSteps:
                 f"seed={seeds[0]}."
             )
 
-    def _counts_up(self, seeds: Sequence[int | None]) -> bool:
+    def _counts_up(self, seeds: Seeds) -> bool:
         first = seeds[0]
         return first is not None and list(seeds) == [first + i for i in range(self._n)]
 
-    def _hands_out(
-        self, rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
-    ) -> bool:
+    def _hands_out(self, rows: list[int], seeds: Seeds, options: Options | None) -> bool:
         """Whether these rows are to begin as the `VecEnv` has begun them already."""
         # Seeds and options that were set on the VecEnv wait for a reset of all rows.
         waits = len(rows) == self._n and self._has_pending()
@@ -133,8 +147,8 @@ class WholeSteps:
         return _asks_nothing(rows, seeds, options) and held and not waits
 
     def reset(
-        self, rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
-    ) -> tuple[Any, list[Info]]:
+        self, rows: list[int], seeds: Seeds, options: Options | None
+    ) -> tuple[Observation, list[Info]]:
         """Reset all rows, or hand out the beginnings that are held.
 
         Only once `check_reset` has let it through.
@@ -152,9 +166,8 @@ class WholeSteps:
             with self._worker_errors():
                 batch = self._vec_env.reset()
         finally:
-            # Used once, also by those that do not see to it, or that have failed.
-            for forget in ("_reset_seeds", "_reset_options"):
-                getattr(self._base, forget, lambda: None)()
+            # Used once, also by a VecEnv that does not see to it, or that has failed.
+            forget_waiting(self._base)
         observations = self._owned(batch)
         self.settle()
         if self._holding:
@@ -172,41 +185,26 @@ class WholeSteps:
         try:
             yield
         except (EOFError, OSError) as error:
-            if not hasattr(self._base, "processes"):
+            if not subproc_vec_env.has_workers(self._base):
                 raise
             self.broken = True
-            # Or its `close` would wait for answers that were taken already.
-            self._base.waiting = False
+            subproc_vec_env.forget_step(self._base)
             raise WorkerError(
                 f"A worker process of {self._base} has died without an answer; what it said last "
                 "is in its own output. Close this environment and build a new one."
             ) from error
 
-    def _call_step(self, actions: Any) -> Any:
-        step = getattr(type(self._vec_env), "step", None)
-        as_subproc = hasattr(self._base, "processes") and hasattr(self._base, "remotes")
-        if as_subproc and getattr(step, "__module__", None) in _BASES:
+    def _call_step(self, actions: Action) -> Value:
+        if subproc_vec_env.has_workers(self._base) and inherits(self._vec_env, "step"):
             self._vec_env.step_async(actions)
-            self._await_workers()
+            subproc_vec_env.await_answers(self._base)
             return self._vec_env.step_wait()
         if hasattr(self._vec_env, "step"):
             return self._vec_env.step(actions)
         self._vec_env.step_async(actions)
         return self._vec_env.step_wait()
 
-    def _await_workers(self) -> None:
-        """Wait for the answers of all workers, for which SB3 waits for ever if one has ended.
-
-        A forked worker holds the pipes of those forked after it, so that their end shows in the
-        process only.
-        """
-        for remote, process in zip(self._base.remotes, self._base.processes, strict=True):
-            if remote not in wait([remote, process.sentinel]):
-                raise EOFError(f"process {process.pid} has ended")
-
-    def _checked(
-        self, result: Any
-    ) -> tuple[list[Array], npt.NDArray[np.float64], npt.NDArray[np.bool_], list[Info]]:
+    def _checked(self, result: Value) -> tuple[list[Array], Rewards, Flags, list[Info]]:
         if not isinstance(result, tuple) or len(result) != 4:
             raise ConversionError(
                 f"Expected {self._vec_env}.step to return (observations, rewards, dones, infos), "
@@ -215,51 +213,19 @@ class WholeSteps:
             )
         batch, rewards, dones, infos = result
         observations = self._owned(batch)
-        rewards, dones = np.array(to_numpy(rewards), np.float64), np.array(to_numpy(dones))
-        for name, array in (("rewards", rewards), ("dones", dones)):
-            if array.shape != (self._n,):
-                raise ConversionError(
-                    f"Expected {name} of shape ({self._n},), one for each row, got "
-                    f"{name}.shape={array.shape}."
-                )
+        floats = row_array(rewards, self._n, "rewards").astype(np.float64)
+        ended = row_array(dones, self._n, "dones").astype(np.bool_)
         listed = isinstance(infos, list | tuple) and len(infos) == self._n
         if not listed or not all(isinstance(info, dict) for info in infos):
             raise ConversionError(
                 f"Expected infos as a list of {self._n} dicts, one for each row, got "
                 f"infos={infos!r:.200} ({type(infos).__name__})."
             )
-        return observations, rewards, dones.astype(np.bool_), list(infos)
+        return observations, floats, ended, list(infos)
 
-    def _owned(self, batch: Any) -> list[Array]:
+    def _owned(self, batch: Observation) -> list[Array]:
         """The leaf arrays of a batch of observations, copied, in the dtypes of the space."""
-        arrays = []
-        try:
-            values = list(map(to_numpy, self._layout.unpack(batch)))
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            keys = self._layout.keys
-            raise ConversionError(
-                f"Expected a batch of observations{f' with the keys {keys}' if keys else ''}, got "
-                f"observations={batch!r:.200} ({type(batch).__name__}). A VecEnv returns them "
-                "alone from reset, and keeps the infos in reset_infos."
-            ) from error
-        for leaf, array in zip(self._layout.leaves, values, strict=True):
-            shape = (self._n, *leaf.shape)
-            if array.shape != shape:
-                raise ConversionError(
-                    f"Expected a batch of {leaf.name.replace('_space', '')} of shape {shape} "
-                    f"(num_envs, *single shape), got shape={array.shape} "
-                    f"({type(batch).__name__})."
-                )
-            same_kind = np.can_cast(array.dtype, leaf.dtype, "same_kind")
-            cast = array.astype(leaf.dtype) if same_kind else cast_safely(array, leaf.dtype)
-            if cast is None:
-                raise ConversionError(
-                    f"Expected observations of dtype {leaf.dtype}, as {leaf.name} says, got "
-                    f"dtype={array.dtype} from {self._vec_env}, which that cannot hold. Give the "
-                    "wrapper that changes them an observation_space of its own."
-                )
-            arrays.append(cast)
-        return arrays
+        return self._layout.batch(batch, copy=True, careful=True, advice=_ALONE)
 
     def _is_truncated(self, info: Info, row: int) -> bool:
         if TRUNCATED not in info and not self._assume_terminated:
@@ -286,7 +252,7 @@ class WholeSteps:
         self._held[row] = first, self._reset_info(row)
         return step_info
 
-    def _final(self, row: int, info: Info) -> Any:
+    def _final(self, row: int, info: Info) -> Observation:
         final = info.get(TERMINAL_OBSERVATION)
         if final is None:
             if self._require_final_obs:
@@ -319,10 +285,10 @@ class WholeSteps:
 
     def _has_pending(self) -> bool:
         """Whether seeds or options were set on the `VecEnv` itself, for its next reset."""
-        seeds = getattr(self._base, "_seeds", [])
-        return any(seed is not None for seed in seeds) or any(getattr(self._base, "_options", []))
+        seeds = waiting_seeds(self._base)
+        return any(seed is not None for seed in seeds) or any(waiting_options(self._base))
 
-    def _prepare_reset(self, seeds: Sequence[int | None], options: dict[str, Any] | None) -> None:
+    def _prepare_reset(self, seeds: Seeds, options: Options | None) -> None:
         if options:
             self._vec_env.set_options(deepcopy(options))
         if all(seed is None for seed in seeds):
@@ -330,26 +296,18 @@ class WholeSteps:
         if self._counts_up(seeds):
             self._vec_env.seed(seeds[0])
         else:
-            self._base._seeds = list(seeds)
+            set_waiting_seeds(self._base, seeds)
 
 
-def _asks_nothing(
-    rows: list[int], seeds: Sequence[int | None], options: dict[str, Any] | None
-) -> bool:
+def _asks_nothing(rows: list[int], seeds: Seeds, options: Options | None) -> bool:
     """Whether neither seeds nor options are asked for."""
     return not options and all(seeds[i] is None for i in rows)
 
 
 def _seeds_by_row(vec_env: Any) -> bool:
     """Whether seeds are kept by row, by SB3's own `seed` and that of its wrappers."""
-    while True:
-        seed = getattr(type(vec_env), "seed", None)
-        if getattr(seed, "__module__", None) not in _BASES:
-            return False
+    while inherits(vec_env, "seed"):
         if not hasattr(vec_env, "venv"):
-            return hasattr(vec_env, "_seeds")
+            return keeps_seeds_by_row(vec_env)
         vec_env = vec_env.venv
-
-
-# SB3's, and what stands in for it where it is not installed.
-_BASES = ("stable_baselines3.common.vec_env.base_vec_env", "sb3compat._upstream.sb3")
+    return False

@@ -9,24 +9,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
 
-from sb3compat._convert.infos import Info
-from sb3compat._convert.observations import Actions, Observations
-from sb3compat._to_gymnasium.adapter import VectorEnvAdapter
-from sb3compat._to_sb3.rows_sync import AsyncRows
-from sb3compat._to_sb3.source import check_env, find_mode, make_source
-from sb3compat._to_sb3.subenvs import Indices, LocalSubEnvs, resolve_indices, subenvs_of
-from sb3compat._upstream.async_vector_env import is_broken
+from sb3compat._convert.actions import Actions
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.types import (
+    Action,
+    AnyVectorEnv,
+    Array,
+    Flags,
+    HoldsVecEnv,
+    HoldsVectorEnv,
+    Indices,
+    Info,
+    Observation,
+    Options,
+    SingleEnv,
+    Value,
+    derives_from,
+)
+from sb3compat._to_sb3.accept import check_env, find_mode
+from sb3compat._to_sb3.source import Settings, make_source
+from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices, subenvs_of
 from sb3compat._upstream.sb3 import VecEnv
-from sb3compat.errors import UnsupportedSpaceError
-
-AnyVectorEnv = VectorEnv[Any, Any, Any]
-Obs = Any
+from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
+from sb3compat.errors import CallOrderError, ClosedError, UnsupportedSpaceError
 
 
 def to_sb3(
-    env: Any,
+    env: AnyVectorEnv | VecEnv,
     *,
     autoreset_mode: AutoresetMode | str | None = None,
     copy: bool = True,
@@ -78,9 +89,9 @@ def to_sb3(
     """
     if isinstance(env, VecEnv):
         return env
-    if isinstance(env, VectorEnvAdapter) and isinstance(env.vec_env, VecEnv):
-        vec_env: VecEnv = env.settled()
-        return vec_env
+    held = _vec_env_inside(env)
+    if held is not None:
+        return held
     return VecEnvAdapter(
         env,
         autoreset_mode=autoreset_mode,
@@ -91,7 +102,15 @@ def to_sb3(
     )
 
 
-class VecEnvAdapter(VecEnv):
+def _vec_env_inside(env: Any) -> VecEnv | None:
+    """The `VecEnv` that the way back has adapted, ready to be driven by itself again."""
+    if not derives_from(env, HoldsVecEnv) or not isinstance(env.vec_env, VecEnv):
+        return None
+    vec_env: VecEnv = env.settled()
+    return vec_env
+
+
+class VecEnvAdapter(VecEnv, HoldsVectorEnv):
     """A Gymnasium vector environment as a Stable-Baselines3 `VecEnv`; `to_sb3` makes them.
 
     Args:
@@ -127,16 +146,15 @@ class VecEnvAdapter(VecEnv):
         observations = Observations(env.single_observation_space, env.num_envs)
         self._actions = Actions(env.single_action_space, env.num_envs)
         self._observations = observations
-        self._source = make_source(
+        settings = Settings(
             env,
             self.autoreset_mode,
-            observations,
-            self._actions,
             copy=copy,
             require_final_obs=require_final_obs,
             padding=padding,
             timeout=timeout,
         )
+        self._source = make_source(settings, observations, self._actions)
         self._subenvs = subenvs_of(env)
         self._check_starts()
         self._waiting = False
@@ -146,7 +164,7 @@ class VecEnvAdapter(VecEnv):
         # The environment's own, as DummyVecEnv has them, but for what is no longer true of it.
         self.metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
 
-    def reset(self) -> Obs:
+    def reset(self) -> Observation:
         """Reset all rows, with the seeds and options set before; a pending step is cancelled.
 
         Returns:
@@ -157,14 +175,12 @@ class VecEnvAdapter(VecEnv):
         if self._waiting:
             self._waiting = False
             self._source.cancel()
-        batch, self.reset_infos = self._source.reset(self._seeds, self._options)
+        batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))
         self._lost_step = False
-        # Seeds and options are used once.
-        self._reset_seeds()
-        self._reset_options()
+        forget_waiting(self)
         return self._observations.pack(batch)
 
-    def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
+    def set_options(self, options: list[Options] | Options | None = None) -> None:
         """Set the options of the next reset.
 
         Args:
@@ -190,7 +206,7 @@ class VecEnvAdapter(VecEnv):
         self._source.check_options(rows)
         super().set_options(options)
 
-    def step_async(self, actions: npt.NDArray[Any]) -> None:
+    def step_async(self, actions: Action) -> None:
         """Start a step.
 
         Args:
@@ -200,20 +216,20 @@ class VecEnvAdapter(VecEnv):
 
         Raises:
             ValueError: If their count, shape or dtype does not fit. Nothing was sent.
-            RuntimeError: If a step is pending already.
+            CallOrderError: If a step is pending already, or a reset is due.
         """
         self._check_open()
         if self._waiting:
-            raise RuntimeError("Expected step_wait() after step_async(), got step_async() again.")
+            raise CallOrderError("Expected step_wait() after step_async(), got step_async() again.")
         if self._lost_step:
-            raise RuntimeError(
+            raise CallOrderError(
                 "Expected reset(), as the last step has raised and its results are lost, the end "
                 "of an episode maybe among them; got step_async()."
             )
         self._source.send(self._actions.prepare(actions))
         self._waiting = True
 
-    def step_wait(self) -> tuple[Obs, npt.NDArray[np.float32], npt.NDArray[np.bool_], list[Info]]:
+    def step_wait(self) -> tuple[Observation, npt.NDArray[np.float32], Flags, list[Info]]:
         """Finish the step.
 
         Returns:
@@ -225,26 +241,26 @@ class VecEnvAdapter(VecEnv):
                 `terminal_observation` in those whose episode has ended.
 
         Raises:
-            RuntimeError: If no step is pending.
+            CallOrderError: If no step is pending.
             ConversionError: If the environment returned what cannot be presented exactly.
         """
         self._check_open()
         if not self._waiting:
-            raise RuntimeError("Expected step_async(actions) before step_wait().")
+            raise CallOrderError("Expected step_async(actions) before step_wait().")
         self._waiting = False
         try:
             step = self._source.receive()
         except BaseException:
-            base = self.env.unwrapped
             # Where workers are lost, a reset would not help, and the source says what does.
-            self._lost_step = not (isinstance(base, AsyncVectorEnv) and is_broken(base))
+            self._lost_step = not self._source.broken
             raise
         for i, info in step.reset_infos.items():
             self.reset_infos[i] = info
-        return self._observations.pack(step.observations), step.rewards, step.dones, step.infos
+        rewards = step.rewards.astype(np.float32, copy=False)
+        return self._observations.pack(step.observations), rewards, step.ended, step.infos
 
     @property
-    def envs(self) -> list[Any]:
+    def envs(self) -> list[SingleEnv]:
         """The sub-environments, where they are objects in this process, as `DummyVecEnv.envs`.
 
         The list itself: to replace one, by a wrapper around it for example, assign to its row.
@@ -270,7 +286,7 @@ class VecEnvAdapter(VecEnv):
         """Whether every sub-environment has the attribute."""
         return all(self._subenvs.has(attr_name, self._rows(None)))
 
-    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
+    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Value]:
         """Read an attribute of the sub-environments.
 
         Args:
@@ -283,13 +299,13 @@ class VecEnvAdapter(VecEnv):
         """
         return self._subenvs.get(attr_name, self._rows(indices))
 
-    def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
+    def set_attr(self, attr_name: str, value: Value, indices: Indices = None) -> None:
         """Set an attribute on the outermost wrapper of the sub-environments, as SB3 does."""
         self._subenvs.set(attr_name, value, self._rows(indices))
 
     def env_method(
-        self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any
-    ) -> list[Any]:
+        self, method_name: str, *method_args: Value, indices: Indices = None, **method_kwargs: Value
+    ) -> list[Value]:
         """Call a method of the sub-environments and return its results, in the order asked."""
         return self._subenvs.call(method_name, method_args, method_kwargs, self._rows(indices))
 
@@ -297,7 +313,7 @@ class VecEnvAdapter(VecEnv):
         """Whether each sub-environment is wrapped in that class."""
         return self._subenvs.is_wrapped(wrapper_class, self._rows(indices))
 
-    def get_images(self) -> Sequence[npt.NDArray[Any] | None]:
+    def get_images(self) -> Sequence[Array | None]:
         """One image for each row, in render mode `rgb_array`; otherwise a warning, and None."""
         self._rows(None)
         frames = self._source.render() if self.render_mode == "rgb_array" else None
@@ -319,25 +335,22 @@ class VecEnvAdapter(VecEnv):
     def original(self, autoreset_mode: AutoresetMode) -> AnyVectorEnv | None:
         """The vector environment, where it can be driven by itself from here on, in its own mode.
 
-        None where a step is under way or lost, or seeds or options wait for the next reset.
+        None where a step is under way or lost, or seeds or options wait for the next reset; and
+        for a subclass, which may present it otherwise.
         """
-        waiting = self._waiting or self._lost_step or any(self._options)
-        if (
-            waiting
-            or self.autoreset_mode != autoreset_mode
-            or self._seeds != [None] * self.num_envs
-        ):
-            return None
-        return self.env
+        unfinished = self._waiting or self._lost_step
+        waiting = any(waiting_options(self)) or waiting_seeds(self) != [None] * self.num_envs
+        other = type(self) is not VecEnvAdapter or self.autoreset_mode != autoreset_mode
+        return None if unfinished or waiting or other else self.env
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {self.env}>"
 
     def _rows(self, indices: Indices) -> list[int]:
         self._check_open()
-        if self._waiting and isinstance(self._source, AsyncRows):
+        if self._waiting and self._source.busy:
             # The answer to the step would be taken for the answer to this.
-            raise RuntimeError(
+            raise CallOrderError(
                 "Expected step_wait() first: the workers are in the middle of a step."
             )
         return resolve_indices(indices, self.num_envs)
@@ -358,4 +371,4 @@ class VecEnvAdapter(VecEnv):
 
     def _check_open(self) -> None:
         if self._closed or self.env.unwrapped.closed:  # not all environments take note
-            raise RuntimeError(f"Expected an open environment, but {self.env} was closed.")
+            raise ClosedError(f"Expected an open environment, but {self.env} was closed.")

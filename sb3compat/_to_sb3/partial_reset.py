@@ -11,12 +11,16 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, overload
 
-import numpy as np
-import numpy.typing as npt
 from gymnasium.vector import VectorEnv, VectorWrapper
 
-Mask = npt.NDArray[np.bool_]
-AnyVectorEnv = VectorEnv[Any, Any, Any]
+from sb3compat._convert.types import (
+    AnyVectorEnv,
+    Flags,
+    HoldsVecEnv,
+    Options,
+    Value,
+    VectorResetResult,
+)
 
 
 class PartialReset(Protocol):
@@ -38,11 +42,11 @@ class PartialReset(Protocol):
     def __call__(
         self,
         env: Any,
-        mask: Mask,
+        mask: Flags,
         *,
-        seed: Any = None,
-        options: dict[str, Any] | None = None,
-    ) -> tuple[Any, dict[str, Any]]: ...
+        seed: Value = None,
+        options: Options | None = None,
+    ) -> VectorResetResult: ...
 
 
 F = TypeVar("F", bound=PartialReset)
@@ -50,8 +54,13 @@ F = TypeVar("F", bound=PartialReset)
 # By the class's qualified name, so that nothing has to be imported to be known.
 _REGISTRY: dict[str, PartialReset] = {}
 
-# Our own functions for the classes of a library; imported once the library is.
-_BACKENDS = {"ale_py": "ale", "envpool": "envpool", "jax": "jax"}
+# Our own functions for the classes of a library; imported once that module is.
+_BACKENDS = {
+    "gymnasium.envs.classic_control.cartpole": "cartpole",
+    "ale_py": "ale",
+    "envpool": "envpool",
+    "jax": "jax",
+}
 
 
 def _name(cls: type) -> str:
@@ -123,35 +132,17 @@ def partial_reset_of(env: AnyVectorEnv) -> PartialReset | None:
 
 
 def reset_with_mask(
-    env: Any, mask: Mask, *, seed: Any = None, options: dict[str, Any] | None = None
-) -> tuple[Any, dict[str, Any]]:
+    env: AnyVectorEnv, mask: Flags, *, seed: Value = None, options: Options | None = None
+) -> VectorResetResult:
     """The partial reset of an environment that honours `options["reset_mask"]`.
 
     Gymnasium's convention for masked resets, which `SyncVectorEnv`, `AsyncVectorEnv` and ale-py's
     `AtariVectorEnv` follow.
     """
-    result: tuple[Any, dict[str, Any]] = env.reset(
-        seed=seed, options={**(options or {}), "reset_mask": mask}
-    )
-    return result
-
-
-def _reset_cartpole(
-    env: Any, mask: Mask, *, seed: Any = None, options: dict[str, Any] | None = None
-) -> tuple[Any, dict[str, Any]]:
-    """Gymnasium's native `CartPoleVectorEnv`, whose own reset ignores the mask."""
-    from gymnasium.envs.classic_control.utils import maybe_parse_reset_bounds
-
-    if seed is not None:
-        VectorEnv.reset(env, seed=seed)
-    low, high = maybe_parse_reset_bounds(options, -0.05, 0.05)
-    (rows,) = mask.nonzero()
-    env.state[:, rows] = env.np_random.uniform(low=low, high=high, size=(4, len(rows)))
-    env.steps[rows] = 0
-    env.prev_done[rows] = False
-    return env.state.T.astype(np.float32), {}
+    return env.reset(seed=seed, options={**(options or {}), "reset_mask": mask})
 
 
 register_by_name("gymnasium.vector.sync_vector_env.SyncVectorEnv", reset_with_mask)
 register_by_name("gymnasium.vector.async_vector_env.AsyncVectorEnv", reset_with_mask)
-register_by_name("gymnasium.envs.classic_control.cartpole.CartPoleVectorEnv", _reset_cartpole)
+# A VecEnv presented as a VectorEnv: the protocol promises it.
+register_by_name(_name(HoldsVecEnv), reset_with_mask)

@@ -1,36 +1,50 @@
-"""Which vector environment this is, whether it can be adapted, and how to drive it."""
+"""Where the transitions come from: the protocol `Source`, and which one drives an environment."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
-import gymnasium as gym
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector as vector_wrappers
 
-from sb3compat._convert.infos import Info
-from sb3compat._convert.observations import Actions, Array, Observations
+from sb3compat._convert.actions import Actions
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.types import (
+    AnyVectorEnv,
+    Array,
+    Info,
+    Options,
+    Seeds,
+    Transition,
+    Value,
+)
 from sb3compat._to_sb3.modes import Padded, ResetWithin, SameStep
-from sb3compat._to_sb3.partial_reset import partial_reset_of, reset_with_mask
-from sb3compat._to_sb3.rows_sync import AsyncRows, SyncRows, Transition
+from sb3compat._to_sb3.partial_reset import PartialReset, partial_reset_of, reset_with_mask
+from sb3compat._to_sb3.rows_async import AsyncRows
+from sb3compat._to_sb3.rows_sync import SyncRows
 from sb3compat._to_sb3.tap import BaseTap, resets_rows_itself, wrappers_of
 from sb3compat._to_sb3.wrappers import check_wrappers
-from sb3compat.errors import AutoresetModeError, PartialResetError, UnsupportedEnvError
-
-AnyVectorEnv = VectorEnv[Any, Any, Any]
+from sb3compat.errors import PartialResetError
 
 
 class Source(Protocol):
-    """Where the transitions come from: `rows.py` and `autoreset.py` have five of them."""
+    """Where the transitions come from; `VecEnvAdapter` drives one."""
 
-    def check_options(self, options: Sequence[dict[str, Any]]) -> None:
+    @property
+    def busy(self) -> bool:
+        """Whether workers are in the middle of a step, and can answer nothing else."""
+
+    @property
+    def broken(self) -> bool:
+        """Whether a worker is lost, so that a reset would not help."""
+
+    def check_options(self, options: Sequence[Options]) -> None:
         """Refuse options that the next reset could not apply."""
 
-    def reset(
-        self, seeds: Sequence[int | None], options: Sequence[dict[str, Any]]
-    ) -> tuple[list[Array], list[Info]]:
+    def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows."""
 
     def send(self, actions: list[Array]) -> None:
@@ -42,109 +56,37 @@ class Source(Protocol):
     def cancel(self) -> None:
         """Drop it."""
 
-    def render(self) -> Any:
+    def render(self) -> Value:
         """One frame for each row, or None."""
 
     def close(self) -> None:
         """Close the environment."""
 
 
-def check_env(env: Any) -> None:
-    """Refuse what is no vector environment, saying what to pass instead."""
-    if isinstance(env, VectorEnv):
-        base = env.unwrapped
-        for space in ("single_observation_space", "single_action_space"):
-            if not isinstance(getattr(env, space, None), gym.Space):
-                raise UnsupportedEnvError(
-                    f"Expected {env} to have a {space}, the space of one row, got "
-                    f"{space}={getattr(env, space, None)!r}."
-                )
-        if base.closed:
-            raise UnsupportedEnvError(f"Expected an open environment, but {env} was closed.")
-        if isinstance(base, SyncVectorEnv):
-            _check_distinct(base)
-        return
-    got = f"got env={env!r:.200} ({type(env).__name__})"
-    if isinstance(env, gym.Env):
-        hint = (
-            "That is a single environment. Stable-Baselines3 takes it as it is, or as "
-            "DummyVecEnv([lambda: env]); for n copies of it use "
-            "gymnasium.make_vec(id, num_envs=n) or SyncVectorEnv([make_env] * n)."
-        )
-    elif inspect.isclass(env) or callable(env):
-        hint = "That makes environments but is none: call it, and pass what it returns."
-    elif isinstance(env, str):
-        hint = f"Make the environment first: to_sb3(gymnasium.make_vec({env!r}, num_envs=n))."
-    elif isinstance(env, list | tuple):
-        hint = "Put them together first: to_sb3(gymnasium.vector.SyncVectorEnv(list_of_functions))."
-    else:
-        hint = "gymnasium.make_vec makes one."
-    raise UnsupportedEnvError(f"Expected a gymnasium.vector.VectorEnv, {got}. {hint}")
+@dataclass(frozen=True)
+class Settings:
+    """How to drive an environment.
 
-
-def _check_distinct(env: SyncVectorEnv[Any, Any]) -> None:
-    """Refuse one environment in two rows: each would step and reset the other."""
-    seen: dict[int, int] = {}
-    for i, single in enumerate(env.envs):
-        first = seen.setdefault(id(single.unwrapped), i)
-        if first != i:
-            raise UnsupportedEnvError(
-                f"Expected a different environment in each row, but rows {first} and {i} hold the "
-                f"same object {single.unwrapped}. The function given to SyncVectorEnv has to make "
-                "a new one at each call: `lambda: gym.make(id)`, not `lambda: env`."
-            )
-
-
-def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> AutoresetMode:
-    """The autoreset mode: given, of the instance, or of its metadata, in this order.
-
-    The metadata come last since they are often a dict shared by a class, in which a second
-    environment overwrites what the first one declared (Gymnasium up to 1.3, ale-py).
+    Attributes:
+        env: The environment, with its wrappers.
+        mode: The autoreset mode that it is in.
+        copy: Whether each step returns arrays of its own.
+        require_final_obs: Whether a SAME_STEP environment must give last observations.
+        padding: Whether to pad episodes where ended rows cannot be reset on demand.
+        timeout: How many seconds workers may take; None for ever.
+        partial_reset: How to reset some rows; None where there is no way.
     """
-    base = env.unwrapped
-    own = getattr(base, "autoreset_mode", None)
-    if given is not None:
-        mode = _as_mode(given, "autoreset_mode")
-        if isinstance(base, SyncVectorEnv | AsyncVectorEnv) and _as_mode(own, "its mode") != mode:
-            raise AutoresetModeError(
-                f"Expected autoreset_mode={own}, which is what {base} was built with, got "
-                f"autoreset_mode={mode}. Leave the argument out, or build the environment with "
-                "the mode that you want."
-            )
-        return mode
-    for declared in (own, (base.metadata or {}).get("autoreset_mode")):
-        if declared is not None:
-            return _as_mode(declared, f"the autoreset mode that {base} declares")
-    raise AutoresetModeError(
-        f"Expected {base} to declare its autoreset mode, as the attribute `autoreset_mode` or in "
-        "metadata['autoreset_mode'], got neither. Say what it does when an episode ends: "
-        "to_sb3(env, autoreset_mode='NextStep' | 'SameStep' | 'Disabled')."
-    )
+
+    env: AnyVectorEnv
+    mode: AutoresetMode
+    copy: bool = True
+    require_final_obs: bool = True
+    padding: bool = False
+    timeout: float | None = None
+    partial_reset: PartialReset | None = None
 
 
-def _as_mode(value: Any, what: str) -> AutoresetMode:
-    if isinstance(value, AutoresetMode):
-        return value
-    for mode in AutoresetMode:
-        if value in (mode.value, mode.name):
-            return mode
-    raise AutoresetModeError(
-        f"Expected {what} to be one of {[mode.value for mode in AutoresetMode]}, got {value!r} "
-        f"({type(value).__name__})."
-    )
-
-
-def make_source(
-    env: AnyVectorEnv,
-    mode: AutoresetMode,
-    observations: Observations,
-    actions: Actions,
-    *,
-    copy: bool,
-    require_final_obs: bool,
-    padding: bool,
-    timeout: float | None,
-) -> Source:
+def make_source(settings: Settings, observations: Observations, actions: Actions) -> Source:
     """How to drive this environment: row by row where that is possible, else as a whole.
 
     Raises:
@@ -152,23 +94,59 @@ def make_source(
         UnsupportedEnvError: If a vector wrapper could not be presented exactly.
         ValueError: If padding or a timeout is asked for where it has no place.
     """
-    base = env.unwrapped
-    bare_async = type(env) is AsyncVectorEnv and env.worker is None
-    if timeout is not None and not bare_async:
-        raise ValueError(
-            f"Expected timeout=None for {env}, got timeout={timeout}: only the workers of an "
-            "AsyncVectorEnv without vector wrappers are waited for here."
-        )
-    if type(env) is SyncVectorEnv and not padding:
-        return SyncRows(env, observations, actions, copy=copy)
-    if type(env) is AsyncVectorEnv and bare_async and not padding:
-        return AsyncRows(env, observations, actions, copy=copy, timeout=timeout)
+    known = replace(settings, partial_reset=_partial_reset(settings))
+    by_row = _row_source(known)
+    _refuse(known, by_row=by_row is not None)
+    if by_row is not None:
+        return by_row(observations, actions)
+    return _whole_source(known, observations, actions)
 
+
+def _partial_reset(settings: Settings) -> PartialReset | None:
+    known = partial_reset_of(settings.env.unwrapped)
+    # What DISABLED mode promises.
+    promised = reset_with_mask if settings.mode == AutoresetMode.DISABLED else None
+    return known or promised
+
+
+def _row_source(settings: Settings) -> Callable[[Observations, Actions], Source] | None:
+    """What drives the environment row by row, or None."""
+    env = settings.env
+    if settings.padding:
+        return None
+    if type(env) is SyncVectorEnv:
+        return partial(SyncRows, env, copy=settings.copy)
+    if isinstance(env, AsyncVectorEnv) and _is_bare_async(env):
+        return partial(AsyncRows, env, copy=settings.copy, timeout=settings.timeout)
+    return None
+
+
+def _is_bare_async(env: AnyVectorEnv) -> bool:
+    return type(env) is AsyncVectorEnv and env.worker is None
+
+
+def _refuse(settings: Settings, *, by_row: bool) -> None:
+    """Refuse what cannot be presented exactly, and options that have no place."""
+    env, mode, padding = settings.env, settings.mode, settings.padding
+    if settings.timeout is not None and not _is_bare_async(env):
+        raise ValueError(
+            f"Expected timeout=None for {env}, got timeout={settings.timeout}: only the workers of "
+            "an AsyncVectorEnv without vector wrappers are waited for here."
+        )
+    if by_row:
+        return
     check_wrappers(env, mode, resets_rows=mode != AutoresetMode.SAME_STEP and not padding)
-    partial_reset = partial_reset_of(base)
-    if mode == AutoresetMode.DISABLED and partial_reset is None:
-        partial_reset = reset_with_mask  # what the mode promises
-    if mode == AutoresetMode.NEXT_STEP and partial_reset is None and not padding:
+    if mode == AutoresetMode.NEXT_STEP and not padding:
+        _refuse_next_step(env.unwrapped, settings.partial_reset)
+    if padding and (mode != AutoresetMode.NEXT_STEP or settings.partial_reset is not None):
+        raise ValueError(
+            f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly, "
+            "without it. Padding is for NEXT_STEP environments that cannot reset single rows."
+        )
+
+
+def _refuse_next_step(base: AnyVectorEnv, partial_reset: PartialReset | None) -> None:
+    if partial_reset is None:
         raise PartialResetError(
             f"Expected a way to reset single rows of {base}, which is in NEXT_STEP mode: "
             "Stable-Baselines3 needs an ended row reset within the step. Three ways out: build it "
@@ -178,41 +156,34 @@ def make_source(
             "options['reset_mask']); or pass padding=True, which makes each episode one step "
             "longer and is not exact."
         )
-    if (
-        mode == AutoresetMode.NEXT_STEP
-        and isinstance(base, AsyncVectorEnv)
-        and not base.shared_memory
-        and not resets_rows_itself(base)
-    ):
+    if isinstance(base, AsyncVectorEnv) and not base.shared_memory and not resets_rows_itself(base):
         raise PartialResetError(
             f"Expected shared_memory=True of {base}, whose class has a reset of its own: without, "
             "Gymnasium's workers reset an ended row once more after a masked reset. Or build it "
             "with autoreset_mode=AutoresetMode.SAME_STEP."
         )
-    if padding and (mode != AutoresetMode.NEXT_STEP or partial_reset is not None):
-        raise ValueError(
-            f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly, "
-            "without it. Padding is for NEXT_STEP environments that cannot reset single rows."
-        )
-    outer, tap = _seat_tap(env)
-    tap.partial_reset = partial_reset
+
+
+def _whole_source(settings: Settings, observations: Observations, actions: Actions) -> Source:
+    outer, tap = _seat_tap(settings.env)
     # A wrapper may write to what it is given.
-    tap.copies = outer is not tap and not getattr(base, "copy", True)
-    kwargs: dict[str, Any] = {
-        "copy": copy,
-        "fresh": _hands_out_fresh_arrays(outer, tap),
-        "seed_rows": isinstance(base, SyncVectorEnv | AsyncVectorEnv),
-    }
-    if padding:
-        return Padded(outer, tap, observations, actions, **kwargs)
-    if mode == AutoresetMode.SAME_STEP:
-        kwargs["require_final_obs"] = require_final_obs
-        return SameStep(outer, tap, observations, actions, **kwargs)
-    return ResetWithin(outer, tap, observations, actions, **kwargs)
+    copies = outer is not tap and not getattr(settings.env.unwrapped, "copy", True)
+    tap.configure(settings.partial_reset, copies=copies)
+    fresh = _hands_out_fresh_arrays(outer, copies=copies)
+    make: Callable[..., Source] = ResetWithin
+    if settings.padding:
+        make = Padded
+    elif settings.mode == AutoresetMode.SAME_STEP:
+        make = partial(SameStep, require_final_obs=settings.require_final_obs)
+    return make(outer, tap, observations, actions, copy=settings.copy, fresh=fresh)
 
 
 def _seat_tap(env: AnyVectorEnv) -> tuple[AnyVectorEnv, BaseTap]:
-    """Put a `BaseTap` directly above the base environment, or find the one that is there."""
+    """Put a `BaseTap` directly above the base environment, or find the one that is there.
+
+    Inside of the user's wrappers, where there are any: the innermost wrapper's `env` becomes the
+    tap, which stays there. It hands everything on, and acts only while the adapter resets.
+    """
     innermost = None
     for wrapper in wrappers_of(env):
         innermost = wrapper
@@ -238,11 +209,11 @@ _TRANSPARENT = (
 )
 
 
-def _hands_out_fresh_arrays(env: AnyVectorEnv, tap: BaseTap) -> bool:
+def _hands_out_fresh_arrays(env: AnyVectorEnv, *, copies: bool) -> bool:
     """Whether observations need no copy, as Gymnasium's own environments make one each time."""
     base: Any = env.unwrapped
     return (
         type(base) in (SyncVectorEnv, AsyncVectorEnv)
-        and bool(base.copy or tap.copies)
+        and bool(base.copy or copies)
         and all(type(wrapper) in _TRANSPARENT for wrapper in wrappers_of(env))
     )

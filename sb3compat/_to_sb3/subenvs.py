@@ -9,17 +9,22 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from typing import Any
+from typing import Any, Protocol
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from gymnasium.vector.utils import iterate
 
 from sb3compat._convert.arrays import is_foreign_array, to_numpy
+from sb3compat._convert.types import (
+    AnyVectorEnv,
+    Indices,
+    Kwargs,
+    SingleEnv,
+    Value,
+)
 from sb3compat._upstream import async_vector_env as workers
-
-Indices = int | Iterable[int] | None
 
 
 def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
@@ -48,7 +53,7 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
     return [i % num_envs for i in wanted]
 
 
-def is_wrapped(env: gym.Env[Any, Any], wrapper_class: type) -> bool:
+def is_wrapped(env: SingleEnv, wrapper_class: type) -> bool:
     """Whether a wrapper of that class is anywhere around the environment."""
     while isinstance(env, gym.Wrapper):
         if isinstance(env, wrapper_class):
@@ -57,26 +62,49 @@ def is_wrapped(env: gym.Env[Any, Any], wrapper_class: type) -> bool:
     return False
 
 
+class SubEnvs(Protocol):
+    """How to reach the sub-environments of some rows."""
+
+    def has(self, name: str, rows: list[int]) -> list[bool]:
+        """Whether each row has the attribute."""
+
+    def get(self, name: str, rows: list[int]) -> list[Value]:
+        """The attribute of each row."""
+
+    def set(self, name: str, value: Value, rows: list[int]) -> None:
+        """Set the attribute of each row."""
+
+    def call(
+        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
+    ) -> list[Value]:
+        """Call the method of each row."""
+
+    def is_wrapped(self, wrapper_class: type, rows: list[int]) -> list[bool]:
+        """Whether each row is wrapped in that class."""
+
+
 class LocalSubEnvs:
     """Sub-environments that are objects in this process."""
 
-    def __init__(self, envs: list[gym.Env[Any, Any]]) -> None:
+    def __init__(self, envs: list[SingleEnv]) -> None:
         self.envs = envs
 
     def has(self, name: str, rows: list[int]) -> list[bool]:
         """Whether each row has the attribute, on any wrapper."""
         return [self.envs[i].has_wrapper_attr(name) for i in rows]
 
-    def get(self, name: str, rows: list[int]) -> list[Any]:
+    def get(self, name: str, rows: list[int]) -> list[Value]:
         """The attribute of each row, from the outermost wrapper that has it."""
         return [self.envs[i].get_wrapper_attr(name) for i in rows]
 
-    def set(self, name: str, value: Any, rows: list[int]) -> None:
+    def set(self, name: str, value: Value, rows: list[int]) -> None:
         """Set the attribute on the outermost wrapper of each row, as SB3 does."""
         for i in rows:
             setattr(self.envs[i], name, value)
 
-    def call(self, name: str, args: Any, kwargs: Any, rows: list[int]) -> list[Any]:
+    def call(
+        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
+    ) -> list[Value]:
         """Call the method of each row."""
         return [self.envs[i].get_wrapper_attr(name)(*args, **kwargs) for i in rows]
 
@@ -92,19 +120,21 @@ class RemoteSubEnvs:
     have dies of the `AttributeError`. So the question whether it has it comes first.
     """
 
-    def __init__(self, env: AsyncVectorEnv[Any, Any]) -> None:
+    def __init__(self, env: workers.AnyAsync) -> None:
         self.env = env
 
-    def get(self, name: str, rows: list[int]) -> list[Any]:
+    def get(self, name: str, rows: list[int]) -> list[Value]:
         """The attribute of each row, from the outermost wrapper that has it."""
         self._check(name, rows)
         return workers.call(self.env, "get_wrapper_attr", (name,), {}, rows)
 
-    def set(self, name: str, value: Any, rows: list[int]) -> None:
+    def set(self, name: str, value: Value, rows: list[int]) -> None:
         """Set the attribute on the outermost wrapper of each row, as SB3 does."""
         workers.call(self.env, "__setattr__", (name, value), {}, rows)
 
-    def call(self, name: str, args: Any, kwargs: Any, rows: list[int]) -> list[Any]:
+    def call(
+        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
+    ) -> list[Value]:
         """Call the method of each row, in parallel."""
         if name == "reset" and not args:
             return self._reset(kwargs, rows)
@@ -116,7 +146,7 @@ class RemoteSubEnvs:
         self._check(name, rows)
         return workers.call(self.env, name, args, kwargs, rows)
 
-    def _reset(self, kwargs: dict[str, Any], rows: list[int]) -> list[tuple[Any, Any]]:
+    def _reset(self, kwargs: Kwargs, rows: list[int]) -> list[tuple[Value, Value]]:
         chosen = list(dict.fromkeys(rows))
         results = dict(
             zip(chosen, workers.reset(self.env, chosen, [kwargs] * len(chosen)), strict=True)
@@ -144,7 +174,7 @@ class RemoteSubEnvs:
 class NoSubEnvs:
     """A vector environment that answers for all of its rows at once."""
 
-    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+    def __init__(self, env: AnyVectorEnv) -> None:
         self.env = env
 
     def has(self, name: str, rows: list[int]) -> list[bool]:
@@ -155,17 +185,19 @@ class NoSubEnvs:
             return [False for _ in rows]
         return [True for _ in rows]
 
-    def get(self, name: str, rows: list[int]) -> list[Any]:
+    def get(self, name: str, rows: list[int]) -> list[Value]:
         """The attribute of the vector environment, for every row."""
         value = getattr(self._owner(name), name)
         return [value for _ in rows]
 
-    def set(self, name: str, value: Any, rows: list[int]) -> None:
+    def set(self, name: str, value: Value, rows: list[int]) -> None:
         """Set the attribute of the vector environment, which all rows share."""
         self._check_all(name, rows)
         setattr(self._owner(name, default=self.env), name, value)
 
-    def call(self, name: str, args: Any, kwargs: Any, rows: list[int]) -> list[Any]:
+    def call(
+        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
+    ) -> list[Value]:
         """Call the method once; a batch of n is split by row, anything else is for every row.
 
         What every `gymnasium.Env` has to reach attributes, and no `VectorEnv`, is answered here.
@@ -227,12 +259,12 @@ def _has_wrapper_attr(env: NoSubEnvs, rows: list[int], name: str) -> list[bool]:
     return env.has(name, rows)
 
 
-def _get_wrapper_attr(env: NoSubEnvs, rows: list[int], name: str) -> list[Any]:
+def _get_wrapper_attr(env: NoSubEnvs, rows: list[int], name: str) -> list[Value]:
     return env.get(name, rows)
 
 
 def _set_wrapper_attr(
-    env: NoSubEnvs, rows: list[int], name: str, value: Any, *, force: bool = True
+    env: NoSubEnvs, rows: list[int], name: str, value: Value, *, force: bool = True
 ) -> list[bool]:
     if not force and not all(env.has(name, rows)):
         return [False for _ in rows]
@@ -241,14 +273,14 @@ def _set_wrapper_attr(
 
 
 # SB3 recommends `env_method("get_wrapper_attr", "x")` and `env_method("set_wrapper_attr", "x", 1)`.
-_WRAPPER_ATTR: dict[str, Callable[..., list[Any]]] = {
+_WRAPPER_ATTR: dict[str, Callable[..., list[Value]]] = {
     "has_wrapper_attr": _has_wrapper_attr,
     "get_wrapper_attr": _get_wrapper_attr,
     "set_wrapper_attr": _set_wrapper_attr,
 }
 
 
-def subenvs_of(env: VectorEnv[Any, Any, Any]) -> LocalSubEnvs | RemoteSubEnvs | NoSubEnvs:
+def subenvs_of(env: AnyVectorEnv) -> SubEnvs:
     """How to reach the sub-environments of a vector environment."""
     base = env.unwrapped
     if isinstance(base, SyncVectorEnv):

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import ExitStack, contextmanager
 
 import gymnasium as gym
-import numpy as np
-import numpy.typing as npt
 from gymnasium.vector import (
     AsyncVectorEnv,
     AutoresetMode,
     SyncVectorEnv,
-    VectorEnv,
     VectorObservationWrapper,
 )
 from gymnasium.wrappers import vector as vector_wrappers
 
+from sb3compat._convert.modes import names_mode
+from sb3compat._convert.types import AnyVectorEnv, AnyWrapper, Flags
 from sb3compat._to_sb3.tap import BaseTap, wrappers_of
+from sb3compat._upstream.vector_wrappers import (
+    believed_mode,
+    converter_class,
+    is_gymnasiums,
+    is_video,
+    paused,
+)
+from sb3compat._upstream.versions import GYMNASIUM
 from sb3compat.errors import UnsupportedEnvError
 
-AnyVectorEnv = VectorEnv[Any, Any, Any]
-
-_GYMNASIUM = tuple(int(part) for part in gym.__version__.split(".")[:2])
-
 _VEC_NORMALIZE = "stable_baselines3.common.vec_env.VecNormalize around the adapted environment"
-
-# Imported by Gymnasium on first use only, as they need torch, JAX or array-api-compat.
-_CONVERTERS = {"ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"}
 
 
 def check_wrappers(env: AnyVectorEnv, mode: AutoresetMode, *, resets_rows: bool) -> None:
@@ -50,42 +49,36 @@ def check_wrappers(env: AnyVectorEnv, mode: AutoresetMode, *, resets_rows: bool)
 
 
 @contextmanager
-def paused_videos(env: AnyVectorEnv, mask: npt.NDArray[np.bool_]) -> Iterator[None]:
+def paused_videos(env: AnyVectorEnv, mask: Flags) -> Iterator[None]:
     """Record no frame while rows are reset, unless the first is among them, which videos follow.
 
     That row's frame would otherwise be in the video twice.
     """
-    recorder = getattr(vector_wrappers, "RecordVideo", ())  # since Gymnasium 1.2
-    videos: list[Any] = [w for w in wrappers_of(env) if isinstance(w, recorder)]
-    paused = [] if mask[0] else [video for video in videos if video.recording]
-    for video in paused:
-        video.recording = False
-    try:
+    with ExitStack() as stack:
+        if not mask[0]:
+            for wrapper in filter(is_video, wrappers_of(env)):
+                stack.enter_context(paused(wrapper))
         yield
-    finally:
-        for video in paused:
-            video.recording = True
 
 
-def _check_conversion(wrapper: Any, env: AnyVectorEnv) -> None:
+def _check_conversion(wrapper: AnyWrapper, env: AnyVectorEnv) -> None:
     if isinstance(wrapper, vector_wrappers.DictInfoToList):
         raise UnsupportedEnvError(
             f"Expected infos as a dict of arrays, but {env} contains DictInfoToList, which loses "
             "which key belongs to which step. Remove that wrapper: to_sb3 makes the list of dicts "
             "itself."
         )
-    classes = [cls for cls in type(wrapper).__mro__ if cls.__name__ in _CONVERTERS]
-    ours = any(cls.__module__.startswith("gymnasium.wrappers.vector.") for cls in classes)
-    if ours and isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):
+    converter = converter_class(wrapper)
+    if converter is not None and isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):
         raise UnsupportedEnvError(
-            f"Expected no {classes[0].__name__} in {env}: it fails for all infos that are not "
+            f"Expected no {converter.__name__} in {env}: it fails for all infos that are not "
             "numbers, such as the last observations in SAME_STEP mode, and to_sb3 would turn its "
             "arrays back into NumPy's. Remove that wrapper."
         )
 
 
 def _check_statistics(
-    wrapper: Any, env: AnyVectorEnv, mode: AutoresetMode, resets_rows: bool
+    wrapper: AnyWrapper, env: AnyVectorEnv, mode: AutoresetMode, resets_rows: bool
 ) -> None:
     """Refuse running statistics that are wrong in this mode, or with rows reset one by one."""
     same_step = mode == AutoresetMode.SAME_STEP
@@ -100,7 +93,7 @@ def _check_statistics(
             f"reset, it forgets the discounted returns of all. Remove it and put {_VEC_NORMALIZE}, "
             "or build the environment with autoreset_mode=AutoresetMode.SAME_STEP."
         )
-    if not same_step or _GYMNASIUM >= (1, 4):
+    if not same_step or GYMNASIUM >= (1, 4):
         return
     # Both take each environment for one in NEXT_STEP mode, and leave out the first step of every
     # episode but the first.
@@ -120,7 +113,7 @@ def _check_statistics(
             )
 
 
-def _check_observations(wrapper: Any, env: AnyVectorEnv, mode: AutoresetMode) -> None:
+def _check_observations(wrapper: AnyWrapper, env: AnyVectorEnv, mode: AutoresetMode) -> None:
     """Refuse observation wrappers that would leave `final_obs` as it was.
 
     Gymnasium refuses them in SAME_STEP mode too, where it knows of that mode: it goes by the
@@ -128,7 +121,7 @@ def _check_observations(wrapper: Any, env: AnyVectorEnv, mode: AutoresetMode) ->
     """
     if mode != AutoresetMode.SAME_STEP or not isinstance(wrapper, VectorObservationWrapper):
         return
-    if type(wrapper).step.__module__.startswith("gymnasium."):
+    if is_gymnasiums(type(wrapper).step):
         name = type(wrapper).__name__
         raise UnsupportedEnvError(
             f"Expected no {name} in {env}, which is in SAME_STEP mode: the last observation of an "
@@ -138,7 +131,7 @@ def _check_observations(wrapper: Any, env: AnyVectorEnv, mode: AutoresetMode) ->
         )
 
 
-def _check_belief(wrapper: Any, mode: AutoresetMode) -> None:
+def _check_belief(wrapper: AnyWrapper, mode: AutoresetMode) -> None:
     """Refuse wrappers that took the environment for one in another mode.
 
     They look at the metadata when they are made, which up to Gymnasium 1.3 are one dict for all
@@ -146,13 +139,12 @@ def _check_belief(wrapper: Any, mode: AutoresetMode) -> None:
     """
     if isinstance(wrapper, BaseTap):
         return
-    for name in ("autoreset_mode", "_autoreset_mode"):
-        believed = vars(wrapper).get(name)
-        same_step = (AutoresetMode.SAME_STEP, AutoresetMode.SAME_STEP.value)
-        if believed is not None and (believed in same_step) != (mode in same_step):
-            raise UnsupportedEnvError(
-                f"Expected {type(wrapper).__name__} to know that {wrapper.env} is in {mode.name} "
-                f"mode, got {name}={believed}, which it read from the metadata when it was made. "
-                "Put the wrapper around the environment directly after that is made, and let the "
-                "environment declare its mode in metadata['autoreset_mode']."
-            )
+    name, believed = believed_mode(wrapper)
+    same_step = AutoresetMode.SAME_STEP
+    if believed is not None and names_mode(believed, same_step) != (mode == same_step):
+        raise UnsupportedEnvError(
+            f"Expected {type(wrapper).__name__} to know that {wrapper.env} is in {mode.name} "
+            f"mode, got {name}={believed}, which it read from the metadata when it was made. "
+            "Put the wrapper around the environment directly after that is made, and let the "
+            "environment declare its mode in metadata['autoreset_mode']."
+        )

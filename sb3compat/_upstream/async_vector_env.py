@@ -7,35 +7,60 @@ which that worker is gone. A worker that is gone has None for a pipe, here as in
 
 from __future__ import annotations
 
-import io
-import pickle
-import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from multiprocessing.reduction import ForkingPickler
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from gymnasium.vector.async_vector_env import AsyncState
 from gymnasium.vector.utils import concatenate, iterate
 
-from sb3compat.errors import WorkerError, WorkerTimeoutError
+from sb3compat._convert.types import (
+    Action,
+    ConnectionLike,
+    Info,
+    Kwargs,
+    Value,
+    VectorStepResult,
+)
+from sb3compat._upstream.exceptions import Raised, next_raised
+from sb3compat._upstream.pipes import Exchange, Line, pickled
+from sb3compat._upstream.private import private
+from sb3compat._upstream.sync_vector_env import add_info
+from sb3compat._upstream.worker_locals import env_of_worker, local_of_worker
+from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError
+
+AnyAsync = AsyncVectorEnv[Any, Any]
 
 # How long exceptions may take from the workers' queue to here, once they have been reported.
 _ERROR_SECONDS = 5.0
-# How long workers may take to answer once another has died: what they wait for may never come.
-_DEAD_SECONDS = 5.0
 
 
-def is_broken(env: Any) -> bool:
+def is_broken(env: AnyAsync) -> bool:
     """Whether a worker is gone."""
-    return any(pipe is None for pipe in env.parent_pipes)
+    return any(pipe is None for pipe in private(env, "parent_pipes"))
 
 
-def check_ready(env: Any) -> None:
+def is_busy(env: AnyAsync) -> bool:
+    """Whether the workers owe the answer to an earlier call."""
+    return bool(private(env, "_state") != AsyncState.DEFAULT)
+
+
+def is_stepping(env: AnyAsync) -> bool:
+    """Whether the workers owe the answer to a step."""
+    return bool(private(env, "_state") == AsyncState.WAITING_STEP)
+
+
+def note_step(env: AnyAsync, *, under_way: bool) -> None:
+    """Note in the environment whether a step is under way; its `close` goes by that."""
+    private(env, "_state")
+    env._state = AsyncState.WAITING_STEP if under_way else AsyncState.DEFAULT
+
+
+def check_ready(env: AnyAsync) -> None:
     """Refuse to speak to workers that are gone, or while an answer is due.
 
     That answer would be taken for the answer to this.
@@ -45,41 +70,39 @@ def check_ready(env: Any) -> None:
             f"Expected {env} with all of its workers, but an earlier error has stopped some. Close "
             "this environment and build a new one."
         )
-    if env._state != AsyncState.DEFAULT:
-        raise RuntimeError(
+    if is_busy(env):
+        raise CallOrderError(
             f"Expected {env} with no call under way, but it is waiting for a pending "
             f"{env._state.value!r}. Finish that first."
         )
 
 
-def send(env: Any, messages: Mapping[int, tuple[str, Any] | bytes]) -> None:
+def send(env: AnyAsync, messages: Mapping[int, tuple[str, Value] | bytes]) -> None:
     """Send each row its message, which may be pickled already.
 
     Raises:
         WorkerError: If a worker turns out to be gone.
     """
     check_ready(env)
-    sent = 0
+    data = {
+        i: message if isinstance(message, bytes) else pickled(message)
+        for i, message in messages.items()
+    }
+    exchange = Exchange(_lines(env, data))
     try:
-        for i, message in messages.items():
-            if isinstance(message, bytes):
-                env.parent_pipes[i].send_bytes(message)
-            else:
-                env.parent_pipes[i].send(message)
-            sent += 1
-    except BaseException as error:
+        exchange.send(data)
+    except BaseException:
         # Those that have got theirs will answer, and nobody will listen.
-        _lose(env, list(messages)[: sent + 1])
-        if isinstance(error, OSError):
-            raise _died(i) from error
+        _lose(env, exchange.owed)
         raise
+    if exchange.dead:
+        _lose(env, [*exchange.owed, *exchange.dead])
+        row = min(exchange.dead)
+        raise _died(row) from exchange.dead[row]
 
 
-def receive(env: Any, rows: Iterable[int], timeout: float | None = None) -> list[Any]:
+def receive(env: AnyAsync, rows: Iterable[int], timeout: float | None = None) -> list[Any]:
     """The answers of some rows, in that order.
-
-    Every answer that comes is taken, also after one that is an error, so that none is left to be
-    taken for the next one.
 
     Args:
         env: The vector environment.
@@ -93,76 +116,54 @@ def receive(env: Any, rows: Iterable[int], timeout: float | None = None) -> list
             that of the first row where several have, as `DummyVecEnv` would have met it.
     """
     rows = list(rows)
-    deadline = None if timeout is None else time.monotonic() + timeout
-    results: list[Any] = []
-    failed: list[int] = []
-    dead: dict[int, Exception] = {}
+    exchange = Exchange(_lines(env, rows))
+    exchange.owed.update(dict.fromkeys(rows))
     try:
-        for i in rows:
-            pipe = env.parent_pipes[i]
-            payload, success = None, True
-            try:
-                if deadline is None or pipe.poll(max(0.0, deadline - time.monotonic())):
-                    payload, success = pipe.recv()
-                elif dead:
-                    dead[i] = EOFError("no answer since another worker has died")
-                else:
-                    raise WorkerTimeoutError(
-                        f"The worker process of row {i} has not answered within timeout={timeout} "
-                        "seconds. Close this environment, which terminates it, and build a new one."
-                    )
-            except TimeoutError:  # an OSError: that above, or one of the user's signal handler
-                raise
-            except (EOFError, OSError) as error:
-                dead[i] = error
-                grace = time.monotonic() + _DEAD_SECONDS
-                deadline = grace if deadline is None else min(deadline, grace)
-            results.append(payload)
-            if not success:
-                failed.append(i)
+        exchange.receive(timeout)
     except BaseException:
-        _lose(env, rows[len(results) :])
-        env._state = AsyncState.DEFAULT
+        _give_up(env, exchange.owed)
         raise
-    if failed or dead:
-        env._state = AsyncState.DEFAULT
-        _lose(env, [*failed, *dead])
-        until = time.monotonic() + _ERROR_SECONDS
-        raised = dict(_next_error(env, until) for _ in failed)
-        first = min([*failed, *dead])
-        if first in dead:
-            raise _died(first) from dead[first]
-        cause, trace = raised.get(first) or next(iter(raised.values()))
-        raise cause from WorkerError(f"in the worker of row {first}:\n{trace}")
-    return results
+    failed = [i for i, (_, success) in exchange.answers.items() if not success]
+    if not (failed or exchange.dead or exchange.owed):
+        return [exchange.answers[i][0] for i in rows]
+    _give_up(env, [*failed, *exchange.dead, *exchange.owed])
+    raised = _collect_raised(env, len(failed))
+    if exchange.dead and min(exchange.dead) < min([*failed, env.num_envs]):
+        row = min(exchange.dead)
+        raise _died(row) from exchange.dead[row]
+    if failed:
+        _reraise(min(failed), raised)
+    row = min(exchange.owed)
+    raise WorkerTimeoutError(
+        f"The worker process of row {row} has not answered within timeout={timeout} seconds. "
+        "Close this environment, which terminates it, and build a new one."
+    )
 
 
-def call(env: Any, name: str, args: Any, kwargs: Any, rows: Sequence[int]) -> list[Any]:
+def call(env: AnyAsync, name: str, args: Value, kwargs: Kwargs, rows: Sequence[int]) -> list[Any]:
     """Have the environments of some rows call their method `name`, in parallel."""
     chosen = list(dict.fromkeys(rows))
-    check_ready(env)
-    # What the user has passed may not be picklable; that is to be known before a worker is told.
-    message = bytes(ForkingPickler.dumps(("_call", (name, args, kwargs))))
+    message = pickled(("_call", (name, args, kwargs)))
     send(env, dict.fromkeys(chosen, message))
     results = dict(zip(chosen, receive(env, chosen), strict=True))
     return [results[i] for i in rows]
 
 
-def start_step(env: Any, actions: Any) -> None:
+def start_step(env: AnyAsync, actions: Action) -> None:
     """What `AsyncVectorEnv.step_async` does."""
     rows = enumerate(iterate(env.action_space, actions))
     send(env, {i: ("step", action) for i, action in rows})
-    env._state = AsyncState.WAITING_STEP
+    note_step(env, under_way=True)
 
 
-def finish_step(env: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+def finish_step(env: AnyAsync) -> VectorStepResult:
     """What `AsyncVectorEnv.step_wait` does, but that errors arrive as they were raised."""
     results = receive(env, range(env.num_envs))
-    env._state = AsyncState.DEFAULT
+    note_step(env, under_way=False)
     observations, rewards, terminations, truncations, given = zip(*results, strict=True)
-    infos: dict[str, Any] = {}
+    infos: Info = {}
     for i, info in enumerate(given):
-        infos = env._add_info(infos, info, i)
+        infos = add_info(env, infos, info, i)
     if not env.shared_memory:
         env.observations = concatenate(env.single_observation_space, observations, env.observations)
     return (
@@ -175,9 +176,9 @@ def finish_step(env: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
 
 
 def reset(
-    env: Any,
+    env: AnyAsync,
     rows: Sequence[int],
-    kwargs: Sequence[dict[str, Any]],
+    kwargs: Sequence[Kwargs],
     timeout: float | None = None,
 ) -> list[tuple[Any, Any]]:
     """Reset some rows, each with arguments of its own; with none, as its autoreset would.
@@ -199,7 +200,7 @@ def reset(
     return [(answer[0], answer[-1]) for answer in receive(env, rows, timeout)]
 
 
-def lingering_autoresets(env: Any, rows: Sequence[int]) -> list[int]:
+def lingering_autoresets(env: AnyAsync, rows: Sequence[int]) -> list[int]:
     """The rows whose pending autoreset a reset would not clear, by an upstream bug.
 
     As of Gymnasium 1.4, the worker clears that flag on a reset only with shared memory; without,
@@ -211,7 +212,7 @@ def lingering_autoresets(env: Any, rows: Sequence[int]) -> list[int]:
     return [i for i, pending in zip(rows, answers, strict=True) if pending]
 
 
-def is_wrapped(env: Any, wrapper_class: type, rows: Sequence[int]) -> list[bool]:
+def is_wrapped(env: AnyAsync, wrapper_class: type, rows: Sequence[int]) -> list[bool]:
     """Whether the environments of some rows are wrapped in that class.
 
     The class goes by its name: unpickling it would import its module, which for SB3's `Monitor`
@@ -222,23 +223,36 @@ def is_wrapped(env: Any, wrapper_class: type, rows: Sequence[int]) -> list[bool]
     return call(env, "has_wrapper_attr", (question,), {}, rows)
 
 
-def close(env: Any) -> None:
+def close(env: AnyAsync) -> None:
     """Close the environment; where a worker is gone or busy, by terminating them all."""
     if env.closed:
         return
-    terminate = is_broken(env) or env._state != AsyncState.DEFAULT
-    env._state = AsyncState.DEFAULT
+    terminate = is_broken(env) or is_busy(env)
+    note_step(env, under_way=False)
     try:
         env.close(terminate=terminate)
     except (EOFError, OSError):  # one has died since
         env.close(terminate=True)
 
 
-def _lose(env: Any, rows: Iterable[int]) -> None:
+def _lines(env: AnyAsync, rows: Iterable[int]) -> dict[int, Line]:
+    pipes, processes = private(env, "parent_pipes"), private(env, "processes")
+    return {i: Line(pipes[i], processes[i]) for i in rows}
+
+
+def _give_up(env: AnyAsync, rows: Iterable[int]) -> None:
+    """Close the pipes of workers that are gone, or whose answers nobody will wait for."""
+    _lose(env, rows)
+    note_step(env, under_way=False)
+
+
+def _lose(env: AnyAsync, rows: Iterable[int]) -> None:
+    pipes: list[ConnectionLike | None] = private(env, "parent_pipes")
     for i in rows:
-        if env.parent_pipes[i] is not None:
-            env.parent_pipes[i].close()
-            env.parent_pipes[i] = None
+        pipe = pipes[i]
+        if pipe is not None:
+            pipe.close()
+            pipes[i] = None
 
 
 def _died(row: int) -> WorkerError:
@@ -248,48 +262,26 @@ def _died(row: int) -> WorkerError:
     )
 
 
-def _next_error(env: Any, until: float) -> tuple[int, tuple[BaseException, str]]:
-    """The row of a worker that has failed, its exception and its traceback.
+def _collect_raised(env: AnyAsync, count: int) -> list[Raised]:
+    """What so many workers have raised, as far as it comes in time."""
+    until = time.monotonic() + _ERROR_SECONDS
+    queue = private(env, "error_queue")
+    raised = (next_raised(queue, until) for _ in range(count))
+    return [one for one in raised if one is not None]
 
-    Not by the queue's own `get`: that waits for ever where a worker could not pickle its exception,
-    and raises an unrelated `TypeError` for an exception class that takes several arguments.
-    """
-    queue = env.error_queue
-    with queue._rlock:
-        there = queue._reader.poll(max(0.0, until - time.monotonic()))
-        data = queue._reader.recv_bytes() if there else None
-    if data is None:
-        lost = WorkerError(
+
+def _reraise(row: int, raised: list[Raised]) -> None:
+    """Raise what the worker of `row` has raised or, if that did not arrive, another one's."""
+    by_row = {one.row: one for one in raised}
+    known = by_row.get(row) or next(iter(raised), None)
+    if known is None or known.error is None:
+        raise WorkerError(
             "A sub-environment has raised an exception that cannot be pickled, such as one of a "
             "class defined inside a function. Its traceback is in the worker's own output."
+        ) from WorkerError(
+            f"in the worker of row {row}:\nno traceback: the exception could not be pickled"
         )
-        return -1, (lost, "no traceback: the exception could not be pickled")
-    queue._sem.release()
-    row, kind, value, trace = ExceptionUnpickler(io.BytesIO(data)).load()
-    return row, (value if isinstance(value, BaseException) else kind(value), trace)
-
-
-# The implementation in Python, as that in C has nothing to override.
-_Unpickler: Any = pickle._Unpickler
-
-
-class ExceptionUnpickler(_Unpickler):  # type: ignore[misc]
-    """Builds exceptions without their `__init__`, whose arguments pickle does not know."""
-
-    dispatch: ClassVar[dict[int, Any]] = dict(_Unpickler.dispatch)
-
-    def load_reduce(self) -> None:
-        """What `pickle` does with the opcode REDUCE, but for exceptions."""
-        args = self.stack.pop()
-        function = self.stack[-1]
-        if isinstance(function, type) and issubclass(function, BaseException):
-            error = function.__new__(function, *args)
-            error.args = args
-            self.stack[-1] = error
-        else:
-            self.stack[-1] = function(*args)
-
-    dispatch[pickle.REDUCE[0]] = load_reduce
+    raise known.error from WorkerError(f"in the worker of row {row}:\n{known.trace}")
 
 
 class _Question:
@@ -299,7 +291,7 @@ class _Question:
     environment only. Unpickling runs inside the worker, whose frame holds what is asked for.
     """
 
-    def __init__(self, kind: str, *arguments: Any) -> None:
+    def __init__(self, kind: str, *arguments: Value) -> None:
         self.kind, self.arguments = kind, arguments
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -307,19 +299,15 @@ class _Question:
 
 
 def _answer(kind: str, *arguments: Any) -> str:
-    frame = sys._getframe()
-    while not isinstance(frame.f_locals.get("env"), gym.Env):
-        assert frame.f_back is not None
-        frame = frame.f_back
+    """The name of an attribute that the sub-environment has for yes, and has not for no."""
     if kind == "autoreset":
-        # A custom worker without this variable has no autoreset pending that we know of.
-        yes = bool(frame.f_locals.get("autoreset", False))
+        yes = bool(local_of_worker("autoreset"))
     else:
-        yes = _has_wrapper(frame.f_locals["env"], *arguments)
+        yes = _has_wrapper(env_of_worker(), *arguments)
     return "unwrapped" if yes else "_sb3compat_no"
 
 
-def _has_wrapper(env: Any, name: tuple[str, str]) -> bool:
+def _has_wrapper(env: gym.Env[Any, Any], name: tuple[str, str]) -> bool:
     while isinstance(env, gym.Wrapper):
         if name in map(_class_name, type(env).__mro__):
             return True

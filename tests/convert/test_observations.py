@@ -9,7 +9,9 @@ from gymnasium.vector.utils import batch_space
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb3compat._convert.observations import Actions, Observations, cast_safely
+from sb3compat._convert.actions import Actions
+from sb3compat._convert.arrays import cast_safely
+from sb3compat._convert.observations import Observations
 from sb3compat.errors import ConversionError, UnsupportedSpaceError
 from tests.lockstep import batched, from_start, same
 from tests.strategies import any_space

@@ -14,6 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 import sb3compat
 from sb3compat._upstream import async_vector_env as workers
+from sb3compat._upstream import pipes
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, script
 
 
@@ -185,7 +186,7 @@ def test_closing_after_a_worker_was_killed(kind: str, row: int) -> None:
 @pytest.mark.skipif(GYMNASIUM < (1, 4), reason="Gymnasium 1.4 has max_concurrency")
 @kind_of
 def test_a_worker_that_dies_and_lets_none_go_on(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_DEAD_SECONDS", 0.2)
+    monkeypatch.setattr(pipes, "_DEAD_SECONDS", 0.2)
     env = adapted(kind, failing("die", 0), max_concurrency=1)
     env.step(ACTIONS)
     with pytest.raises(sb3compat.WorkerError, match="has died"):

@@ -11,7 +11,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 import sb3compat
 from sb3compat._convert.observations import Observations
-from sb3compat._to_sb3.rows_sync import RepeatWatch
+from sb3compat._convert.repeats import RepeatWatch
 from tests.envs import Identity, MakeEnv, ScriptedEnv, script
 
 MODES = list(AutoresetMode)

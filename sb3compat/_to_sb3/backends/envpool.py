@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat._to_sb3.partial_reset import Mask, register_by_name
+from sb3compat._convert.types import Flags, Options, Value, VectorResetResult
+from sb3compat._to_sb3.partial_reset import register_by_name
 
 
 def reset_rows(
-    env: Any, mask: Mask, *, seed: Any = None, options: dict[str, Any] | None = None
-) -> tuple[Any, dict[str, Any]]:
+    env: Any, mask: Flags, *, seed: Value = None, options: Options | None = None
+) -> VectorResetResult:
     """Reset by index, and put what comes back into full batches."""
     if seed is not None or options:
         raise ValueError(
@@ -24,7 +25,7 @@ def reset_rows(
     obs, infos = env.reset(np.flatnonzero(mask).astype(np.int32))
     rows, n = infos["env_id"], env.num_envs
 
-    def spread(value: Any) -> Any:
+    def spread(value: Value) -> Value:
         if isinstance(value, dict):
             return {key: spread(item) for key, item in value.items()}
         if not (isinstance(value, np.ndarray) and len(value) == len(rows)):
