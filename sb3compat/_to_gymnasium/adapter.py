@@ -26,6 +26,7 @@ from sb3compat._convert.types import (
     Info,
     Observation,
     Options,
+    Transition,
     Value,
     VectorEnvBase,
     derives_from,
@@ -40,7 +41,13 @@ from sb3compat._to_gymnasium.source import (
 )
 from sb3compat._upstream.vec_env import is_plain
 from sb3compat._upstream.vector_env import set_generator
-from sb3compat.errors import CallOrderError, ClosedError, EndedRowError, ResetArgumentError
+from sb3compat.errors import (
+    CallOrderError,
+    ClosedError,
+    EndedRowError,
+    ResetArgumentError,
+    refuse_first_step,
+)
 
 
 def to_gymnasium(
@@ -152,6 +159,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self._layout = Observations(vec_env.observation_space, self.num_envs, from_zero=False)
         self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
         self._lost_step = False
+        # By this adapter; the user may have reset the VecEnv before.
+        self._was_reset = False
 
     def reset(
         self,
@@ -188,7 +197,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         with self._marked_if_lost():
             observations, infos = self._source.reset(rows, seeds, options)
             joined = join_infos(infos, without=SB3_KEYS)
-        self._lost_step = False
+        self._lost_step, self._was_reset = False, True
         return observations, joined
 
     def step(
@@ -212,6 +221,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             ValueError: If the number of actions is not n; nothing was stepped.
             EndedRowError: In DISABLED mode, if a row has ended and was not reset.
             ConversionError: If the `VecEnv` returned what cannot be presented exactly.
+            CallOrderError: If nothing was ever reset, or a reset is due after an error.
             ClosedError: If the environment was closed.
         """
         self._check_open()
@@ -225,7 +235,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             )
         prepared = self._source.prepare(actions)
         with self._marked_if_lost():
-            step = self._source.step(prepared)
+            step = self._step(prepared)
             infos = join_infos(step.infos, without=SB3_KEYS)
         return (
             self._layout.pack(step.observations),
@@ -320,6 +330,14 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
     @property
     def _is_plain(self) -> bool:
         return is_plain(self.vec_env, "DummyVecEnv") or is_plain(self.vec_env, "SubprocVecEnv")
+
+    def _step(self, actions: Action) -> Transition:
+        try:
+            return self._source.step(actions)
+        except Exception as error:
+            if not self._was_reset:
+                refuse_first_step(error)
+            raise
 
     @contextmanager
     def _marked_if_lost(self) -> Iterator[None]:

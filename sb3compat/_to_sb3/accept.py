@@ -9,7 +9,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.types import AnyVectorEnv, Value
-from sb3compat.errors import AutoresetModeError, UnsupportedEnvError
+from sb3compat.errors import AutoresetModeError, ClosedError, UnsupportedEnvError
 
 
 def check_env(env: object) -> None:
@@ -23,7 +23,7 @@ def check_env(env: object) -> None:
                     f"{space}={getattr(env, space, None)!r}."
                 )
         if base.closed:
-            raise UnsupportedEnvError(f"Expected an open environment, but {env} was closed.")
+            raise ClosedError(f"Expected an open environment, but {env} was closed.")
         if isinstance(base, SyncVectorEnv):
             _check_distinct(base)
         return

@@ -33,7 +33,12 @@ from sb3compat._to_sb3.source import Settings, make_source
 from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices, subenvs_of
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
-from sb3compat.errors import CallOrderError, ClosedError, UnsupportedSpaceError
+from sb3compat.errors import (
+    CallOrderError,
+    ClosedError,
+    UnsupportedSpaceError,
+    refuse_first_step,
+)
 
 
 def to_sb3(
@@ -160,6 +165,8 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         self._waiting = False
         self._closed = False
         self._lost_step = False
+        # By this adapter; the user may have reset the environment before.
+        self._was_reset = False
         super().__init__(env.num_envs, observations.presented, self._actions.presented)
         # The environment's own, as DummyVecEnv has them, but for what is no longer true of it.
         self.metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
@@ -177,6 +184,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             self._source.cancel()
         batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))
         self._lost_step = False
+        self._was_reset = True
         forget_waiting(self)
         return self._observations.pack(batch)
 
@@ -241,7 +249,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
                 `terminal_observation` in those whose episode has ended.
 
         Raises:
-            CallOrderError: If no step is pending.
+            CallOrderError: If no step is pending, or nothing was ever reset.
             ConversionError: If the environment returned what cannot be presented exactly.
         """
         self._check_open()
@@ -250,9 +258,11 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         self._waiting = False
         try:
             step = self._source.receive()
-        except BaseException:
+        except BaseException as error:
             # Where workers are lost, a reset would not help, and the source says what does.
             self._lost_step = not self._source.broken
+            if not self._was_reset:
+                refuse_first_step(error)
             raise
         for i, info in step.reset_infos.items():
             self.reset_infos[i] = info

@@ -99,7 +99,7 @@ REFUSED = {
         sb3compat.UnsupportedEnvError,
         ["DictInfoToList", "Remove that wrapper"],
     ),
-    "closed": (closed, sb3compat.UnsupportedEnvError, ["was closed"]),
+    "closed": (closed, sb3compat.ClosedError, ["was closed"]),
     "a nested space": (
         lambda: SyncVectorEnv(
             fns(observation_space=spaces.Dict({"a": spaces.Dict({"b": spaces.Discrete(2)})}))
