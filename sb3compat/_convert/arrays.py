@@ -28,7 +28,7 @@ def is_foreign_array(value: object) -> bool:
     )
 
 
-def to_numpy(value: Value) -> Array:
+def to_numpy(value: object) -> Array:
     """`value` as a NumPy array, moved as one piece; NumPy arrays are returned as they are.
 
     Torch and JAX arrays may share their memory with the result where they live on the CPU, so
@@ -83,7 +83,7 @@ def cast_safely(array: Array, dtype: np.dtype[Any]) -> Array | None:
     return cast if same else None
 
 
-def row_array(value: Value, num_envs: int, name: str, hint: str = "") -> Array:
+def row_array(value: object, num_envs: int, name: str, hint: str = "") -> Array:
     """`value` as an array with one element for each row.
 
     Args:

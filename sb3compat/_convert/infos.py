@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 
 from sb3compat._convert.arrays import copy_value, is_foreign_array, to_numpy
-from sb3compat._convert.types import Array, Flags, Info, Observation, Rows, VectorInfos
+from sb3compat._convert.types import Array, Flags, Info, Observation, Rows, Value, VectorInfos
 from sb3compat.errors import ConversionError
 
 TRUNCATED = "TimeLimit.truncated"
@@ -29,8 +28,11 @@ SB3_KEYS = (TRUNCATED, TERMINAL_OBSERVATION)
 # indexing. Any other (float32, int8, ...) came from NumPy scalars and stays one.
 _PYTHON_DTYPES = frozenset(np.dtype(t) for t in (np.bool_, np.int64, np.float64))
 
+# From keys and their columns, one dict for each row.
+Build = Callable[[list[str], list[list[Value]]], list[Info]]
 
-def mask_of(infos: VectorInfos, key: Any, num_envs: int) -> Flags | None:
+
+def mask_of(infos: VectorInfos, key: str, num_envs: int) -> Flags | None:
     """Which rows have `key`, if the infos say so: `_key` is there, a bool array of length n."""
     value = infos.get(f"_{key}")
     if value is None:
@@ -75,9 +77,9 @@ def split_infos(
     if any(masks.get(key) is not None for key in skip):
         skip = _mask_keys(masks)
     skip.update(without, (f"_{key}" for key in without))
-    keys: list[Any] = []
-    columns: list[list[Any]] = []
-    partial: list[tuple[Any, Rows, list[Any]]] = []
+    keys: list[str] = []
+    columns: list[list[Value]] = []
+    partial: list[tuple[str, Rows, list[Value]]] = []
     for key, value in infos.items():
         mask = masks[key]
         if key in skip:
@@ -121,7 +123,7 @@ def split_step_infos(infos: VectorInfos, truncated: Flags) -> list[Info]:
     return split_infos(columns, len(truncated), without=(TERMINAL_OBSERVATION,))
 
 
-def _mask_keys(masks: Mapping[Any, Any]) -> set[str]:
+def _mask_keys(masks: Mapping[str, Flags | None]) -> set[str]:
     """Which keys are masks, where a mask looks as if it had a mask itself.
 
     With `k`, `_k`, `__k` and `___k`, sub-environments gave `k` and `__k`. Without `___k`, they gave
@@ -129,7 +131,7 @@ def _mask_keys(masks: Mapping[Any, Any]) -> set[str]:
     """
     owners = {f"_{key}": key for key, mask in masks.items() if mask is not None}
 
-    def is_mask(key: Any) -> bool:
+    def is_mask(key: str) -> bool:
         return key in owners and not is_mask(owners[key])
 
     for key, owner in owners.items():
@@ -143,7 +145,7 @@ def _mask_keys(masks: Mapping[Any, Any]) -> set[str]:
 
 
 @cache
-def _dicts(count: int) -> Callable[[list[Any], list[list[Any]]], list[Info]]:
+def _dicts(count: int) -> Build:
     """A function that builds one dict for each row out of `count` keys and their columns.
 
     A dict display with all keys takes less than half the time of `dict(zip(keys, values))`. Only
@@ -156,13 +158,12 @@ def _dicts(count: int) -> Callable[[list[Any], list[list[Any]]], list[Info]]:
         f"    {', '.join(names[0])}, = keys\n"
         f"    return [{{{display}}} for {', '.join(names[1])}, in zip(*columns, strict=True)]\n"
     )
-    namespace: dict[str, Any] = {}
+    namespace: dict[str, Build] = {}
     exec(source, namespace)
-    build: Callable[[list[Any], list[list[Any]]], list[Info]] = namespace["build"]
-    return build
+    return namespace["build"]
 
 
-def _column(value: Any, num_envs: int, rows: Rows | None) -> list[Any]:
+def _column(value: object, num_envs: int, rows: Rows | None) -> list[Value]:
     """The values of one key for the rows wanted, each owned by its row."""
     if isinstance(value, dict):
         return split_infos(value, num_envs, rows)
@@ -174,18 +175,18 @@ def _column(value: Any, num_envs: int, rows: Rows | None) -> list[Any]:
     return [copy_value(value) for _ in range(count)]
 
 
-def _batch_column(array: Array, rows: Rows | None) -> list[Any]:
+def _batch_column(array: Array, rows: Rows | None) -> list[Value]:
     if array.dtype.hasobject:
         return [copy_value(item) for item in (array if rows is None else array[rows])]
     wanted = array if rows is None else array[rows]
     if array.ndim == 1 and (array.dtype in _PYTHON_DTYPES or array.dtype.kind in "US"):
-        values: list[Any] = wanted.tolist()
+        values: list[Value] = wanted.tolist()
         return values
     # Indexing by an array has copied already.
     return list(array.copy() if rows is None else wanted)
 
 
-def join_infos(infos: Sequence[Mapping[Any, Any]], without: Collection[str] = ()) -> Info:
+def join_infos(infos: Sequence[Info], without: Collection[str] = ()) -> Info:
     """Join one dict for each row to a dict of arrays; the inverse of `split_infos`.
 
     Where the values of a key have one type, its array is what Gymnasium's own batching makes, in
@@ -210,7 +211,7 @@ def join_infos(infos: Sequence[Mapping[Any, Any]], without: Collection[str] = ()
     """
     if not any(infos):
         return {}
-    columns: dict[Any, tuple[list[int], list[Any]]] = {}
+    columns: dict[str, tuple[list[int], list[Value]]] = {}
     for row, info in enumerate(infos):
         for key, value in info.items():
             if key in without:
@@ -280,14 +281,14 @@ def same_step_info(final_obs: Observation, final_info: Info, reset_info: Info) -
     return {**final, "final_info": kept, **reset_info}
 
 
-def _joined(key: Any, rows: list[int], values: list[Any], num_envs: int) -> Any:
+def _joined(key: str, rows: list[int], values: list[Value], num_envs: int) -> Value:
     """The values of one key as an array of all rows, or as a dict of such arrays."""
     kinds = set(map(type, values))
     array: Array | None = None
     if key == "final_obs":  # where Gymnasium batches nothing
         pass
     elif all(issubclass(kind, dict) for kind in kinds):
-        nested: list[Any] = [{}] * num_envs
+        nested: list[Value] = [{}] * num_envs
         for row, value in zip(rows, values, strict=True):
             nested[row] = value
         return join_infos(nested)
@@ -315,7 +316,7 @@ def _is_number(kind: type) -> bool:
     )
 
 
-def _joined_numbers(rows: list[int], values: list[Any], num_envs: int) -> Array | None:
+def _joined_numbers(rows: list[int], values: list[Value], num_envs: int) -> Array | None:
     dtypes = {np.dtype(type(value)) for value in values}
     array = np.zeros(num_envs, np.result_type(*dtypes))
     try:

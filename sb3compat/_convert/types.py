@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import gymnasium as gym
 import numpy as np
@@ -71,6 +71,21 @@ class Transition(NamedTuple):
     reset_infos: dict[int, Info]
 
 
+class VecEnvLike(Protocol):
+    """What every `VecEnv` has, SB3's own and what is only like one.
+
+    Either `step`, or `step_async` and `step_wait`, come on top; `seed`, `set_options`, `get_attr`,
+    `set_attr`, `env_method` and `close` may.
+    """
+
+    num_envs: int
+    observation_space: Space
+    action_space: Space
+
+    def reset(self) -> Observation:
+        """Reset all rows."""
+
+
 class HoldsVectorEnv(Protocol):
     """A `VecEnv` made from a `VectorEnv`, which it hands back for a round trip.
 
@@ -94,13 +109,18 @@ class HoldsVecEnv(Protocol):
         """The `VecEnv`, where it would be if it had been driven by itself all the time."""
 
 
-def derives_from(value: object, protocol: type) -> bool:
-    """Whether the class of `value` names `protocol` among its bases.
+def holds_vector_env(value: object) -> TypeGuard[HoldsVectorEnv]:
+    """Whether this is the adapter to SB3, or of a class that derives from it.
 
     Not `isinstance`: SB3's `VecEnvWrapper` hands on the attributes of the environment inside, and
     would look like that one.
     """
-    return protocol in type(value).__mro__
+    return HoldsVectorEnv in type(value).__mro__
+
+
+def holds_vec_env(value: object) -> TypeGuard[HoldsVecEnv]:
+    """Whether this is the adapter to Gymnasium, or of a class that derives from it."""
+    return HoldsVecEnv in type(value).__mro__
 
 
 class ConnectionLike(Protocol):

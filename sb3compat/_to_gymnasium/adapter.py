@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
@@ -22,14 +22,14 @@ from sb3compat._convert.types import (
     AnyVectorEnv,
     Flags,
     HoldsVecEnv,
-    HoldsVectorEnv,
     Info,
     Observation,
     Options,
     Transition,
     Value,
+    VecEnvLike,
     VectorEnvBase,
-    derives_from,
+    holds_vector_env,
 )
 from sb3compat._to_gymnasium.accept import check_vec_env
 from sb3compat._to_gymnasium.source import (
@@ -51,7 +51,7 @@ from sb3compat.errors import (
 
 
 def to_gymnasium(
-    vec_env: Any,
+    vec_env: VecEnvLike | AnyVectorEnv,
     *,
     autoreset_mode: AutoresetMode | str = "SameStep",
     missing_truncation: str | None = None,
@@ -94,10 +94,9 @@ def to_gymnasium(
     mode = parse_mode(autoreset_mode)
     if isinstance(vec_env, VectorEnv):
         return vec_env
-    if derives_from(vec_env, HoldsVectorEnv):
-        held: AnyVectorEnv | None = vec_env.original(mode)
-        if held is not None:
-            return held
+    held = vec_env.original(mode) if holds_vector_env(vec_env) else None
+    if held is not None:
+        return held
     return VectorEnvAdapter(
         vec_env,
         autoreset_mode=autoreset_mode,
@@ -130,7 +129,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
     def __init__(
         self,
-        vec_env: Any,
+        vec_env: VecEnvLike,
         *,
         autoreset_mode: AutoresetMode | str = "SameStep",
         missing_truncation: str | None = None,
@@ -249,8 +248,13 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         """One frame for each row."""
         self._check_open()
         by_row = self._is_plain or self.render_mode != "rgb_array"
-        frames = self.call("render") if by_row else self.vec_env.get_images()
+        frames = self.call("render") if by_row else self._images()
         return tuple(map(copy_value, frames))
+
+    def _images(self) -> Sequence[Value]:
+        vec_env: Any = self.vec_env
+        images: Sequence[Value] = vec_env.get_images()
+        return images
 
     def call(self, name: str, *args: Value, **kwargs: Value) -> tuple[Value, ...]:
         """Call a method of each sub-environment, or read an attribute that is no method.
@@ -308,7 +312,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         value = self._call_if_any("np_random_seed")
         return super().np_random_seed if value is None else value
 
-    def settled(self) -> Any:
+    def settled(self) -> Value:
         """The `VecEnv`, where it would be if it had been driven by itself all the time.
 
         Rows that have ended are reset. This adapter needs a `reset` before it can step again.

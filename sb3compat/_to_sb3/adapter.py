@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,6 @@ from sb3compat._convert.types import (
     AnyVectorEnv,
     Array,
     Flags,
-    HoldsVecEnv,
     HoldsVectorEnv,
     Indices,
     Info,
@@ -26,7 +24,7 @@ from sb3compat._convert.types import (
     Options,
     SingleEnv,
     Value,
-    derives_from,
+    holds_vec_env,
 )
 from sb3compat._to_sb3.accept import check_env, find_mode
 from sb3compat._to_sb3.source import Settings, make_source
@@ -107,9 +105,9 @@ def to_sb3(
     )
 
 
-def _vec_env_inside(env: Any) -> VecEnv | None:
+def _vec_env_inside(env: object) -> VecEnv | None:
     """The `VecEnv` that the way back has adapted, ready to be driven by itself again."""
-    if not derives_from(env, HoldsVecEnv) or not isinstance(env.vec_env, VecEnv):
+    if not holds_vec_env(env) or not isinstance(env.vec_env, VecEnv):
         return None
     vec_env: VecEnv = env.settled()
     return vec_env

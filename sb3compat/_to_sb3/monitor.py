@@ -9,14 +9,22 @@ from __future__ import annotations
 import csv
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
-Env = gym.Env[Any, Any]
+from sb3compat._convert.types import (
+    Action,
+    Info,
+    Kwargs,
+    ResetResult,
+    SingleEnv,
+    StepResult,
+    Value,
+)
 
 SUFFIX = "monitor.csv"
 
@@ -50,7 +58,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
 
     def __init__(
         self,
-        env: Env,
+        env: SingleEnv,
         filename: str | None = None,
         allow_early_resets: bool = True,
         reset_keywords: Sequence[str] = (),
@@ -61,7 +69,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         self.allow_early_resets = allow_early_resets
         self.reset_keywords = tuple(reset_keywords)
         self.info_keywords = tuple(info_keywords)
-        self._reset_info: dict[str, Any] = {}
+        self._reset_info: Info = {}
         self._start = time.time()
         self._rewards: list[float] = []
         self._running = False
@@ -83,7 +91,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
                 self._writer.writeheader()
             self._file.flush()
 
-    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+    def reset(self, **kwargs: Value) -> ResetResult:
         """Reset, and begin a new episode.
 
         Raises:
@@ -105,7 +113,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         self._running = True
         return self.env.reset(**kwargs)
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Action) -> StepResult:
         """Step, and sum up the episode if it has ended.
 
         Raises:
@@ -121,7 +129,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
             self.episode_returns.append(sum(self._rewards))
             self.episode_lengths.append(len(self._rewards))
             self.episode_times.append(time.time() - self._start)
-            episode: dict[str, Any] = {
+            episode: Info = {
                 "r": round(self.episode_returns[-1], 6),
                 "l": self.episode_lengths[-1],
                 "t": round(self.episode_times[-1], 6),
@@ -175,16 +183,16 @@ class MonitoredEnv:
 
     def __init__(
         self,
-        env_id: str | EnvSpec | Callable[..., Env],
+        env_id: str | EnvSpec | Callable[..., SingleEnv],
         rank: int,
         *,
         seed: int | None,
-        env_kwargs: Mapping[str, Any],
-        monitor: Callable[..., Env],
+        env_kwargs: Kwargs,
+        monitor: Callable[..., SingleEnv],
         monitor_dir: str | None,
-        monitor_kwargs: Mapping[str, Any],
-        wrapper_class: Callable[..., Env] | None,
-        wrapper_kwargs: Mapping[str, Any],
+        monitor_kwargs: Kwargs,
+        wrapper_class: Callable[..., SingleEnv] | None,
+        wrapper_kwargs: Kwargs,
     ) -> None:
         self.env_id, self.rank, self.seed = env_id, rank, seed
         self.env_kwargs = dict(env_kwargs)
@@ -192,7 +200,7 @@ class MonitoredEnv:
         self.monitor_dir = monitor_dir
         self.wrapper_class, self.wrapper_kwargs = wrapper_class, dict(wrapper_kwargs)
 
-    def __call__(self) -> Env:
+    def __call__(self) -> SingleEnv:
         """Make the environment."""
         env = self._make()
         if self.seed is not None:
@@ -204,7 +212,7 @@ class MonitoredEnv:
         env = self.monitor(env, filename=filename, **self.monitor_kwargs)
         return env if self.wrapper_class is None else self.wrapper_class(env, **self.wrapper_kwargs)
 
-    def _make(self) -> Env:
+    def _make(self) -> SingleEnv:
         if not isinstance(self.env_id, str | EnvSpec):
             return self.env_id(**self.env_kwargs)
         try:
