@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import (
+    AsyncVectorEnv,
+    AutoresetMode,
+    SyncVectorEnv,
+    VectorEnv,
+    VectorWrapper,
+)
 
 Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
@@ -33,15 +39,16 @@ Kwargs = Mapping[str, Any]
 Space = gym.Space[Any]
 SingleEnv = gym.Env[Any, Any]
 AnyVectorEnv = VectorEnv[Any, Any, Any]
-AnyWrapper = gym.vector.VectorWrapper
 
 if TYPE_CHECKING:
+    AnySync = SyncVectorEnv[Any, Any]
+    AnyAsync = AsyncVectorEnv[Any, Any]
+    AnyWrapper = VectorWrapper[Any, Any, Any, Any, Any]
     VectorEnvBase = VectorEnv[Any, Any, Any]
-    VectorWrapperBase = gym.vector.VectorWrapper[Any, Any, Any, Any, Any]
 else:
-    # `VectorWrapper` is not generic before Gymnasium 1.4.
+    # Not all are generic before Gymnasium 1.4, and a base class needs no parameters.
+    AnySync, AnyAsync, AnyWrapper = SyncVectorEnv, AsyncVectorEnv, VectorWrapper
     VectorEnvBase = VectorEnv
-    VectorWrapperBase = gym.vector.VectorWrapper
 
 # What a single environment returns.
 ResetResult = tuple[Observation, Info]

@@ -8,7 +8,7 @@ import gymnasium as gym
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.modes import parse_mode
-from sb3compat._convert.types import AnyVectorEnv, Value
+from sb3compat._convert.types import AnySync, AnyVectorEnv, Value
 from sb3compat.errors import AutoresetModeError, ClosedError, UnsupportedEnvError
 
 
@@ -47,7 +47,7 @@ def _hint(env: object) -> str:
     return "gymnasium.make_vec makes one."
 
 
-def _check_distinct(env: SyncVectorEnv) -> None:
+def _check_distinct(env: AnySync) -> None:
     """Refuse one environment in two rows: each would step and reset the other."""
     seen: dict[int, int] = {}
     for i, single in enumerate(env.envs):

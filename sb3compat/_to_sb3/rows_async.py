@@ -15,7 +15,16 @@ from sb3compat._convert.actions import Actions
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, refuse_final_keys
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.repeats import RepeatWatch, refuse_same_memory
-from sb3compat._convert.types import Array, Info, Observation, Options, Seeds, Transition, Value
+from sb3compat._convert.types import (
+    AnyAsync,
+    Array,
+    Info,
+    Observation,
+    Options,
+    Seeds,
+    Transition,
+    Value,
+)
 from sb3compat._to_sb3.rows import own_info, reset_kwargs, set_reward, step_info
 from sb3compat._upstream import async_vector_env as workers
 
@@ -33,7 +42,7 @@ class AsyncRows:
 
     def __init__(
         self,
-        env: workers.AnyAsync,
+        env: AnyAsync,
         observations: Observations,
         actions: Actions,
         *,

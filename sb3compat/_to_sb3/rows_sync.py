@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from gymnasium.vector import SyncVectorEnv
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.infos import TERMINAL_OBSERVATION
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import Action, Array, Info, Options, Seeds, Transition, Value
+from sb3compat._convert.types import Action, AnySync, Array, Info, Options, Seeds, Transition, Value
 from sb3compat._to_sb3.rows import own_info, reset_kwargs, set_reward, step_info
 from sb3compat._upstream.sync_vector_env import forget_autoresets, held_observations
 
@@ -39,7 +38,7 @@ class SyncRows:
 
     def __init__(
         self,
-        env: SyncVectorEnv,
+        env: AnySync,
         observations: Observations,
         actions: Actions,
         *,

@@ -18,6 +18,7 @@ from gymnasium.vector.utils import iterate
 
 from sb3compat._convert.arrays import is_foreign_array, to_numpy
 from sb3compat._convert.types import (
+    AnyAsync,
     AnyVectorEnv,
     Indices,
     Kwargs,
@@ -120,7 +121,7 @@ class RemoteSubEnvs:
     the `AttributeError`. So each worker is asked first whether it has the attribute.
     """
 
-    def __init__(self, env: workers.AnyAsync) -> None:
+    def __init__(self, env: AnyAsync) -> None:
         self.env = env
 
     def get(self, name: str, rows: list[int]) -> list[Value]:

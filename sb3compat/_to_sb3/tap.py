@@ -13,6 +13,7 @@ from gymnasium.vector.utils import concatenate, iterate
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,
+    AnyWrapper,
     Flags,
     Info,
     Kwargs,
@@ -20,7 +21,6 @@ from sb3compat._convert.types import (
     Value,
     VectorResetResult,
     VectorStepResult,
-    VectorWrapperBase,
 )
 from sb3compat._to_sb3.partial_reset import PartialReset
 from sb3compat._to_sb3.rows import reset_kwargs
@@ -77,7 +77,7 @@ class SeenReset(NamedTuple):
 _NO_STEP = SeenStep(0, 0, None, frozenset())
 
 
-class BaseTap(VectorWrapperBase):
+class BaseTap(AnyWrapper):
     """Seated directly above the base environment, below every vector wrapper.
 
     It passes a masked reset that arrives through the wrappers on to the registered function. It
@@ -263,7 +263,7 @@ def _reset_rows(
     return (deepcopy(out) if copy else out), infos
 
 
-def wrappers_of(env: AnyVectorEnv) -> Iterator[VectorWrapper[Any, Any, Any, Any, Any]]:
+def wrappers_of(env: AnyVectorEnv) -> Iterator[AnyWrapper]:
     """The vector wrappers around an environment, the outermost first."""
     while isinstance(env, VectorWrapper):
         yield env
