@@ -43,7 +43,7 @@ TO_GYMNASIUM: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", TO_SB3)
-def test_a_step_before_any_reset_of_a_vec_env(name: str) -> None:
+def test_first_step_of_vec_env_needs_a_reset(name: str) -> None:
     env = sb3compat.to_sb3(TO_SB3[name]())
     with pytest.raises(CallOrderError, match=r"Expected reset\(\) before the first step"):
         env.step(ACTIONS)
@@ -51,14 +51,14 @@ def test_a_step_before_any_reset_of_a_vec_env(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TO_GYMNASIUM)
-def test_a_step_before_any_reset_of_a_vector_env(name: str) -> None:
+def test_first_step_of_vector_env_needs_a_reset(name: str) -> None:
     envs = sb3compat.to_gymnasium(TO_GYMNASIUM[name](CARTPOLES))
     with pytest.raises(CallOrderError, match=r"Expected reset\(\) before the first step"):
         envs.step(ACTIONS)
     envs.close()
 
 
-def test_an_environment_that_was_reset_before_it_was_adapted_can_be_stepped() -> None:
+def test_environment_reset_before_adapting_can_be_stepped() -> None:
     source = SyncVectorEnv(CARTPOLES)
     source.reset(seed=0)
     sb3compat.to_sb3(source).step(ACTIONS)
@@ -69,7 +69,7 @@ class Crashes(ScriptedEnv):
         raise RuntimeError("the simulator has crashed")
 
 
-def test_another_error_of_the_first_step_keeps_its_type() -> None:
+def test_other_errors_of_the_first_step_keep_their_type() -> None:
     env = sb3compat.to_sb3(SyncVectorEnv([lambda: Crashes(script())]))
     env.env.reset()  # type: ignore[attr-defined]
     with pytest.raises(RuntimeError, match="the simulator has crashed") as caught:
@@ -78,7 +78,7 @@ def test_another_error_of_the_first_step_keeps_its_type() -> None:
 
 
 @pytest.mark.parametrize("name", TO_SB3)
-def test_the_order_of_step_async_and_step_wait(name: str) -> None:
+def test_step_async_and_step_wait_must_alternate(name: str) -> None:
     env = sb3compat.to_sb3(TO_SB3[name]())
     env.reset()
     with pytest.raises(CallOrderError, match="step_async"):
@@ -89,7 +89,7 @@ def test_the_order_of_step_async_and_step_wait(name: str) -> None:
     env.close()
 
 
-def test_workers_in_the_middle_of_a_step_are_asked_nothing_else() -> None:
+def test_stepping_workers_refuse_other_calls() -> None:
     env = sb3compat.to_sb3(AsyncVectorEnv(CARTPOLES))
     env.reset()
     env.step_async(ACTIONS)
@@ -99,7 +99,7 @@ def test_workers_in_the_middle_of_a_step_are_asked_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("name", TO_SB3)
-def test_a_closed_environment_to_sb3(name: str) -> None:
+def test_closed_environment_refuses_every_call_of_vec_env(name: str) -> None:
     source = TO_SB3[name]()
     env = sb3compat.to_sb3(source)
     env.reset()
@@ -113,7 +113,7 @@ def test_a_closed_environment_to_sb3(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TO_GYMNASIUM)
-def test_a_closed_environment_to_gymnasium(name: str) -> None:
+def test_closed_environment_refuses_every_call_of_vector_env(name: str) -> None:
     vec_env = TO_GYMNASIUM[name]([MakeEnv(script(), i) for i in range(2)])
     envs = sb3compat.to_gymnasium(vec_env)
     envs.reset()
@@ -124,7 +124,7 @@ def test_a_closed_environment_to_gymnasium(name: str) -> None:
             call()
 
 
-def test_the_classes_are_gymnasiums_too() -> None:
+def test_call_errors_are_gymnasium_errors_too() -> None:
     assert issubclass(CallOrderError, RuntimeError)
     assert issubclass(CallOrderError, ResetNeeded)
     assert issubclass(sb3compat.ClosedError, ClosedEnvironmentError)

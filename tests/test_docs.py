@@ -19,7 +19,7 @@ SNIPPETS = {
 }
 
 
-def test_there_are_snippets() -> None:
+def test_readme_snippets_are_found() -> None:
     assert len(SNIPPETS["README.md"]) >= 3
     assert any("to_gymnasium(venv)" in code for code in SNIPPETS["README.md"])
     assert 'PPO("MlpPolicy", env).learn(200_000)' in SNIPPETS["README.md"][0]
@@ -44,7 +44,7 @@ def test_snippets_run(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", SNIPPETS)
-def test_links_between_pages(page: str) -> None:
+def test_links_between_pages_lead_to_files(page: str) -> None:
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", text):
         assert (ROOT / page).parent.joinpath(target).exists(), target

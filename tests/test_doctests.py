@@ -28,13 +28,13 @@ def examples() -> Iterator[doctest.DocTest]:
 EXAMPLES = {test.name: test for test in examples()}
 
 
-def test_the_public_functions_have_examples() -> None:
+def test_public_functions_have_examples() -> None:
     named = {name.rpartition(".")[2] for name in EXAMPLES}
     assert {"to_sb3", "to_gymnasium", "register_partial_reset", "check_vec_env"} <= named
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_prints_what_it_says(name: str) -> None:
+def test_examples_print_their_expected_output(name: str) -> None:
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     lines: list[str] = []
     runner.run(EXAMPLES[name], out=lines.append)

@@ -41,7 +41,7 @@ def test_ppo_in_a_single_file_learns(mode: str) -> None:
     assert np.mean(returns[-20:]) > 120
 
 
-def test_it_learns_from_either_the_same() -> None:
+def test_ppo_learns_the_same_from_both_environments() -> None:
     """The same returns from `SyncVectorEnv`, episode by episode."""
     from stable_baselines3.common.vec_env import DummyVecEnv
 
@@ -54,7 +54,7 @@ def test_it_learns_from_either_the_same() -> None:
         assert ours == theirs
 
 
-def test_skrl_on_vec_normalize(tmp_path: Path) -> None:
+def test_skrl_trains_on_vec_normalize(tmp_path: Path) -> None:
     for name in ("skrl", "tensorboard"):
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"needs {name}")

@@ -48,7 +48,7 @@ def loaded():
 """
 
 
-def test_import_is_light(tmp_path: Path) -> None:
+def test_import_loads_no_heavy_library(tmp_path: Path) -> None:
     script = """
 import sb3compat
 assert {"to_sb3", "to_gymnasium"} <= set(dir(sb3compat))
@@ -111,12 +111,12 @@ print(loaded())
 """
 
 
-def test_a_handwritten_vec_env_needs_no_sb3(tmp_path: Path) -> None:
+def test_handwritten_vec_env_needs_no_sb3(tmp_path: Path) -> None:
     for missing in ("stable_baselines3", "nothing"):
         assert python(tmp_path, BLOCK + LOADED + HANDWRITTEN, missing) == "[]\n"
 
 
-def test_without_sb3_the_adapters_go_together(tmp_path: Path) -> None:
+def test_adapters_compose_without_sb3(tmp_path: Path) -> None:
     script = """
 import gymnasium as gym, numpy as np, sb3compat
 for mode in gym.vector.AutoresetMode:
@@ -145,7 +145,7 @@ print(set(loaded()) - {"stable_baselines3", "torch"} or "no more")
     assert python(tmp_path, LOADED + script) == "no more\n"
 
 
-def test_public_names(tmp_path: Path) -> None:
+def test_public_names_can_be_imported(tmp_path: Path) -> None:
     script = """
 import sb3compat
 before = set(vars(sb3compat))
@@ -359,7 +359,7 @@ def painted(value: int) -> list[list[list[int]]]:
     return [[[value] * 3] * 3] * 2
 
 
-def test_without_sb3(without_sb3: Answer) -> None:
+def test_adapter_works_without_sb3(without_sb3: Answer) -> None:
     said, bases, torch = without_sb3
     assert "stable_baselines3" not in bases
     assert not torch
@@ -395,7 +395,7 @@ def test_without_sb3(without_sb3: Answer) -> None:
 
 
 @needs_sb3
-def test_without_sb3_as_with_it(without_sb3: Answer, tmp_path: Path) -> None:
+def test_answers_are_the_same_with_and_without_sb3(without_sb3: Answer, tmp_path: Path) -> None:
     said, bases, torch = json.loads(python(tmp_path, BLOCK + PROGRAM, "nothing"))
     assert "stable_baselines3" in bases
     assert torch
@@ -405,7 +405,7 @@ def test_without_sb3_as_with_it(without_sb3: Answer, tmp_path: Path) -> None:
 
 
 @needs_sb3
-def test_a_broken_sb3_is_not_taken_for_none(tmp_path: Path) -> None:
+def test_broken_sb3_is_an_error_and_not_taken_as_missing(tmp_path: Path) -> None:
     script = """
 import sb3compat
 try:

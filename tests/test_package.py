@@ -42,11 +42,11 @@ def metadata(wheel: Path) -> Message:
         return Parser().parsestr(archive.read(name).decode())
 
 
-def test_is_for_every_platform(wheel: Path) -> None:
+def test_wheel_is_for_every_platform(wheel: Path) -> None:
     assert wheel.name == f"sb3compat-{sb3compat.__version__}-py3-none-any.whl"
 
 
-def test_holds_the_package_and_nothing_else(wheel: Path) -> None:
+def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         held = {name: archive.read(name) for name in archive.namelist()}
     expected = {
@@ -71,7 +71,7 @@ def test_holds_the_package_and_nothing_else(wheel: Path) -> None:
     }
 
 
-def test_metadata(metadata: Message) -> None:
+def test_metadata_name_versions_and_extras(metadata: Message) -> None:
     assert metadata["Name"] == "sb3compat"
     assert metadata["Version"] == sb3compat.__version__
     assert metadata["License-Expression"] == "MIT"
@@ -81,7 +81,7 @@ def test_metadata(metadata: Message) -> None:
     assert {"sb3", "conformance", "dev"} <= set(metadata.get_all("Provides-Extra", []))
 
 
-def test_depends_on_three_libraries_and_on_others_by_extras(metadata: Message) -> None:
+def test_core_needs_three_libraries_and_extras_the_others(metadata: Message) -> None:
     needed = [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
     core = {r.name: r.specifier for r in needed if r.marker is None}
     assert set(core) == {"gymnasium", "numpy", "cloudpickle"}
@@ -98,7 +98,7 @@ def test_depends_on_three_libraries_and_on_others_by_extras(metadata: Message) -
     }
 
 
-def test_entry_points(wheel: Path) -> None:
+def test_entry_points_are_the_command_and_the_pytest_plugin(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         text = archive.read(
             f"sb3compat-{sb3compat.__version__}.dist-info/entry_points.txt"
@@ -112,7 +112,7 @@ def test_entry_points(wheel: Path) -> None:
     }
 
 
-def test_works_as_installed(wheel: Path, tmp_path: Path) -> None:
+def test_installed_wheel_works(wheel: Path, tmp_path: Path) -> None:
     with ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     script = """

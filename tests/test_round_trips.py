@@ -34,7 +34,7 @@ def actions_for(space: Any, n: int, number: int) -> Any:
 
 @mode_of
 @pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-def test_a_vector_env_comes_back(mode: AutoresetMode, cls: Any) -> None:
+def test_vector_env_comes_back_in_its_own_mode(mode: AutoresetMode, cls: Any) -> None:
     env = cls(fns(script(), 2), autoreset_mode=mode)
     wrapped = Identity(env)
     for original in (env, wrapped):
@@ -48,13 +48,13 @@ def test_a_vector_env_comes_back(mode: AutoresetMode, cls: Any) -> None:
 
 @mode_of
 @pytest.mark.parametrize("build", [dummy, subproc])
-def test_a_vec_env_comes_back(mode: AutoresetMode, build: Any) -> None:
+def test_vec_env_comes_back_in_every_mode(mode: AutoresetMode, build: Any) -> None:
     vec_env = build(fns(script(), 2))
     assert sb3compat.to_sb3(sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)) is vec_env
     vec_env.close()
 
 
-def test_what_waits_for_the_next_reset_is_not_lost() -> None:
+def test_pending_seeds_and_options_are_not_lost() -> None:
     for mode in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
         for method, argument, expected in (
             ("seed", 5, {"seed": [5, 6], "given": [0, 0]}),
@@ -67,7 +67,7 @@ def test_what_waits_for_the_next_reset_is_not_lost() -> None:
                 assert infos[key].tolist() == values
 
 
-def test_a_step_under_way_stays_with_the_adapter() -> None:
+def test_environment_with_a_pending_step_does_not_come_back() -> None:
     vec_env = sb3compat.to_sb3(
         SyncVectorEnv(fns(script(), 2), autoreset_mode=AutoresetMode.SAME_STEP)
     )
@@ -169,13 +169,13 @@ def test_gymnasium_in_mid_episode(
 
 @mode_of
 @pytest.mark.parametrize("build", [parallel, unshared])
-def test_gymnasium_in_mid_episode_with_workers(mode: AutoresetMode, build: Any) -> None:
+def test_gymnasium_with_workers_in_mid_episode(mode: AutoresetMode, build: Any) -> None:
     chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="plain")
     # Without shared memory, an autoreset that is pending happens besides the reset (upstream).
     gymnasium_in_mid_episode(chosen, 2, mode, build, 2 if build is parallel else 1, 4)
 
 
-def test_the_observations_of_other_rows_are_those_of_now() -> None:
+def test_masked_reset_after_a_round_trip_returns_current_observations() -> None:
     for mode in MODES:
         env = sync(fns(script(lengths=(3, 5)), 2), mode)
         vec_env = sb3compat.to_sb3(env)
@@ -246,7 +246,7 @@ def rows_of(space: Any, batch: Any, n: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.DISABLED, AutoresetMode.NEXT_STEP])
-def test_wrapped_it_is_a_vec_env_like_any_other(mode: AutoresetMode) -> None:
+def test_wrapped_vec_env_does_not_come_back_but_steps_the_same(mode: AutoresetMode) -> None:
     """With a Gymnasium wrapper on top, nothing comes back, but everything is the same."""
     chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="plain")
     reference = dummy(fns(chosen, 2))

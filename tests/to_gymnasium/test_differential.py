@@ -50,7 +50,7 @@ def test_monitored(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
 
 @mode_of
 @pytest.mark.parametrize("build", [dummy, subproc])
-def test_all_rows_end_at_once(mode: AutoresetMode, build: object) -> None:
+def test_all_rows_may_end_at_once(mode: AutoresetMode, build: object) -> None:
     chosen = script(lengths=(1,), endings=("truncated", "terminated", "both"), infos="plain")
     program = [("reset", (3, {"x": 1})), *[("step", number) for number in range(6)]]
     lockstep(chosen, 3, mode, build, program)

@@ -175,7 +175,7 @@ def need(name: str) -> None:
         pytest.skip(str(error))
 
 
-def test_every_wrapper_is_here() -> None:
+def test_every_wrapper_is_tested() -> None:
     assert set(wrappers.__all__) <= {*CASES, "RecordVideo"}
 
 
@@ -185,7 +185,7 @@ def test_every_wrapper_is_here() -> None:
     [pytest.param(name, marks=[pytest.mark.jax] * (name in NEEDS_JAX)) for name in CASES],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_as_over_sync_vector_env(name: str, mode: AutoresetMode) -> None:
+def test_wrapper_works_as_over_sync_vector_env(name: str, mode: AutoresetMode) -> None:
     need(name)
     wrap, kwargs = CASES[name]
     ours, theirs = pair(script(**{**ENDINGS, **kwargs}), 3, mode)
@@ -226,7 +226,7 @@ def test_record_video(mode: AutoresetMode, build: Any, tmp_path: Path) -> None:
         if not (inside and mode == AutoresetMode.NEXT_STEP)
     ],
 )
-def test_statistics_inside_and_outside(mode: AutoresetMode, inside: bool) -> None:
+def test_statistics_inside_and_outside_agree(mode: AutoresetMode, inside: bool) -> None:
     """`VecMonitor` inside and `RecordEpisodeStatistics` outside agree."""
     if mode == AutoresetMode.SAME_STEP and gym.__version__ < "1.4":
         pytest.skip("RecordEpisodeStatistics is wrong there")

@@ -54,7 +54,7 @@ def test_sync(mode: AutoresetMode, data: st.DataObject, n: int, copy: bool) -> N
 @pytest.mark.parametrize("shared_memory", [True, False])
 @given(data=st.data(), n=st.integers(1, 3), copy=st.booleans())
 @with_processes
-def test_async(
+def test_async_equals_dummy_vec_env(
     mode: AutoresetMode, shared_memory: bool, data: st.DataObject, n: int, copy: bool
 ) -> None:
     # A worker in SAME_STEP mode resets before it sends: there, reused arrays are refused.
@@ -78,7 +78,7 @@ def test_wrapped_sync(
 @pytest.mark.parametrize("shared_memory", [True, False])
 @given(data=st.data(), n=st.integers(1, 3), copy=st.booleans())
 @with_processes
-def test_wrapped_async(
+def test_wrapped_async_equals_dummy_vec_env(
     mode: AutoresetMode, shared_memory: bool, data: st.DataObject, n: int, copy: bool
 ) -> None:
     chosen = data.draw(scripts(("none", "plain"), reuse=mode != AutoresetMode.SAME_STEP))
@@ -102,7 +102,9 @@ PROGRAM = [
     ("context", "shared_memory"),
     list(itertools.product(["fork", "forkserver", "spawn"], [True, False])),
 )
-def test_async_start_methods(mode: AutoresetMode, context: str, shared_memory: bool) -> None:
+def test_async_start_methods_equal_dummy_vec_env(
+    mode: AutoresetMode, context: str, shared_memory: bool
+) -> None:
     chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="wild")
     build = parallel(mode, context=context, shared_memory=shared_memory)
     lockstep(chosen, 2, build, PROGRAM)
@@ -110,7 +112,9 @@ def test_async_start_methods(mode: AutoresetMode, context: str, shared_memory: b
 
 @mode_of
 @pytest.mark.parametrize("build", [sync, parallel])
-def test_images(mode: AutoresetMode, build: Callable[..., Build]) -> None:
+def test_images_equal_those_of_dummy_vec_env(
+    mode: AutoresetMode, build: Callable[..., Build]
+) -> None:
     from gymnasium.spaces import Box
 
     chosen = script(observation_space=Box(0, 255, (84, 84, 4), np.uint8), lengths=(2, 3))

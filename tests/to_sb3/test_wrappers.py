@@ -288,7 +288,7 @@ if GYMNASIUM < (1, 2):
     del REFUSED["ArrayConversion"]
 
 
-def test_every_wrapper_is_here() -> None:
+def test_every_wrapper_is_tested() -> None:
     assert set(vector.__all__) == TWINS.keys() | REFUSED.keys()
 
 
@@ -306,7 +306,7 @@ def needs(name: str) -> Any:
 
 @mode_of
 @pytest.mark.parametrize("name", [needs(name) for name in REFUSED])
-def test_refused_wherever_it_stands(name: str, mode: AutoresetMode) -> None:
+def test_refused_wrapper_is_refused_at_every_place(name: str, mode: AutoresetMode) -> None:
     if "Jax" in name:
         pytest.importorskip("jax", reason="the wrapper needs JAX")
     if name == "ArrayConversion" or (name.endswith(("Torch", "Numpy")) and GYMNASIUM >= (1, 2)):
@@ -338,7 +338,7 @@ def test_refused_wherever_it_stands(name: str, mode: AutoresetMode) -> None:
 
 @pytest.mark.skipif(GYMNASIUM < (1, 4), reason="Gymnasium 1.4 is the first to have it right")
 @pytest.mark.parametrize("inner", [name for name in TWINS if not name.endswith("Observation")])
-def test_normalize_reward(inner: str) -> None:
+def test_normalize_reward_is_exact_in_same_step_mode(inner: str) -> None:
     fns = [MakeEnv(scripted(OBSERVATIONS[0]), i) for i in range(3)]
 
     def stack() -> AnyEnv:
@@ -355,7 +355,7 @@ def test_normalize_reward(inner: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["NormalizeReward", "NormalizeObservation"])
-def test_padding_lets_statistics_through(name: str) -> None:
+def test_padding_allows_statistics_wrappers(name: str) -> None:
     def stack() -> AnyEnv:
         fns = [MakeEnv(scripted(OBSERVATIONS[0]), i) for i in range(2)]
         return REFUSED[name][0](UnknownEnv(fns, AutoresetMode.NEXT_STEP))
@@ -370,7 +370,7 @@ def test_padding_lets_statistics_through(name: str) -> None:
         np.testing.assert_array_equal(rewards[~dones], unrounded.astype(np.float32)[~dones])
 
 
-def test_mode_that_the_metadata_do_not_know() -> None:
+def test_wrapper_that_assumes_another_mode_is_refused() -> None:
     """An observation wrapper that took the environment for one in another mode."""
     env = sync([MakeEnv(scripted(OBSERVATIONS[0]), 0)], SAME_STEP)
     metadata, env.metadata = env.metadata, {**env.metadata, "autoreset_mode": MODES[0]}
@@ -452,7 +452,7 @@ def test_videos(mode: AutoresetMode, first_only: bool, tmp_path: Path) -> None:
 
 @mode_of
 @pytest.mark.parametrize("n", [1, 3])
-def test_human_rendering(mode: AutoresetMode, n: int) -> None:
+def test_human_rendering_shows_each_step_and_each_reset(mode: AutoresetMode, n: int) -> None:
     """Each step shows a picture, and each reset within a step another one."""
     source = framed(mode, n)
     ours = sb3compat.to_sb3(vector.HumanRendering(source))
@@ -486,7 +486,7 @@ def test_rendering_natively_does_not_add_to_the_video(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["TransformObservation", "DtypeObservation", "ClipReward"])
-def test_native(name: str) -> None:
+def test_native_cartpole_works_under_wrappers(name: str) -> None:
     def make() -> AnyEnv:
         return gym.make_vec("CartPole-v1", num_envs=5, vectorization_mode="vector_entry_point")
 

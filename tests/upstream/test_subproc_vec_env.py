@@ -94,7 +94,7 @@ def test_exceptions_keep_their_type_and_the_workers_live(mode: AutoresetMode) ->
     envs.close()
 
 
-def test_the_first_of_several_exceptions() -> None:
+def test_exception_of_the_first_row_is_raised_of_several() -> None:
     envs = failing(3)
     envs.reset()
     with pytest.raises(KeyError, match="several"):
@@ -103,7 +103,7 @@ def test_the_first_of_several_exceptions() -> None:
 
 
 @mode_of
-def test_a_worker_that_dies(mode: AutoresetMode) -> None:
+def test_worker_that_dies_is_a_worker_error(mode: AutoresetMode) -> None:
     for by_itself in (True, False):
         envs = failing(3, mode)
         envs.reset()
@@ -119,7 +119,7 @@ def test_a_worker_that_dies(mode: AutoresetMode) -> None:
         assert not any(process.is_alive() for process in envs.vec_env.processes)
 
 
-def test_a_worker_that_dies_under_a_wrapper() -> None:
+def test_worker_that_dies_under_a_wrapper_is_a_worker_error() -> None:
     from stable_baselines3.common.vec_env import SubprocVecEnv, VecMonitor
 
     # Forked ones hold each other's pipes, so that SB3 itself would wait for ever.
@@ -132,7 +132,7 @@ def test_a_worker_that_dies_under_a_wrapper() -> None:
     assert not any(process.is_alive() for process in envs.vec_env.processes)
 
 
-def test_a_step_under_way_that_is_not_ours() -> None:
+def test_pending_step_of_the_user_is_refused() -> None:
     vec_env = subproc([Make(i, 9) for i in range(2)])
     vec_env.reset()
     vec_env.step_async([0, 0])
@@ -148,7 +148,7 @@ def test_a_step_under_way_that_is_not_ours() -> None:
     envs.close()
 
 
-def test_closed_by_hand() -> None:
+def test_vec_env_closed_by_the_user_refuses_calls() -> None:
     envs = failing()
     envs.vec_env.close()
     with pytest.raises(sb3compat.ClosedError, match="was closed"):
