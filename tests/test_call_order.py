@@ -1,4 +1,4 @@
-"""Methods in the wrong order raise one class, whatever the source; closed environments, another."""
+"""Calls in the wrong order raise `CallOrderError`, and calls after close `ClosedError`."""
 
 from __future__ import annotations
 

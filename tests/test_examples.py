@@ -1,4 +1,4 @@
-"""The clients that the documentation shows: written for Gymnasium, run on SB3's environments."""
+"""The examples of the documentation: written for Gymnasium, run on SB3's environments."""
 
 from __future__ import annotations
 

@@ -345,7 +345,7 @@ Answer = tuple[list[Any], list[str], bool]
 
 @pytest.fixture(scope="module")
 def without_sb3(tmp_path_factory: pytest.TempPathFactory) -> Answer:
-    """What the adapter answers where SB3 is not installed."""
+    """The answers of the adapter where SB3 is not installed."""
     out = python(tmp_path_factory.mktemp("no_sb3"), BLOCK + PROGRAM, "stable_baselines3")
     said, bases, torch = json.loads(out)
     return said, bases, torch

@@ -1,4 +1,4 @@
-"""The wheel, built as for a release, and what is in it."""
+"""The wheel, built as for a release, and its contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From Gymnasium to SB3 and back, and the other way round, at the start and in mid-episode."""
+"""From Gymnasium to SB3 and back, and from SB3 to Gymnasium and back, also in mid-episode."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def unshared(made: Any, mode: AutoresetMode) -> Any:
 def gymnasium_in_mid_episode(
     chosen: Script, n: int, mode: AutoresetMode, build: Any, before: int, within: int
 ) -> None:
-    """Some steps by itself, some as a VecEnv, then by itself again: the stream of `DummyVecEnv`.
+    """Steps of the env itself, as a VecEnv, and itself again: the stream of `DummyVecEnv`.
 
     Compared with the sub-environments driven by SB3 up to there, and by `SyncVectorEnv` after.
     """
@@ -146,7 +146,7 @@ def first_row(batch: Any) -> Any:
 
 
 def shifted_rows(space: Any, batch: Any, n: int) -> list[Any]:
-    """Single actions, from SB3's count to the sub-environments' own."""
+    """Single actions, shifted from SB3's start to the start of the sub-environments' space."""
     from tests.lockstep import from_start
 
     if isinstance(space, spaces.Dict):
@@ -194,7 +194,7 @@ def test_masked_reset_after_a_round_trip_returns_current_observations() -> None:
 def test_sb3_in_mid_episode(
     mode: AutoresetMode, build: Any, data: st.DataObject, n: int, within: int
 ) -> None:
-    """Some steps as a VectorEnv, then by itself again: as if by itself all the time."""
+    """Steps as a VectorEnv, then of the VecEnv itself: as if it had been driven directly."""
     if build is monitored and mode == AutoresetMode.NEXT_STEP:
         return
     # Nothing that SubprocVecEnv itself would lose.
@@ -247,7 +247,7 @@ def rows_of(space: Any, batch: Any, n: int) -> list[Any]:
 
 @pytest.mark.parametrize("mode", [AutoresetMode.DISABLED, AutoresetMode.NEXT_STEP])
 def test_wrapped_vec_env_does_not_come_back_but_steps_the_same(mode: AutoresetMode) -> None:
-    """With a Gymnasium wrapper on top, nothing comes back, but everything is the same."""
+    """With a Gymnasium wrapper on top, the VecEnv does not come back, but steps the same."""
     chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="plain")
     reference = dummy(fns(chosen, 2))
     ours = sb3compat.to_sb3(

@@ -73,7 +73,7 @@ class SyncRows:
         self._pending = self._actions.rows(actions)
 
     def receive(self) -> Transition:
-        """Step each row, and reset those that end."""
+        """Step each row, and reset the rows that end."""
         observations, batch = self._observations, self._new_batch()
         n = len(self._envs)
         rewards = np.empty(n, np.float32)

@@ -167,7 +167,7 @@ class VectorSource:
             self._tap.start(self._sent)
 
     def receive(self) -> Transition:
-        """Step all rows, and reset those that end."""
+        """Step all rows, and reset the rows that end."""
         raise NotImplementedError
 
     def cancel(self) -> None:
@@ -245,7 +245,7 @@ class VectorSource:
     def _reset(
         self, seed: Value, options: Options | None
     ) -> tuple[Observation, VectorInfos, SeenReset]:
-        """Reset through the wrappers, and check the form of what comes back."""
+        """Reset through the wrappers, and check the form of the result."""
         result, seen = self._tap.watch_reset(lambda: self.env.reset(seed=seed, options=options))
         if not (isinstance(result, tuple) and len(result) == 2):
             raise ConversionError(

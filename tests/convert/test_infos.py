@@ -35,7 +35,7 @@ INFO = st.builds(
 
 
 def batched(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """What Gymnasium makes of the infos of single environments."""
+    """The infos of single environments, batched by Gymnasium."""
     env: VectorEnv[Any, Any, Any] = VectorEnv()
     env.num_envs = len(rows)
     infos: dict[str, Any] = {}

@@ -46,7 +46,7 @@ OBJECTS = st.one_of(
     st.tuples(NUMBERS),
     st.lists(NUMBERS, max_size=2).map(lambda some: np.array([*some, None], object)),
 )
-# With and without underscores, so that masks and keys look alike; and what is no string.
+# With and without underscores, so that masks and keys look alike; and a key that is no string.
 KEYS = st.sampled_from(["a", "_a", "__a", "___a", "b", "final_obs", "_final_obs", "", "_", 1, None])
 INFOS = st.recursive(
     st.one_of(NUMBERS, ARRAYS, OBJECTS),
@@ -69,7 +69,7 @@ def collides(infos: list[Any]) -> bool:
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Equal in value; numbers may have become Python's, and arrays without shape scalars."""
+    """Equal in value; NumPy numbers may be Python numbers now, and arrays without shape scalars."""
     if isinstance(b, dict):
         return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in b)
     if isinstance(b, np.ndarray) and b.ndim == 0:

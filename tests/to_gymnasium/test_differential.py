@@ -1,4 +1,4 @@
-"""The yardstick of the way back: what `SyncVectorEnv` yields, value for value, in every mode."""
+"""The yardstick of `to_gymnasium`: what `SyncVectorEnv` yields, value for value, in every mode."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_all_rows_may_end_at_once(mode: AutoresetMode, build: object) -> None:
 
 
 class Tame(gym.Wrapper[Any, Any, Any, Any]):
-    """Without the keys that have no place in a dict of arrays."""
+    """Gives infos without the keys that collide with masks."""
 
     def step(self, action: Any) -> Any:
         *rest, info = self.env.step(action)
@@ -71,7 +71,7 @@ def tame(chosen: Script, n: int) -> list[Callable[[], Any]]:
 @given(data=st.data(), n=st.integers(1, 4), steps=st.lists(st.integers(0, 99), max_size=9))
 @settings(max_examples=100)
 def test_infos_that_gymnasium_would_change(data: st.DataObject, n: int, steps: list[int]) -> None:
-    """Values of all types, row by row as `DummyVecEnv` has them."""
+    """Infos with values of all types are, row by row, those of `DummyVecEnv`."""
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     chosen = data.draw(scripts(("wild",), reuse=False))

@@ -106,7 +106,7 @@ NEEDS_JAX = {"JaxToNumpy", "JaxToTorch"}
 
 
 class Rounding(gym.Wrapper[Any, Any, Any, Any]):
-    """What SB3's `DummyVecEnv` does to rewards."""
+    """Rounds rewards, as SB3's `DummyVecEnv` does."""
 
     def step(self, action: Any) -> Any:
         obs, reward, *rest = self.env.step(action)
@@ -124,7 +124,7 @@ def pair(chosen: Script, n: int, mode: AutoresetMode) -> tuple[Any, Any]:
 
 
 def outcome(wrap: Callable[[Any], Any], env: Any, mode: AutoresetMode, steps: int = 9) -> list[Any]:
-    """All that comes out of some steps; the last may be the type of what was raised."""
+    """The results of some steps; the last one may be the type of an exception."""
     seen: list[Any] = []
     try:
         wrapped = wrap(env)
@@ -154,7 +154,7 @@ def outcome(wrap: Callable[[Any], Any], env: Any, mode: AutoresetMode, steps: in
 
 
 def plain(value: Any) -> Any:
-    """As NumPy, and without the times that `RecordEpisodeStatistics` takes."""
+    """The results as NumPy, without the times of `RecordEpisodeStatistics`."""
     if isinstance(value, dict):
         left_out = ("t", "_t", "option", "_option")
         return {key: plain(part) for key, part in value.items() if key not in left_out}

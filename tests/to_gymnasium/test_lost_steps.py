@@ -1,4 +1,4 @@
-"""The way back: after what was refused or went wrong, nothing is lost without a word."""
+"""`to_gymnasium`: after a refusal or a fault, no step is lost silently."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MODES = list(AutoresetMode)
 
 
 class Awkward(ScriptedEnv):
-    """Its row 1 does what it was told, in its second step or its second reset."""
+    """Row 1 does something special in its second step or its second reset."""
 
     def __init__(self, row: int, **told: Any) -> None:
         super().__init__(script(**told.pop("script", {})), row)
@@ -115,7 +115,7 @@ def test_options_of_a_refused_reset_are_forgotten() -> None:
 
 
 class Keeps(vec_env.DummyVecEnv):
-    """Forgets no seed, as many that are written by hand."""
+    """Never clears its seeds, like many hand-written classes."""
 
     def _reset_seeds(self) -> None:
         if self.forgets:
@@ -211,7 +211,7 @@ def test_attributes_are_set_on_the_wrapper_that_has_them(make: Callable[..., Any
 
 
 class Locked(Awkward):
-    """Cannot be pickled, nor can what is bound to it."""
+    """Cannot be pickled, nor can its bound methods."""
 
     def __init__(self, row: int) -> None:
         super().__init__(row)
@@ -264,7 +264,7 @@ class Bomb:
 
 
 def test_info_that_cannot_be_unpickled_leaves_the_workers_alive() -> None:
-    """The answers of the other rows, longer than what fits into a pipe, are read all the same."""
+    """The answers of the other rows, too long for the pipe's buffer, are read all the same."""
     large = {"observation_space": spaces.Box(0, 1, (300, 300), np.float32)}
     envs = sb3compat.to_gymnasium(subproc(script=large, infos=lambda: {"bomb": Bomb()}))
     envs.reset()

@@ -1,4 +1,4 @@
-"""VecEnvs of other people's making, driven as a whole."""
+"""Hand-written VecEnvs, driven as a whole."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_seed_method_of_a_wrapper_is_used() -> None:
 
 
 class Returning(CountingVecEnv):
-    """Returns what it is told to."""
+    """Returns the given results."""
 
     answer: Any = None
     first: Any = np.zeros((2, 1), np.float32)

@@ -123,7 +123,7 @@ def test_atari_next_step_and_same_step_give_one_stream() -> None:
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_atari_loses_no_step(mode: AutoresetMode) -> None:
-    """Each step moves the frame counter of each row on by the frame skip, from wherever it was."""
+    """Each step increases the frame counter of each row by the frame skip."""
     n = 3
     env = sb3compat.to_sb3(atari(mode, n, limit=30))
     obs = env.reset()
@@ -149,7 +149,7 @@ def test_atari_loses_no_step(mode: AutoresetMode) -> None:
 
 
 def test_atari_environments_of_two_modes_keep_their_modes() -> None:
-    """Their metadata are one dict, in which the second one overwrites what the first one said."""
+    """Their metadata are one dict, in which the second one overwrites the mode of the first one."""
     first = atari(AutoresetMode.NEXT_STEP, 1)
     second = atari(AutoresetMode.SAME_STEP, 1)
     assert first.metadata is second.metadata
@@ -410,7 +410,7 @@ def test_jax_cartpole_transitions_are_true(policy: Policy, limit: int, kinds: se
 
 
 def test_jax_works_after_earlier_use() -> None:
-    """Its own reset leaves the autoreset of rows that have ended to the next step."""
+    """Its own reset leaves the autoreset of ended rows pending for the next step."""
     source = jax_env("CartPole-v1", 3, 4)
     source.reset()
     for _ in range(4):
@@ -477,7 +477,7 @@ def after_one_swing(obs: Array, torques: Array) -> Array:
 
 @pytest.mark.filterwarnings("ignore:.*missing AutoresetMode metadata")
 def test_jax_pendulum_needs_its_mode_as_an_argument() -> None:
-    """It has to be told; then, the truncated episodes of a continuous task come out right."""
+    """With the mode as an argument, the truncated episodes of a continuous task are right."""
     n, limit = 3, 5
     source = jax_env("Pendulum-v0", n, limit)
     with pytest.raises(sb3compat.AutoresetModeError, match="autoreset_mode='NextStep'"):

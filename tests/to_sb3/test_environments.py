@@ -1,4 +1,4 @@
-"""MuJoCo and Atari: adapted, these environments are what they are in `DummyVecEnv`."""
+"""MuJoCo and Atari: adapted, these environments give what they give in `DummyVecEnv`."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def dummy(env_id: str, num_envs: int) -> DummyVecEnv:
 
 
 def stream(env: VecEnv, steps: int) -> list[Any]:
-    """What the environment returns; how long an episode took in seconds is left out."""
+    """The results of the environment, without the seconds that an episode took."""
     with closing(env):
         env.seed(3)
         env.action_space.seed(3)
@@ -106,7 +106,7 @@ def stream(env: VecEnv, steps: int) -> list[Any]:
 
 
 def endings(record: list[Any]) -> Counter[str]:
-    """How often episodes ended in which way."""
+    """The number of endings of each kind."""
     seen: Counter[str] = Counter()
     for _, _, dones, infos, _ in record[2:]:
         for i in np.flatnonzero(dones):
@@ -116,7 +116,7 @@ def endings(record: list[Any]) -> Counter[str]:
 
 
 def learn(algorithm: Any, env: VecEnv, steps: int, policy: str = "MlpPolicy", **kwargs: Any) -> Any:
-    """The weights after training, which has to have made a difference."""
+    """The weights after training; the training must have changed them."""
     policy_kwargs: dict[str, Any] = {"net_arch": [16]}
     if policy == "CnnPolicy":
         policy_kwargs["features_extractor_kwargs"] = {"features_dim": 8}
@@ -216,7 +216,7 @@ def test_mujoco_attributes_can_be_read_and_set(name: str, mode: AutoresetMode) -
             env.env_method("set_state", np.zeros(9), np.ones(9), indices=[1])
             seen.append(env.step(still)[:3])
             seen.append(env.get_attr("dt"))
-            # Where it is: the simulation goes on by one fifth in each step.
+            # On the environment itself: the simulation goes on by one fifth in each step.
             env.env_method("set_wrapper_attr", "frame_skip", 1)
             seen.append(env.get_attr("dt"))
             seen.append(env.step(still)[:3])

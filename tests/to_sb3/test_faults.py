@@ -1,4 +1,4 @@
-"""What goes wrong in workers: the true error arrives, closing works, nobody is left behind."""
+"""Faults in workers: the true error arrives, closing works, no process is left behind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SeveralError(Exception):
 
 
 class Failing(ScriptedEnv):
-    """Goes wrong in its second step, in the way that it was told."""
+    """Fails in its second step, in the given way."""
 
     def __init__(self, row: int, how: str = "raise") -> None:
         super().__init__(script(), row)
@@ -63,7 +63,7 @@ class FailingReset(ScriptedEnv):
 
 
 class Subclass(AsyncVectorEnv):
-    """Has something of its own, so that it is driven as a whole."""
+    """A subclass, which is driven as a whole."""
 
     def _add_info(self, *args: Any) -> Any:
         return super()._add_info(*args)
@@ -109,7 +109,7 @@ def failing(how: str, row: int = 1) -> list[Any]:
 
 
 def check_lost(env: Any) -> None:
-    """Nothing answers any more, least of all with what belongs to an earlier question."""
+    """Every call raises an error, and none returns the answer to an earlier call."""
     for use in (
         lambda: env.step(ACTIONS),
         env.reset,
@@ -262,7 +262,7 @@ def test_worker_that_hangs_is_a_timeout_error() -> None:
 @kind_of
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
 def test_interrupt_in_a_step_loses_the_workers(kind: str, error: type[BaseException]) -> None:
-    """Of the user, or of a signal handler that limits the time."""
+    """An interrupt of the user, or the exception of a signal handler that limits the time."""
 
     def interrupt(*_: Any) -> None:
         raise error

@@ -113,7 +113,7 @@ def test_default_is_native_where_it_can_be() -> None:
 def test_monitor_arguments_work_as_in_sb3(
     mode: Any, monitor_kwargs: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Two runs into one folder leave what SB3's function leaves, in the default mode too."""
+    """Two runs into one folder leave the same files as SB3's function, in the default mode too."""
     makers = {
         "theirs": env_util.make_vec_env,
         "ours": partial(sb3compat.make_vec_env, vectorization_mode=mode),
@@ -170,7 +170,7 @@ def test_reset_keywords_are_written_and_required(tmp_path: Path) -> None:
 
 
 def test_default_has_the_spaces_of_the_single_environment() -> None:
-    """Ale-py's own vector environment scales and stacks its images: not what was asked for."""
+    """Ale-py's own vector environment scales and stacks its images, so it is not the default."""
     gym.register_envs(pytest.importorskip("ale_py", reason="has such an environment"))
     env = sb3compat.make_vec_env("ALE/Pong-v5", 1)
     assert env.observation_space == gym.make("ALE/Pong-v5").observation_space

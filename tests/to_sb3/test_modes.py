@@ -113,7 +113,7 @@ def test_final_obs_mask_without_an_ended_row_is_refused() -> None:
 
 
 class NoFinal(VectorWrapper):
-    """Loses the last observations."""
+    """A wrapper that loses the last observations."""
 
     def step(self, actions: Any) -> Any:
         *result, infos = self.env.step(actions)
@@ -153,7 +153,7 @@ def test_missing_final_observation_of_a_truncated_row_is_always_refused() -> Non
 
 
 class Untransformed(VectorWrapper):
-    """Reshapes the observations and forgets the last ones in the infos."""
+    """Reshapes the observations, but not the last ones in the infos."""
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
@@ -442,7 +442,7 @@ def test_integers_that_always_repeat_warn() -> None:
 
 
 class OwnReference(VectorWrapper):
-    """Steps an environment that it keeps a reference to."""
+    """Steps the environment through a reference of its own."""
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
@@ -461,7 +461,7 @@ def test_wrapper_that_bypasses_the_tap_is_refused(mode: AutoresetMode) -> None:
 
 
 class ResetsByItself(VectorWrapper):
-    """What one would write around an environment in DISABLED mode."""
+    """A wrapper that users would write around an environment in DISABLED mode."""
 
     def step(self, actions: Any) -> Any:
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
@@ -544,7 +544,7 @@ def test_final_observations_may_be_torch_tensors() -> None:
 
 
 class Stack(VectorWrapper):
-    """Two frames; a reset starts all rows over, whatever the mask says."""
+    """Stacks two frames; its reset starts over in all rows, whatever the mask."""
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)

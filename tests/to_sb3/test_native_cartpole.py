@@ -66,7 +66,7 @@ def check_cartpole(
     polemass_length: float = 0.05,
     limit_wins: bool = False,
 ) -> list[Ending]:
-    """Reset, step, and hold everything that comes back against the contract.
+    """Reset, step, and compare every result with the contract.
 
     Args:
         env: The adapted environment.
@@ -180,7 +180,7 @@ def test_transitions_are_true_for_constant_actions(action: int) -> None:
 
 
 def test_row_terminated_at_the_limit_is_not_truncated() -> None:
-    """Both flags at once: an episode that ends by itself is not to be bootstrapped."""
+    """Both flags at once: an episode that terminates must not be bootstrapped."""
     limit = 9
     endings = check_cartpole(adapted(5, limit), always(1), 400, limit)
     at_limit = [ending.truncated for ending in endings if ending.length == limit]
@@ -216,7 +216,7 @@ def test_environment_used_before_can_be_adapted() -> None:
 
 
 def run(env: Any, steps: int, *, scribble: bool = False) -> list[Any]:
-    """The whole stream, as it was when it came."""
+    """Copies of all results of a reset and some steps."""
     rng = np.random.default_rng(4)
     obs = env.reset()
     stream = [deepcopy((obs, env.reset_infos))]
@@ -273,7 +273,7 @@ def test_stream_equals_the_environment_up_to_the_first_ending() -> None:
 
 
 def test_episode_statistics_of_wrappers_are_true() -> None:
-    """Each partial reset reaches both wrappers as such: the other rows' episodes go on."""
+    """Both wrappers see each partial reset as such: the episodes of the other rows go on."""
     inner = RecordEpisodeStatistics(native(4, 18), stats_key="inner")
     env = sb3compat.to_sb3(RecordEpisodeStatistics(inner, stats_key="outer"))
     env.seed(3)

@@ -38,7 +38,7 @@ MODES = (None, "rgb_array", "human", "ansi")
 
 
 class Painted(ScriptedEnv):
-    """Its picture, higher than wide, tells the row, the episode and the step."""
+    """Its picture, higher than wide, shows the row, the episode and the step."""
 
     metadata = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 7}
 
@@ -84,7 +84,7 @@ def painted(num_envs: int, render_mode: str | None) -> EnvFns:
 
 
 def outcome(call: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
-    """What a call returns or raises, and which warnings it gives."""
+    """The result or the exception of a call, and its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -229,7 +229,7 @@ def test_native_cartpole_without_render_mode_warns_as_in_sb3() -> None:
 
 
 class LastFrame(gym.Wrapper[Any, Any, Any, Any]):
-    """Tells what a CartPole's window shows."""
+    """Reads the picture in a CartPole's window."""
 
     def shown(self) -> Any:
         import pygame

@@ -73,7 +73,7 @@ def source(request: pytest.FixtureRequest) -> Source:
 
 @pytest.fixture(params=[*SOURCES, "native"])
 def any_source(request: pytest.FixtureRequest) -> Source:
-    """Also one without sub-environments to reach."""
+    """All sources, and one without sub-environments."""
     native: Source = partial(NativeEnv, mode=AutoresetMode.NEXT_STEP)  # type: ignore[arg-type]
     return SOURCES.get(str(request.param), native)
 
@@ -109,7 +109,7 @@ def cartpoles(num_envs: int = 3, limit: int = 20) -> EnvFns:
 
 
 def stream(env: Any, steps: int = 25) -> list[Any]:
-    """What the environment returns; how long an episode took in seconds is left out."""
+    """The results of the environment, without the seconds that an episode took."""
     env.seed(5)
     env.action_space.seed(5)
     record = [env.reset(), [dict(info) for info in env.reset_infos]]
@@ -138,7 +138,7 @@ def check_same_training(source: Source, fns: EnvFns, train: Callable[[Any], Any]
 
 
 def learn(algorithm: Any, steps: int, policy: str = "MlpPolicy", **kwargs: Any) -> Any:
-    """A function that trains on an environment, and makes sure that something was learned."""
+    """A function that trains on an environment, and checks that the weights have changed."""
 
     def train(env: Any) -> Any:
         model = algorithm(policy, env, **small(), **kwargs)
@@ -291,7 +291,7 @@ def test_vec_check_nan_lets_numbers_through(any_source: Source) -> None:
 
 
 class Overflowing(gym.Env[Any, Any]):
-    """Its observations and rewards are no numbers after three steps."""
+    """Observations and rewards are NaN or infinite after three steps."""
 
     observation_space = BOX
     action_space = spaces.Discrete(2)
@@ -332,7 +332,7 @@ def test_vec_extract_dict_obs_gives_the_same_stream(any_source: Source) -> None:
 
 
 class Brightening(ScriptedEnv):
-    """Its picture tells the row, the episode and the step."""
+    """Its picture shows the row, the episode and the step."""
 
     def __init__(self, row: int) -> None:
         super().__init__(script(lengths=(3, 5)), row)
@@ -651,7 +651,7 @@ class Masked(gym.Env[Any, Any]):
 
 
 class MaskedRows(NativeEnv):
-    """Knows the masks of all rows at once, but no sub-environments."""
+    """A native environment that gives the masks of all rows at once."""
 
     def action_masks(self) -> Any:
         return np.stack([row.action_masks() for row in self._rows])
@@ -679,7 +679,7 @@ def test_missing_action_masks_are_noticed(source: Source) -> None:
             model = contrib.MaskablePPO("MlpPolicy", env, n_steps=4, batch_size=12, **small())
             with pytest.raises(ValueError, match="does not support action masking"):
                 model.learn(4)
-            env.reset()  # and nobody died of the question
+            env.reset()  # and no worker died of the question
 
 
 # Logs
@@ -733,7 +733,7 @@ def test_statistics_around_native_cartpole_are_logged(tmp_path: Path) -> None:
 
 
 class Steered(ScriptedEnv):
-    """Pays what it is told to pay."""
+    """Its reward depends on `mu`, which has a setter."""
 
     def step(self, action: Any) -> Any:
         obs, _, terminated, truncated, info = super().step(action)
@@ -741,7 +741,7 @@ class Steered(ScriptedEnv):
 
 
 class Steering(BaseCallback):
-    """Change the environments in the midst of training; remember the rewards without actions."""
+    """Change the environments during training; remember the rewards without actions."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What SB3's guide shows, step by step, with an adapted environment in the place of SB3's own.
+"""The examples of SB3's guide, with an adapted environment in the place of SB3's own.
 
 Where the guide's environments need packages of their own, others of the same kind take their place.
 """
@@ -80,7 +80,7 @@ def weights(model: Any) -> dict[str, Any]:
 
 
 def changed(model: Any, steps: int, **kwargs: Any) -> dict[str, Any]:
-    """The weights after training, which has to have made a difference."""
+    """The weights after training; the training must have changed them."""
     before = weights(model)
     model.learn(steps, **kwargs)
     after = weights(model)
@@ -89,7 +89,7 @@ def changed(model: Any, steps: int, **kwargs: Any) -> dict[str, Any]:
 
 
 def check_helpers(run: Callable[[VecEnv], Any], env_id: Any, n_envs: int, **kwargs: Any) -> Any:
-    """Run the same on what each helper makes, compare, and give back what came of it."""
+    """Run the same on the environment of each helper, compare, and return the result."""
     results: dict[str, Any] = {}
     for name, helper in HELPERS.items():
         env = helper(env_id, n_envs, seed=0, **kwargs)
@@ -155,7 +155,7 @@ def test_seeds_and_options_count_for_one_reset(cartpoles: Any) -> None:
 
 
 class MultiTask(gym.Env[Any, Any]):
-    """Its friction can be changed while it is used, with effect from the next episode on."""
+    """Its friction can be changed at any time, with effect from the next episode on."""
 
     observation_space = spaces.Box(0, 1, (2,), np.float32)
     action_space = spaces.Discrete(2)
@@ -202,7 +202,7 @@ def test_attributes_are_set_by_a_setter_or_by_set_wrapper_attr() -> None:
 
 
 class Cycle(BaseCallback):
-    """Change the friction at each step; remember which one counted."""
+    """Change the friction at each step; remember the one in effect."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -339,7 +339,7 @@ def test_her_relabels_goals_after_loading(tmp_path: Path) -> None:
 
 
 def test_evaluate_policy_uses_the_rewards_inside_the_monitor() -> None:
-    """In a monitor within other wrappers, episodes count as the environment has them."""
+    """A monitor within other wrappers counts the rewards of the environment itself."""
 
     def run(env: VecEnv) -> Any:
         assert env.env_is_wrapped(Monitor) == [True, True]
@@ -420,7 +420,7 @@ if __name__ == "__main__":
 
 
 def test_training_works_in_spawned_processes(tmp_path: Path) -> None:
-    """The environment's class stands in the main script, which guards what only it should do."""
+    """The environment's class is in the main script, which guards its own part by `__main__`."""
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
@@ -469,7 +469,7 @@ def test_training_on_dict_observations_gives_the_same_weights() -> None:
 
 
 class SaveBest(BaseCallback):
-    """Save the model when the episodes in the monitor's files have become better."""
+    """Save the model when the returns in the monitor's files have increased."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()

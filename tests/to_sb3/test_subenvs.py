@@ -102,7 +102,7 @@ def test_env_method_takes_indices_and_keywords(env: Any) -> None:
 
 
 def test_env_method_reset_works_as_in_dummy_vec_env(env: Any) -> None:
-    """What some do by hand; it is as it is in DummyVecEnv."""
+    """Some users reset rows by hand; it works as in `DummyVecEnv`."""
     reference = DummyVecEnv([monitored(row) for row in range(3)])
     for adapted in (reference, env):
         adapted.seed(3)
@@ -137,7 +137,7 @@ def test_sub_environment_can_be_replaced_in_envs() -> None:
 
 
 def test_compute_reward_takes_batches_of_any_length(native: Any) -> None:
-    """A batch from a replay buffer, for which HER asks the first row, has any length."""
+    """HER asks the first row to compute the rewards of a batch of any length."""
 
     def compute_reward(achieved: Any, desired: Any, info: Any) -> Any:
         return np.asarray(achieved) - np.asarray(desired)

@@ -30,7 +30,7 @@ mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODE
 
 
 class Task(NamedTuple):
-    """What is trained, on what, for how long."""
+    """An algorithm, its environment, and the number of steps."""
 
     algorithm: type[BaseAlgorithm]
     env_id: str
@@ -74,7 +74,7 @@ class Endings(BaseCallback):
 
 
 class Trained(NamedTuple):
-    """What a training leaves behind."""
+    """The weights before and after a training, and how its episodes ended."""
 
     before: dict[str, torch.Tensor]
     after: dict[str, torch.Tensor]

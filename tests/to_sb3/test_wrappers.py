@@ -49,7 +49,7 @@ AnyEnv = Any
 
 
 class Twins(NamedTuple):
-    """A vector wrapper, and what does the same to each sub-environment."""
+    """A vector wrapper, and the wrapper that does the same to each sub-environment."""
 
     batch: Callable[[AnyEnv], AnyEnv]
     single: Callable[[AnyEnv], AnyEnv]
@@ -144,7 +144,7 @@ if GYMNASIUM < (1, 2):
 
 
 class FastEnv(MakeEnv):
-    """Shown as fast as can be: HumanRendering keeps to `render_fps`."""
+    """Shown as fast as possible: HumanRendering waits according to `render_fps`."""
 
     def __call__(self) -> gym.Env[Any, Any]:
         env = super().__call__()
@@ -209,7 +209,7 @@ def in_lockstep(
     program: list[Operation] | None = None,
     **kwargs: Any,
 ) -> None:
-    """Ours against `DummyVecEnv`, with these wrappers, the innermost first."""
+    """Compare ours with `DummyVecEnv`, in these wrappers, the innermost first."""
     space = fitting_space(*names)
     assert space is not None
 
@@ -271,7 +271,7 @@ def test_stacks(mode: AutoresetMode, data: st.DataObject, n: int, copy: bool) ->
     in_lockstep(names, sync, n, program=program, mode=mode, copy=copy)
 
 
-# What is refused, and a part of what the message has to say.
+# Refused wrappers, and a part of the message.
 REFUSED: dict[str, tuple[Callable[[AnyEnv], AnyEnv], str]] = {
     "DictInfoToList": (lambda env: vector.DictInfoToList(env), "Remove that wrapper"),
     "NormalizeReward": (lambda env: vector.NormalizeReward(env), "VecNormalize"),
@@ -371,7 +371,7 @@ def test_padding_allows_statistics_wrappers(name: str) -> None:
 
 
 def test_wrapper_that_assumes_another_mode_is_refused() -> None:
-    """An observation wrapper that took the environment for one in another mode."""
+    """The wrapper has read another mode from the metadata when it was made."""
     env = sync([MakeEnv(scripted(OBSERVATIONS[0]), 0)], SAME_STEP)
     metadata, env.metadata = env.metadata, {**env.metadata, "autoreset_mode": MODES[0]}
     wrapped = [
@@ -391,7 +391,7 @@ def test_wrapper_that_assumes_another_mode_is_refused() -> None:
 
 
 class FrameEnv(gym.Wrapper[Any, Any, Any, Any]):
-    """Its frames tell the row, the episode and the step, and it remembers what was rendered."""
+    """Its frames show the row, the episode and the step, and it remembers the rendered ones."""
 
     def __init__(self, env: AnyEnv) -> None:
         super().__init__(env)
@@ -426,7 +426,7 @@ def record(env: AnyEnv, folder: Path, **kwargs: Any) -> tuple[AnyEnv, list[list[
 @mode_of
 @pytest.mark.parametrize("first_only", [True, False])
 def test_videos(mode: AutoresetMode, first_only: bool, tmp_path: Path) -> None:
-    """The same pictures of the first row, whose episodes they follow, as without the adapter."""
+    """The videos follow the first row, whose pictures are the same as without the adapter."""
     pytest.importorskip("moviepy", reason="RecordVideo writes with moviepy")
     natural = mode if mode == SAME_STEP else AutoresetMode.NEXT_STEP
     theirs, expected = record(framed(natural, 3), tmp_path / "theirs", record_first_only=first_only)
@@ -463,7 +463,7 @@ def test_human_rendering_shows_each_step_and_each_reset(mode: AutoresetMode, n: 
         resets += int(dones.any()) if mode != SAME_STEP else 0
     for i, env in enumerate(source.envs):
         assert len(env.seen) == 1 + 8 + resets
-        # None is out of order; with one row, where nobody waits for others, none comes twice.
+        # All frames are in order; with one row, which waits for no other row, none comes twice.
         assert env.seen == sorted(env.seen)
         if n == 1:
             assert len(set(env.seen)) == len(env.seen)

@@ -1,4 +1,4 @@
-"""Faults in the workers of a SubprocVecEnv, and what is left of them."""
+"""Faults in the workers of a SubprocVecEnv: the error arrives, and the other workers survive."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODE
 
 
 class OddError(Exception):
-    """One that pickle cannot build again by itself."""
+    """An exception that pickle cannot build again by itself."""
 
     def __init__(self, first: int, second: int) -> None:
         super().__init__(f"{first} and {second}")
 
 
 class Failing(ScriptedEnv):
-    """Does what the action says."""
+    """An environment that fails in the way that the action says."""
 
     def step(self, action: Any) -> Any:
         if action == 1:
@@ -166,7 +166,7 @@ def test_actions_that_cannot_be_sent_reach_no_worker() -> None:
 
 
 class Blocking(ScriptedEnv):
-    """Steps only once the other row's reset has happened: it waits for a file that this makes."""
+    """Steps only after the other row's reset: it waits for the file that the reset makes."""
 
     def __init__(self, row: int, path: str) -> None:
         super().__init__(script(lengths=(1,) if row == 0 else (9,), infos="none"), row)
