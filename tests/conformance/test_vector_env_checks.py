@@ -17,6 +17,7 @@ from sb3compat.conformance.contract import checks_of, find_checks
 from sb3compat.conformance.report import Result
 from sb3compat.conformance.runner import Settings, run_check
 from sb3compat.conformance.subject import examine
+from tests.conformance.selection import chosen
 from tests.envs import ENDINGS, GYMNASIUM, MakeEnv, script
 
 # What Gymnasium's own vector environments do not keep.
@@ -66,7 +67,11 @@ def outcome(results: dict[str, Result], *statuses: str) -> set[str]:
     return {name for name, result in results.items() if result.status in statuses}
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+# A part of the mutants, or all in the profile `nightly`.
+CHOSEN = chosen(MUTANTS, "vector_env")
+
+
+@pytest.mark.parametrize("name", CHOSEN)
 def test_a_mutant_fails_its_own_checks_and_no_others(name: str) -> None:
     mutant = MUTANTS[name]
     found = bad(judge(mutant.factory, longer=mutant.fails, **mutant.given))
@@ -229,9 +234,10 @@ def test_functional_jax_env() -> None:
 
 def reproductions() -> Iterable[str]:
     seen: set[frozenset[str]] = set()
-    for name, mutant in MUTANTS.items():
-        if mutant.fails not in seen and len(mutant.fails) == 1:
-            seen.add(mutant.fails)
+    for name in CHOSEN:
+        fails = MUTANTS[name].fails
+        if fails not in seen and len(fails) == 1:
+            seen.add(fails)
             yield name
 
 
