@@ -6,6 +6,7 @@ import sys
 import textwrap
 from argparse import Namespace
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from sb3compat.conformance.api import Options, OptionsError, run
 from sb3compat.conformance.contract import FAMILIES, Check, checks_of, find_checks
 from sb3compat.conformance.expected import load_expected
 from sb3compat.conformance.isolate import factory_trace
-from sb3compat.conformance.output import FORMATS, render, terminal
+from sb3compat.conformance.output import FORMATS, MissingLibraryError, render, renderer
+from sb3compat.conformance.output.progress import Progress
 from sb3compat.conformance.replay import replay as replayed
 from sb3compat.conformance.report import Report
 from sb3compat.conformance.subject import CAPABILITIES, FactoryError
@@ -36,14 +38,14 @@ class _UsageError(Exception):
 
 def check(given: Namespace) -> int:
     """`sb3compat check`."""
-    progress = terminal.Progress(sys.stderr, quiet=given.quiet)
+    progress = Progress(sys.stderr, quiet=given.quiet)
     try:
         files = _files(given)
         target = _target(given.target, given)
         options = _options(given, target)
         progress.say(f"making {target.name} …")
         report = run(target.factory, options=options, target=target.name, progress=progress)
-    except (_UsageError, FactoryError, OptionsError) as error:
+    except (_UsageError, MissingLibraryError, FactoryError, OptionsError) as error:
         progress.clear()
         return _complain(str(error))
     except Exception as error:
@@ -75,7 +77,10 @@ def _hint(target: str) -> str:
 
 
 def _files(given: Namespace) -> list[tuple[str, Path]]:
-    """What to write where; places that cannot be written are refused before the run."""
+    """What to write where.
+
+    Places that cannot be written and libraries that are missing are told of before the run.
+    """
     files = [(form, getattr(given, form)) for form in FORMATS[1:]]
     files = [(form, path) for form, path in [*files, (given.format, given.output)] if path]
     for form, path in files:
@@ -84,6 +89,9 @@ def _files(given: Namespace) -> list[tuple[str, Path]]:
                 f"Expected the path of a file in a folder that exists, for the report as {form}, "
                 f"got {str(path)!r}. Make the folder, or name another one."
             )
+        renderer(form)
+    if given.output is None and not _is_brief(given):
+        renderer(given.format)
     return files
 
 
@@ -128,12 +136,16 @@ def _options(given: Namespace, target: Target) -> Options:
 
 
 def _show(report: Report, given: Namespace) -> None:
-    if given.format != "terminal":
-        print(render(report, given.format), end="")
-    elif given.quiet:
+    if _is_brief(given):
         print(report.summary())
+    elif given.format == "terminal":
+        import_module("sb3compat.conformance.output.terminal").show(report, sys.stdout)
     else:
-        print(terminal.render(report, colour=terminal.may_colour(sys.stdout)), end="")
+        print(render(report, given.format), end="")
+
+
+def _is_brief(given: Namespace) -> bool:
+    return bool(given.quiet and given.format == "terminal")
 
 
 def _complain(message: str) -> int:

@@ -153,7 +153,7 @@ def snapshots() -> dict[str, str]:
     report = sample()
     return {
         "report.txt": render(report, "terminal"),
-        "report.colour.txt": terminal.render(report, colour=True),
+        "report.colour.txt": terminal.render(report, width=80, colour=True),
         "report.json": render(report, "json"),
         "report.junit.xml": render(report, "junit"),
         "report.md": render(report, "markdown"),

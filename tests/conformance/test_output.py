@@ -3,6 +3,10 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
+import sys
+import textwrap
+import threading
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -10,10 +14,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sb3compat.conformance.contract import checks_of
+from sb3compat.conformance.contract import Finding, checks_of
 from sb3compat.conformance.output import FORMATS, render, terminal
 from sb3compat.conformance.output.json import load, schema
-from sb3compat.conformance.report import Report
+from sb3compat.conformance.output.progress import Progress
+from sb3compat.conformance.report import Report, Result
 from tests.conformance.sample import SNAPSHOTS, sample, snapshots
 
 EMPTY = replace(sample(), results=(), notes=())
@@ -44,42 +49,128 @@ def test_summary() -> None:
 
 
 class Terminal(io.StringIO):
+    """A terminal of 72 columns, by the fixture `environment`."""
+
+    encoding = "utf-8"
+
     def isatty(self) -> bool:
         return True
+
+
+class AsciiFile(io.StringIO):
+    encoding = "ascii"
 
 
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "72")
     monkeypatch.delenv("NO_COLOR", raising=False)
+    # It is about streams that nobody reads at a terminal.
+    monkeypatch.setenv("FORCE_COLOR", "1")
     return monkeypatch
 
 
+def shown(stream: io.StringIO, report: Report | None = None) -> str:
+    terminal.show(report or sample(), stream)
+    return stream.getvalue()
+
+
 def test_colours_on_a_terminal_only(environment: pytest.MonkeyPatch) -> None:
-    assert terminal.may_colour(Terminal())
-    assert not terminal.may_colour(io.StringIO())
+    assert "\x1b[1;31mfailed" in shown(Terminal())
+    assert "\x1b" not in shown(io.StringIO())
     environment.setenv("TERM", "dumb")
-    assert not terminal.may_colour(Terminal())
+    assert "\x1b" not in shown(Terminal())
     environment.setenv("TERM", "xterm")
     environment.setenv("NO_COLOR", "1")
-    assert not terminal.may_colour(Terminal())
+    assert "\x1b" not in shown(Terminal())
 
 
-def test_progress(environment: pytest.MonkeyPatch) -> None:
+def test_text_is_wrapped_on_a_terminal_only(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("NO_COLOR", "1")
+    result = sample()["terminal_observation_is_last"]
+    on_terminal, in_file = shown(Terminal()), shown(io.StringIO())
+    assert result.message in in_file.splitlines()
+    assert result.message not in on_terminal
+    assert result.message in " ".join(on_terminal.splitlines())
+    # Links and code are copied from there.
+    for text in (on_terminal, in_file):
+        lines = text.splitlines()
+        assert f"Source:   {result.source}" in lines
+        assert textwrap.indent(result.reproduction.rstrip(), "    ") in text
+        assert not [line for line in lines if line.endswith(" ")]
+    for line in on_terminal.splitlines():
+        assert len(line) <= 72 or line.startswith(("    ", "Source:", "More on")), line
+
+
+@pytest.mark.parametrize("width", [1, 20, 60, 80, 200])
+def test_the_ids_of_checks_stay_whole(width: int) -> None:
+    reason = "it needs what [it] has not got, and there are more words than fit on the line"
+    results = tuple(Result.of(check, "skipped", message=reason) for check in checks_of())
+    text = terminal.render(replace(sample(), results=results), width=width)
+    for result in results:
+        assert f"  skipped       {result.check_id} " in text
+    assert text.count("words") == len(results)
+
+
+MARKUP = "[bold]b[/bold] [/] [link=x]l[/link] :smile: [red"
+
+
+def test_what_looks_like_markup_is_shown_as_it_is(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("NO_COLOR", "1")
+    environment.setenv("COLUMNS", "120")
+    report = replace(
+        sample(),
+        target=MARKUP,
+        notes=(MARKUP,),
+        results=(
+            replace(sample().results[3], message=MARKUP, trace=MARKUP, reproduction=MARKUP),
+            replace(sample().results[5], message=MARKUP),
+        ),
+    )
+    for text in (shown(io.StringIO(), report), shown(Terminal(), report)):
+        assert text.count(MARKUP) == 6
+
+
+def test_no_stream_is_too_poor(environment: pytest.MonkeyPatch) -> None:
+    message = "observation ≥ 1 → \ud800 \x9b"
+    report = replace(sample(), results=(replace(sample().results[3], message=message),))
+    assert "─" not in shown(AsciiFile())
+    assert "failed: terminal_observation_is_last ---" in shown(AsciiFile())
+    for encoding in ("ascii", "cp1252", "utf-8"):
+        # As `sb3compat.cli.main` sets up the standard output.
+        stream = io.TextIOWrapper(io.BytesIO(), encoding, errors="backslashreplace")
+        terminal.show(report, stream)
+        stream.flush()
+        said = stream.buffer.getvalue().decode(encoding)
+        assert "≥ 1 → \\ud800 \\x9b" in said or "\\u2265 1 \\u2192 \\ud800 \\x9b" in said
+
+
+def test_progress_on_a_terminal_only(environment: pytest.MonkeyPatch) -> None:
     check, result = checks_of("vec_env")[0], sample().results[3]
     for stream, quiet, shows in (
         (Terminal(), False, True),
         (Terminal(), True, False),
         (io.StringIO(), False, False),
     ):
-        progress = terminal.Progress(stream, quiet=quiet)
+        progress = Progress(stream, quiet=quiet)
+        progress.say("making [bold]it[/bold] …")
         progress(check, None, 1, 2)
         progress(check, result, 1, 2)
         progress(check, None, 2, 2)
+        threads = threading.active_count()
         progress.clear()
-        lines = stream.getvalue().split("\r\x1b[2K")[1:]
-        expected = [f"[1/2] {check.id}", f"[2/2, 1 failed] {check.id}", ""]
-        assert lines == (expected if shows else [])
+        progress.clear()
+        assert threads == threading.active_count()
+        text = _ESCAPE.sub("", stream.getvalue())
+        expected = ["making [bold]it[/bold] …", f"1/2  {check.id}", f"2/2, 1 failed  {check.id}"]
+        assert [word in text for word in expected] == [shows] * 3
+        # In the end the line is empty, and the cursor is there again.
+        assert stream.getvalue().endswith("\x1b[?25h\r\x1b[1A\x1b[2K") == shows
+        assert bool(stream.getvalue()) == shows
+
+
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def test_nothing_moves_the_cursor_of_a_terminal() -> None:
@@ -181,3 +272,130 @@ def test_html_shows_what_came_and_what_should_have() -> None:
     # Once within the drawing, in the step and row where it is wrong.
     wrong = re.findall(r'<div class="wrong"><dt>(\w+)</dt>', render(sample(), "html"))
     assert wrong == ["infos", "reward", "reward"]
+
+
+HOSTILE = """</script></style><script>alert("1")</script> ' " onmouseover='x' {{ 7 * 7 }} <!--"""
+
+
+def test_html_escapes_all_that_comes_from_the_environment() -> None:
+    finding = Finding(HOSTILE, HOSTILE, HOSTILE, 2, 1)
+    moments = tuple(
+        replace(each, observation=HOSTILE, reward=HOSTILE, flags=HOSTILE, note=HOSTILE)
+        for each in sample()["terminal_observation_is_last"].timeline
+    )
+    told = replace(
+        sample()["terminal_observation_is_last"],
+        message=HOSTILE,
+        contract=HOSTILE,
+        reproduction=HOSTILE,
+        trace=HOSTILE,
+        finding=finding,
+        timeline=moments,
+    )
+    bare = replace(told, check_id="dones_shape", finding=None, timeline=())
+    report = replace(
+        sample(),
+        target=HOSTILE,
+        notes=(HOSTILE,),
+        versions={HOSTILE: HOSTILE},
+        results=(told, bare),
+    )
+    text = render(report, "html")
+    page, usual = Page(text), Page(render(sample(), "html"))
+    assert page.open == []
+    assert {tag for tag, _ in page.elements} <= {tag for tag, _ in usual.elements}
+    assert [tag for tag, _ in page.elements].count("script") == 1
+    names = {name for _, attributes in page.elements for name in attributes}
+    assert names <= {name for _, attributes in usual.elements for name in attributes}
+    # The target twice, a note, a version and its name; the contract and the message of both in the
+    # table; and of each failure all that it has.
+    assert "".join(page.texts).count(HOSTILE) >= 5 + 4 + 2 * 3
+
+
+BLOCKED = """
+import sys
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[1:]:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, NotInstalled())
+"""
+
+
+def python(script: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=SNAPSHOTS.parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_rich_and_jinja2_are_imported_when_they_are_needed() -> None:
+    script = """
+import sys
+
+def loaded():
+    print([name for name in ("rich", "jinja2") if name in sys.modules])
+
+import sb3compat.conformance
+sb3compat.conformance.check_vec_env
+from sb3compat.conformance import commands
+from sb3compat.conformance.output import FORMATS, render
+from tests.conformance.tiny import TinyVecEnv
+sb3compat.conformance.check_vec_env(TinyVecEnv, only=["dones_bool_array"], isolate=False)
+report = commands.Report("it", "vec_env", None, 1, 0, ())
+loaded()
+for form in ("json", "junit", "markdown", "html"):
+    render(report, form)
+    loaded()
+sys.modules.pop("jinja2")
+render(report, "terminal")
+loaded()
+"""
+    found = python(script).splitlines()
+    assert found == ["[]", "[]", "[]", "[]", "['jinja2']", "['rich']"]
+
+
+@pytest.mark.parametrize(
+    ("library", "options"),
+    [
+        ("rich", []),
+        ("rich", ["--format=terminal", "-q", "--output=x.txt"]),
+        ("jinja2", ["--html=x.html"]),
+        ("jinja2", ["--format=html"]),
+    ],
+)
+def test_a_missing_library_is_told_of_before_the_run(library: str, options: list[str]) -> None:
+    script = f"""
+from sb3compat.cli import main
+sys.stderr = sys.stdout
+print(main(["check", "tests.conformance.tiny:boom", "--no-isolate", *{options}]))
+"""
+    form = "terminal" if library == "rich" else "html"
+    assert python(BLOCKED + script, library) == (
+        f"sb3compat: Expected {library} to be installed, which the {form} report is written with. "
+        'Install it: pip install "sb3compat[conformance]"\n2\n'
+    )
+
+
+def test_the_other_formats_need_no_further_library() -> None:
+    script = """
+from sb3compat.cli import main
+run = ["check", "tests.conformance.tiny:TinyVecEnv", "--only=dones_bool_array", "--no-isolate"]
+class Terminal:
+    encoding = "utf-8"
+    def isatty(self): return True
+    def write(self, text): raise AssertionError(text)
+    def flush(self): pass
+sys.stderr, stderr = Terminal(), sys.stderr
+codes = [main([*run, *more]) for more in (["--format=json"], ["--format=junit"], ["-q"])]
+sys.stderr = stderr
+print(codes, main(["list"]), main(["explain", "dones_bool_array"]))
+"""
+    assert python(BLOCKED + script, "rich", "jinja2").endswith("[0, 0, 0] 0 0\n")
