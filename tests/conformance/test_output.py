@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import textwrap
 import threading
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -21,6 +23,7 @@ from sb3compat.conformance.output.progress import Progress
 from sb3compat.conformance.report import Report, Result
 from tests.conformance.sample import SNAPSHOTS, sample, snapshots
 
+ROOT = SNAPSHOTS.parents[2]
 EMPTY = replace(sample(), results=(), notes=())
 
 
@@ -144,6 +147,37 @@ def test_no_stream_is_too_poor(environment: pytest.MonkeyPatch) -> None:
         stream.flush()
         said = stream.buffer.getvalue().decode(encoding)
         assert "≥ 1 → \\ud800 \\x9b" in said or "\\u2265 1 \\u2192 \\ud800 \\x9b" in said
+
+
+LOUD = """
+from tests.conformance.tiny import TinyVecEnv
+
+class Loud(TinyVecEnv):
+    def reset(self):
+        raise ValueError("[bold]≥[/bold] \\x1b[31m \\ud800")
+"""
+
+
+@pytest.mark.parametrize(
+    ("encoding", "sign"), [("ascii", "\\u2265"), ("cp1252", "\\u2265"), ("utf-8", "≥")]
+)
+def test_the_command_says_what_the_stream_can_take(
+    encoding: str, sign: str, tmp_path: Path
+) -> None:
+    (tmp_path / "loud.py").write_text(LOUD, encoding="utf-8")
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "sb3compat", "check", "loud.py:Loud", "--no-isolate",
+            "--only=reset_returns_obs_only",
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    message = f"raised ValueError: [bold]{sign}[/bold] \\x1b[31m \\ud800"
+    assert message in done.stdout.decode(encoding)
 
 
 def test_progress_on_a_terminal_only(environment: pytest.MonkeyPatch) -> None:
@@ -327,7 +361,7 @@ sys.meta_path.insert(0, NotInstalled())
 def python(script: str, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],
-        cwd=SNAPSHOTS.parents[2],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
