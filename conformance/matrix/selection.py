@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from conformance.matrix.digests import Digests, changed, gone, path_of
 from conformance.matrix.specimens import Section, Specimen
@@ -10,6 +11,10 @@ from conformance.mutants.registry import Mutant
 from sb3compat.conformance.contract import Check
 
 Pairs = list[tuple[Section, Specimen]]
+T = TypeVar("T")
+
+# The sample of correct environments.
+_ONE_IN = 5
 
 
 def stale(sections: Iterable[Section], recorded: Digests, found: Digests) -> Pairs:
@@ -62,6 +67,23 @@ def to_test(
             chosen.append(name)
         sampled |= aimed
     return chosen
+
+
+def correct_to_test(
+    environments: Sequence[T],
+    checks: Iterable[Check],
+    recorded: Digests,
+    found: Digests,
+    profile: str,
+) -> list[T]:
+    """The correct environments that the tests run.
+
+    All of them in the profile `nightly`, and if the core or one of the checks has changed, as it
+    might accuse them now. Otherwise a sample. The arguments are those of `to_test`.
+    """
+    files = changed(recorded.checks, found.checks)
+    touched = changed(recorded.core, found.core) or files & set(map(_home, checks))
+    return list(environments if profile == "nightly" or touched else environments[::_ONE_IN])
 
 
 def _home(check: Check) -> str:

@@ -17,7 +17,7 @@ import pytest
 
 from conformance.matrix.digests import ROOT, Digests, path_of, present
 from conformance.matrix.record import OUTCOMES
-from conformance.matrix.selection import stale, to_test
+from conformance.matrix.selection import correct_to_test, stale, to_test
 from conformance.matrix.specimens import sections
 from conformance.mutants import vec_env, vector_env
 from conformance.mutants.registry import Mutant
@@ -80,6 +80,21 @@ def ordered(mutants: Mapping[str, Mutant], its: set[str], family: str) -> list[s
     """These and the sample, in the order of the registry."""
     sample = set(select(family))
     return [name for name in mutants if name in its | sample]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_correct_environments_are_all_tried_where_a_check_has_changed(family: str) -> None:
+    environments = list(range(12))
+
+    def tried(recorded: Digests, profile: str = "ci") -> list[int]:
+        return correct_to_test(environments, CHECKS[family], recorded, FRESH, profile)
+
+    assert tried(FRESH) == [0, 5, 10]
+    assert tried(FRESH, "nightly") == environments
+    assert tried(without("core", next(iter(FRESH.core)))) == environments
+    for path in FRESH.checks:
+        its = path in {path_of(check.function.__module__) for check in CHECKS[family]}
+        assert tried(without("checks", path)) == (environments if its else [0, 5, 10])
 
 
 def test_the_matrix_has_to_run_what_a_change_could_touch() -> None:
