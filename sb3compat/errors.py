@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gymnasium.error import ClosedEnvironmentError
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 
 class ConversionError(ValueError):
@@ -65,3 +65,36 @@ class WorkerError(RuntimeError):
 
 class WorkerTimeoutError(WorkerError, TimeoutError):
     """A worker process of an `AsyncVectorEnv` has not answered in time."""
+
+
+class CallOrderError(RuntimeError, ResetNeeded):
+    """Methods were called in the wrong order, such as `step` before `reset`.
+
+    Also Gymnasium's `ResetNeeded`, which its single environments raise there.
+    """
+
+
+def refuse_first_step(error: BaseException) -> None:
+    """Say that a reset is due, if that is what the first step has failed for.
+
+    Args:
+        error: What a step raised before any reset of ours. Gymnasium's environments raise
+            `ResetNeeded` there; others raise an `AssertionError` or `RuntimeError` that names the
+            reset.
+
+    Raises:
+        CallOrderError: If `error` is one of them.
+    """
+    worded = isinstance(error, AssertionError | RuntimeError) and "reset" in str(error).lower()
+    if isinstance(error, ResetNeeded) or (worded and not isinstance(error, _OURS)):
+        raise CallOrderError("Expected reset() before the first step.") from error
+
+
+class UpstreamError(RuntimeError):
+    """An installed library lacks a private name that this package relies on.
+
+    `sb3compat versions` lists the names that are missing.
+    """
+
+
+_OURS = (EndedRowError, ClosedError, WorkerError, CallOrderError, UpstreamError)

@@ -1,0 +1,1 @@
+"""Conversions: pure functions and value types, no environment in sight."""

@@ -1,0 +1,71 @@
+"""Last observations that are overwritten by the reset which follows: refused, or warned of."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.types import Array, Observation
+from sb3compat.errors import ConversionError
+
+
+def refuse_same_memory(
+    observations: Observations, row: int, first: Observation, final: Observation
+) -> None:
+    """Refuse a last observation that shares its memory with what the reset has returned."""
+    pairs = list(zip(observations.unpack(final), observations.unpack(first), strict=True))
+    arrays = [(a, b) for a, b in pairs if isinstance(a, np.ndarray) and isinstance(b, np.ndarray)]
+    # One array among several may be the same by design: a goal that never changes.
+    shared = bool(arrays) and all(np.shares_memory(a, b) for a, b in arrays)
+    if shared or (final is first and isinstance(final, dict | list)):
+        raise ConversionError(
+            f"Expected the sub-environment of row {row} to return a new observation from reset, "
+            "got the very array (or dict, or list) that its last step returned: the last "
+            f"observation of the episode is overwritten. {_RETURN_COPIES}"
+        )
+
+
+class RepeatWatch:
+    """Warns once of last observations that look overwritten by the reset.
+
+    In floats or many numbers, one that equals the first observation of the next episode is enough.
+    Few small integers repeat by chance: there, it takes a run of them from the start.
+
+    Args:
+        advice: What to do about it.
+    """
+
+    def __init__(self, advice: str | None = None) -> None:
+        self._advice = _RETURN_COPIES if advice is None else advice
+        self._endings = 0
+        self._done = False
+
+    def note(
+        self, row: int, observations: Observations, final: Observation, batch: list[Array]
+    ) -> None:
+        """Take note of one ending."""
+        if self._done:
+            return
+        self._endings += 1
+        if not observations.repeats(batch, row, final):
+            # Where one differs, small integers have told enough; floats are looked at each time.
+            self._done = not observations.telling
+        elif observations.telling or self._endings >= _REPEATS:
+            self._done = True
+            warnings.warn(
+                f"The last observation of row {row} equals the first one of its next episode. If "
+                "that is not by design, the sub-environment returns the same array from each step "
+                "and reset, or the vector environment reports the reset observation as the last "
+                f"one. {self._advice}",
+                stacklevel=2,
+            )
+
+
+_REPEATS = 8
+
+_RETURN_COPIES = (
+    "Return copies from the sub-environments, or build the vector environment with "
+    "autoreset_mode=AutoresetMode.NEXT_STEP."
+)

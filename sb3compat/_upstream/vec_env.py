@@ -1,0 +1,90 @@
+"""What SB3's `VecEnv` keeps for itself, and which classes and methods are SB3's own.
+
+Nothing here imports SB3: an environment of its classes exists only once SB3 was imported. What is
+only like a `VecEnv` may lack these names; a `VecEnv` that lacks them is an error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from sb3compat._convert.types import Options, Value
+from sb3compat._upstream.private import private
+
+MODULE = "stable_baselines3.common.vec_env"
+# The stand-in for SB3's base class, where SB3 is not installed.
+STAND_IN = "sb3compat._upstream.sb3"
+
+
+def sb3_class(name: str) -> type | None:
+    """SB3's class of that name; None as long as SB3 was not imported."""
+    module = sys.modules.get(MODULE)
+    cls: type | None = None if module is None else private(module, name)
+    return cls
+
+
+def is_plain(vec_env: object, name: str) -> bool:
+    """Whether this is SB3's own class of that name, no subclass and nothing wrapped."""
+    return type(vec_env) is sb3_class(name)
+
+
+def reaches_rows_as(vec_env: object, name: str) -> bool:
+    """Whether this is SB3's class of that name, or reaches its rows by the methods of that."""
+    cls = sb3_class(name)
+    names = ("get_attr", "set_attr", "env_method", "_get_target_envs", "_get_target_remotes")
+    return (
+        cls is not None
+        and isinstance(vec_env, cls)
+        and all(getattr(type(vec_env), n, None) is getattr(cls, n, None) for n in names)
+    )
+
+
+def inherits(vec_env: object, method: str) -> bool:
+    """Whether this method is the one of SB3's base classes, not overridden."""
+    own = getattr(type(vec_env), method, None)
+    return own is not None and any(own is vars(cls).get(method) for cls in _base_classes())
+
+
+def is_vec_env(vec_env: object) -> bool:
+    """Whether this is a `VecEnv`, not only like one."""
+    return isinstance(vec_env, tuple(_base_classes()))
+
+
+def waiting_seeds(vec_env: object) -> list[int | None]:
+    """The seeds that were set and wait for the next reset, one for each row; empty if unknown."""
+    return list(_kept(vec_env, "_seeds"))
+
+
+def waiting_options(vec_env: object) -> list[Options]:
+    """The options that wait for the next reset, one dict for each row; empty if unknown."""
+    return list(_kept(vec_env, "_options"))
+
+
+def set_waiting_seeds(vec_env: Value, seeds: Sequence[int | None]) -> None:
+    """Set the seed of each row for the next reset, which `seed` has no way to."""
+    private(vec_env, "_seeds")
+    vec_env._seeds = list(seeds)
+
+
+def keeps_seeds_by_row(vec_env: object) -> bool:
+    """Whether the seeds wait in a list by row, as those of a `VecEnv` do."""
+    return is_vec_env(vec_env) or hasattr(vec_env, "_seeds")
+
+
+def forget_waiting(vec_env: object) -> None:
+    """Forget the seeds and options that waited for a reset: they are used once."""
+    for name in ("_reset_seeds", "_reset_options"):
+        if is_vec_env(vec_env) or hasattr(vec_env, name):
+            private(vec_env, name)()
+
+
+def _kept(vec_env: object, name: str) -> Value:
+    return private(vec_env, name) if is_vec_env(vec_env) else getattr(vec_env, name, [])
+
+
+def _base_classes() -> list[type]:
+    found = [sb3_class("VecEnv"), sb3_class("VecEnvWrapper")]
+    stand_in = sys.modules.get(STAND_IN)
+    found.append(getattr(stand_in, "VecEnv", None))
+    return [cls for cls in found if cls is not None]
