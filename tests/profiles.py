@@ -7,8 +7,12 @@ The environment variable `SB3COMPAT_PROFILE` names the profile: `dev` (the defau
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import TypeVar
 
 from hypothesis import HealthCheck, settings
+
+T = TypeVar("T")
 
 VARIABLE = "SB3COMPAT_PROFILE"
 # The share of the nightly examples that each profile runs.
@@ -42,6 +46,11 @@ def examples(number: int) -> int:
             `FEWEST` or all of them.
     """
     return _share(profile(), number)
+
+
+def some(values: Sequence[T], few: int = 1) -> list[T]:
+    """The first few of the values, for tests that are slow with each; nightly all of them."""
+    return list(values if nightly() else values[:few])
 
 
 def load() -> None:

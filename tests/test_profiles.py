@@ -54,6 +54,12 @@ def test_each_profile_runs_its_share(
     assert {number: profiles.examples(number) for number in expected} == expected
 
 
+@pytest.mark.parametrize(("name", "expected"), [("ci", "ab"), ("nightly", "abc")])
+def test_some_of_the_values(choose: pytest.MonkeyPatch, name: str, expected: str) -> None:
+    choose.setenv(profiles.VARIABLE, name)
+    assert profiles.some(["a", "b", "c"], 2) == list(expected)
+
+
 def test_hypothesis_runs_with_the_profile_of_this_run() -> None:
     assert settings.default is not None
     assert settings.default.max_examples == profiles.examples(500)

@@ -26,7 +26,7 @@ from tests.covering import Pair, covering
 from tests.envs import GYMNASIUM, MakeEnv, Script, script
 from tests.lockstep import Operation, lockstep, same
 from tests.native import UnknownEnv
-from tests.profiles import examples, nightly
+from tests.profiles import examples, nightly, some
 from tests.strategies import programs
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
@@ -231,9 +231,12 @@ def in_lockstep(
     lockstep(scripted(space), n, stack, program or reset_and_steps(9), wrap=wrap)
 
 
+# With workers and copies it is slowest, and much like the others.
+BUILDS = some([(sync, True), (sync, False), (parallel, False), (parallel, True)], 3)
+
+
 @mode_of
-@pytest.mark.parametrize("copy", [True, False])
-@pytest.mark.parametrize("build", [sync, parallel])
+@pytest.mark.parametrize(("build", "copy"), BUILDS)
 @pytest.mark.parametrize("name", TWINS)
 def test_exact(name: str, build: Any, copy: bool, mode: AutoresetMode) -> None:
     if refused_by_gymnasium(name, mode):
@@ -459,11 +462,12 @@ def test_videos(mode: AutoresetMode, first_only: bool, tmp_path: Path) -> None:
     theirs.reset()
     ours.reset()
     actions = np.zeros((3, 2), np.float32)
-    while len(expected) < 4:
+    # The episodes last for 2, 3 and 1 steps, over and over.
+    while len(expected) < 3:
         theirs.step(actions)
-    while len(got) < 4:
+    while len(got) < 3:
         ours.step(actions)
-    for ours_frames, frames in zip(got, expected[:4], strict=True):
+    for ours_frames, frames in zip(got, expected[:3], strict=True):
         np.testing.assert_array_equal(
             [frame[0, 0] for frame in ours_frames], [frame[0, 0] for frame in frames]
         )
@@ -471,7 +475,7 @@ def test_videos(mode: AutoresetMode, first_only: bool, tmp_path: Path) -> None:
             shown = [tuple(frame[0, 16 * row]) for frame in ours_frames]
             assert len(set(shown)) == len(shown)
     ours.close()
-    assert len(list((tmp_path / "ours").glob("*.mp4"))) >= 4
+    assert len(list((tmp_path / "ours").glob("*.mp4"))) >= 3
 
 
 @mode_of

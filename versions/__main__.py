@@ -23,21 +23,33 @@ from tests.profiles import profile
 from tests.side_by_side import Ended, run, suite, summary
 from versions.install import NotInstalledError, install
 from versions.pairs import Environment, environments
-from versions.results import PAGE, Result, counts, page, read, write
+from versions.results import FILE, PAGE, Result, counts, page, read, write
 
 # The packages whose releases are told.
 TOLD = ("stable-baselines3", "gymnasium", "numpy", "torch", "jax")
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run what was named; 1 if it did not all pass."""
+def main(arguments: Sequence[str], *, results: Path = FILE, shown: Path = PAGE) -> int:
+    """Run the suite in the environments that were named, and write the results.
+
+    Args:
+        arguments: The command line.
+        results: The file that keeps them.
+        shown: The page that shows them.
+
+    Returns:
+        1 if not all of it passed, 2 if no environment has such a name.
+    """
     options = _parser().parse_args(arguments)
     chosen = [each for each in environments() if each.name.startswith(tuple(options.only) or "")]
     if options.list or not chosen:
         print("\n".join(each.name for each in environments()))
         return 0 if options.list else 2
-    problems = [name for each in chosen if (name := _try(each, options.python))]
-    PAGE.write_text(page(environments(), read()), encoding="utf-8", newline="\n")
+    problems = []
+    for each in chosen:
+        problem = _try(each, options.python, results)
+        problems += [problem] if problem else []
+        shown.write_text(page(environments(), read(results)), encoding="utf-8", newline="\n")
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0
@@ -56,8 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _try(environment: Environment, pythons: Sequence[Path]) -> str | None:
-    """Run the suite there and keep the result; what went wrong, in a line."""
+def _try(environment: Environment, pythons: Sequence[Path], results: Path) -> str | None:
+    """Run the suite there and keep the result; what went wrong, if anything did."""
     print(f"\n==== {environment.name} ====", flush=True)
     try:
         python = install(environment, pythons)
@@ -68,9 +80,9 @@ def _try(environment: Environment, pythons: Sequence[Path]) -> str | None:
     ended = run(suite(python))
     print(summary(ended), flush=True)
     found = result(ended, time.monotonic() - start, _versions(python))
-    write({**read(), environment.name: found})
+    write({**read(results), environment.name: found}, results)
     if found.failed or any(each.returncode for each in ended):
-        return f"{environment.name}: {found.failed} failed"
+        return f"{environment.name}: {found.failed} failed, see above"
     return None
 
 

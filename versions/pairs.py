@@ -29,6 +29,7 @@ class Environment:
 
     @property
     def name(self) -> str:
+        """What it is called on the command line, and its folder."""
         sb3 = f"sb3-{self.sb3}" if self.sb3 else "no-sb3"
         return f"{sb3}-gymnasium-{self.gymnasium}-python-{self.python}"
 

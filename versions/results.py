@@ -17,9 +17,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "versions.md"
 _HEAD = """\
 # Supported versions
 
-sb3compat runs with these versions of Stable-Baselines3 and Gymnasium. `make pairs` runs the tests on
-all of them and writes this page; the tests of what a version does not have are skipped. Only the
-newest pair is run for each change.
+sb3compat runs with these versions of Stable-Baselines3 and Gymnasium. `make pairs` runs the tests
+on all of them and writes this page. A test is skipped where it needs what a version does not have.
+Each change is tested on the newest pair.
 
 Python 3.14 is not supported yet: it has not been tried.
 """
