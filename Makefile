@@ -18,7 +18,7 @@ TESTING := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint bench docs matrix conformance dist clean
+.PHONY: help demo test pairs nightly lint bench docs matrix conformance dist clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,12 @@ ifeq ($(strip $(ARGS)),)
 else
 	@$(TESTING) $(BIN)/python -m pytest $(ARGS)
 endif
+
+pairs:  ## Run the tests on every supported pair of versions: docs/reference/versions.md
+	@$(TESTING) $(PYTHON) -m versions $(ARGS)
+
+nightly:  ## Everything: all examples, pairs of wrappers, mutants, pairs of versions
+	@SB3COMPAT_PROFILE=nightly $(MAKE) --keep-going lint demo matrix pairs
 
 lint: $(VENV)/dev.stamp  ## Check style (ruff) and types (mypy)
 	@$(BIN)/python -m ruff check
@@ -57,7 +63,7 @@ dist: $(VENV)/dev.stamp  ## Build sdist and wheel into dist/
 	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m build
 
 clean:  ## Remove .venv, caches and builds
-	rm -rf $(VENV) $(WORLD) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache learning_curve.png
+	rm -rf $(VENV) $(WORLD) .venv-pairs build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache learning_curve.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -10,8 +10,6 @@ import os
 from collections.abc import Sequence
 from typing import TypeVar
 
-from hypothesis import HealthCheck, settings
-
 T = TypeVar("T")
 
 VARIABLE = "SB3COMPAT_PROFILE"
@@ -55,6 +53,9 @@ def some(values: Sequence[T], few: int = 1) -> list[T]:
 
 def load() -> None:
     """Register the profiles with Hypothesis and load that of this run."""
+    # Here, as `make pairs` runs where nothing is installed.
+    from hypothesis import HealthCheck, settings
+
     # A busy machine must not fail a test: no deadlines, and no complaint about slow drawing.
     patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     for name in SHARES:

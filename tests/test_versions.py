@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -35,9 +36,19 @@ def test_every_pair_is_tried_and_every_python() -> None:
     assert len({each.name for each in every}) == len(every)
 
 
+def test_the_jobs_run_with_nothing_installed() -> None:
+    """As GitHub's do before they install anything: -I and -S leave out the packages."""
+    script = "import sys; sys.path.insert(0, '.'); import runpy, versions.__main__; "
+    script += "runpy.run_module('versions.pairs', run_name='__main__')"
+    command = [sys.executable, "-I", "-S", "-W", "ignore", "-c", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    expected = [{"name": each.name, "python": each.python} for each in environments()]
+    assert json.loads(done.stdout) == expected
+
+
 def test_the_readme_names_the_pairs() -> None:
     (told,) = re.findall(r"Versions: (.*?), or no SB3", (ROOT / "README.md").read_text())
-    found = set()
+    found: set[tuple[str, str]] = set()
     for group in re.findall(
         rf"((?:{NUMBER}| and |SB3 )+) with ((?:{NUMBER}| and |Gymnasium )+)", told
     ):
@@ -91,17 +102,17 @@ def stub(path: Path, text: str) -> None:
 def test_an_interpreter_is_taken_for_what_it_says_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = Path(sys.executable)
-    assert find_python(HERE, [here]) == here
-    # On the path, with the right name: one of another version, and one that does not start.
     monkeypatch.setenv("PATH", str(tmp_path))
-    (tmp_path / "python3.1").symlink_to(here)
-    stub(tmp_path / f"python{HERE}", "echo 'not installed' >&2; exit 127")
-    for version in (HERE, "3.1"):
+    assert find_python(HERE) == Path(sys.executable)
+    # Given or on the path: none, one of another version, and one that does not start.
+    (tmp_path / "python3.1").symlink_to(sys.executable)
+    stub(tmp_path / "python3.2", "echo 'not installed' >&2; exit 127")
+    for version in ("3.1", "3.2"):
         with pytest.raises(NotInstalledError, match=f"Expected a Python {version}, found none"):
-            find_python(version, [tmp_path / "missing"])
-    stub(tmp_path / f"python{HERE}", f'exec {here} "$@"')
-    assert find_python(HERE) == tmp_path / f"python{HERE}"
+            find_python(version, [tmp_path / "missing", tmp_path / "python3.1"])
+    stub(tmp_path / "python3.2", "echo 3.2")
+    assert find_python("3.2") == tmp_path / "python3.2"
+    assert find_python("3.2", [tmp_path / "python3.2"]) == tmp_path / "python3.2"
 
 
 # What comes out

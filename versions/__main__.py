@@ -3,8 +3,9 @@
     python -m versions --only sb3-2.6 no-sb3
     python -m versions --python ~/python3.12/bin/python
 
-Each pair has a virtual environment of its own. The results go into docs/reference/versions.md. The
-exit status is 1 if a test failed on some pair, or if a pair could not be run.
+Each pair has a virtual environment of its own, so that any Python can run this. The results go into
+docs/reference/versions.md. The exit status is 1 if a test failed on some pair, or if a pair could
+not be run.
 """
 
 from __future__ import annotations

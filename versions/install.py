@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -35,13 +36,13 @@ def find_python(version: str, given: Iterable[Path] = ()) -> Path:
 
     Args:
         version: Its first two numbers.
-        given: Interpreters to try before `python3.x` on the path.
+        given: Interpreters to try before this one and `python3.x` on the path.
 
     Raises:
         NotInstalledError: If there is none.
     """
     on_path = shutil.which(f"python{version}")
-    for candidate in (*given, *([Path(on_path)] if on_path else [])):
+    for candidate in (*given, Path(sys.executable), *([Path(on_path)] if on_path else [])):
         # One that is on the path may be a stub that only says how to install it.
         if _version_of(candidate) == version:
             return candidate

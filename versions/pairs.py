@@ -1,7 +1,11 @@
-"""Which versions are supported, and in which environments that is tried."""
+"""Which versions are supported, and in which environments that is tried.
+
+`python -m versions.pairs` prints the environments as JSON, for a matrix of jobs.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 # Stable-Baselines3 and Gymnasium.
@@ -54,3 +58,7 @@ def environments() -> list[Environment]:
         for sb3, gymnasium in PAIRS
         for python in ((PYTHON_WITH_SB3,) if sb3 else PYTHONS_WITHOUT_SB3)
     ]
+
+
+if __name__ == "__main__":
+    print(json.dumps([{"name": each.name, "python": each.python} for each in environments()]))
