@@ -7,8 +7,10 @@ The environment variable `SB3COMPAT_PROFILE` names the profile: `dev` (the defau
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import TypeVar
 
-from hypothesis import HealthCheck, settings
+T = TypeVar("T")
 
 VARIABLE = "SB3COMPAT_PROFILE"
 # The share of the nightly examples that each profile runs.
@@ -44,8 +46,16 @@ def examples(number: int) -> int:
     return _share(profile(), number)
 
 
+def some(values: Sequence[T], few: int = 1) -> list[T]:
+    """The first few of the values, for tests that are slow with each; nightly all of them."""
+    return list(values if nightly() else values[:few])
+
+
 def load() -> None:
     """Register the profiles with Hypothesis and load that of this run."""
+    # Here, as `make pairs` runs where nothing is installed.
+    from hypothesis import HealthCheck, settings
+
     # A busy machine must not fail a test: no deadlines, and no complaint about slow drawing.
     patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     for name in SHARES:
