@@ -142,8 +142,8 @@ def _opened(target: str, config: pytest.Config) -> Session:
     try:
         from sb3compat.conformance.api import Options, OptionsError, Session
         from sb3compat.conformance.expected import load_expected
+        from sb3compat.conformance.findings import FactoryError
         from sb3compat.conformance.isolate import factory_trace
-        from sb3compat.conformance.subject import FactoryError
         from sb3compat.conformance.targets import TargetError, resolve
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sb3compat.conformance.api import ConformanceError, check_vec_env, check_vector_env
+    from sb3compat.conformance.findings import FactoryError
     from sb3compat.conformance.report import Report, Result
-    from sb3compat.conformance.subject import FactoryError
 
 __all__ = [
     "ConformanceError",
@@ -26,7 +26,7 @@ __all__ = [
 
 _HOME = {
     "ConformanceError": "api",
-    "FactoryError": "subject",
+    "FactoryError": "findings",
     "Report": "report",
     "Result": "report",
     "check_vec_env": "api",

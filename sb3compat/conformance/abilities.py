@@ -13,7 +13,7 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from sb3compat.conformance import prelude
-from sb3compat.conformance.contract import Family
+from sb3compat.conformance.findings import Family
 from sb3compat.conformance.script import PRELUDE
 
 _MOST_STEPS = 20

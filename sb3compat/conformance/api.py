@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from sb3compat.conformance.contract import Check, Family, checks_of, family_name, nearest
+from sb3compat.conformance.contract import Check, checks_of
+from sb3compat.conformance.findings import FactoryError, Family, family_name, nearest
 from sb3compat.conformance.isolate import Child, ChildFailureError
 from sb3compat.conformance.report import Moment, Report, Result
 from sb3compat.conformance.runner import Settings, reproduction, run_check
 from sb3compat.conformance.source import factory_source
-from sb3compat.conformance.subject import CAPABILITIES, FactoryError, Subject, examine, unscouted
+from sb3compat.conformance.subject import CAPABILITIES, Subject, examine, unscouted
 
 OnFail = Literal["raise"] | None
 # Called with a check, its result (None when it begins), its number, and the number of checks.

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from sb3compat.conformance.api import Options, OptionsError, run
-from sb3compat.conformance.contract import FAMILIES, Check, checks_of, find_checks
+from sb3compat.conformance.contract import Check, checks_of, find_checks
 from sb3compat.conformance.expected import load_expected
+from sb3compat.conformance.findings import FAMILIES, FactoryError
 from sb3compat.conformance.isolate import factory_trace
 from sb3compat.conformance.output import FORMATS, render, terminal
 from sb3compat.conformance.replay import replay as replayed
 from sb3compat.conformance.report import Report
-from sb3compat.conformance.subject import CAPABILITIES, FactoryError
+from sb3compat.conformance.subject import CAPABILITIES
 from sb3compat.conformance.targets import Making, Target, TargetError, resolve, resolve_reference
 
 _CLEAN, _FAILED, _WRONG_USE = 0, 1, 2

@@ -5,27 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from sb3compat.conformance.play import Play
+from sb3compat.conformance.findings import Family, nearest
+from sb3compat.conformance.play import Play
 
-Family = Literal["vec_env", "vector_env"]
 Severity = Literal["error", "warning"]
-CheckFunction = Callable[["Play"], None]
-
-FAMILIES: dict[str, str] = {
-    "vec_env": "SB3 VecEnv",
-    "vector_env": "Gymnasium VectorEnv",
-}
-
-
-def family_name(family: str) -> str:
-    """The name of an interface with its article."""
-    return f"{'an' if family == 'vec_env' else 'a'} {FAMILIES[family]}"
-
+CheckFunction = Callable[[Play], None]
 
 # Where the contracts are written down.
 SB3_GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
@@ -153,89 +140,7 @@ def find_checks(check_id: str) -> list[Check]:
     raise ValueError(f"Expected the id of a check, got {check_id!r}.{hint}")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A question whether one of these was meant, if one is near."""
-    names = list(known)
-    found = get_close_matches(name, names, n=1) or [other for other in names if name in other]
-    return f" Did you mean {found[0]!r}?" if found else ""
-
-
 def find_check(family: str, check_id: str) -> Check:
     """The check of one family with this id."""
     checks_of()
     return _REGISTRY[family, check_id]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What is wrong, and where.
-
-    Attributes:
-        what: The expression that was looked at.
-        got: Its value.
-        should: What it should have been, in words.
-        step: The number of the step; 0 before the first one.
-        row: The row that it is about, or None.
-        bounds: Whether bounds are all that is wrong, and structure and shapes are right.
-    """
-
-    what: str
-    got: str
-    should: str
-    step: int
-    row: int | None = None
-    bounds: bool = False
-
-    @property
-    def place(self) -> str:
-        """The step and the row, in words."""
-        place = f"step {self.step}" if self.step else "before the first step"
-        return place if self.row is None else f"{place}, row {self.row}"
-
-
-class ViolationError(Exception):
-    """A contract is broken; the message says what came and what should have come.
-
-    Args:
-        message: All of it, in one line.
-        finding: The same in parts, for a drawing.
-    """
-
-    def __init__(self, message: str, finding: Finding | None = None) -> None:
-        super().__init__(message)
-        self.finding = finding
-
-
-class NotExercisedError(Exception):
-    """What the check is about has not happened, so it can say nothing."""
-
-
-class EnvFailureError(Exception):
-    """The environment raised where it should not have."""
-
-    def __init__(self, line: str, error: BaseException, trace: str) -> None:
-        super().__init__(f"{line.strip()} raised {said_by(error)}")
-        self.error = error
-        self.trace = trace
-
-
-_MOST_WORDS = 2000
-
-
-def said_by(error: BaseException) -> str:
-    """The type of an exception, and what it says: nothing perhaps, or megabytes."""
-    try:
-        text = str(error)
-    except Exception as other:
-        text = f"<its str raised {type(other).__name__}>"
-    text = text if len(text) <= _MOST_WORDS else f"{text[: _MOST_WORDS - 1]}…"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def short(value: Any, limit: int = 160) -> str:
-    """`repr` on one line, cut."""
-    try:
-        text = " ".join(repr(value).split())
-    except Exception as error:
-        text = f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -27,10 +27,11 @@ from typing import IO, Any
 import cloudpickle
 
 from sb3compat.conformance.contract import Check, find_check
+from sb3compat.conformance.findings import FactoryError
 from sb3compat.conformance.journal import read_journal
 from sb3compat.conformance.report import Moment, Result
 from sb3compat.conformance.runner import Settings, run_check, timeline_of
-from sb3compat.conformance.subject import FactoryError, Subject, examine, scout
+from sb3compat.conformance.subject import Subject, examine, scout
 from sb3compat.conformance.trace import is_ours, trace_of
 
 # To start the interpreter and import what the factory needs.

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from sb3compat.conformance.contract import NotExercisedError
+from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.script import Script, to_source
 from sb3compat.conformance.subject import (
     Ending,

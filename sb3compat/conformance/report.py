@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from sb3compat.conformance.contract import Check, Finding
+from sb3compat.conformance.contract import Check
+from sb3compat.conformance.findings import Finding
 
 Status = Literal["passed", "failed", "xfailed", "xpassed", "skipped", "not_exercised", "errored"]
 

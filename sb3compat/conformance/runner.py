@@ -13,8 +13,8 @@ import numpy as np
 from hypothesis import HealthCheck, Phase
 from hypothesis import strategies as st
 
-from sb3compat.conformance.contract import (
-    Check,
+from sb3compat.conformance.contract import Check
+from sb3compat.conformance.findings import (
     EnvFailureError,
     Finding,
     NotExercisedError,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sb3compat.conformance import prelude
-from sb3compat.conformance.contract import (
+from sb3compat.conformance.findings import (
     EnvFailureError,
     Finding,
     NotExercisedError,

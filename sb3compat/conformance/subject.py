@@ -17,7 +17,7 @@ from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
 from sb3compat.conformance import abilities
-from sb3compat.conformance.contract import Family, family_name, said_by, short
+from sb3compat.conformance.findings import FactoryError, Family, family_name, said_by, short
 from sb3compat.conformance.script import Script, to_source
 from sb3compat.conformance.traits import Traits, traits_of
 
@@ -110,10 +110,6 @@ class Subject:
     def missing(self, needs: tuple[str, ...]) -> list[str]:
         """The capabilities among these that it does not have."""
         return [name for name in needs if not self.capabilities.get(name, False)]
-
-
-class FactoryError(Exception):
-    """What was to be checked cannot be made, or is no vector environment."""
 
 
 def family_of(env: Any) -> Family:

@@ -14,7 +14,7 @@ from textwrap import dedent, indent
 from types import ModuleType
 from typing import Any
 
-from sb3compat.conformance.contract import nearest
+from sb3compat.conformance.findings import nearest
 
 AUTORESET_MODES = {"NextStep": "NEXT_STEP", "SameStep": "SAME_STEP", "Disabled": "DISABLED"}
 _FACTORY = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<what>[A-Za-z_][\w.]*)")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat.conformance.contract import short
+from sb3compat.conformance.findings import short
 from sb3compat.conformance.report import Moment
 from sb3compat.conformance.script import PRELUDE, Script
 from sb3compat.conformance.subject import Subject

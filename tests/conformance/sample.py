@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sb3compat.conformance.contract import Finding
+from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.output import render, terminal
 from sb3compat.conformance.report import Moment, Report, Result
 

@@ -27,7 +27,8 @@ from sb3compat.conformance import (
     check_vector_env,
 )
 from sb3compat.conformance import isolate as isolation
-from sb3compat.conformance.contract import EnvFailureError, checks_of, find_check
+from sb3compat.conformance.contract import checks_of, find_check
+from sb3compat.conformance.findings import EnvFailureError
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.report import Result
 from sb3compat.conformance.runner import Settings, perturb, run_check

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.vec_env_tools import error, warning
-from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE, NotExercisedError
+from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
+from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.subject import batch_source
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from sb3compat.conformance.checks.vec_env_tools import (
     known_ending,
     warning,
 )
-from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE, NotExercisedError, short
+from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
+from sb3compat.conformance.findings import NotExercisedError, short
 
 if TYPE_CHECKING:
     from sb3compat.conformance.play import Play

@@ -16,13 +16,8 @@ from sb3compat.conformance.checks.vec_env_tools import (
     several_endings,
     warning,
 )
-from sb3compat.conformance.contract import (
-    BASICS,
-    SB3_GUIDE,
-    SB3_SOURCE,
-    NotExercisedError,
-    short,
-)
+from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
+from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.subject import opening
 
 if TYPE_CHECKING:

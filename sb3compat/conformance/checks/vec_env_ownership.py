@@ -14,7 +14,8 @@ from sb3compat.conformance.checks.vec_env_tools import (
     known_ending,
     warning,
 )
-from sb3compat.conformance.contract import BASICS, SB3_GUIDE, NotExercisedError, short
+from sb3compat.conformance.contract import BASICS, SB3_GUIDE
+from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.subject import batch_source, opening
 
 if TYPE_CHECKING:

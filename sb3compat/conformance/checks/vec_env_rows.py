@@ -17,7 +17,8 @@ from sb3compat.conformance.checks.vec_env_tools import (
     other_actions,
     several_endings,
 )
-from sb3compat.conformance.contract import SB3_GUIDE, NotExercisedError, short
+from sb3compat.conformance.contract import SB3_GUIDE
+from sb3compat.conformance.findings import NotExercisedError, short
 
 if TYPE_CHECKING:
     from sb3compat.conformance.play import Play

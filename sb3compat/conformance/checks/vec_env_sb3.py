@@ -8,7 +8,8 @@ import numpy as np
 from gymnasium import spaces
 
 from sb3compat.conformance.checks.vec_env_tools import ENDINGS, STEP, error, leaves
-from sb3compat.conformance.contract import BASICS, NotExercisedError
+from sb3compat.conformance.contract import BASICS
+from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.subject import opening
 
 if TYPE_CHECKING:

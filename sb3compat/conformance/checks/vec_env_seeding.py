@@ -14,7 +14,8 @@ from sb3compat.conformance.checks.vec_env_tools import (
     known_ending,
     warning,
 )
-from sb3compat.conformance.contract import SB3_SOURCE, NotExercisedError, short
+from sb3compat.conformance.contract import SB3_SOURCE
+from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.script import to_source
 
 if TYPE_CHECKING:

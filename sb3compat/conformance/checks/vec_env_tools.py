@@ -12,14 +12,8 @@ import numpy as np
 from gymnasium import spaces
 from hypothesis import strategies as st
 
-from sb3compat.conformance.contract import (
-    BASICS,
-    EnvFailureError,
-    NotExercisedError,
-    ViolationError,
-    check,
-    short,
-)
+from sb3compat.conformance.contract import BASICS, check
+from sb3compat.conformance.findings import EnvFailureError, NotExercisedError, ViolationError, short
 from sb3compat.conformance.subject import Ending, batch_source, opening
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from sb3compat.conformance.checks.vector_env_tools import (
     some_steps,
     warning,
 )
-from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR, short
+from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
+from sb3compat.conformance.findings import short
 from sb3compat.conformance.play import Play
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sb3compat.conformance.checks.vector_env_tools import at, error, start_at
-from sb3compat.conformance.contract import GYM_AUTORESET, NotExercisedError, short
+from sb3compat.conformance.contract import GYM_AUTORESET
+from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
 
 

@@ -12,7 +12,7 @@ from sb3compat.conformance.checks.vector_env_tools import (
     some_steps,
     warning,
 )
-from sb3compat.conformance.contract import NotExercisedError, short
+from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
 
 

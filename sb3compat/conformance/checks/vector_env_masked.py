@@ -13,7 +13,7 @@ from sb3compat.conformance.checks.vector_env_tools import (
     step_both,
     warning,
 )
-from sb3compat.conformance.contract import NotExercisedError, short
+from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
 
 GROUP = "masked reset"

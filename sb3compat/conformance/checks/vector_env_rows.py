@@ -19,7 +19,8 @@ from sb3compat.conformance.checks.vector_env_tools import (
     start_at,
     warning,
 )
-from sb3compat.conformance.contract import GYM_AUTORESET, GYM_VECTOR, NotExercisedError, short
+from sb3compat.conformance.contract import GYM_AUTORESET, GYM_VECTOR
+from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.script import to_source
 from sb3compat.conformance.subject import opening, sample_seed_source

@@ -13,7 +13,8 @@ from sb3compat.conformance.checks.vector_env_tools import (
     lockstep,
     reset_like_env,
 )
-from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, NotExercisedError, short
+from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
+from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
 
 MODES = ("SameStep",)

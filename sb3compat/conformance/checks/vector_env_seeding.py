@@ -16,7 +16,7 @@ from sb3compat.conformance.checks.vector_env_tools import (
     step_both,
     warning,
 )
-from sb3compat.conformance.contract import NotExercisedError, short
+from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.script import to_source
 from sb3compat.conformance.subject import Ending, opening

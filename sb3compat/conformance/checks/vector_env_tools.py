@@ -10,7 +10,8 @@ from typing import Literal
 from gymnasium import spaces
 from hypothesis import strategies as st
 
-from sb3compat.conformance.contract import BASICS, GYM_VECTOR, NotExercisedError, check
+from sb3compat.conformance.contract import BASICS, GYM_VECTOR, check
+from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.script import to_source
 from sb3compat.conformance.subject import Ending, opening

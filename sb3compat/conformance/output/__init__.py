@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from sb3compat.conformance.contract import FAMILIES
+from sb3compat.conformance.findings import FAMILIES
 from sb3compat.conformance.report import LABELS, Report, Result
 
 FORMATS = ("terminal", "json", "junit", "markdown", "html")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
-from sb3compat.conformance.contract import Finding
+from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.report import Moment, Result
 
 # The part of a moment that an expression is about.

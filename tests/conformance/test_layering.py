@@ -1,0 +1,62 @@
+"""Which module of the kit imports which: no circles, and nothing of the adapters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import sb3compat
+
+KIT = "sb3compat.conformance"
+ROOT = Path(sb3compat.__file__).parents[1]
+
+
+def modules() -> dict[str, ast.Module]:
+    """The syntax tree of each module of the kit."""
+    found = {}
+    for path in sorted((ROOT / "sb3compat" / "conformance").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+MODULES = modules()
+
+
+def imported(name: str, tree: ast.Module) -> Iterator[str]:
+    """Each module of sb3compat that a module imports, for type checkers or in functions too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("sb3compat"))
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{name} imports relatively"
+            home = node.module or ""
+            for alias in node.names if home.split(".")[0] == "sb3compat" else ():
+                whole = f"{home}.{alias.name}"
+                yield whole if whole in MODULES else home
+
+
+# The package itself resolves its public names on first use, and nothing in it imports them there.
+IMPORTS = {name: set(imported(name, tree)) for name, tree in MODULES.items() if name != KIT}
+
+
+def test_no_circle_of_imports() -> None:
+    try:
+        tuple(TopologicalSorter(IMPORTS).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_no_module_imports_the_package_that_exports_it() -> None:
+    assert not [name for name, found in IMPORTS.items() if KIT in found]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_module_imports_the_adapters(name: str) -> None:
+    found = set(imported(name, MODULES[name]))
+    assert all(module.startswith(f"{KIT}.") for module in found), found
