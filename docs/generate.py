@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from sb3compat.conformance.contract import Check, checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import FAMILIES
-from sb3compat.conformance.subject import CAPABILITIES
+from sb3compat.conformance.subject.subject import CAPABILITIES
 
 PAGE = Path(__file__).with_name("reference") / "checks.md"
 

@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sb3compat.conformance.api import ConformanceError, check_vec_env, check_vector_env
     from sb3compat.conformance.findings import FactoryError
-    from sb3compat.conformance.report import Report, Result
+    from sb3compat.conformance.run.api import ConformanceError, check_vec_env, check_vector_env
+    from sb3compat.conformance.run.report import Report, Result
 
 __all__ = [
     "ConformanceError",
@@ -25,12 +25,12 @@ __all__ = [
 ]
 
 _HOME = {
-    "ConformanceError": "api",
+    "ConformanceError": "run.api",
     "FactoryError": "findings",
-    "Report": "report",
-    "Result": "report",
-    "check_vec_env": "api",
-    "check_vector_env": "api",
+    "Report": "run.report",
+    "Result": "run.report",
+    "check_vec_env": "run.api",
+    "check_vector_env": "run.api",
 }
 
 

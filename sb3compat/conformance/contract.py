@@ -5,10 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Literal
 
-from sb3compat.conformance.findings import Family, nearest
+from sb3compat.conformance.findings import Family
 from sb3compat.conformance.play import Play
 
 Severity = Literal["error", "warning"]
@@ -23,26 +22,11 @@ SB3_SOURCE = (
 GYM_VECTOR = "https://gymnasium.farama.org/api/vector/"
 GYM_AUTORESET = "https://farama.org/Vector-Autoreset-Mode"
 
-_MODULES = (
-    "vec_env_basics",
-    "vec_env_step",
-    "vec_env_episodes",
-    "vec_env_rows",
-    "vec_env_seeding",
-    "vec_env_ownership",
-    "vec_env_access",
-    "vec_env_sb3",
-    "vector_env_basics",
-    "vector_env_infos",
-    "vector_env_seeding",
-    "vector_env_episodes",
-    "vector_env_next_step",
-    "vector_env_same_step",
-    "vector_env_disabled",
-    "vector_env_masked",
-    "vector_env_rows",
-    "vector_env_access",
-)
+# The checks before all others: reset and step return values of the right kinds.
+BASICS: dict[Family, tuple[str, ...]] = {
+    "vec_env": ("reset_returns_obs_only", "step_returns_four"),
+    "vector_env": ("reset_returns_two", "step_returns_five", "flags_shape"),
+}
 
 
 @dataclass(frozen=True)
@@ -80,7 +64,7 @@ class Check:
         return rest.strip()
 
 
-_REGISTRY: dict[tuple[str, str], Check] = {}
+_REGISTRY: dict[tuple[Family, str], Check] = {}
 
 
 def check(
@@ -108,39 +92,6 @@ def check(
     return register
 
 
-# What has to hold before anything else can be looked at.
-BASICS: dict[str, tuple[str, ...]] = {
-    "vec_env": ("reset_returns_obs_only", "step_returns_four"),
-    "vector_env": ("reset_returns_two", "step_returns_five", "flags_shape"),
-}
-
-
-def checks_of(family: Family | None = None, mode: str | None = None) -> list[Check]:
-    """All checks, or those for one family and one autoreset mode, in the order of the docs."""
-    for module in _MODULES:
-        import_module(f"sb3compat.conformance.checks.{module}")
-    return [
-        check
-        for check in _REGISTRY.values()
-        if family in (None, check.family) and (mode is None or mode in (check.modes or (mode,)))
-    ]
-
-
-def find_checks(check_id: str) -> list[Check]:
-    """The checks with this id, of both families.
-
-    Raises:
-        ValueError: If there is none; the message names the nearest.
-    """
-    known = checks_of()
-    found = [check for check in known if check.id == check_id]
-    if found:
-        return found
-    hint = nearest(check_id, [check.id for check in known]) or " `sb3compat list` shows them."
-    raise ValueError(f"Expected the id of a check, got {check_id!r}.{hint}")
-
-
-def find_check(family: str, check_id: str) -> Check:
-    """The check of one family with this id."""
-    checks_of()
-    return _REGISTRY[family, check_id]
+def registered(module: str) -> list[Check]:
+    """The checks that a module defines, in the order of their definition."""
+    return [check for check in _REGISTRY.values() if check.function.__module__ == module]

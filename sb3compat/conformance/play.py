@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sb3compat.conformance.findings import NotExercisedError
-from sb3compat.conformance.script import Script, to_source
-from sb3compat.conformance.subject import (
+from sb3compat.conformance.program.script import Script, to_source
+from sb3compat.conformance.subject.subject import (
     Ending,
     Subject,
     batch_source,

@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from conformance.in_turn import in_turn
-from sb3compat.conformance.contract import Check, checks_of
-from sb3compat.conformance.report import Result
-from sb3compat.conformance.runner import Settings, run_check
-from sb3compat.conformance.subject import Subject, examine
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.contract import Check
+from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.run.runner import Settings, run_check
+from sb3compat.conformance.subject.subject import Subject, examine
 
 TRAINING = {"trains_ppo", "trains_off_policy"}
 

@@ -22,19 +22,19 @@ from sb3compat.conformance import (
     ConformanceError,
     FactoryError,
     Report,
-    api,
     check_vec_env,
     check_vector_env,
 )
-from sb3compat.conformance import isolate as isolation
-from sb3compat.conformance.contract import checks_of, find_check
+from sb3compat.conformance.checks.catalogue import checks_of, find_check
 from sb3compat.conformance.findings import EnvFailureError
 from sb3compat.conformance.play import Play
-from sb3compat.conformance.report import Result
-from sb3compat.conformance.runner import Settings, perturb, run_check
-from sb3compat.conformance.script import Script
-from sb3compat.conformance.source import PLACEHOLDER, definition, factory_source
-from sb3compat.conformance.subject import examine
+from sb3compat.conformance.program.script import Script
+from sb3compat.conformance.program.source import PLACEHOLDER, definition, factory_source
+from sb3compat.conformance.run import api
+from sb3compat.conformance.run import isolate as isolation
+from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.run.runner import Settings, perturb, run_check
+from sb3compat.conformance.subject.subject import examine
 from tests.conformance import tiny
 from tests.conformance.tiny import FloatDones, NoTerminalObservation, TinyVecEnv
 
@@ -544,7 +544,7 @@ def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
     script = """
 import os, sys, threading, time
 from pathlib import Path
-from sb3compat.conformance.isolate import Child
+from sb3compat.conformance.run.isolate import Child
 
 at_work = Path(sys.argv[1])
 

@@ -12,11 +12,11 @@ from xml.etree import ElementTree
 import pytest
 
 from sb3compat import cli
-from sb3compat.conformance.contract import checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.commands.targets import AUTORESET_MODES
 from sb3compat.conformance.output import FORMATS
 from sb3compat.conformance.output.json import load
-from sb3compat.conformance.source import PLACEHOLDER
-from sb3compat.conformance.targets import AUTORESET_MODES
+from sb3compat.conformance.program.source import PLACEHOLDER
 
 ROOT = Path(__file__).parents[2]
 TINY = "tests.conformance.tiny"

@@ -14,7 +14,7 @@ from conformance.matrix.outcomes import examine_all, problems, read, up_to_date
 from conformance.matrix.specimens import Section, Specimen, sections
 from conformance.mutants.family import Config, Points
 from conformance.mutants.vec_env_step import DonesAsNumbers
-from sb3compat.conformance.contract import checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
 
 VERSIONS, FOUND = read(REFERENCE / OUTCOMES)
 SECTIONS = {section.key: section for section in sections()}

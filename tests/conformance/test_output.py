@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sb3compat.conformance.contract import checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.output import FORMATS, render, terminal
 from sb3compat.conformance.output.json import load, schema
-from sb3compat.conformance.report import Report
+from sb3compat.conformance.run.report import Report
 from tests.conformance.sample import SNAPSHOTS, sample, snapshots
 
 EMPTY = replace(sample(), results=(), notes=())

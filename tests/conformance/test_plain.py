@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from sb3compat.conformance.plain import Plain, without_helpers
-from sb3compat.conformance.runner import Settings, _replay
-from sb3compat.conformance.script import PRELUDE
-from sb3compat.conformance.subject import examine
+from sb3compat.conformance.program.plain import Plain, without_helpers
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.run.runner import Settings, _replay
+from sb3compat.conformance.subject.subject import examine
 from tests.conformance.tiny import TinyVecEnv
 
 OBS = np.array([[0, 1], [2, 3]])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from sb3compat.conformance import subject
-from sb3compat.conformance.subject import Subject, examine, scout
+from sb3compat.conformance.subject import subject
+from sb3compat.conformance.subject.subject import Subject, examine, scout
 from tests.conformance.tiny import TinyVecEnv
 
 NOT_TRUNCATED = "No episode that ended was truncated"

@@ -6,9 +6,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from sb3compat.conformance.script import Script
-from sb3compat.conformance.subject import Subject, examine
-from sb3compat.conformance.timeline import WATCH, Timeline, plain, watched
+from sb3compat.conformance.program.script import Script
+from sb3compat.conformance.run.timeline import WATCH, Timeline, plain, watched
+from sb3compat.conformance.subject.subject import Subject, examine
 from tests.conformance.tiny import TinyVecEnv
 
 

@@ -13,10 +13,10 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from conformance.mutants.correct import FORMS, WITH_REFERENCE
 from conformance.mutants.rows_env import MODES, Form, RowEnv, RowsEnv, reference
 from conformance.mutants.vector_env import MUTANTS
-from sb3compat.conformance.contract import checks_of, find_checks
-from sb3compat.conformance.report import Result
-from sb3compat.conformance.runner import Settings, run_check
-from sb3compat.conformance.subject import examine
+from sb3compat.conformance.checks.catalogue import checks_of, find_checks
+from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.run.runner import Settings, run_check
+from sb3compat.conformance.subject.subject import examine
 from tests.envs import ENDINGS, GYMNASIUM, MakeEnv, script
 
 # What Gymnasium's own vector environments do not keep.

@@ -6,7 +6,7 @@ import re
 from html import escape
 
 from sb3compat.conformance.findings import Finding
-from sb3compat.conformance.report import Moment, Result
+from sb3compat.conformance.run.report import Moment, Result
 
 # The part of a moment that an expression is about.
 _PART = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sb3compat.conformance.output import by_group, headline, told, trace_title, versions
 from sb3compat.conformance.output.drawing import finding, timeline
-from sb3compat.conformance.report import LABELS, Report, Result
+from sb3compat.conformance.run.report import LABELS, Report, Result
 
 _HERE = Path(__file__).parent
 

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.output import by_group, headline, told, trace_title, versions
-from sb3compat.conformance.report import Report, Result
+from sb3compat.conformance.run.report import Report, Result
 
 _COLOURS = {
     "failed": "31;1",

@@ -1,0 +1,199 @@
+"""Each row of a VecEnv is one environment, stepped once in each step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import strategies as st
+
+from sb3compat.conformance.checks.vec_env.tools import (
+    DETERMINISTIC,
+    ENDINGS,
+    Beside,
+    beside,
+    draw_seed,
+    error,
+    known_ending,
+    other_actions,
+    several_endings,
+)
+from sb3compat.conformance.contract import SB3_GUIDE
+from sb3compat.conformance.findings import NotExercisedError, short
+
+if TYPE_CHECKING:
+    from sb3compat.conformance.play import Play
+
+_COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
+
+
+@error(
+    group="step",
+    source=SB3_GUIDE,
+    needs=("reference", "seeding"),
+    after=(
+        *DETERMINISTIC,
+        "dones_shape",
+        "rewards_shape",
+        "seed_returns_n",
+        "seeds_differ_by_row",
+        "step_obs_in_space",
+        "step_equals_async_wait",
+    ),
+)
+def rows_match_reference(play: Play) -> None:
+    """Row i yields what its single environment yields under the same seed and actions.
+
+    Up to the first end of an episode in any row; what comes after it is for other checks. Typical
+    mistakes: actions or rewards that go to another row, a seed that is not `seed + i`, processing
+    that the single environment does not have.
+    """
+    # Also with actions that differ from row to row, where an ending may have the same in all.
+    singles = Beside(play, None if play.draw(st.booleans()) else known_ending(play))
+    for i in range(play.n):
+        start = short(play.value(f"alone[{i}][0]"), 80)
+        should = f"{start}, the first observation of the single environment"
+        play.demand(f"close(row(obs, {i}), alone[{i}][0])", f"row(obs, {i})", should, i)
+    for _ in singles.steps(after=0):
+        for i in play.ended() or range(play.n):
+            singles.demand(f"rewards[{i}]", "reward", "the reward of the single environment", i)
+            singles.demand(f"bool(dones[{i}])", "done", "as in the single environment", i)
+        if play.ended():
+            return
+        for i in range(play.n):
+            singles.demand(f"row(obs, {i})", "obs", "the single environment's observation", i)
+
+
+@error(group="episode end", source=SB3_GUIDE, after=(*_COMPARED, "rows_independent"))
+def no_phantom_transition(play: Play) -> None:
+    """The step after the end of an episode is an ordinary one: it takes the action.
+
+    n rows and k steps are n * k transitions, no more and no fewer. Typical mistake: an
+    environment in NEXT_STEP mode underneath, which ignores the action after an end, and yields a
+    reward of zero for nothing.
+    """
+    if beside(play):
+        singles = Beside(play, play.ending())
+        exercised = False
+        for _ in singles.steps():
+            for i in sorted(singles.pace):
+                if not singles.episodes[i]:
+                    continue
+                exercised = True
+                singles.demand(f"rewards[{i}]", "reward", "as of a step that takes the action", i)
+                singles.demand(f"bool(dones[{i}])", "done", "as in the single environment", i)
+                if not play.value(f"dones[{i}]"):
+                    singles.demand(f"row(obs, {i})", "obs", "as after a step with this action", i)
+        if not exercised:
+            raise NotExercisedError
+        return
+    if not play.subject.traits.steps_move:
+        raise NotExercisedError
+    still = 0
+    for ended in several_endings(play):
+        play.run("before = snapshot(obs)")
+        play.step(play.subject.endings[0].actions)
+        for i in (i for i in ended if not play.value(f"dones[{i}]")):
+            same = play.value(f"equal(row(obs, {i}), row(before, {i})) and rewards[{i}] == 0")
+            still = still + 1 if same else -1000
+            if still > 2:
+                should = "another than before, as the row was stepped; no step before left it so"
+                condition = f"not equal(row(obs, {i}), row(before, {i}))"
+                play.demand(condition, f"row(obs, {i})", should, i)
+    if not still:
+        raise NotExercisedError
+
+
+@error(group="episode end", source=SB3_GUIDE, needs=("separate_rows",), after=_COMPARED)
+def rows_independent(play: Play) -> None:
+    """The end of an episode in one row leaves the other rows alone.
+
+    They are stepped in the same step, with their own actions, and are not reset. Typical
+    mistakes: as one row is reset, the others stand still for a step, or are reset along with it.
+    If the rows share a world, or statistics, declare the capability `separate_rows` as missing.
+    """
+    if play.n < 2:
+        raise NotExercisedError
+    if beside(play):
+        _held_against_singles(play)
+        return
+    if not play.subject.missing(("sub_envs", "seeding")):
+        _held_against_other_actions(play)
+        if not play.subject.traits.steps_move or not play.subject.endings:
+            return
+        play.script.lines.clear()  # that was another program, and has passed
+    _not_frozen(play)
+
+
+def _held_against_singles(play: Play) -> None:
+    singles = Beside(play, play.ending())
+    exercised = some = False
+    for _ in singles.steps():
+        some = some or bool(play.ended())
+        for i in sorted(singles.pace) if some else []:
+            if singles.episodes[i] or i in singles.ended:
+                continue
+            exercised = True
+            singles.demand(f"rewards[{i}]", "reward", "as without an end in another row", i)
+            singles.demand(f"bool(dones[{i}])", "done", "as without an end in another row", i)
+            singles.demand(f"row(obs, {i})", "obs", "as without an end in another row", i)
+    if not exercised:
+        raise NotExercisedError
+
+
+def _held_against_other_actions(play: Play) -> None:
+    """Rows with generators of their own: what the others do must not show at all."""
+    ending = known_ending(play)
+    seed = draw_seed(play)
+    mine = draw_seed(play) % play.n
+    first, second = other_actions(play, mine)
+    play.run("env, other = make_env(), make_env()")
+    for name in ("env", "other"):
+        play.run(f"{name}.seed({seed})")
+    play.run("obs = env.reset()")
+    play.run("obs2 = other.reset()")
+    for _ in range(8 if ending is None else min(2 * ending.steps + 10, 300)):
+        play.run(f"obs, rewards, dones, infos = env.step({first})")
+        play.run(f"obs2, rewards2, dones2, infos2 = other.step({second})")
+        parts = [(f"{name}[{mine}]", f"{name}2[{mine}]") for name in ("rewards", "dones")]
+        over = play.value(f"bool(dones[{mine}])")
+        if over:
+            last = f"[{mine}].get('terminal_observation')"
+            parts.append((f"infos{last}", f"infos2{last}"))
+        for got, other in parts:
+            should = short(play.value(other), 80) + _OTHERS
+            play.demand(f"equal({got}, {other})", got, should, mine)
+        if over:
+            return
+        play.demand(
+            f"equal(row(obs, {mine}), row(obs2, {mine}))",
+            f"row(obs, {mine})",
+            short(play.value(f"row(obs2, {mine})"), 80) + _OTHERS,
+            mine,
+        )
+
+
+_OTHERS = ", as in the other instance, where only the actions of other rows differ"
+
+
+def _not_frozen(play: Play) -> None:
+    """Rows which may share a generator cannot be compared, but it shows if they stand still."""
+    if not play.subject.traits.steps_move:
+        raise NotExercisedError
+    still = dict.fromkeys(range(play.n), 0)
+    play.run("before = None")
+    keep = "earlier, before = before, snapshot(obs)"
+    for ended in several_endings(play, wanted=3 * play.n, keep=keep):
+        for i in (i for i in range(play.n) if i not in ended):
+            if not play.value(f"equal(row(obs, {i}), row(before, {i}))"):
+                still[i] = -1000
+                continue
+            # One that stood still before does so for a reason of its own.
+            if play.value(f"earlier is None or equal(row(before, {i}), row(earlier, {i}))"):
+                continue
+            still[i] += 1
+            if still[i] > 2:
+                should = "another than before, as the row was stepped while others were reset"
+                condition = f"not equal(row(obs, {i}), row(before, {i}))"
+                play.demand(condition, f"row(obs, {i})", should, i)
+    if not any(still.values()):
+        raise NotExercisedError

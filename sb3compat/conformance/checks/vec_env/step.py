@@ -1,0 +1,246 @@
+"""What `step` returns, and what comes of calling its two halves in another order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sb3compat.conformance.checks.vec_env.tools import (
+    DETERMINISTIC,
+    STEP,
+    STEP_BOTH,
+    Twins,
+    demand_batch_in_space,
+    error,
+    known_ending,
+    warning,
+)
+from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
+from sb3compat.conformance.subject.subject import batch_source
+
+if TYPE_CHECKING:
+    from sb3compat.conformance.play import Play
+
+_BASICS = BASICS["vec_env"]
+
+
+@error(group="step", source=SB3_GUIDE, after=("reset_returns_obs_only",))
+def step_returns_four(play: Play) -> None:
+    """`step(actions)` returns observations, rewards, dones and infos.
+
+    Not five values, as in Gymnasium: whether an episode was truncated is told by
+    `infos[i]["TimeLimit.truncated"]`.
+    """
+    play.start()
+    play.run(f"result = env.step({play.actions()})")
+    play.demand(
+        "isinstance(result, tuple) and len(result) == 4",
+        "len(result)",
+        "4: observations, rewards, dones, infos",
+    )
+
+
+@error(group="step", source=SB3_SOURCE)
+def rewards_shape(play: Play) -> None:
+    """`rewards` is a NumPy array of n numbers.
+
+    Not a list, and neither of shape (n, 1) nor (n, k): broadcast against `dones` of shape (n,)
+    these become n-by-n matrices, and nothing complains.
+    """
+    play.start()
+    for _ in play.steps():
+        play.demand(
+            f"isinstance(rewards, np.ndarray) and rewards.shape == ({play.n},)"
+            " and rewards.dtype.kind in 'fiu'",
+            "rewards",
+            f"an array of numbers of shape ({play.n},)",
+        )
+
+
+@warning(group="step", source=SB3_SOURCE, after=(*_BASICS, "rewards_shape"))
+def rewards_float32(play: Play) -> None:
+    """`rewards` has the dtype float32, as in `DummyVecEnv`.
+
+    Sums over float64 rewards differ in the last digits, so that a run is not the same as with
+    `DummyVecEnv`; integer rewards raise where a value is added to them in place.
+    """
+    play.start()
+    for _ in play.steps(3):
+        play.demand("rewards.dtype == np.float32", "rewards.dtype", "float32")
+
+
+@error(group="step", source=SB3_SOURCE)
+def dones_shape(play: Play) -> None:
+    """`dones` has n elements, each true or false.
+
+    Not one for all rows, and not a column, which is broadcast over the rows of all that it meets.
+    """
+    play.start()
+    for _ in play.steps():
+        play.demand(
+            f"np.shape(dones) == ({play.n},) and all(done in (0, 1) for done in dones)",
+            "dones",
+            f"of shape ({play.n},), each true or false",
+        )
+
+
+@error(group="step", source=SB3_SOURCE, after=(*_BASICS, "dones_shape"))
+def dones_bool_array(play: Play) -> None:
+    """`dones` is a NumPy array of bools.
+
+    It is used as a mask: with integers, `returns[dones] = 0` sets the rows 0 and 1 to zero, and
+    `~dones` is no negation.
+    """
+    play.start()
+    for _ in play.steps():
+        play.demand(
+            "isinstance(dones, np.ndarray) and dones.dtype == bool",
+            "dones",
+            f"a bool array of shape ({play.n},)",
+        )
+
+
+@error(group="step", source=SB3_GUIDE)
+def infos_n_dicts(play: Play) -> None:
+    """`infos` has n elements, each a dict.
+
+    Not one dict of arrays, as in Gymnasium's vector environments.
+    """
+    play.start()
+    for _ in play.steps(3):
+        play.demand(
+            f"isinstance(infos, (list, tuple)) and len(infos) == {play.n}"
+            " and all(isinstance(info, dict) for info in infos)",
+            "infos",
+            f"a list of {play.n} dicts",
+        )
+
+
+@warning(group="step", source=SB3_SOURCE, after=(*_BASICS, "infos_n_dicts"))
+def infos_is_list(play: Play) -> None:
+    """`infos` is a list.
+
+    That is its type by SB3's annotations; a wrapper that replaces one info by another fails on a
+    tuple.
+    """
+    play.start()
+    for _ in play.steps(2):
+        play.demand("isinstance(infos, list)", "type(infos)", "list")
+
+
+@error(group="step", source=SB3_SOURCE, after=(*_BASICS, "infos_n_dicts"))
+def infos_distinct(play: Play) -> None:
+    """Each row has an info dict of its own.
+
+    Wrappers write into them: `terminal_observation` or `episode` of one row would show in others.
+    Typical mistake: `[{}] * n`.
+    """
+    play.start()
+    for _ in play.steps(3):
+        play.demand(
+            f"len({{id(info) for info in infos}}) == {play.n}",
+            "[id(info) for info in infos]",
+            f"{play.n} different dicts",
+        )
+
+
+@error(group="step", source=SB3_GUIDE, after=(*_BASICS, "dones_shape", "reset_obs_in_space"))
+def step_obs_in_space(play: Play) -> None:
+    """`step` returns a batch of n observations, each of them in `observation_space`.
+
+    After an end of an episode as well as before. The mistakes are those of `reset_obs_in_space`.
+    """
+    if play.subject.endings:
+        for _ in play.through_ending():
+            demand_batch_in_space(play)
+        return
+    play.start()
+    for _ in play.steps():
+        demand_batch_in_space(play)
+
+
+@error(group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
+def step_equals_async_wait(play: Play) -> None:
+    """`step(actions)` does what `step_async(actions)` and then `step_wait()` do.
+
+    Wrappers override the two halves, and algorithms call the whole.
+    """
+    twins = Twins(play, known_ending(play))
+    twins.reset()
+    ending = twins.ending
+    for _ in range(6 if ending is None else min(ending.steps + 2, 100)):
+        twins.choose()
+        play.run(STEP)
+        play.run("other.step_async(actions)")
+        play.run("obs2, rewards2, dones2, infos2 = other.step_wait()")
+        twins.demand_same("as from step_async and step_wait")
+
+
+@warning(group="step", source=SB3_GUIDE)
+def wrong_action_count_rejected(play: Play) -> None:
+    """Fewer actions than rows raise an error.
+
+    Otherwise one action is broadcast to all rows, or some rows are not stepped, and a mistake in
+    the caller's code goes unseen.
+    """
+    play.start()
+    known = play.subject.actions
+    few = batch_source("vec_env", [known[0]] * max(play.n - 1, 1))
+    if play.n == 1:
+        few = f"{few}[:0]"
+    play.run(f"error = caught(lambda: env.step({few}))")
+    play.demand("error is not None", "error", f"an exception, as there are {play.n} rows")
+
+
+@warning(group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
+def double_step_async_rejected(play: Play) -> None:
+    """A second `step_async` while one is pending raises an error, or takes the place of the first.
+
+    If both are carried out and their results come one after the other, each `step_wait` from then
+    on returns the results of an earlier step, which belong to other actions.
+    """
+    known = play.subject.actions
+    once, then = (batch_source("vec_env", [action] * play.n) for action in (known[0], known[1]))
+    twins = Twins(play)
+    twins.reset()
+    play.run(f"env.step_async({once})")
+    play.run(f"error = caught(lambda: env.step_async({once}))")
+    if play.value("error is not None"):
+        return
+    play.run("env.step_wait()")
+    play.run(f"other.step({once})")
+    play.run(f"actions = {then}")
+    for line in STEP_BOTH:
+        play.run(line)
+    twins.demand_same("as after one step, not the result of the second step_async")
+
+
+@warning(group="step", source=SB3_SOURCE)
+def step_wait_without_async_rejected(play: Play) -> None:
+    """`step_wait()` before any `step_async` raises an error.
+
+    Otherwise it hangs, as there is nothing to wait for, or makes a step that nobody asked for.
+    """
+    play.start()
+    play.run("error = within(2, env.step_wait)")
+    play.demand("isinstance(error, Exception)", "error", "an exception")
+
+
+@warning(group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
+def reset_cancels_pending_step(play: Play) -> None:
+    """`reset()` while a step is pending cancels it: nothing of it shows afterwards.
+
+    SB3's base class asks for it. Typical mistake: the results of the step are taken for those of
+    the reset, as both come through the same pipe.
+    """
+    twins = Twins(play)
+    twins.reset()
+    for name in ("env", "other"):
+        play.run(f"{name}.seed({twins.seed + 1})")
+    play.run("results = []")
+    play.run(f"env.step_async({play.actions()})")
+    play.run("error = caught(lambda: results.append(env.reset()))")
+    play.demand("error is None", "error", "None, as the step is cancelled")
+    play.run("obs, obs2 = results[0], other.reset()")
+    twins.demand_same("the first observation of a new episode")
+    twins.step()
+    twins.demand_same("as if no step had been pending")

@@ -1,0 +1,146 @@
+"""Ends of episodes in NEXT_STEP mode: the last observation, then a step that only resets."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from sb3compat.conformance.checks.vector_env.tools import (
+    SEEDED,
+    at,
+    both_to_ending,
+    episode_ends,
+    error,
+    lockstep,
+    step_both,
+)
+from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
+from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.play import Play
+
+MODES = ("NextStep",)
+GROUP = "episode end: NEXT_STEP"
+# What is declared comes first: else everything here would accuse the same mistake.
+AFTER = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
+AFTER_SEEDED = (*SEEDED, "autoreset_mode_matches_behaviour")
+
+
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
+def done_step_returns_final_obs(play: Play) -> None:
+    """In NEXT_STEP mode the step that ends an episode returns its last observation.
+
+    The value of a truncated state is computed from it. An environment that has already put the
+    first observation of the next episode there makes it that of a state that was never reached.
+    Leave the reset to the next step. Without single environments to hold it against, what is seen
+    is a last observation that is the next first one each time.
+    """
+    if play.subject.reference:
+        i = play.draw(st.integers(0, play.n - 1))
+        for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
+            if event == "end":
+                got = at(play, "obs", i)
+                should = f"{short(play.value('expected'))}, the last one of the episode"
+                play.demand(f"agrees({got}, expected)", got, should, i)
+        return
+    i = episode_ends(play)
+    play.demand(
+        "not all(map(equal, last, first))",
+        "last",
+        f"the last ones of their episodes, not the first of the next: {short(play.value('first'))}",
+        i,
+    )
+
+
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER_SEEDED)
+def reset_step_ignores_action(play: Play) -> None:
+    """In NEXT_STEP mode the step after an ending only resets the row, whatever its action.
+
+    An environment that resets and then applies the action loses the first observation and hides
+    one transition. Skip the sub-environment's step in the step that resets it.
+    """
+    rows = both_to_ending(play)
+    i = play.draw(st.sampled_from(rows))
+    step_both(play, play.actions(), other_in=i)
+    got = at(play, "twin_obs", i)
+    expected = at(play, "obs", i)
+    play.demand(
+        f"equal({got}, {expected})",
+        got,
+        f"{short(play.value(expected))}, as with another action",
+        i,
+    )
+
+
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*AFTER, "rewards_shape"))
+def reset_step_reward_zero(play: Play) -> None:
+    """In NEXT_STEP mode the reward of the step that resets a row is 0.
+
+    That step belongs to no episode. A reward of it is added to the return of the next one.
+    Write zero there after the rewards of all rows are computed.
+    """
+    for i in _into_reset_step(play):
+        play.demand(f"rewards[{i}] == 0", f"rewards[{i}]", "0 in the step that resets the row", i)
+
+
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
+def reset_step_flags_false(play: Play) -> None:
+    """In NEXT_STEP mode the step that resets a row neither terminates nor truncates it.
+
+    A flag there is the end of an episode without a step. Flags are often computed for all rows
+    from the old state: set them to false for those that are reset.
+    """
+    for i in _into_reset_step(play):
+        for name in ("terminations", "truncations"):
+            play.demand(
+                f"not {name}[{i}]", f"{name}[{i}]", "False in the step that resets the row", i
+            )
+
+
+def _into_reset_step(play: Play) -> list[int]:
+    rows = play.to_ending()
+    play.step(play.actions())
+    return rows
+
+
+@error(
+    group=GROUP,
+    source=GYM_AUTORESET,
+    needs=("repeatable",),
+    modes=MODES,
+    after=(*AFTER_SEEDED, "reset_step_ignores_action", "reset_clears_pending_autoreset"),
+)
+def one_reset_per_episode(play: Play) -> None:
+    """In NEXT_STEP mode a row is reset once after each episode.
+
+    A second reset, in the ending step or in the one after the next, costs an episode's start and
+    moves the row's random numbers, so that nothing agrees with single environments any more.
+    It is held against single environments, or against a `reset()` of all rows at the same point
+    where each row has a seed of its own.
+    """
+    if play.subject.reference:
+        i = play.draw(st.integers(0, play.n - 1))
+        after = False
+        for event in lockstep(play, i, 3):
+            after = after or event == "reset"
+            if after and event != "end":
+                got = at(play, "obs", i)
+                should = f"{short(play.value('expected'))}, as after a single reset"
+                play.demand(f"agrees({got}, expected)", got, should, i)
+        return
+    if not (play.subject.capabilities.get("row_seeds") or play.n == 1):
+        raise NotExercisedError
+    rows = both_to_ending(play)
+    play.run("twin_obs, twin_infos = twin.reset()")
+    play.step(play.actions())
+    i = play.draw(st.sampled_from(rows))
+    _row_agrees(play, i)
+    for _ in range(2):
+        step_both(play, play.actions())
+        if i in play.ended():
+            return
+        _row_agrees(play, i)
+
+
+def _row_agrees(play: Play, i: int) -> None:
+    got, expected = at(play, "obs", i), at(play, "twin_obs", i)
+    should = f"{short(play.value(expected))}, as in an environment whose rows were reset by reset()"
+    play.demand(f"equal({got}, {expected})", got, should, i)

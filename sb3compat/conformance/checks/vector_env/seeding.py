@@ -1,0 +1,232 @@
+"""Seeds, options and resets of a whole VectorEnv."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from sb3compat.conformance.checks.vector_env.tools import (
+    RESET,
+    SEEDED,
+    SYNC,
+    TWIN_STEP,
+    at,
+    error,
+    seeded,
+    start_at,
+    step_both,
+    warning,
+)
+from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.play import Play
+from sb3compat.conformance.program.script import to_source
+from sb3compat.conformance.subject.subject import Ending, opening
+
+_RESULTS = ("obs", "rewards", "terminations", "truncations")
+
+
+def _same(play: Play, names: tuple[str, ...] = _RESULTS, why: str = "as in the first one") -> None:
+    for name in names:
+        play.demand(
+            f"equal(twin_{name}, {name})",
+            f"twin_{name}",
+            f"{short(play.value(name))}, {why}",
+        )
+
+
+@error(group="seeding", source=RESET, needs=("seeding",))
+def same_seed_same_trajectory(play: Play) -> None:
+    """Two environments with the same seed and the same actions return the same.
+
+    Experiments cannot be repeated otherwise. A typical mistake is to draw from `random` or from
+    NumPy's global generator, or from a generator that `reset(seed=...)` does not replace. Draw
+    from `self.np_random`. Infos are not compared, as clock times are common there.
+    """
+    why = "as in another environment with the same seed and actions"
+    if play.subject.endings:
+        ending = play.ending()
+        if ending.seed is not None:
+            start_at(play, ending, twin=True)
+            _same(play, ("obs",), why)
+            for _ in range(ending.steps + play.draw(st.integers(1, 4))):
+                step_both(play, ending.actions)
+                _same(play, why=why)
+            return
+    seed = seeded(play)
+    play.run("env, twin = make_env(), make_env()")
+    play.run(f"obs, infos = env.reset(seed={seed})")
+    play.run(f"twin_obs, twin_infos = twin.reset(seed={seed})")
+    _same(play, ("obs",), why)
+    for _ in range(play.draw(st.integers(1, 8))):
+        step_both(play, play.actions())
+        _same(play, why=why)
+
+
+@warning(group="seeding", source=RESET, needs=("seeding",), after=SEEDED)
+def seed_used_once(play: Play) -> None:
+    """A seed is for the reset that it is given to: resets without one draw anew.
+
+    An environment that keeps the seed and uses it in each reset plays the same episode for ever,
+    and nothing tells. Make the generator in a reset with a seed, and keep it in those without.
+    """
+    seed = seeded(play)
+    play.make()
+    play.run(f"first = deepcopy(env.reset(seed={seed})[0])")
+    play.run("later = [deepcopy(env.reset()[0]) for _ in range(4)]")
+    play.run(f"others = [deepcopy(env.reset(seed={seed} + k)[0]) for k in range(1, 5)]")
+    if play.value("distinct([first, *others])") < 3:  # it does not start at random
+        raise NotExercisedError
+    play.demand(
+        "distinct([first, *later]) > 1",
+        "later",
+        "not the same four times over, the same as after reset(seed=...)",
+    )
+
+
+@warning(group="seeding", source=SYNC, needs=("seeding",), after=SEEDED)
+def seed_int_is_seed_plus_i(play: Play) -> None:
+    """`reset(seed=s)` seeds row i with s + i.
+
+    So it is in Gymnasium's vector environments, and results are repeated with single environments
+    by that rule. It is held against single environments where they are given, else against
+    `reset(seed=[s, s + 1, ...])`. An environment with one generator for all rows cannot follow
+    it, and is not judged.
+    """
+    seed = seeded(play)
+    play.make()
+    play.run(f"obs, infos = env.reset(seed={seed})")
+    if play.subject.reference:
+        for i in range(play.n):
+            play.run(f"expected, _ = reference[{i}]().reset(seed={seed + i})")
+            got = f"part(env.single_observation_space, obs, {i})"
+            play.demand(f"agrees({got}, expected)", got, _alone(play, seed + i), i)
+        return
+    if not play.subject.capabilities.get("row_seeds"):
+        raise NotExercisedError
+    play.run("twin = make_env()")
+    play.run(f"twin_obs, twin_infos = twin.reset(seed={list(range(seed, seed + play.n))})")
+    play.demand("equal(obs, twin_obs)", "obs", f"{short(play.value('twin_obs'))}, as with the list")
+
+
+def _alone(play: Play, seed: int) -> str:
+    return f"{short(play.value('expected'))}, as of its single environment with seed {seed}"
+
+
+@error(
+    group="reset",
+    source=RESET,
+    needs=("seeding", "repeatable"),
+    after=(*SEEDED, "autoreset_mode_matches_behaviour"),
+)
+def reset_clears_pending_autoreset(play: Play) -> None:
+    """After `reset()` every row is at the start of an episode, also one that had just ended.
+
+    In NEXT_STEP mode an environment notes that a row is to be reset in the next step. If `reset`
+    does not clear that, the row's first action is swallowed and its episode begins twice. Clear
+    the note in `reset`.
+    """
+    rows = play.to_ending()
+    _reset_like_new(play, play.ending())
+    play.run(f"actions = {play.actions()}")
+    if play.subject.mode == "Disabled":
+        play.run("error = caught(lambda: env.step(actions))")
+        play.demand("error is None", "error", "None: every row has just been reset")
+    else:
+        play.go_on("actions")
+        play.run(TWIN_STEP.format("actions"))
+        for i in rows:
+            for name in _RESULTS:
+                got, expected = at(play, name, i), at(play, f"twin_{name}", i)
+                should = f"{short(play.value(expected))}, as in an environment without a past"
+                play.demand(f"equal({got}, {expected})", got, should, i)
+
+
+@error(group="reset", source=RESET, needs=("seeding",), after=SEEDED)
+def reset_clears_counters(play: Play) -> None:
+    """After `reset()` an episode has all its time again.
+
+    A step counter that goes on counting makes the next episode end too soon, by a truncation that
+    is not there when one looks. Set it to zero in `reset`, also in the middle of an episode.
+    """
+    ending = play.ending()
+    if ending.steps < 2:
+        raise NotExercisedError
+    start_at(play, ending)
+    for _ in range(min(play.draw(st.integers(1, ending.steps - 1)), 50)):
+        play.run(f"actions = {ending.actions}")
+        play.go_on("actions")
+    _reset_like_new(play, ending)
+    for _ in range(ending.steps):
+        step_both(play, ending.actions)
+        why = "as in an environment that was reset before any step"
+        _same(play, ("terminations", "truncations"), why)
+        if play.ended():
+            return
+        if not play.value("equal(obs, twin_obs)"):
+            raise NotExercisedError
+    raise NotExercisedError
+
+
+def _reset_like_new(play: Play, ending: Ending) -> None:
+    """Reset, and make another one that is reset for the first time.
+
+    Raises:
+        NotExercisedError: If something else lasts over a reset, which is no mistake.
+    """
+    if ending.seed is None:
+        raise NotExercisedError
+    for line in opening(play.family, ending.setup, ending.seed):
+        play.run(line)
+    play.run("twin = make_env()")
+    play.run(f"twin_obs, twin_infos = twin.reset(seed={ending.seed})")
+    if not play.value("equal(obs, twin_obs)"):
+        raise NotExercisedError
+
+
+@warning(group="options", source=RESET)
+def options_not_mutated(play: Play) -> None:
+    """`reset(options=...)` leaves the caller's dict as it is.
+
+    A `pop` from it makes the caller's second reset another one than the first, and hides the
+    option from every wrapper that looks after the environment has. Copy the dict before:
+    `options = dict(options or {})`. Gymnasium's own environments pop `reset_mask` up to 1.4.
+    """
+    choices = []
+    if play.subject.options is not None:
+        choices.append(to_source(dict(play.subject.options)))
+    if play.subject.capabilities.get("masked_reset"):
+        choices.append(f"{{'reset_mask': np.ones({play.n}, bool)}}")
+    play.start()
+    play.run(f"options = {play.draw(st.sampled_from(choices or ['{}']))}")
+    play.run("before = deepcopy(options)")
+    play.run("obs, infos = env.reset(options=options)")
+    play.demand("equal(options, before)", "options", f"{short(play.value('before'))}, as before")
+
+
+@error(group="options", source=RESET, needs=("options", "seeding"), after=SEEDED)
+def options_reach_env(play: Play) -> None:
+    """`reset(options=...)` heeds options that the environment is declared to understand.
+
+    Options that are dropped on the way to the sub-environments change nothing, and nothing tells.
+    With the same seed and actions, something has to be different from a reset without them.
+    """
+    seed = seeded(play)
+    options = to_source(dict(play.subject.options or {}))
+    play.run("env, twin = make_env(), make_env()")
+    # Twice, as infos may tell the time of day and the like.
+    play.run(f"_, infos = env.reset(seed={seed}, options={options})")
+    play.run("before = snapshot(infos)")
+    play.run(f"obs, infos = env.reset(seed={seed}, options={options})")
+    play.run(f"twin_obs, twin_infos = twin.reset(seed={seed})")
+    play.run(
+        "differs = infos.keys() != twin_infos.keys() or "
+        "not starts_like((twin_obs, twin_infos), (obs, stable(infos, before)))"
+    )
+    for _ in range(4):
+        if play.value("differs"):
+            return
+        step_both(play, play.actions())
+        play.run(
+            "differs = not equal((obs, rewards, terminations, truncations), "
+            "(twin_obs, twin_rewards, twin_terminations, twin_truncations))"
+        )
+    play.demand("differs", "differs", "True: observations or infos like those without options")

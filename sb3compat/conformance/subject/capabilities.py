@@ -1,0 +1,173 @@
+"""What an environment can do beyond what every one must: found out by trying, before the checks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+from sb3compat.conformance.findings import Family
+from sb3compat.conformance.program import prelude
+from sb3compat.conformance.program.script import PRELUDE
+
+_MOST_STEPS = 20
+
+
+def mode_of(env: Any) -> str:
+    """The value of the autoreset mode of a `VectorEnv`."""
+    mode = getattr(env.unwrapped, "autoreset_mode", None)
+    if mode is None:
+        mode = (env.metadata or {}).get("autoreset_mode", AutoresetMode.NEXT_STEP)
+    return str(getattr(mode, "value", mode))
+
+
+def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict[str, bool]:
+    """What the environment can do, by name; what is declared counts."""
+    found = _found(env, family)
+    if not declared.get("seeding", True):
+        found["seed_method"] = False
+    return {**found, **declared}
+
+
+def takes_batches(env: Any) -> bool:
+    """Whether `action_space` is one of batches; that it has to be is one check's matter."""
+    try:
+        return bool(PRELUDE["batched"](env.action_space, env.single_action_space, env.num_envs))
+    except Exception:
+        return True
+
+
+def _takes_seed(env: Any) -> bool:
+    """Whether `seed` works; that it has to is one check's matter, not all the others'."""
+    try:
+        env.seed(0)
+    except Exception:
+        return False
+    return True
+
+
+def _found(env: Any, family: Family) -> dict[str, bool]:
+    normalizes = _normalizes(env)
+    found = {
+        "sb3": find_spec("stable_baselines3") is not None,
+        "two_at_once": True,
+        "separate_rows": not normalizes,
+        "repeatable": not normalizes,
+    }
+    if family == "vec_env":
+        found["seed_method"] = hasattr(env, "seed")
+        found["seeding"] = _takes_seed(env)
+        found["masked_reset"] = found["row_seeds"] = False
+    else:
+        found["seeding"] = True
+        found["masked_reset"] = mode_of(env) == "Disabled" or masked_reset(env)
+        found["row_seeds"] = row_seeds(env)
+    found["render"] = getattr(env, "render_mode", None) == "rgb_array"
+    try:
+        values = env.get_attr("observation_space")
+        found["sub_envs"] = len(values) == env.num_envs
+        if family == "vec_env":
+            # Those that answer for all rows at once refuse this.
+            env.set_attr("conformance_probe", 0, indices=[0])
+    except Exception:
+        found["sub_envs"] = False
+    return found | (_found_vec_env(env) if family == "vec_env" else {})
+
+
+# The wrappers under which what is returned depends on all that any row has seen before, and the
+# attribute that says whether they still learn from it.
+_NORMALIZERS = {
+    "VecNormalize": "training",
+    "NormalizeObservation": "update_running_mean",
+    "NormalizeReward": "update_running_mean",
+}
+
+
+def _normalizes(env: Any) -> bool:
+    layers = [env]
+    while len(layers) < 100:
+        below = vars(layers[-1]).get("venv", vars(layers[-1]).get("env"))
+        if below is None:
+            break
+        layers.append(below)
+    return any(
+        getattr(layer, _NORMALIZERS[cls.__name__], True)
+        for layer in layers
+        for cls in type(layer).__mro__
+        if cls.__name__ in _NORMALIZERS
+    )
+
+
+def _found_vec_env(env: Any) -> dict[str, bool]:
+    module = sys.modules.get("stable_baselines3.common.vec_env.base_vec_env")
+    space = env.observation_space
+    return {
+        "sb3_vec_env": module is not None and isinstance(env, module.VecEnv),
+        "dict_obs": isinstance(space, spaces.Dict),
+        "image_obs": isinstance(space, spaces.Box)
+        and space.dtype == np.uint8
+        and len(space.shape) == 3
+        and space.shape[2] in (1, 3, 4)
+        and bool((space.low == 0).all() and (space.high == 255).all()),
+    }
+
+
+def masked_reset(env: Any) -> bool:
+    """Whether it heeds `options["reset_mask"]`.
+
+    Those that do not know it reset every row, or raise. With a single row that looks the same.
+    """
+    try:
+        if isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):
+            env.reset(seed=0)
+            env.reset(options={"reset_mask": np.arange(env.num_envs) == 0})
+            return True
+        return env.num_envs > 1 and all(_resets_the_first_row_alone(env, seed) for seed in range(3))
+    except Exception:
+        return False
+
+
+def _resets_the_first_row_alone(env: Any, seed: int) -> bool:
+    """Likewise, once; a row is only told apart where it has left the place where it began."""
+    first = deepcopy(env.reset(seed=seed)[0])
+    stacked: Callable[[Any, list[Any]], Any] = prelude.stacked
+    single = env.single_action_space
+    single.seed(seed)
+    for _ in range(_MOST_STEPS):
+        actions = stacked(single, [single.sample() for _ in range(env.num_envs)])
+        before, _, terminations, truncations, _ = env.step(actions)
+        if np.any(terminations) or np.any(truncations):
+            return False
+        if not any(_same_rows(env, first, before)):
+            break
+    else:
+        return False
+    before = deepcopy(before)
+    after, _ = env.reset(options={"reset_mask": np.arange(env.num_envs) == 0})
+    same = _same_rows(env, before, after)
+    return not same[0] and all(same[1:])
+
+
+def row_seeds(env: Any) -> bool:
+    """Whether it takes a list of seeds, of which each concerns one row only."""
+    seeds = list(range(env.num_envs))
+    try:
+        before = deepcopy(env.reset(seed=seeds)[0])
+        after, _ = env.reset(seed=[*seeds[:-1], 1000])
+        same = _same_rows(env, before, after)
+    except Exception:
+        return False
+    return all(same[:-1]) and not same[-1]
+
+
+def _same_rows(env: Any, a: Any, b: Any) -> list[bool]:
+    equal: Callable[[Any, Any], bool] = prelude.equal
+    part: Callable[[Any, Any, int], Any] = prelude.part
+    single = env.single_observation_space
+    return [equal(part(single, a, i), part(single, b, i)) for i in range(env.num_envs)]
