@@ -11,7 +11,7 @@ from pathlib import Path
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import FAMILIES
-from sb3compat.conformance.subject.subject import CAPABILITIES
+from sb3compat.conformance.subject.capabilities import CAPABILITIES
 
 PAGE = Path(__file__).with_name("reference") / "checks.md"
 

@@ -14,7 +14,7 @@ from conformance.matrix.specimens import Section, Specimen
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.runner import Settings, run_check
-from sb3compat.conformance.subject.subject import examine
+from sb3compat.conformance.subject.examine import examine
 
 # How often a check is run, each time with other programs: with two of them, the fewest that there
 # are, so that no clock has a say in what comes out.

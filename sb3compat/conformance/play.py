@@ -10,21 +10,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sb3compat.conformance.findings import NotExercisedError
+from sb3compat.conformance.program.calls import opening, stepping
 from sb3compat.conformance.program.script import Script, to_source
-from sb3compat.conformance.subject.subject import (
-    Ending,
-    Subject,
-    batch_source,
-    opening,
-    sample_source,
-)
+from sb3compat.conformance.subject.actions import batch_source, sample_source
+from sb3compat.conformance.subject.subject import Ending, Subject
 
 T = TypeVar("T")
-
-_STEP = {
-    "vec_env": "obs, rewards, dones, infos = env.step({})",
-    "vector_env": "obs, rewards, terminations, truncations, infos = env.step({})",
-}
 
 
 class Play:
@@ -86,7 +77,7 @@ class Play:
 
     def step(self, actions: str | None = None) -> None:
         """Step once, with drawn actions unless some are given."""
-        self.run(_STEP[self.family].format(self.actions() if actions is None else actions))
+        self.run(stepping(self.family, self.actions() if actions is None else actions))
 
     def go_on(self, actions: str | None = None) -> None:
         """Step, after resetting the rows that have ended where nobody else does that."""

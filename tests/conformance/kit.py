@@ -10,7 +10,8 @@ from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.runner import Settings, run_check
-from sb3compat.conformance.subject.subject import Subject, examine
+from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.subject import Subject
 
 TRAINING = {"trains_ppo", "trains_off_policy"}
 

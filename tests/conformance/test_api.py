@@ -34,7 +34,7 @@ from sb3compat.conformance.run import api
 from sb3compat.conformance.run import isolate as isolation
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.runner import Settings, perturb, run_check
-from sb3compat.conformance.subject.subject import examine
+from sb3compat.conformance.subject.examine import examine
 from tests.conformance import tiny
 from tests.conformance.tiny import FloatDones, NoTerminalObservation, TinyVecEnv
 

@@ -9,7 +9,7 @@ from gymnasium import spaces
 from sb3compat.conformance.program.plain import Plain, without_helpers
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.run.runner import Settings, _replay
-from sb3compat.conformance.subject.subject import examine
+from sb3compat.conformance.subject.examine import examine
 from tests.conformance.tiny import TinyVecEnv
 
 OBS = np.array([[0, 1], [2, 3]])

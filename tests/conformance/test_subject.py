@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from sb3compat.conformance.subject import subject
-from sb3compat.conformance.subject.subject import Subject, examine, scout
+from sb3compat.conformance.subject import scout as scouting
+from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.scout import scout
+from sb3compat.conformance.subject.subject import Subject
 from tests.conformance.tiny import TinyVecEnv
 
 NOT_TRUNCATED = "No episode that ended was truncated"
@@ -88,7 +90,7 @@ def test_each_way_of_acting_has_its_share_of_the_time(monkeypatch: pytest.Monkey
             return super().step_wait()
 
     found = examine(Slow, seconds=None)
-    monkeypatch.setattr(subject, "time", SimpleNamespace(perf_counter=lambda: now))
+    monkeypatch.setattr(scouting, "time", SimpleNamespace(perf_counter=lambda: now))
     assert ends(scout(found, 10.0)) == {(all_rows(1), 10, False)}
     # What takes long is left out where there is something else.
     now, Slow.limit = 0.0, 20

@@ -8,7 +8,8 @@ import pytest
 
 from sb3compat.conformance.program.script import Script
 from sb3compat.conformance.run.timeline import WATCH, Timeline, plain, watched
-from sb3compat.conformance.subject.subject import Subject, examine
+from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.subject import Subject
 from tests.conformance.tiny import TinyVecEnv
 
 

@@ -19,7 +19,7 @@ from conformance.mutants.family import OPTIONS, Config, Points, reference
 from conformance.mutants.vec_env import MUTANTS
 from sb3compat import to_sb3
 from sb3compat.conformance.checks.catalogue import checks_of
-from sb3compat.conformance.subject.subject import examine
+from sb3compat.conformance.subject.examine import examine
 from tests.conformance.kit import TRAINING, broken, judge
 from tests.envs import MakeEnv, Script
 
@@ -284,7 +284,7 @@ WITHOUT_SB3 = """
     import sys
     sys.modules["stable_baselines3"] = None
     from conformance.mutants.family import Points, reference, OPTIONS
-    from sb3compat.conformance.subject.subject import examine
+    from sb3compat.conformance.subject.examine import examine
     from tests.conformance.kit import judge
 
     subject = examine(Points, reference=reference(), options=OPTIONS)

@@ -16,7 +16,7 @@ from conformance.mutants.vector_env import MUTANTS
 from sb3compat.conformance.checks.catalogue import checks_of, find_checks
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.runner import Settings, run_check
-from sb3compat.conformance.subject.subject import examine
+from sb3compat.conformance.subject.examine import examine
 from tests.envs import ENDINGS, GYMNASIUM, MakeEnv, script
 
 # What Gymnasium's own vector environments do not keep.

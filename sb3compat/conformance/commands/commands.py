@@ -25,7 +25,7 @@ from sb3compat.conformance.output import FORMATS, render, terminal
 from sb3compat.conformance.run.api import Options, OptionsError, run
 from sb3compat.conformance.run.isolate import factory_trace
 from sb3compat.conformance.run.report import Report
-from sb3compat.conformance.subject.subject import CAPABILITIES
+from sb3compat.conformance.subject.capabilities import CAPABILITIES
 
 _CLEAN, _FAILED, _WRONG_USE = 0, 1, 2
 

@@ -27,6 +27,7 @@ from sb3compat.conformance.findings import (
 )
 from sb3compat.conformance.program import prelude
 from sb3compat.conformance.program.trace import trace_of
+from sb3compat.conformance.program.types import Factory, Reference
 
 _CODE: dict[tuple[str, str], CodeType] = {}
 
@@ -64,8 +65,8 @@ class Script:
 
     def __init__(
         self,
-        factory: Callable[[], Any],
-        reference: Any = None,
+        factory: Factory,
+        reference: Reference | None = None,
         before_make: Callable[[], None] = lambda: None,
         before_run: Callable[[str], None] = lambda text: None,
         *,

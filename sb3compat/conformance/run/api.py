@@ -17,7 +17,10 @@ from sb3compat.conformance.program.source import factory_source
 from sb3compat.conformance.run.isolate import Child, ChildFailureError
 from sb3compat.conformance.run.report import Moment, Report, Result
 from sb3compat.conformance.run.runner import Settings, reproduction, run_check
-from sb3compat.conformance.subject.subject import CAPABILITIES, Subject, examine, unscouted
+from sb3compat.conformance.subject.capabilities import CAPABILITIES
+from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.scout import unscouted
+from sb3compat.conformance.subject.subject import Subject
 
 OnFail = Literal["raise"] | None
 # Called with a check, its result (None when it begins), its number, and the number of checks.

@@ -33,7 +33,9 @@ from sb3compat.conformance.program.journal import read_journal
 from sb3compat.conformance.program.trace import is_ours, trace_of
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.runner import Settings, run_check, timeline_of
-from sb3compat.conformance.subject.subject import Subject, examine, scout
+from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.scout import scout
+from sb3compat.conformance.subject.subject import Subject
 
 # To start the interpreter and import what the factory needs.
 _START_SECONDS = 120.0

@@ -1,4 +1,4 @@
-"""What an environment can do beyond what every one must: found out by trying, before the checks."""
+"""Capabilities: what some environments can do and others need not, found out by trying."""
 
 from __future__ import annotations
 
@@ -10,21 +10,33 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from sb3compat.conformance.findings import Family
 from sb3compat.conformance.program import prelude
-from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.subject.interface import mode_of
+
+# What a user may declare; the rest is found out.
+CAPABILITIES: dict[str, str] = {
+    "seeding": "takes seeds",
+    "seed_method": "has a method `seed`, working or not; missing where `seeding` is so declared",
+    "options": "takes options in a reset; declared by giving some that it understands",
+    "render": "renders rgb_array frames",
+    "sub_envs": "has sub-environments whose attributes can be reached",
+    "masked_reset": "resets the rows under options['reset_mask']",
+    "row_seeds": "takes a list of seeds, one for each row",
+    "reference": "the single environments were given too",
+    "sb3": "Stable-Baselines3 is installed",
+    "sb3_vec_env": "is an instance of Stable-Baselines3's VecEnv",
+    "separate_rows": "what happens in one row does not show in another; declare it otherwise if "
+    "the rows are the agents of one world",
+    "repeatable": "after a seeded reset nothing is left of earlier episodes, unlike statistics",
+    "two_at_once": "can be made while another one is open",
+    "image_obs": "observations are images, channels last",
+    "dict_obs": "observations are dicts",
+}
 
 _MOST_STEPS = 20
-
-
-def mode_of(env: Any) -> str:
-    """The value of the autoreset mode of a `VectorEnv`."""
-    mode = getattr(env.unwrapped, "autoreset_mode", None)
-    if mode is None:
-        mode = (env.metadata or {}).get("autoreset_mode", AutoresetMode.NEXT_STEP)
-    return str(getattr(mode, "value", mode))
 
 
 def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict[str, bool]:
@@ -33,14 +45,6 @@ def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict
     if not declared.get("seeding", True):
         found["seed_method"] = False
     return {**found, **declared}
-
-
-def takes_batches(env: Any) -> bool:
-    """Whether `action_space` is one of batches; that it has to be is one check's matter."""
-    try:
-        return bool(PRELUDE["batched"](env.action_space, env.single_action_space, env.num_envs))
-    except Exception:
-        return True
 
 
 def _takes_seed(env: Any) -> bool:

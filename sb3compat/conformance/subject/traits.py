@@ -7,13 +7,13 @@ observations are the same, and a lot where they are drawn anew each time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sb3compat.conformance.program.script import PRELUDE, Script
+from sb3compat.conformance.program.types import Factory
 
 equal, row, snapshot = (PRELUDE[name] for name in ("equal", "row", "snapshot"))
 
@@ -63,7 +63,7 @@ def floats(obs: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def traits_of(
-    factory: Callable[[], Any], num_envs: int, seeding: bool, actions: str, seconds: float
+    factory: Factory, num_envs: int, seeding: bool, actions: str, seconds: float
 ) -> Traits:
     """Reset and step a new environment a few times; stop when the time is over."""
     script = Script(factory)

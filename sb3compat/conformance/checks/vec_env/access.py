@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sb3compat.conformance.checks.vec_env.tools import error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
-from sb3compat.conformance.subject.subject import batch_source
+from sb3compat.conformance.subject.actions import batch_source
 
 if TYPE_CHECKING:
     from sb3compat.conformance.play import Play

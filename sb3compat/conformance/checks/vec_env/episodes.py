@@ -18,7 +18,7 @@ from sb3compat.conformance.checks.vec_env.tools import (
 )
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
-from sb3compat.conformance.subject.subject import opening
+from sb3compat.conformance.program.calls import opening
 
 if TYPE_CHECKING:
     from sb3compat.conformance.play import Play

@@ -16,7 +16,8 @@ from sb3compat.conformance.checks.vec_env.tools import (
 )
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
 from sb3compat.conformance.findings import NotExercisedError, short
-from sb3compat.conformance.subject.subject import batch_source, opening
+from sb3compat.conformance.program.calls import opening
+from sb3compat.conformance.subject.actions import batch_source
 
 if TYPE_CHECKING:
     from sb3compat.conformance.play import Play

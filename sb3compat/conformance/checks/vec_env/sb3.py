@@ -10,7 +10,7 @@ from gymnasium import spaces
 from sb3compat.conformance.checks.vec_env.tools import ENDINGS, STEP, error, leaves
 from sb3compat.conformance.contract import BASICS
 from sb3compat.conformance.findings import NotExercisedError
-from sb3compat.conformance.subject.subject import opening
+from sb3compat.conformance.program.calls import opening
 
 if TYPE_CHECKING:
     from sb3compat.conformance.play import Play

@@ -15,7 +15,7 @@ from sb3compat.conformance.checks.vec_env.tools import (
     warning,
 )
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
-from sb3compat.conformance.subject.subject import batch_source
+from sb3compat.conformance.subject.actions import batch_source
 
 if TYPE_CHECKING:
     from sb3compat.conformance.play import Play

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from sb3compat.conformance.contract import BASICS, check
 from sb3compat.conformance.findings import EnvFailureError, NotExercisedError, ViolationError, short
-from sb3compat.conformance.subject.subject import Ending, batch_source, opening
+from sb3compat.conformance.program.calls import opening
+from sb3compat.conformance.subject.actions import batch_source
+from sb3compat.conformance.subject.subject import Ending
 
 if TYPE_CHECKING:
     from sb3compat.conformance.play import Play

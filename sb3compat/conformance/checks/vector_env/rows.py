@@ -22,8 +22,9 @@ from sb3compat.conformance.checks.vector_env.tools import (
 from sb3compat.conformance.contract import GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.program.calls import opening
 from sb3compat.conformance.program.script import to_source
-from sb3compat.conformance.subject.subject import opening, sample_seed_source
+from sb3compat.conformance.subject.actions import sample_seed_source
 
 _RESULTS = ("obs", "rewards", "terminations", "truncations")
 # So many steps have to be late by one before it is called that.

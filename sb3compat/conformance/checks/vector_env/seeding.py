@@ -18,8 +18,9 @@ from sb3compat.conformance.checks.vector_env.tools import (
 )
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.program.calls import opening
 from sb3compat.conformance.program.script import to_source
-from sb3compat.conformance.subject.subject import Ending, opening
+from sb3compat.conformance.subject.subject import Ending
 
 _RESULTS = ("obs", "rewards", "terminations", "truncations")
 

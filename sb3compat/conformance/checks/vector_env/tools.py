@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from sb3compat.conformance.contract import BASICS, GYM_VECTOR, check
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.program.calls import opening
 from sb3compat.conformance.program.script import to_source
-from sb3compat.conformance.subject.subject import Ending, opening
+from sb3compat.conformance.subject.subject import Ending
 
 error = partial(check, "vector_env", severity="error")
 warning = partial(check, "vector_env", severity="warning")
