@@ -18,7 +18,8 @@ from conformance import results
 from conformance.targets import TARGETS, Target
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.output import render
-from sb3compat.conformance.run.api import Options, run
+from sb3compat.conformance.run.entry import run
+from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Report
 
 HERE = Path(__file__).parent

@@ -15,8 +15,8 @@ import pytest
 
 if TYPE_CHECKING:
     from sb3compat.conformance.contract import Check
-    from sb3compat.conformance.run.api import Session
     from sb3compat.conformance.run.report import Result
+    from sb3compat.conformance.run.session import Session
 
 _SESSIONS = pytest.StashKey["list[Session]"]()
 
@@ -105,7 +105,7 @@ class CheckItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the check, and those that it comes after."""
-        from sb3compat.conformance.run.api import complaint
+        from sb3compat.conformance.run.entry import complaint
 
         result = self._checks.result(self._check)
         self.user_properties.append(("severity", result.severity))
@@ -143,8 +143,9 @@ def _opened(target: str, config: pytest.Config) -> Session:
         from sb3compat.conformance.commands.expected import load_expected
         from sb3compat.conformance.commands.targets import TargetError, resolve
         from sb3compat.conformance.findings import FactoryError
-        from sb3compat.conformance.run.api import Options, OptionsError, Session
-        from sb3compat.conformance.run.isolate import factory_trace
+        from sb3compat.conformance.run.child import factory_trace
+        from sb3compat.conformance.run.options import Options, OptionsError
+        from sb3compat.conformance.run.session import Session
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sb3compat.conformance.findings import FactoryError
-    from sb3compat.conformance.run.api import ConformanceError, check_vec_env, check_vector_env
+    from sb3compat.conformance.run.entry import ConformanceError, check_vec_env, check_vector_env
     from sb3compat.conformance.run.report import Report, Result
 
 __all__ = [
@@ -25,12 +25,12 @@ __all__ = [
 ]
 
 _HOME = {
-    "ConformanceError": "run.api",
+    "ConformanceError": "run.entry",
     "FactoryError": "findings",
     "Report": "run.report",
     "Result": "run.report",
-    "check_vec_env": "run.api",
-    "check_vector_env": "run.api",
+    "check_vec_env": "run.entry",
+    "check_vector_env": "run.entry",
 }
 
 

@@ -9,7 +9,8 @@ from conformance.in_turn import in_turn
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.run.report import Result
-from sb3compat.conformance.run.runner import Settings, run_check
+from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.subject import Subject
 

@@ -30,10 +30,16 @@ from sb3compat.conformance.findings import EnvFailureError
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.script import Script
 from sb3compat.conformance.program.source import PLACEHOLDER, definition, factory_source
-from sb3compat.conformance.run import api
-from sb3compat.conformance.run import isolate as isolation
+from sb3compat.conformance.run import child as isolation
+from sb3compat.conformance.run import places
+from sb3compat.conformance.run.entry import run
+from sb3compat.conformance.run.log import last_words
+from sb3compat.conformance.run.options import Options
+from sb3compat.conformance.run.perturb import perturb
 from sb3compat.conformance.run.report import Result
-from sb3compat.conformance.run.runner import Settings, perturb, run_check
+from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.session import MAX_SECONDS, Session, _needed
+from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance import tiny
 from tests.conformance.tiny import FloatDones, NoTerminalObservation, TinyVecEnv
@@ -244,9 +250,9 @@ def test_a_factory_that_cannot_be_carried() -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "_LEAST_LIMIT", 1.5)
-    monkeypatch.setattr(api, "_LIMIT", 1.0)
-    monkeypatch.setattr(api, "_LEAST_PATIENCE", 1.0)
+    monkeypatch.setattr(places, "_LEAST_LIMIT", 1.5)
+    monkeypatch.setattr(places, "_LIMIT", 1.0)
+    monkeypatch.setattr(places, "_LEAST_PATIENCE", 1.0)
 
 
 def lost(report: Report) -> list[Result]:
@@ -316,8 +322,8 @@ def test_a_factory_that_hangs_says_where(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_last_words_are_those_of_the_environment() -> None:
     log = "Check failed: 2 vs. 3\n    @  0x7f  std::thread::_State()\n"
     fatal = f"{log}Fatal Python error: Aborted\n\nThread 0x7f:\n  File ...\nExtension modules: ..."
-    assert isolation._last_words(log) == ["Check failed: 2 vs. 3"]
-    assert isolation._last_words(fatal) == ["Check failed: 2 vs. 3", "Fatal Python error: Aborted"]
+    assert last_words(log) == ["Check failed: 2 vs. 3"]
+    assert last_words(fatal) == ["Check failed: 2 vs. 3", "Fatal Python error: Aborted"]
 
 
 def test_an_environment_that_raises() -> None:
@@ -352,8 +358,8 @@ def test_no_end_of_an_episode() -> None:
 
 
 def test_a_flaky_environment_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = api.Options(only=FEW, isolate=False)
-    with api.Session(tiny.Flaky, options=options) as session:
+    options = Options(only=FEW, isolate=False)
+    with Session(tiny.Flaky, options=options) as session:
         *others, last = session.checks
         before = [check for check in session.applicable if check.id in last.after]
         assert {session.result(check).status for check in [*others, *before]} == {"passed"}
@@ -378,7 +384,7 @@ def test_a_check_that_fails_itself_costs_that_check_only() -> None:
         _ = {}["no such key"]
 
     check = replace(find_check("vec_env", IFF_DONE), function=fails)
-    with api.Session(TinyVecEnv, options=api.Options(only=FEW, isolate=False)) as session:
+    with Session(TinyVecEnv, options=Options(only=FEW, isolate=False)) as session:
         result = session.result(check)
     assert result.status == "errored"
     assert result.message.startswith("the check itself raised KeyError: 'no such key'.")
@@ -430,7 +436,7 @@ def test_a_skip_names_what_is_missing() -> None:
     # Also where what it comes after is skipped.
     before = find_check("vec_env", "dones_bool_array")
     check = replace(find_check("vec_env", IFF_DONE), needs=("render",), after=(before.id,))
-    with api.Session(TinyVecEnv, options=api.Options(only=FEW, isolate=False)) as session:
+    with Session(TinyVecEnv, options=Options(only=FEW, isolate=False)) as session:
         session._results[before.id] = Result.of(before, "skipped")
         result = session.result(check)
     assert (result.status, result.message) == ("skipped", "needs the capability 'render'")
@@ -463,9 +469,9 @@ def test_same_seed_same_report() -> None:
 
 def test_progress() -> None:
     told: list[tuple[str, str | None, int, int]] = []
-    report = api.run(
+    report = run(
         TinyVecEnv,
-        options=api.Options(only=FEW, isolate=False),
+        options=Options(only=FEW, isolate=False),
         progress=lambda check, result, number, count: told.append(
             (check.id, result and result.status, number, count)
         ),
@@ -478,7 +484,7 @@ def test_progress() -> None:
 
 
 def test_time_runs_out() -> None:
-    with api.Session(TinyVecEnv, options=api.Options(max_seconds=5, isolate=False)) as session:
+    with Session(TinyVecEnv, options=Options(max_seconds=5, isolate=False)) as session:
         first, second = session.checks[:2]
         assert session.result(first).status == "passed"
         session._begin -= 1000  # as if that had taken so long
@@ -502,10 +508,10 @@ class Late(TinyVecEnv):
 
 def test_a_slow_environment_gets_the_time_that_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     subject = examine(TinyVecEnv)
-    assert api._needed(subject, 50) == api.MAX_SECONDS
-    assert api._needed(subject, 1) < api.MAX_SECONDS / 5  # else a hang of one check takes minutes
-    assert api._needed(replace(subject, make_seconds=20), 10) >= 10 * 20
-    assert api._needed(replace(subject, step_seconds=20), 10) >= 10 * 20
+    assert _needed(subject, 50) == MAX_SECONDS
+    assert _needed(subject, 1) < MAX_SECONDS / 5  # else a hang of one check takes minutes
+    assert _needed(replace(subject, make_seconds=20), 10) >= 10 * 20
+    assert _needed(replace(subject, step_seconds=20), 10) >= 10 * 20
 
     # What the first reset or step takes belongs to making one.
     now = iter(range(10**9))
@@ -544,7 +550,7 @@ def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
     script = """
 import os, sys, threading, time
 from pathlib import Path
-from sb3compat.conformance.run.isolate import Child
+from sb3compat.conformance.run.child import Child
 
 at_work = Path(sys.argv[1])
 

@@ -8,7 +8,8 @@ from gymnasium import spaces
 
 from sb3compat.conformance.program.plain import Plain, without_helpers
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.run.runner import Settings, _replay
+from sb3compat.conformance.run.reproduction import _replay
+from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.tiny import TinyVecEnv
 

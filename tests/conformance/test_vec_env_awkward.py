@@ -12,7 +12,8 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from conformance.mutants.family import OPTIONS, Config, Point, Points
-from sb3compat.conformance.run.api import Options, run
+from sb3compat.conformance.run.entry import run
+from sb3compat.conformance.run.options import Options
 from tests.conformance.kit import TRAINING, broken
 
 

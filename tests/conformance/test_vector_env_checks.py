@@ -15,7 +15,8 @@ from conformance.mutants.rows_env import MODES, Form, RowEnv, RowsEnv, reference
 from conformance.mutants.vector_env import MUTANTS
 from sb3compat.conformance.checks.catalogue import checks_of, find_checks
 from sb3compat.conformance.run.report import Result
-from sb3compat.conformance.run.runner import Settings, run_check
+from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
 from tests.envs import ENDINGS, GYMNASIUM, MakeEnv, script
 

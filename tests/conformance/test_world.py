@@ -13,7 +13,8 @@ from conformance.targets.registry import EXPECTED
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.commands.expected import load_expected
 from sb3compat.conformance.output.markdown import escaped
-from sb3compat.conformance.run.api import Options, run
+from sb3compat.conformance.run.entry import run
+from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Report, Result
 from tests.conformance.kit import TRAINING
 from tests.envs import GYMNASIUM

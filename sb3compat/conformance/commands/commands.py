@@ -22,8 +22,9 @@ from sb3compat.conformance.commands.targets import (
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import FAMILIES, FactoryError
 from sb3compat.conformance.output import FORMATS, render, terminal
-from sb3compat.conformance.run.api import Options, OptionsError, run
-from sb3compat.conformance.run.isolate import factory_trace
+from sb3compat.conformance.run.child import factory_trace
+from sb3compat.conformance.run.entry import run
+from sb3compat.conformance.run.options import Options, OptionsError
 from sb3compat.conformance.run.report import Report
 from sb3compat.conformance.subject.capabilities import CAPABILITIES
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from sb3compat.conformance.output.json import load
 from sb3compat.conformance.program.source import PLACEHOLDER
-from sb3compat.conformance.run.isolate import end
+from sb3compat.conformance.run.child import end
 
 Verdict = Literal["fails", "passes", "other", "unable"]
 

@@ -93,8 +93,20 @@ class Result:
     examples: int = 0
 
     @classmethod
-    def of(cls, check: Check, status: Status, **particulars: Any) -> Result:
-        """A result of this check."""
+    def of(
+        cls,
+        check: Check,
+        status: Status,
+        *,
+        message: str = "",
+        reproduction: str = "",
+        trace: str = "",
+        timeline: tuple[Moment, ...] = (),
+        finding: Finding | None = None,
+        seconds: float = 0.0,
+        examples: int = 0,
+    ) -> Result:
+        """A result of this check; the other arguments as for `Result`."""
         return cls(
             check_id=check.id,
             status=status,
@@ -103,7 +115,13 @@ class Result:
             source=check.source,
             group=check.group,
             family=check.family,
-            **particulars,
+            message=message,
+            reproduction=reproduction,
+            trace=trace,
+            timeline=timeline,
+            finding=finding,
+            seconds=seconds,
+            examples=examples,
         )
 
 

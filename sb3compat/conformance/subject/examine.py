@@ -6,7 +6,7 @@ import multiprocessing
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypedDict
 
 from sb3compat.conformance.findings import FactoryError, Family, family_name, short
 from sb3compat.conformance.program.types import Factory, Reference
@@ -21,6 +21,16 @@ from sb3compat.conformance.subject.interface import (
 )
 from sb3compat.conformance.subject.scout import scout
 from sb3compat.conformance.subject.subject import Subject
+
+
+class Given(TypedDict):
+    """The arguments of `examine`, for a call in another process."""
+
+    factory: Factory
+    family: Family | None
+    declared: Mapping[str, bool]
+    options: Mapping[str, Any] | None
+    reference: Reference | None
 
 
 def examine(
