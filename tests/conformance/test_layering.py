@@ -1,8 +1,9 @@
-"""Which module of the kit imports which: no circles, and nothing of the adapters."""
+"""Which module of the kit imports which: no circles, no upward imports, no adapters."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -54,6 +55,49 @@ def test_no_circle_of_imports() -> None:
 
 def test_no_module_imports_the_package_that_exports_it() -> None:
     assert not [name for name, found in IMPORTS.items() if KIT in found]
+
+
+def rooms() -> list[str]:
+    """The rooms of the kit, the lowest first, as its docstring lists them."""
+    return re.findall(r"^- `(\w+)`:", ast.get_docstring(MODULES[KIT]) or "", re.MULTILINE)
+
+
+def room_of(name: str) -> int:
+    return rooms().index(name.removeprefix(f"{KIT}.").partition(".")[0])
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+def test_no_module_imports_from_a_higher_room(name: str) -> None:
+    upward = {other for other in IMPORTS[name] if room_of(other) > room_of(name)}
+    assert not upward
+
+
+def test_the_folders_are_the_rooms() -> None:
+    found = {path.stem for path in (ROOT / "sb3compat" / "conformance").glob("[!_]*")}
+    assert found == set(rooms())
+
+
+@pytest.mark.parametrize("family", ["vec_env", "vector_env"])
+def test_the_families_of_checks_are_apart(family: str) -> None:
+    other = {"vec_env": "vector_env", "vector_env": "vec_env"}[family]
+    home, away = f"{KIT}.checks.{family}.", f"{KIT}.checks.{other}."
+    assert not [
+        (name, found)
+        for name, modules in IMPORTS.items()
+        for found in modules
+        if name.startswith(home) and found.startswith(away)
+    ]
+
+
+# The package resolves its public names, the catalogue its checks and the reports their format.
+BY_STRING = {KIT, f"{KIT}.checks.catalogue", f"{KIT}.commands.targets", f"{KIT}.output"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_module_hides_an_import_in_a_string(name: str) -> None:
+    calls = [node for node in ast.walk(MODULES[name]) if isinstance(node, ast.Call)]
+    functions = {ast.unparse(call.func).rpartition(".")[2] for call in calls}
+    assert name in BY_STRING or not functions & {"import_module", "__import__"}
 
 
 @pytest.mark.parametrize("name", MODULES)

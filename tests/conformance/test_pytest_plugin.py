@@ -13,10 +13,11 @@ from xml.etree import ElementTree
 import pytest
 
 from sb3compat.conformance.checks import catalogue
-from sb3compat.conformance.commands import commands
+from sb3compat.conformance.commands import check as check_command
 
-# pytester takes away what is imported in a run, and NumPy does not like to be imported twice.
-assert commands.checks_of()
+# pytester forgets the modules that a run imports, and NumPy cannot be imported twice.
+assert catalogue.checks_of()
+assert check_command.command
 
 ROOT = Path(__file__).parents[2]
 TINY = "tests.conformance.tiny"
@@ -107,8 +108,9 @@ def test_expected_failures(run: Run, pytester: pytest.Pytester) -> None:
 
 
 def test_warnings(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    check = catalogue.find_check("vec_env", "terminal_observation_iff_done")
-    known = [replace(c, severity="warning") if c == check else c for c in catalogue.checks_of()]
+    iff_done = catalogue.find_check("vec_env", "terminal_observation_iff_done")
+    warning = replace(iff_done, severity="warning")
+    known = [warning if check == iff_done else check for check in catalogue.checks_of()]
     monkeypatch.setattr(catalogue, "_all", lambda: known)
     arguments = ("-k", "iff_done", "--vec-env-no-isolate")
     result = run("NoTerminalObservation", *arguments)

@@ -1,4 +1,4 @@
-"""Run the reproductions of a report again."""
+"""`sb3compat replay`: run the reproductions of a report again."""
 
 from __future__ import annotations
 
@@ -6,16 +6,27 @@ import os
 import subprocess
 import sys
 import tempfile
+import textwrap
+from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from sb3compat.conformance.commands.targets import making_of, resolve
+from sb3compat.conformance.commands.usage import CLEAN, FAILED, WRONG_USE, complain
 from sb3compat.conformance.output.json import load
 from sb3compat.conformance.program.source import PLACEHOLDER
 from sb3compat.conformance.run.child import end
 
 Verdict = Literal["fails", "passes", "other", "unable"]
+
+_VERDICTS: dict[Verdict, str] = {
+    "fails": "still failing",
+    "passes": "passing now",
+    "other": "failing otherwise",
+    "unable": "not run",
+}
 
 _LINES = 12
 
@@ -110,3 +121,25 @@ def _ended(command: list[str], log: Path, seconds: float) -> int | None:
             return None
         finally:
             end(process)
+
+
+def command(given: Namespace) -> int:
+    """Run the reproductions again, and say which still fail."""
+    verdicts: list[Verdict] = []
+    try:
+        source = None if given.target is None else resolve(given.target, making_of(given)).source
+        for found in replay(given.file, source, given.max_seconds):
+            verdicts.append(found.verdict)
+            said = textwrap.indent(found.said, "    ")
+            print(f"{_VERDICTS[found.verdict]}: {found.name}", *filter(None, [said]), sep="\n")
+    except ValueError as error:
+        return complain(str(error))
+    counts = [
+        f"{verdicts.count(verdict)} {words}"
+        for verdict, words in _VERDICTS.items()
+        if verdict in verdicts
+    ]
+    print(", ".join(counts) or "There is nothing to run: no result has a reproduction.")
+    if "unable" in verdicts:
+        return WRONG_USE
+    return CLEAN if set(verdicts) <= {"passes"} else FAILED

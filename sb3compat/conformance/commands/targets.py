@@ -7,8 +7,9 @@ import importlib.util
 import os
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from textwrap import dedent, indent
 from types import ModuleType
@@ -41,6 +42,12 @@ class Making:
     autoreset_mode: str | None = None
     vec_env: str | None = None
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+def making_of(given: Namespace) -> Making | None:
+    """The `Making` that the command line describes; None if it says nothing."""
+    said = {part.name: getattr(given, part.name) for part in fields(Making)}
+    return Making(**{name: value for name, value in said.items() if value is not None})
 
 
 @dataclass(frozen=True)
