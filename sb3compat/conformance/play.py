@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sb3compat.conformance.findings import NotExercisedError
-from sb3compat.conformance.program.calls import opening, stepping
+from sb3compat.conformance.program.calls import opening, resetting, resetting_rows, stepping
 from sb3compat.conformance.program.script import Script, to_source
 from sb3compat.conformance.subject.actions import batch_source, sample_source
 from sb3compat.conformance.subject.subject import Ending, Subject
@@ -49,6 +49,10 @@ class Play:
         """A value, which shrinks when the check fails."""
         return self._data.draw(strategy)
 
+    def draw_seed(self) -> int:
+        """A seed to reset with; 0 is the simplest."""
+        return self.draw(st.integers(0, 9))
+
     def make(self) -> None:
         """Make the environment."""
         self.run("env = make_env()")
@@ -61,8 +65,12 @@ class Play:
     def open(self, seed: int | None = None) -> None:
         """Reset, with a seed if one is given or can be drawn."""
         if seed is None and self.subject.capabilities.get("seeding"):
-            seed = self.draw(st.integers(0, 9))
-        for line in opening(self.family, "", seed):
+            seed = self.draw_seed()
+        self.reset(seed)
+
+    def reset(self, seed: int | None = None, env: str = "env") -> None:
+        """Reset an environment, with a seed if one is given."""
+        for line in resetting(self.family, seed, env):
             self.run(line)
 
     def actions(self) -> str:
@@ -75,9 +83,9 @@ class Play:
             chosen = self.draw(others)
         return batch_source(self.family, [known[i] for i in chosen])
 
-    def step(self, actions: str | None = None) -> None:
-        """Step once, with drawn actions unless some are given."""
-        self.run(stepping(self.family, self.actions() if actions is None else actions))
+    def step(self, actions: str | None = None, env: str = "env") -> None:
+        """Step an environment once, with drawn actions unless some are given."""
+        self.run(stepping(self.family, self.actions() if actions is None else actions, env))
 
     def go_on(self, actions: str | None = None) -> None:
         """Step, after resetting the rows that have ended where nobody else does that."""
@@ -99,9 +107,7 @@ class Play:
     def reset_rows(self, rows: list[int], env: str = "env", seed: int | None = None) -> None:
         """Reset some rows, by mask."""
         mask = to_source(np.isin(np.arange(self.n), rows))
-        first = "" if seed is None else f"seed={seed}, "
-        names = "obs, infos" if env == "env" else f"{env}_obs, {env}_infos"
-        self.run(f"{names} = {env}.reset({first}options={{'reset_mask': {mask}}})")
+        self.run(resetting_rows(mask, seed, env))
 
     def steps(self, most: int = 8) -> Iterator[int]:
         """Step with drawn actions, some times; yields the number of each step."""
@@ -145,6 +151,10 @@ class Play:
         if not self.subject.endings:
             raise NotExercisedError
         return self.draw(st.sampled_from(self.subject.endings))
+
+    def known_ending(self) -> Ending | None:
+        """A way to the end of an episode, or None if none is known."""
+        return self.ending() if self.subject.endings else None
 
     def ended(self) -> list[int]:
         """The rows that ended in the last step."""

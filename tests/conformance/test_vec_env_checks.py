@@ -20,7 +20,7 @@ from conformance.mutants.vec_env import MUTANTS
 from sb3compat import to_sb3
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.subject.examine import examine
-from tests.conformance.kit import TRAINING, broken, judge
+from tests.conformance.kit import TRAINING, bad, broken, judge
 from tests.envs import MakeEnv, Script
 
 vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
@@ -91,7 +91,7 @@ def test_the_correct_family_passes(config: Config, alone: bool) -> None:
     subject = examine(partial(Points, config), options=options, **given)
     for seed in (0,) if alone else (1, 2):
         results = judge(subject, seconds=QUICK, seed=seed, skip=TRAINING)
-        assert not {k: r.message for k, r in results.items() if r.status in ("failed", "errored")}
+        assert not bad(results)
 
 
 @pytest.mark.parametrize("continuous", [False, True])
@@ -173,7 +173,7 @@ def test_what_is_correct_passes(name: str) -> None:
     for seed in range(1 if subject.make_seconds > 0.02 else 2):
         skip = set() if seed == 0 and name in ("CartPole", "to_sb3 of native") else TRAINING
         results = judge(subject, seconds=QUICK, seed=seed, skip=skip)
-        assert not {k: r.message for k, r in results.items() if r.status in ("failed", "errored")}
+        assert not bad(results)
 
 
 # What deviates, as SB3 2.9.2 is written. Each was verified by hand in the source that is named.
@@ -244,7 +244,7 @@ def test_subproc_vec_env() -> None:
     # good in this process.
     hangs = {"wrong_action_count_rejected", "close_after_error"} if SB3 < (2, 8) else set()
     results = judge(subject, seconds=QUICK, skip=TRAINING | hangs)
-    failed = {k: r.message for k, r in results.items() if r.status in ("failed", "errored")}
+    failed = bad(results)
     assert failed.keys() == SUBPROC.keys() - hangs, failed
 
 
@@ -285,11 +285,11 @@ WITHOUT_SB3 = """
     sys.modules["stable_baselines3"] = None
     from conformance.mutants.family import Points, reference, OPTIONS
     from sb3compat.conformance.subject.examine import examine
-    from tests.conformance.kit import judge
+    from tests.conformance.kit import bad, judge
 
     subject = examine(Points, reference=reference(), options=OPTIONS)
     results = judge(subject, seconds=0.003)
-    assert not {k: r.message for k, r in results.items() if r.status in ("failed", "errored")}
+    assert not bad(results), bad(results)
     skipped = {k for k, r in results.items() if r.status == "skipped"}
     assert all("works_under" in k or "trains" in k or k == "subclasses_vec_env" for k in skipped)
     assert sum(r.status == "passed" for r in results.values()) > 50

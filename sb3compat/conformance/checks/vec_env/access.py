@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vec_env.tools import error, warning
+from sb3compat.conformance.checks.vec_env.marks import error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.subject.actions import batch_source

@@ -6,18 +6,10 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vec_env.tools import (
-    DETERMINISTIC,
-    STEP,
-    Beside,
-    Twins,
-    arrays,
-    beside,
-    demand_batch_in_space,
-    error,
-    known_ending,
-    warning,
-)
+from sb3compat.conformance.checks.tools.singles import Beside, beside
+from sb3compat.conformance.checks.tools.spaces import arrays, demand_batch_in_space
+from sb3compat.conformance.checks.tools.twins import Twins
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
 
@@ -190,18 +182,18 @@ def reset_starts_fresh_episodes(play: Play) -> None:
     if beside(play) and play.subject.traits.continuous and play.draw(st.booleans()):
         _leaves_the_episode(play)
         return
-    ending = known_ending(play)
+    ending = play.known_ending()
     twins = Twins(play, ending)
     twins.reset()
     for _ in range(play.draw(st.integers(1, 5))):
         twins.choose()
-        play.run(STEP)
+        play.step("deepcopy(actions)")
         if play.ended():  # one more episode than in the other; this may matter under a seed, too
             raise NotExercisedError
     twins.reset()
     for i in range(play.n):
         play.demand(
-            f"equal(row(obs, {i}), row(obs2, {i}))",
+            f"equal(row(obs, {i}), row(twin_obs, {i}))",
             f"row(obs, {i})",
             "the same as in an instance that has made no steps before",
             i,
@@ -212,7 +204,7 @@ def reset_starts_fresh_episodes(play: Play) -> None:
 
 def _leaves_the_episode(play: Play) -> None:
     """Without a seed, too, where a reset of the single environments moves them."""
-    singles = Beside(play, known_ending(play))
+    singles = Beside(play, play.known_ending())
     wanted = play.draw(st.integers(1, 5))
     for number in singles.steps():
         if play.ended():

@@ -6,16 +6,10 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vec_env.tools import (
-    DETERMINISTIC,
-    ENDINGS,
-    Beside,
-    beside,
-    demand_in_space,
-    error,
-    several_endings,
-    warning,
-)
+from sb3compat.conformance.checks.tools.endings import several_endings
+from sb3compat.conformance.checks.tools.singles import Beside, beside
+from sb3compat.conformance.checks.tools.spaces import demand_in_space
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, ENDINGS, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.program.calls import opening

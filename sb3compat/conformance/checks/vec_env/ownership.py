@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vec_env.tools import (
+from sb3compat.conformance.checks.tools.twins import Twins
+from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
     ENDINGS,
-    Twins,
     error,
-    known_ending,
     warning,
 )
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
@@ -102,7 +101,7 @@ def infos_unchanged_by_later_steps(play: Play) -> None:
     Algorithms and callbacks keep them: episode statistics are read after the rollout. Typical
     mistake: one dict for each row which is filled again in each step. Make new ones.
     """
-    ending = known_ending(play)
+    ending = play.known_ending()
     play.make()
     seed = None if ending is None else ending.seed
     for line in opening("vec_env", ending.setup if ending else "", seed):
@@ -129,7 +128,7 @@ def writing_outputs_does_not_change_env(play: Play) -> None:
     given further keys. An environment that hands out its own state is changed by that. Return
     copies.
     """
-    twins = Twins(play, known_ending(play))
+    twins = Twins(play, play.known_ending())
     twins.reset()
     play.run("overwrite(obs)")
     for _ in twins.steps():

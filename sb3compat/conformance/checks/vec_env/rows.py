@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vec_env.tools import (
+from sb3compat.conformance.checks.tools.actions import other_actions
+from sb3compat.conformance.checks.tools.endings import several_endings
+from sb3compat.conformance.checks.tools.singles import Beside, beside
+from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
     ENDINGS,
-    Beside,
-    beside,
-    draw_seed,
     error,
-    known_ending,
-    other_actions,
-    several_endings,
 )
 from sb3compat.conformance.contract import SB3_GUIDE
 from sb3compat.conformance.findings import NotExercisedError, short
@@ -48,7 +45,7 @@ def rows_match_reference(play: Play) -> None:
     that the single environment does not have.
     """
     # Also with actions that differ from row to row, where an ending may have the same in all.
-    singles = Beside(play, None if play.draw(st.booleans()) else known_ending(play))
+    singles = Beside(play, None if play.draw(st.booleans()) else play.known_ending())
     for i in range(play.n):
         start = short(play.value(f"alone[{i}][0]"), 80)
         should = f"{start}, the first observation of the single environment"
@@ -142,32 +139,32 @@ def _held_against_singles(play: Play) -> None:
 
 def _held_against_other_actions(play: Play) -> None:
     """Rows with generators of their own: what the others do must not show at all."""
-    ending = known_ending(play)
-    seed = draw_seed(play)
-    mine = draw_seed(play) % play.n
+    ending = play.known_ending()
+    seed = play.draw_seed()
+    mine = play.draw_seed() % play.n
     first, second = other_actions(play, mine)
-    play.run("env, other = make_env(), make_env()")
-    for name in ("env", "other"):
+    play.run("env, twin = make_env(), make_env()")
+    for name in ("env", "twin"):
         play.run(f"{name}.seed({seed})")
     play.run("obs = env.reset()")
-    play.run("obs2 = other.reset()")
+    play.run("twin_obs = twin.reset()")
     for _ in range(8 if ending is None else min(2 * ending.steps + 10, 300)):
         play.run(f"obs, rewards, dones, infos = env.step({first})")
-        play.run(f"obs2, rewards2, dones2, infos2 = other.step({second})")
-        parts = [(f"{name}[{mine}]", f"{name}2[{mine}]") for name in ("rewards", "dones")]
+        play.run(f"twin_obs, twin_rewards, twin_dones, twin_infos = twin.step({second})")
+        parts = [(f"{name}[{mine}]", f"twin_{name}[{mine}]") for name in ("rewards", "dones")]
         over = play.value(f"bool(dones[{mine}])")
         if over:
             last = f"[{mine}].get('terminal_observation')"
-            parts.append((f"infos{last}", f"infos2{last}"))
+            parts.append((f"infos{last}", f"twin_infos{last}"))
         for got, other in parts:
             should = short(play.value(other), 80) + _OTHERS
             play.demand(f"equal({got}, {other})", got, should, mine)
         if over:
             return
         play.demand(
-            f"equal(row(obs, {mine}), row(obs2, {mine}))",
+            f"equal(row(obs, {mine}), row(twin_obs, {mine}))",
             f"row(obs, {mine})",
-            short(play.value(f"row(obs2, {mine})"), 80) + _OTHERS,
+            short(play.value(f"row(twin_obs, {mine})"), 80) + _OTHERS,
             mine,
         )
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
-from sb3compat.conformance.checks.vec_env.tools import ENDINGS, STEP, error, leaves
+from sb3compat.conformance.checks.tools.spaces import leaves
+from sb3compat.conformance.checks.vec_env.marks import ENDINGS, error
 from sb3compat.conformance.contract import BASICS
 from sb3compat.conformance.findings import NotExercisedError
-from sb3compat.conformance.program.calls import opening
+from sb3compat.conformance.program.calls import opening, stepping
 
 if TYPE_CHECKING:
     from sb3compat.conformance.play import Play
@@ -54,7 +55,7 @@ def _walk(play: Play) -> Any:
     steps = 8 if ending is None else ending.steps + 2
     for number in range(1, steps + 1):
         play.run(f"actions = {ending.actions if ending else play.actions()}")
-        _try(play, STEP)
+        _try(play, stepping("vec_env", "deepcopy(actions)"))
         yield number
 
 

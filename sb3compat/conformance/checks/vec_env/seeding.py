@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vec_env.tools import (
+from sb3compat.conformance.checks.tools.twins import Twins
+from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
-    Twins,
-    draw_seed,
     error,
-    known_ending,
     warning,
 )
 from sb3compat.conformance.contract import SB3_SOURCE
@@ -34,7 +32,7 @@ def seed_returns_n(play: Play) -> None:
     nothing. Typical mistake: `seed` is overridden and returns nothing.
     """
     play.make()
-    play.run(f"seeds = env.seed({draw_seed(play)})")
+    play.run(f"seeds = env.seed({play.draw_seed()})")
     play.demand(
         f"seeds is not None and len(seeds) == {play.n}", "seeds", f"a list of {play.n} seeds"
     )
@@ -50,7 +48,7 @@ def same_seed_same_trajectory(play: Play) -> None:
     compare two runs are skipped where this one fails; an environment that takes no seeds is
     checked with the capability `seeding` declared as missing.
     """
-    twins = Twins(play, known_ending(play))
+    twins = Twins(play, play.known_ending())
     twins.reset()
     twins.demand_same("as in another instance under the same seed")
     for _ in twins.steps():
@@ -64,7 +62,7 @@ def seed_applies_at_next_reset_only(play: Play) -> None:
     A seed belongs to the next call of `reset()`. Typical mistakes: `seed` resets the environment
     or its generators at once, or the seed is used up by the first row whose episode ends.
     """
-    twins = Twins(play, known_ending(play))
+    twins = Twins(play, play.known_ending())
     twins.reset()
     twins.step()
     play.run(f"env.seed({twins.seed + 7})")
@@ -83,7 +81,7 @@ def seed_used_once(play: Play) -> None:
     if not (play.subject.traits.seeds_vary and play.subject.traits.resets_move):
         raise NotExercisedError
     play.make()
-    play.run(f"env.seed({draw_seed(play)})")
+    play.run(f"env.seed({play.draw_seed()})")
     play.run("first = snapshot(env.reset())")
     play.run(
         "again = []\nfor _ in range(6):\n"
@@ -108,7 +106,7 @@ def seeds_differ_by_row(play: Play) -> None:
     if play.n < 2 or not play.subject.traits.seeds_vary:
         raise NotExercisedError
     play.make()
-    seed = draw_seed(play)
+    seed = play.draw_seed()
     play.run(
         f"firsts = []\nfor seed in range({seed}, {seed + 6}):\n"
         "    env.seed(seed)\n    firsts.append(snapshot(env.reset()))"
@@ -128,7 +126,7 @@ def _options(play: Play) -> str:
 
 def _make_with_and_without(play: Play) -> int:
     """Assign `plain` and `special`: a reset without and one with options, under a seed."""
-    seed = draw_seed(play)
+    seed = play.draw_seed()
     for name, options in (("plain", ""), ("special", _options(play))):
         # Twice, as infos may tell the time of day and the like.
         for each in (name, "once_more"):
@@ -209,7 +207,7 @@ def options_used_once(play: Play) -> None:
     Typical mistake: they are not taken back after the reset, so that they apply to all episodes
     of the run.
     """
-    seed = draw_seed(play)
+    seed = play.draw_seed()
     for name, options in (("plain", ""), ("once_more", ""), ("again", _options(play))):
         play.run("env = make_env()")
         if options:

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sb3compat.conformance.checks.vec_env.tools import (
-    DETERMINISTIC,
-    STEP,
-    STEP_BOTH,
-    Twins,
-    demand_batch_in_space,
-    error,
-    known_ending,
-    warning,
-)
+from sb3compat.conformance.checks.tools.spaces import demand_batch_in_space
+from sb3compat.conformance.checks.tools.twins import Twins
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.subject.actions import batch_source
 
@@ -164,14 +157,14 @@ def step_equals_async_wait(play: Play) -> None:
 
     Wrappers override the two halves, and algorithms call the whole.
     """
-    twins = Twins(play, known_ending(play))
+    twins = Twins(play, play.known_ending())
     twins.reset()
     ending = twins.ending
     for _ in range(6 if ending is None else min(ending.steps + 2, 100)):
         twins.choose()
-        play.run(STEP)
-        play.run("other.step_async(actions)")
-        play.run("obs2, rewards2, dones2, infos2 = other.step_wait()")
+        play.step("deepcopy(actions)")
+        play.run("twin.step_async(actions)")
+        play.run("twin_obs, twin_rewards, twin_dones, twin_infos = twin.step_wait()")
         twins.demand_same("as from step_async and step_wait")
 
 
@@ -207,10 +200,10 @@ def double_step_async_rejected(play: Play) -> None:
     if play.value("error is not None"):
         return
     play.run("env.step_wait()")
-    play.run(f"other.step({once})")
+    play.run(f"twin.step({once})")
     play.run(f"actions = {then}")
-    for line in STEP_BOTH:
-        play.run(line)
+    play.step("deepcopy(actions)")
+    play.step("actions", "twin")
     twins.demand_same("as after one step, not the result of the second step_async")
 
 
@@ -234,13 +227,13 @@ def reset_cancels_pending_step(play: Play) -> None:
     """
     twins = Twins(play)
     twins.reset()
-    for name in ("env", "other"):
+    for name in ("env", "twin"):
         play.run(f"{name}.seed({twins.seed + 1})")
     play.run("results = []")
     play.run(f"env.step_async({play.actions()})")
     play.run("error = caught(lambda: results.append(env.reset()))")
     play.demand("error is None", "error", "None, as the step is cancelled")
-    play.run("obs, obs2 = results[0], other.reset()")
+    play.run("obs, twin_obs = results[0], twin.reset()")
     twins.demand_same("the first observation of a new episode")
     twins.step()
     twins.demand_same("as if no step had been pending")

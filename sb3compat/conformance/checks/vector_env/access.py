@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vector_env.tools import SYNC, error, warning
+from sb3compat.conformance.checks.vector_env.marks import SYNC, error, warning
 from sb3compat.conformance.contract import GYM_VECTOR
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.play import Play

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from sb3compat.conformance.checks.vector_env.tools import (
-    RESET,
-    STEP,
-    VECTOR_ENV,
-    error,
-    some_steps,
-    warning,
-)
+from sb3compat.conformance.checks.tools.endings import some_steps
+from sb3compat.conformance.checks.vector_env.marks import RESET, STEP, VECTOR_ENV, error, warning
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import short
 from sb3compat.conformance.play import Play

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vector_env.tools import (
-    SYNC,
-    at,
-    both_to_ending,
-    episode_ends,
-    error,
-    lockstep,
-)
+from sb3compat.conformance.checks.tools.endings import episode_ends
+from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
+from sb3compat.conformance.checks.tools.spaces import at
+from sb3compat.conformance.checks.tools.twins import both_to_ending
+from sb3compat.conformance.checks.vector_env.marks import SYNC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
@@ -34,9 +31,7 @@ def no_reset_unasked(play: Play) -> None:
         i = play.draw(st.integers(0, play.n - 1))
         for event in lockstep(play, i, 1, episodes=play.draw(st.integers(1, 2))):
             if event in ("end", "reset"):
-                got = at(play, "obs", i)
-                should = f"{short(play.value('expected'))}, as of its single environment"
-                play.demand(f"agrees({got}, expected)", got, should, i)
+                demand_like_single(play, i, "as of its single environment")
     elif choice == 0:
         _no_reset_by_ending(play)
     elif play.draw(st.booleans()):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sb3compat.conformance.checks.vector_env.tools import at, error, start_at
+from sb3compat.conformance.checks.tools.spaces import at
+from sb3compat.conformance.checks.tools.twins import start_at
+from sb3compat.conformance.checks.vector_env.marks import error
 from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vector_env.tools import (
-    DICT_INFO,
-    VECTOR_ENV,
-    error,
-    lockstep,
-    some_steps,
-    warning,
-)
+from sb3compat.conformance.checks.tools.endings import some_steps
+from sb3compat.conformance.checks.tools.lockstep import lockstep
+from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, VECTOR_ENV, error, warning
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
 

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vector_env.tools import (
-    SEEDED,
-    SYNC,
-    at,
-    error,
-    start_at,
-    step_both,
-    warning,
-)
+from sb3compat.conformance.checks.tools.spaces import at
+from sb3compat.conformance.checks.tools.twins import demand_like_twin, start_at, step_both
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error, warning
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
 
@@ -47,7 +41,7 @@ def masked_reset_leaves_others(play: Play) -> None:
     group=GROUP,
     source=SYNC,
     needs=(*APART, "row_seeds"),
-    after=(*SEEDED, "rows_independent"),
+    after=(*DETERMINISTIC, "rows_independent"),
 )
 def masked_reset_lets_others_go_on(play: Play) -> None:
     """After a masked reset the rows outside the mask go on as if there had been none.
@@ -81,16 +75,14 @@ def masked_reset_lets_others_go_on(play: Play) -> None:
         step_both(play, ending.actions)
         for j in (j for j in range(play.n) if j != i):
             for name in ("obs", "rewards", "terminations", "truncations"):
-                got, expected = at(play, name, j), at(play, f"twin_{name}", j)
-                should = f"{short(play.value(expected))}, as without the reset of row {i}"
-                play.demand(f"equal({got}, {expected})", got, should, j)
+                demand_like_twin(play, name, j, f"as without the reset of row {i}")
 
 
 @error(
     group=GROUP,
     source=SYNC,
     needs=(*NEEDS, "row_seeds", "repeatable"),
-    after=(*SEEDED, "reset_clears_pending_autoreset"),
+    after=(*DETERMINISTIC, "reset_clears_pending_autoreset"),
 )
 def masked_reset_restarts_masked(play: Play) -> None:
     """A masked reset begins a new episode in the rows under the mask.
@@ -125,9 +117,7 @@ def masked_reset_restarts_masked(play: Play) -> None:
 
 
 def _alike(play: Play, name: str, i: int) -> None:
-    got, expected = at(play, name, i), at(play, f"twin_{name}", i)
-    should = f"{short(play.value(expected))}, as in an environment reset with this seed"
-    play.demand(f"equal({got}, {expected})", got, should, i)
+    demand_like_twin(play, name, i, "as in an environment reset with this seed")
 
 
 @warning(group=GROUP, source=SYNC, needs=NEEDS)

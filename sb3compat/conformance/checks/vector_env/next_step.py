@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vector_env.tools import (
-    SEEDED,
-    at,
-    both_to_ending,
-    episode_ends,
-    error,
-    lockstep,
-    step_both,
-)
+from sb3compat.conformance.checks.tools.endings import episode_ends
+from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
+from sb3compat.conformance.checks.tools.spaces import at
+from sb3compat.conformance.checks.tools.twins import both_to_ending, demand_like_twin, step_both
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
@@ -21,7 +17,7 @@ MODES = ("NextStep",)
 GROUP = "episode end: NEXT_STEP"
 # What is declared comes first: else everything here would accuse the same mistake.
 AFTER = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
-AFTER_SEEDED = (*SEEDED, "autoreset_mode_matches_behaviour")
+AFTER_SEEDED = (*DETERMINISTIC, "autoreset_mode_matches_behaviour")
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
@@ -37,9 +33,7 @@ def done_step_returns_final_obs(play: Play) -> None:
         i = play.draw(st.integers(0, play.n - 1))
         for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
             if event == "end":
-                got = at(play, "obs", i)
-                should = f"{short(play.value('expected'))}, the last one of the episode"
-                play.demand(f"agrees({got}, expected)", got, should, i)
+                demand_like_single(play, i, "the last one of the episode")
         return
     i = episode_ends(play)
     play.demand(
@@ -122,9 +116,7 @@ def one_reset_per_episode(play: Play) -> None:
         for event in lockstep(play, i, 3):
             after = after or event == "reset"
             if after and event != "end":
-                got = at(play, "obs", i)
-                should = f"{short(play.value('expected'))}, as after a single reset"
-                play.demand(f"agrees({got}, expected)", got, should, i)
+                demand_like_single(play, i, "as after a single reset")
         return
     if not (play.subject.capabilities.get("row_seeds") or play.n == 1):
         raise NotExercisedError
@@ -141,6 +133,4 @@ def one_reset_per_episode(play: Play) -> None:
 
 
 def _row_agrees(play: Play, i: int) -> None:
-    got, expected = at(play, "obs", i), at(play, "twin_obs", i)
-    should = f"{short(play.value(expected))}, as in an environment whose rows were reset by reset()"
-    play.demand(f"equal({got}, {expected})", got, should, i)
+    demand_like_twin(play, "obs", i, "as in an environment whose rows were reset by reset()")

@@ -8,15 +8,14 @@ import numpy as np
 from gymnasium import spaces
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vector_env.tools import (
-    SEEDED,
+from sb3compat.conformance.checks.tools.actions import other_action
+from sb3compat.conformance.checks.tools.lockstep import lockstep
+from sb3compat.conformance.checks.tools.spaces import at
+from sb3compat.conformance.checks.tools.twins import start_at
+from sb3compat.conformance.checks.vector_env.marks import (
+    DETERMINISTIC,
     SYNC,
-    at,
     error,
-    lockstep,
-    other_action,
-    seeded,
-    start_at,
     warning,
 )
 from sb3compat.conformance.contract import GYM_AUTORESET, GYM_VECTOR
@@ -57,7 +56,7 @@ def rows_match_reference(play: Play) -> None:
             play.demand(f"agrees({got}, {expected})", got, should, i)
 
 
-@error(group="rows", source=GYM_AUTORESET, needs=("separate_rows",), after=SEEDED)
+@error(group="rows", source=GYM_AUTORESET, needs=("separate_rows",), after=DETERMINISTIC)
 def rows_independent(play: Play) -> None:
     """What happens in one row does not touch the others: no step of theirs is skipped or changed.
 
@@ -133,7 +132,7 @@ def _no_row_late(play: Play) -> None:
         raise NotExercisedError  # what repeats by chance proves nothing
     if not play.subject.capabilities.get("seeding"):
         raise NotExercisedError
-    seed = seeded(play)
+    seed = play.draw_seed()
     play.run(sample_seed_source(play.subject, play.draw(st.integers(0, 9))))
     play.run(f"obs, infos = env.reset(seed={seed})")
     play.run("played, seen = [], [deepcopy(obs)]")
@@ -223,7 +222,7 @@ def _wrong_count(play: Play) -> str:
     group="step",
     source=SYNC,
     needs=("seeding", "repeatable"),
-    after=(*SEEDED, "autoreset_mode_matches_behaviour"),
+    after=(*DETERMINISTIC, "autoreset_mode_matches_behaviour"),
 )
 def no_stale_result_after_error(play: Play) -> None:
     """After a `step` that raised, the next call returns its own result.
@@ -239,7 +238,7 @@ def no_stale_result_after_error(play: Play) -> None:
     rejected, right = known[play.draw(st.integers(0, 1))], known[1]
     if play.value("equal")(rejected, right):
         rejected, right = right, known[0]
-    seed = seeded(play)
+    seed = play.draw_seed()
     play.run("env, twin, third = make_env(), make_env(), make_env()")
     for line in opening(play.family, "", seed):
         play.run(line)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vector_env.tools import (
-    DICT_INFO,
-    at,
-    both_to_ending,
-    episode_ends,
-    error,
-    lockstep,
-    reset_like_env,
-)
+from sb3compat.conformance.checks.tools.endings import episode_ends
+from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
+from sb3compat.conformance.checks.tools.spaces import at
+from sb3compat.conformance.checks.tools.twins import both_to_ending, reset_like_env
+from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
@@ -89,9 +85,7 @@ def obs_is_reset_obs(play: Play) -> None:
         i = play.draw(st.integers(0, play.n - 1))
         for event in lockstep(play, i):
             if event == "end":
-                got = at(play, "obs", i)
-                should = f"{short(play.value('expected'))}, the first one of the next episode"
-                play.demand(f"agrees({got}, expected)", got, should, i)
+                demand_like_single(play, i, "the first one of the next episode")
         return
     i = _with_known_start(play)
     got, known = at(play, "obs", i), at(play, "twin_obs", i)

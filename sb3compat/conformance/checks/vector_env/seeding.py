@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.vector_env.tools import (
+from sb3compat.conformance.checks.tools.twins import demand_like_twin, start_at, step_both
+from sb3compat.conformance.checks.vector_env.marks import (
+    DETERMINISTIC,
     RESET,
-    SEEDED,
     SYNC,
-    TWIN_STEP,
-    at,
     error,
-    seeded,
-    start_at,
-    step_both,
     warning,
 )
 from sb3compat.conformance.findings import NotExercisedError, short
@@ -52,24 +48,24 @@ def same_seed_same_trajectory(play: Play) -> None:
                 step_both(play, ending.actions)
                 _same(play, why=why)
             return
-    seed = seeded(play)
+    seed = play.draw_seed()
     play.run("env, twin = make_env(), make_env()")
-    play.run(f"obs, infos = env.reset(seed={seed})")
-    play.run(f"twin_obs, twin_infos = twin.reset(seed={seed})")
+    for env in ("env", "twin"):
+        play.reset(seed, env)
     _same(play, ("obs",), why)
     for _ in range(play.draw(st.integers(1, 8))):
         step_both(play, play.actions())
         _same(play, why=why)
 
 
-@warning(group="seeding", source=RESET, needs=("seeding",), after=SEEDED)
+@warning(group="seeding", source=RESET, needs=("seeding",), after=DETERMINISTIC)
 def seed_used_once(play: Play) -> None:
     """A seed is for the reset that it is given to: resets without one draw anew.
 
     An environment that keeps the seed and uses it in each reset plays the same episode for ever,
     and nothing tells. Make the generator in a reset with a seed, and keep it in those without.
     """
-    seed = seeded(play)
+    seed = play.draw_seed()
     play.make()
     play.run(f"first = deepcopy(env.reset(seed={seed})[0])")
     play.run("later = [deepcopy(env.reset()[0]) for _ in range(4)]")
@@ -83,7 +79,7 @@ def seed_used_once(play: Play) -> None:
     )
 
 
-@warning(group="seeding", source=SYNC, needs=("seeding",), after=SEEDED)
+@warning(group="seeding", source=SYNC, needs=("seeding",), after=DETERMINISTIC)
 def seed_int_is_seed_plus_i(play: Play) -> None:
     """`reset(seed=s)` seeds row i with s + i.
 
@@ -92,7 +88,7 @@ def seed_int_is_seed_plus_i(play: Play) -> None:
     `reset(seed=[s, s + 1, ...])`. An environment with one generator for all rows cannot follow
     it, and is not judged.
     """
-    seed = seeded(play)
+    seed = play.draw_seed()
     play.make()
     play.run(f"obs, infos = env.reset(seed={seed})")
     if play.subject.reference:
@@ -116,7 +112,7 @@ def _alone(play: Play, seed: int) -> str:
     group="reset",
     source=RESET,
     needs=("seeding", "repeatable"),
-    after=(*SEEDED, "autoreset_mode_matches_behaviour"),
+    after=(*DETERMINISTIC, "autoreset_mode_matches_behaviour"),
 )
 def reset_clears_pending_autoreset(play: Play) -> None:
     """After `reset()` every row is at the start of an episode, also one that had just ended.
@@ -133,15 +129,13 @@ def reset_clears_pending_autoreset(play: Play) -> None:
         play.demand("error is None", "error", "None: every row has just been reset")
     else:
         play.go_on("actions")
-        play.run(TWIN_STEP.format("actions"))
+        play.step("actions", "twin")
         for i in rows:
             for name in _RESULTS:
-                got, expected = at(play, name, i), at(play, f"twin_{name}", i)
-                should = f"{short(play.value(expected))}, as in an environment without a past"
-                play.demand(f"equal({got}, {expected})", got, should, i)
+                demand_like_twin(play, name, i, "as in an environment without a past")
 
 
-@error(group="reset", source=RESET, needs=("seeding",), after=SEEDED)
+@error(group="reset", source=RESET, needs=("seeding",), after=DETERMINISTIC)
 def reset_clears_counters(play: Play) -> None:
     """After `reset()` an episode has all its time again.
 
@@ -203,14 +197,14 @@ def options_not_mutated(play: Play) -> None:
     play.demand("equal(options, before)", "options", f"{short(play.value('before'))}, as before")
 
 
-@error(group="options", source=RESET, needs=("options", "seeding"), after=SEEDED)
+@error(group="options", source=RESET, needs=("options", "seeding"), after=DETERMINISTIC)
 def options_reach_env(play: Play) -> None:
     """`reset(options=...)` heeds options that the environment is declared to understand.
 
     Options that are dropped on the way to the sub-environments change nothing, and nothing tells.
     With the same seed and actions, something has to be different from a reset without them.
     """
-    seed = seeded(play)
+    seed = play.draw_seed()
     options = to_source(dict(play.subject.options or {}))
     play.run("env, twin = make_env(), make_env()")
     # Twice, as infos may tell the time of day and the like.
