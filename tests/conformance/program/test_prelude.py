@@ -31,6 +31,7 @@ def test_equal_compares_all_the_way_down(a: Any, b: Any, same: bool) -> None:
 def test_a_snapshot_is_out_of_reach_of_later_changes() -> None:
     value = {"a": [np.zeros(2)], "b": np.array([np.zeros(1), None], object)}
     copy = PRELUDE["snapshot"](value)
+    value["b"][0][:] = 7
     PRELUDE["overwrite"](value)
     assert copy["a"][0].tolist() == [0, 0]
     assert copy["b"][0].tolist() == [0]

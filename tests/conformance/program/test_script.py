@@ -59,7 +59,7 @@ def test_helpers_come_with_the_script_that_calls_them() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        {"a": np.array([1.5, 2]), "b": (np.int8(3),)},
+        {"a": np.array([1.5, 2], np.float32), "b": (np.int8(3),)},
         [np.zeros((2, 2), np.uint8), np.array([True, False])],
         ("text", None, 3),
     ],
