@@ -31,19 +31,19 @@ BASICS: dict[Family, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that an environment has to do.
+    """One clause of the contract, and the function that checks it.
 
     Attributes:
         id: Its name, the same in Python, on the command line, in pytest and in the docs.
-        family: Which of the two interfaces it is about.
+        family: The interface that it concerns.
         group: The heading under which it is listed.
         severity: `"error"` breaks a contract, `"warning"` works but is hazardous.
-        contract: What is asked for, in one sentence.
-        source: Where that is written down.
-        needs: Capabilities without which it is skipped.
-        after: Checks that have to have passed, as this one could not tell anything otherwise.
-        modes: The autoreset modes in which it applies; all where it is empty.
-        function: What does the checking.
+        contract: The clause, in one sentence.
+        source: Where the clause is written down.
+        needs: Capabilities without which the check is skipped.
+        after: Checks whose failure makes this one pointless.
+        modes: The autoreset modes in which it applies; empty for all.
+        function: The check itself.
     """
 
     id: str

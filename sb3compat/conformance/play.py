@@ -1,4 +1,4 @@
-"""One run of a check: draws a program, runs it on the environment, and asks for what must hold."""
+"""One run of a check: it draws a program, runs it on the environment, and demands conditions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 
 class Play:
-    """What a check gets: the environment's particulars, draws, and statements to run.
+    """The argument of a check: facts about the environment, draws, and a script to extend.
 
-    In the script the environment is `env`, what its methods returned last is `obs`, `rewards`,
+    In the script the environment is `env`, and the results of its last call are `obs`, `rewards`,
     `dones` (or `terminations` and `truncations`) and `infos`.
 
     Args:
-        subject: What is checked.
-        script: Where statements are run and written down.
+        subject: The environment under test.
+        script: Runs statements and writes them down.
         data: Hypothesis' source of draws.
     """
 
@@ -41,12 +41,12 @@ class Play:
         self.demand = script.demand
 
     def aside(self) -> Play:
-        """Another one, whose statements do not get into the reproduction; to be closed."""
+        """Another play, whose statements stay out of the reproduction; close its script."""
         script = Script(self.subject.factory, alone=self.subject.alone)
         return Play(self.subject, script, self._data)
 
     def draw(self, strategy: st.SearchStrategy[T]) -> T:
-        """A value, which shrinks when the check fails."""
+        """A value that Hypothesis shrinks when the check fails."""
         return self._data.draw(strategy)
 
     def draw_seed(self) -> int:
@@ -88,13 +88,13 @@ class Play:
         self.run(stepping(self.family, self.actions() if actions is None else actions, env))
 
     def go_on(self, actions: str | None = None) -> None:
-        """Step, after resetting the rows that have ended where nobody else does that."""
+        """Step; in DISABLED mode, reset the rows that ended first."""
         if rows := self.awaiting_reset():
             self.reset_rows(rows)
         self.step(actions)
 
     def awaiting_reset(self) -> list[int]:
-        """The rows that the caller has to reset before the next step."""
+        """The rows that the caller must reset before the next step, in DISABLED mode."""
         if self.subject.mode != "Disabled":
             return []
         calls = (
@@ -110,13 +110,13 @@ class Play:
         self.run(resetting_rows(mask, seed, env))
 
     def steps(self, most: int = 8) -> Iterator[int]:
-        """Step with drawn actions, some times; yields the number of each step."""
+        """Step with drawn actions, up to `most` times; yields the number of each step."""
         for number in range(1, self.draw(st.integers(1, most)) + 1):
             self.go_on()
             yield number
 
     def through_ending(self, after: int = 4) -> Iterator[int]:
-        """Start, step until a row ends, then some more; yields after each step.
+        """Start, step until a row ends, and up to `after` steps more; yields after each step.
 
         Raises:
             NotExercisedError: If no row ends.
@@ -137,7 +137,7 @@ class Play:
             yield number + more + 1
 
     def to_ending(self) -> list[int]:
-        """Start and step until a row ends; returns the rows that did."""
+        """Start and step until a row ends; returns the rows that ended."""
         for _ in self.through_ending(after=0):
             pass
         return self.ended()

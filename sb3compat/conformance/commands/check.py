@@ -58,7 +58,7 @@ def _hint(target: str) -> str:
 
 
 def _files(given: Namespace) -> list[tuple[str, Path]]:
-    """What to write where; places that cannot be written are refused before the run."""
+    """The formats and paths of the reports; a path that cannot be written is refused first."""
     files = [(form, getattr(given, form)) for form in FORMATS[1:]]
     files = [(form, path) for form, path in [*files, (given.format, given.output)] if path]
     for form, path in files:

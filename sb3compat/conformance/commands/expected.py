@@ -1,4 +1,4 @@
-"""Failures that are known: a TOML file, for each check a table with `reason` and `link`."""
+"""Expected failures: a TOML file with a table for each check, with `reason` and `link`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ def load_expected(path: Path) -> dict[str, str]:
     """The reason, with the link, for each check that is expected to fail.
 
     Raises:
-        ValueError: If the file cannot be read, or does not have this form, or names a check that
-            there is not.
+        ValueError: If the file cannot be read, has another form, or names an unknown check.
         ModuleNotFoundError: On Python 3.10, if `tomli` is missing.
     """
     try:

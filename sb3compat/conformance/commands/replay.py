@@ -33,12 +33,12 @@ _LINES = 12
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of a reproduction.
+    """The outcome of a reproduction.
 
     Attributes:
         name: The id of the check, or the name of the script.
-        verdict: `fails` as it did, `passes`, raises something `other`, or `unable` to run.
-        said: What is to be said of it.
+        verdict: `fails` as before, `passes`, `other` for another exception, or `unable` to run.
+        said: The last lines of its output, or why it did not run.
     """
 
     name: str
@@ -52,7 +52,7 @@ def replay(path: Path, make_env: str | None, seconds: float) -> Iterator[Replay]
     Args:
         path: A report as JSON, or one reproduction.
         make_env: Source that defines `make_env` where a reproduction has a placeholder.
-        seconds: How long one may take.
+        seconds: The time limit for each.
 
     Raises:
         ValueError: If the file is neither.
@@ -104,7 +104,7 @@ def _run(name: str, script: str, expected: str, make_env: str | None, seconds: f
 
 
 def _ended(command: list[str], log: Path, seconds: float) -> int | None:
-    """The exit code of a command, or None if it takes longer; nothing of it is left."""
+    """The exit code of a command, or None if it takes longer; its processes are ended."""
     path = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH", "")]))
     with log.open("wb") as stream:
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What is to be checked, as the command line and pytest name it."""
+"""Targets: the environments that the command line and pytest name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FACTORY = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<what>[A-Za-z_][\w.]*)")
 
 
 class TargetError(ValueError):
-    """What was named cannot be checked; the message says why."""
+    """The target cannot be checked; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def making_of(given: Namespace) -> Making | None:
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be checked: a factory, and source that defines it as `make_env`."""
+    """A factory, and source that defines it as `make_env`."""
 
     name: str
     factory: Callable[[], Any]
@@ -60,14 +60,14 @@ class Target:
 
 
 def resolve(text: str, making: Making | None = None) -> Target:
-    """The factory that is meant: `package.module:name`, `path/to/file.py:name`, or an id.
+    """The target of this name: `package.module:name`, `path/to/file.py:name`, or an id.
 
     Args:
-        text: What the user has written.
-        making: How to make environments from an id; None if nothing was said.
+        text: The name.
+        making: How to make environments from an id; None for the defaults.
 
     Raises:
-        TargetError: If there is no such thing. What importing a module raises comes through.
+        TargetError: If there is no such target. An exception of the user's module passes through.
     """
     if text.endswith(".py"):
         raise TargetError(
@@ -86,10 +86,10 @@ def resolve(text: str, making: Making | None = None) -> Target:
 
 
 def resolve_reference(text: str) -> tuple[Any, str]:
-    """The factories of single environments that are meant, and source for them.
+    """The factories of single environments of this name, and source for them.
 
     Raises:
-        TargetError: If there is no such thing, or it is no list of factories.
+        TargetError: If there is no such object, or it is no list of factories.
     """
     found = _FACTORY.fullmatch(text)
     if found is None:
@@ -129,8 +129,8 @@ def _imported(where: str, what: str, name: str) -> tuple[Any, str]:
 
 
 def _load_module(name: str) -> tuple[ModuleType, str]:
-    """A module, and the folder that has to be on the path for it."""
-    # As `python -m` does; the script that pip installs does not.
+    """A module, and the folder that must be on the path for it."""
+    # `python -m` puts the current folder on the path; the script that pip installs does not.
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     parent = ""
@@ -163,7 +163,7 @@ def _load_file(path: str) -> tuple[ModuleType, str]:
             f"Expected a file that can be imported, got {path!r}: {name!r} is no name in Python. "
             "Rename it."
         )
-    # Imported by its name, as it would be from a script in its folder: worker processes can too.
+    # Imported by its name, as from a script in its folder, so that worker processes can import it.
     if folder not in sys.path:
         sys.path.insert(0, folder)
     module = importlib.import_module(name)
@@ -189,7 +189,7 @@ def _name_of(env_id: str, making: Making) -> str:
 
 
 def _source_of(env_id: str, making: Making) -> str:
-    """What the reproduction says, and what is run."""
+    """Source that makes the environment, for the run and the reproduction."""
     kwargs = dict(making.env_kwargs)
     if making.vec_env:
         return _sb3_source(env_id, making, kwargs)
@@ -232,7 +232,7 @@ def _sb3_source(env_id: str, making: Making, kwargs: dict[str, Any]) -> str:
         )
     name = {"dummy": "DummyVecEnv", "subproc": "SubprocVecEnv"}[making.vec_env or "dummy"]
     more = f", **{kwargs!r}" if kwargs else ""
-    # In the function, as the process that only shows the results has no use for SB3 and its torch.
+    # Imported in the function: the process that shows the results needs neither SB3 nor torch.
     body = dedent(
         f"""\
         from stable_baselines3.common.vec_env import {name}

@@ -1,4 +1,4 @@
-"""What a process was about to do, written down for the case that it hangs or dies of it."""
+"""The program at work, written down for the case that the process hangs or dies."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ class Journal:
     """The statements of the program at work, in a file.
 
     Args:
-        path: The file; none is written where it is empty.
+        path: The file; empty for none.
     """
 
     def __init__(self, path: str) -> None:
-        # Without a buffer, as a process that is killed writes none out.
+        # Without a buffer: a killed process would not flush it.
         self._file = open(path, "wb", buffering=0) if path else None  # noqa: SIM115
 
     def begin(self) -> Callable[[str], None]:
-        """Begin with a new program; what is returned writes a statement down."""
+        """Begin a new program; the function returned writes a statement down."""
         file = self._file
         if file is None:
             return lambda text: None
@@ -38,5 +38,5 @@ class Journal:
 
 
 def read_journal(path: Path) -> list[str]:
-    """The statements that were written down; the last one is that which was not survived."""
+    """The statements of the last program; the last one hung or killed the process."""
     return [ast.literal_eval(line) for line in path.read_text("utf-8").splitlines() if line]

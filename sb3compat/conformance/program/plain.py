@@ -1,8 +1,8 @@
 """Assertions in NumPy's words.
 
-Checks compare observations of every space, with helpers that reproductions have to bring along.
-Where the values turn out to be arrays, an index or a function of NumPy says the same, and the
-script becomes as short as a person would have written it.
+Checks compare observations of any space, with helpers that become part of the reproduction. If the
+values are arrays, an index or a function of NumPy says the same, and the script is as short as one
+that a person wrote.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ _Value = Callable[[str], Any]
 
 @dataclass(frozen=True)
 class Plain:
-    """A statement, and what has been rewritten in it.
+    """A statement that may have been rewritten.
 
     Attributes:
         line: The statement.
-        rows: Rows of batches, by how they were written before.
+        rows: The new source for rows of batches, by the old source.
     """
 
     line: str
     rows: Mapping[str, str] = field(default_factory=dict)
 
     def told(self, message: str) -> str:
-        """A message about the statement that names rows as it does."""
+        """The message, with the rows written as in the statement."""
         for before, now in self.rows.items():
             message = message.replace(before, now)
         return message
 
 
 def without_helpers(line: str, value: _Value) -> Plain:
-    """An assertion that has failed, without the helpers that its values can do without.
+    """An assertion that failed, with NumPy in place of helpers where its values allow it.
 
     Args:
-        line: The statement; others than assertions stay as they are.
-        value: Evaluates an expression where it failed.
+        line: The statement; one that is no assertion stays as it is.
+        value: Evaluates an expression in the state of the failure.
     """
     same = Plain(line)
     statement = ast.parse(line).body[-1]
@@ -73,7 +73,7 @@ class _Rewriting(ast.NodeTransformer):
         self.generic_visit(node)
         after = None
         if rewrite and simple:
-            with suppress(Exception):  # what has no value here, or no such method
+            with suppress(Exception):  # an argument without a value, or without such a method
                 after = rewrite(list(map(self.value, sources)), *map(ast.unparse, node.args))
         if not after:
             return node
@@ -83,7 +83,7 @@ class _Rewriting(ast.NodeTransformer):
         return ast.parse(after, mode="eval").body
 
     def _leave(self, node: ast.AST) -> ast.AST:
-        """Names within mean something else than outside."""
+        """Leave a scope of its own alone: its names mean something else than outside."""
         return node
 
     visit_GeneratorExp = visit_ListComp = _leave  # noqa: N815
@@ -91,7 +91,7 @@ class _Rewriting(ast.NodeTransformer):
 
 
 def _acts(argument: ast.expr) -> bool:
-    """Whether an argument calls something that might change what it is called on."""
+    """Whether an argument calls a function that might change its object."""
     calls = [node for node in ast.walk(argument) if isinstance(node, ast.Call)]
     return any(ast.unparse(call.func) not in _REWRITES for call in calls)
 
@@ -101,7 +101,7 @@ def _row(values: list[Any], batch: str, i: str) -> str | None:
 
 
 def _equal(values: list[Any], a: str, b: str) -> str | None:
-    # Objects have no `isnan`, and are left to the helper.
+    # Arrays of objects have no `isnan`, and keep the helper.
     same = all(_is_array(value) and not np.isnan(value).any() for value in values)
     return f"np.array_equal({a}, {b})" if same else None
 

@@ -1,4 +1,4 @@
-"""What reproduction scripts may call; copied into them, and therefore without annotations."""
+"""The helpers of reproductions, which are copied into the scripts: hence no annotations."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, no-any-return, var-annotated"
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def equal(a, b):
-    """Whether two observations, infos or results are the same, all the way down."""
+    """Whether two observations, infos or results are equal, all the way down."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
@@ -26,7 +26,7 @@ def equal(a, b):
 
 
 def same_object(a, b):
-    """Whether two objects are the same, or say that they are."""
+    """Whether two objects are identical, or compare as equal."""
     try:
         return a is b or bool(a == b)
     except Exception:
@@ -66,7 +66,7 @@ def inside(space, value, bounded=True):
 
 
 def close(a, b):
-    """Whether an observation or a number is that of a single environment, rounding aside."""
+    """Whether an observation or a number equals the one of a single environment, up to rounding."""
     if isinstance(a, dict):
         return isinstance(b, dict) and a.keys() == b.keys() and all(close(a[k], b[k]) for k in a)
     if isinstance(a, (list, tuple)):
@@ -81,7 +81,7 @@ def close(a, b):
 
 
 def carries(info, expected):
-    """Whether an info has all that another has; a monitor's time of day aside."""
+    """Whether an info has all entries of another, except a monitor's `episode`."""
     return all(
         key == "episode" or (key in info and close(info[key], value))
         for key, value in expected.items()
@@ -89,7 +89,7 @@ def carries(info, expected):
 
 
 def snapshot(value):
-    """A copy down to the arrays, which later changes do not reach; other objects are kept."""
+    """A copy of containers and arrays, out of reach of later changes; other objects are shared."""
     if isinstance(value, dict):
         return {key: snapshot(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -105,13 +105,13 @@ def snapshot(value):
 
 
 def unchanged(info, copy):
-    """Whether an info is as it was; what terminal_observation holds is looked at by itself."""
+    """Whether an info equals its copy, except for the value of terminal_observation."""
     keys = info.keys() - {"terminal_observation"}
     return info.keys() == copy.keys() and all(equal(info[key], copy[key]) for key in keys)
 
 
 def overlap(a, b):
-    """Whether any array within the one shares memory with one within the other."""
+    """Whether an array within `a` shares memory with an array within `b`."""
     if isinstance(a, (dict, list, tuple)):
         return any(overlap(part, b) for part in (a.values() if isinstance(a, dict) else a))
     if isinstance(b, (dict, list, tuple)):
@@ -130,7 +130,7 @@ def step_alone(single, action):
 
 
 def settled(alone, other):
-    """What a single environment gave, with those entries of infos that another gave as well."""
+    """The result of a single environment, with the entries of infos that another one repeats."""
     kept = {key: stable(alone[key] or {}, other[key] or {}) for key in ("info", "reset_info")}
     return {**alone, **kept, "keys": set(alone["info"])}
 
@@ -147,7 +147,7 @@ def within(seconds, function):
 
 
 def warned(function):
-    """What a call returns, and how many warnings it gives."""
+    """The result of a call, and the number of its warnings."""
     import warnings
 
     with warnings.catch_warnings(record=True) as caught_warnings:
@@ -165,7 +165,7 @@ def caught(function):
 
 
 def overwrite(value):
-    """Write into every array, list and dict within, as far as they let us."""
+    """Write into every writeable array and dict within a value."""
     if isinstance(value, dict):
         for part in list(value.values()):
             overwrite(part)
@@ -204,7 +204,7 @@ def ended(terminations, truncations):
 
 
 def agrees(value, expected):
-    """Whether a value is what is expected, but for the precision of its floats."""
+    """Whether a value is the expected one, up to the precision of its floats."""
     if isinstance(expected, dict):
         return value.keys() == expected.keys() and all(agrees(value[k], expected[k]) for k in value)
     if isinstance(expected, (list, tuple)) and isinstance(value, (list, tuple)):
@@ -216,7 +216,7 @@ def agrees(value, expected):
 
 
 def distinct(values):
-    """How many different ones there are."""
+    """The number of different values."""
     found = []
     for value in values:
         if not any(equal(value, other) for other in found):
@@ -225,7 +225,7 @@ def distinct(values):
 
 
 def record(env, played, disabled=False, finals=None):
-    """What the steps return; without autoreset, ended rows are reset before the next one."""
+    """The results of some steps; without autoreset, ended rows are reset before the next one."""
     seen, done = [], np.zeros(1, bool)
     for actions in played:
         if disabled and done.any():
@@ -254,7 +254,7 @@ def info_of(infos, i):
 
 
 def bad_masks(infos, n):
-    """The masks that are no bool arrays with a value for each row."""
+    """The masks that are no bool arrays of length n."""
     bad = {}
     for key, value in infos.items():
         mask = infos.get(f"_{key}", np.zeros(n, bool))
@@ -266,7 +266,7 @@ def bad_masks(infos, n):
 
 
 def unbatched(infos, n):
-    """The values that do not have one entry for each row."""
+    """The values that do not have n entries."""
     bad = {}
     for key, value in infos.items():
         if isinstance(value, dict):
@@ -277,7 +277,7 @@ def unbatched(infos, n):
 
 
 def starts_like(start, expected):
-    """Whether an observation and an info are as expected, and the info has more at most."""
+    """Whether an observation is the expected one, and an info has all expected entries."""
     (obs, info), (first, known) = start, expected
     return equal(obs, first) and all(
         key in info and equal(info[key], value) for key, value in known.items()
@@ -285,7 +285,7 @@ def starts_like(start, expected):
 
 
 def stable(info, other):
-    """The entries that are the same in two runs: no clock times."""
+    """The entries that two runs share: no clock times."""
     return {key: info[key] for key in info if key in other and equal(info[key], other[key])}
 
 

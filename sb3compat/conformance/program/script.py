@@ -1,7 +1,7 @@
-"""Programs as text: what a check does to an environment is the script that shows it again.
+"""Programs as text: the statements that a check runs are the script that reproduces its failure.
 
-Each statement is run as it is written down. When a check fails, the statements up to there,
-with the assertion that failed, are the reproduction.
+Each statement runs as it is written down. When a check fails, its statements and the assertion that
+failed are the reproduction.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sb3compat.conformance.program.types import Factory, Reference
 
 _CODE: dict[tuple[str, str], CodeType] = {}
 
-# What counts as a step of the environment, and what begins with a new one.
+# A step of the environment, and a statement that makes a new environment.
 _STEPS = re.compile(r"\benv\.step(?:_wait)?\(")
 _MAKES = re.compile(r"env\b[\w, ]*= make_env\(")
 
@@ -42,25 +42,25 @@ PRELUDE: dict[str, Callable[..., Any]] = {
 }
 
 
-# What statements may use without importing it themselves.
+# Names that statements may use without importing them.
 _IMPORTS = {
     "deepcopy": "from copy import deepcopy",
     "partial": "from functools import partial",
 }
 
 
-_TWO = "it takes a second one beside the first, which cannot be made"
+_TWO = "the check needs a second instance beside the first, which cannot be made"
 
 
 class Script:
-    """Statements, run one after the other and written down.
+    """Statements that run one after the other and are written down.
 
     Args:
         factory: Makes the environment; called `make_env` in the script.
         reference: The factories of the single environments, if the user gave them.
         before_make: Called before each construction.
         before_run: Called with each statement before it is run.
-        alone: Whether one environment has to be closed before another can be made.
+        alone: Whether only one environment can exist at a time.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Script:
             try:
                 env = factory()
             except Exception as error:
-                if self.opened:  # it has been made, so it is the other one that is in the way
+                if self.opened:  # the factory works, so the first instance is in the way
                     raise NotExercisedError(f"{_TWO}: {said_by(error)}") from error
                 raise
             self.opened.append(env)
@@ -103,7 +103,7 @@ class Script:
 
         Raises:
             EnvFailureError: If it raises.
-            NotExercisedError: If it would take two environments at once, and that cannot be.
+            NotExercisedError: If it needs a second instance, which cannot be made.
         """
         self.lines.append(text)
         if _MAKES.match(text):
@@ -121,12 +121,12 @@ class Script:
         """The value of an expression, which is not written down.
 
         Raises:
-            EnvFailureError: If it has none: what the environment returned is not what it should be.
+            EnvFailureError: If it raises: the environment returned a value of the wrong kind.
         """
         try:
             return self._evaluate(expression)
         except (Exception, SystemExit) as error:
-            self.lines.append(expression)  # the reproduction is to end there, too
+            self.lines.append(expression)  # the reproduction ends with the same exception
             raise EnvFailureError(expression, error, trace_of(error, last=12)) from error
 
     def _evaluate(self, expression: str) -> Any:
@@ -137,13 +137,13 @@ class Script:
         self.run(f"{name} = {to_source(value)}")
 
     def demand(self, condition: str, what: str, should: str, at_row: int | None = None) -> None:
-        """Go on if the condition holds.
+        """Demand that a condition holds.
 
         Args:
-            condition: An expression over what the script has assigned.
-            what: The expression whose value is named in the message.
-            should: What it should have been, in words.
-            at_row: The row that it is about.
+            condition: An expression over the names of the script.
+            what: The expression whose value the message names.
+            should: The value expected, in words.
+            at_row: The row concerned.
 
         Raises:
             ViolationError: If the condition does not hold, or cannot be evaluated.
@@ -175,17 +175,17 @@ class Script:
             env = self.opened.pop()
             try:
                 env.close()
-            except (Exception, SystemExit):  # checks of closing close for themselves
+            except (Exception, SystemExit):  # checks of `close` call it themselves
                 continue
 
     def source(self, make_env: str, title: str, *, guarded: bool = False) -> str:
-        """The whole as a standalone script.
+        """The program as a standalone script.
 
         Args:
             make_env: Source that defines `make_env` (and `reference`, if it is used).
             title: The docstring.
-            guarded: Whether to put the statements under `if __name__ == "__main__":`, as an
-                environment needs whose worker processes import the script.
+            guarded: Whether to put the statements under `if __name__ == "__main__":`. Worker
+                processes that import the script need that.
         """
         body = _folded(self.lines)
         text = "\n".join(body)
@@ -204,7 +204,7 @@ def _calls(text: str, name: str) -> bool:
 
 
 def _used(text: str) -> list[str]:
-    """The helpers that a script calls, and those that they call."""
+    """The helpers that a script calls, and the helpers that these call."""
     used: list[str] = []
     texts = [text]
     while texts:
@@ -217,7 +217,7 @@ def _used(text: str) -> list[str]:
 
 
 def to_source(value: Any) -> str:
-    """Python source for a number, string, array, or dict, list or tuple of them."""
+    """Source for a number, a string, an array, or a dict, list or tuple of them."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{k!r}: {to_source(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
@@ -246,7 +246,7 @@ def _compiled(text: str, mode: str) -> CodeType:
 
 
 def _folded(lines: list[str]) -> list[str]:
-    """Lines that repeat become a loop: one line, or two that alternate."""
+    """The lines, with loops for repeated blocks of up to four lines."""
     folded: list[str] = []
     i = 0
     while i < len(lines):

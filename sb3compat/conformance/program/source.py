@@ -1,7 +1,7 @@
-"""Source that defines `make_env`, for a factory that was given as a Python object.
+"""Source that defines `make_env`, for a factory that is a Python object.
 
-Only what certainly runs is written down: an import, or the text of the function with what it uses.
-Otherwise a placeholder stands there, and the user puts the factory in.
+The source is an import, or the text of the function with all that it uses. If neither is certain to
+run, it is a placeholder, which the user replaces.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CONSTANTS = (bool, int, float, complex, str, bytes, type(None))
 
 
 class _NoSourceError(Exception):
-    """This object cannot be written down."""
+    """There is no source for this object."""
 
 
 def factory_source(factory: Callable[[], Any], reference: Any = None) -> str:
@@ -40,7 +40,7 @@ def factory_source(factory: Callable[[], Any], reference: Any = None) -> str:
 
 
 def definition(factory: Any, name: str) -> str | None:
-    """Source that defines a function under a name, or None where that cannot be told."""
+    """Source that defines a function under a name, or None if there is none."""
     try:
         imported = _imported(factory, name)
         if imported:
@@ -57,7 +57,7 @@ def definition(factory: Any, name: str) -> str | None:
 
 
 def _imported(value: Any, name: str) -> str | None:
-    """The import statement for what another script can import."""
+    """The import statement for an object, or None if another script cannot import it."""
     if isinstance(value, ModuleType):
         return f"import {value.__name__}" + (f" as {name}" if name != value.__name__ else "")
     module, path = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
@@ -69,7 +69,7 @@ def _imported(value: Any, name: str) -> str | None:
 
 
 class _Writer:
-    """Collects what functions and classes need that cannot be imported."""
+    """Collects the source that functions and classes need besides imports."""
 
     def __init__(self) -> None:
         self.imports: set[str] = set()
@@ -77,7 +77,7 @@ class _Writer:
         self._known: dict[str, Any] = {}
 
     def function(self, function: FunctionType, name: str) -> str:
-        """The text of a function, under another name; what it uses goes before it."""
+        """The text of a function under another name; the text of what it uses is in `texts`."""
         node = _without_annotations(_node_of(function))
         outer = dict(function.__globals__)
         for free, cell in zip(
@@ -127,7 +127,7 @@ Node = TypeVar("Node", bound=ast.AST)
 
 
 def _without_annotations(node: Node) -> Node:
-    """The same without types, which may name what is imported for a type checker only."""
+    """The tree without annotations, which may name imports for type checkers only."""
     for part in ast.walk(node):
         if isinstance(part, ast.FunctionDef):
             part.returns = None
@@ -137,7 +137,7 @@ def _without_annotations(node: Node) -> Node:
 
 
 def _globals_of(node: ast.AST) -> set[str]:
-    """The names that a function or class takes from outside of it; its own local ones are not."""
+    """The names that a function or class takes from outside."""
     tree = symtable.symtable(ast.unparse(node), "<node>", "exec")
     names: set[str] = set()
     tables = [tree]
@@ -153,7 +153,7 @@ def _globals_of(node: ast.AST) -> set[str]:
 
 
 def _node_of(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
-    """The syntax tree of a function; several lambdas on one line are told apart by their code."""
+    """The syntax tree of a function; the code tells several lambdas on one line apart."""
     code = function.__code__
     tree = ast.parse("".join(linecache.getlines(code.co_filename)))
     found = [

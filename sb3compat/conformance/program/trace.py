@@ -1,4 +1,4 @@
-"""Tracebacks without the frames of the kit: what a user sees begins in the user's code."""
+"""Tracebacks without the frames of the kit: they begin in the user's code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 _PACKAGE = Path(__file__).parents[2]
-# The folders and files whose frames are between the user's command and the user's code.
+# Frames of these files and folders stand between the user's command and the user's code.
 _OURS = (
     str(_PACKAGE / "conformance"),
     str(_PACKAGE / "cli.py"),
@@ -18,7 +18,7 @@ _OURS = (
     "<script>",
     "<make_env>",
 )
-# Some exceptions say megabytes.
+# Some exceptions have megabytes of text.
 _MOST = 20_000
 
 
@@ -27,7 +27,7 @@ def trace_of(error: BaseException, *, last: int | None = None) -> str:
 
     Args:
         error: The exception.
-        last: Keep only so many frames, the innermost ones.
+        last: The number of innermost frames to keep; None for all.
     """
     theirs = error.__traceback__
     while theirs is not None and _is_ours(theirs):
@@ -43,5 +43,5 @@ def _is_ours(frame: TracebackType) -> bool:
 
 
 def is_ours(filename: str) -> bool:
-    """Whether code in this file is the kit's."""
+    """Whether this file belongs to the kit, or to the machinery that it uses."""
     return filename.startswith(_OURS)

@@ -1,4 +1,4 @@
-"""What a run of the kit has found."""
+"""The results of a run, and the report that collects them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ STATUSES: tuple[Status, ...] = (
 )  # fmt: skip
 
 
-# What a reader is told of a result, the worst first.
+# The labels of results for a reader, the worst first.
 LABELS = (
     "failed", "errored", "warning", "xpassed", "xfailed", "passed", "not exercised", "skipped",
 )  # fmt: skip
 
-# Of what `Report.to_dict` returns; raised when a field changes its meaning or goes.
+# The version of `Report.to_dict`; raised when a field changes its meaning or goes.
 SCHEMA_VERSION = 1
 
 
@@ -31,15 +31,15 @@ class Moment:
     """One row in one step of a timeline, in short texts.
 
     Attributes:
-        step: The number of the step; that of the step before, for a reset.
+        step: The number of the step; for a reset, of the step before.
         row: The number of the row.
-        observation: What the step, or the reset, returned for the row.
-        reward: Likewise.
-        flags: Likewise; `done=…`, or `termination=…, truncation=…`.
+        observation: The observation of the row.
+        reward: The reward of the row.
+        flags: The flags of the row: `done=…`, or `termination=…, truncation=…`.
         note: The infos of the row.
         event: `"step"` or `"reset"`.
-        ended: Whether an episode ended there, by the flags.
-        action: What the row was to do.
+        ended: Whether an episode ended, by the flags.
+        action: The action of the row.
     """
 
     step: int
@@ -55,26 +55,26 @@ class Moment:
 
 @dataclass(frozen=True)
 class Result:
-    """What one check has found.
+    """The result of one check.
 
     Attributes:
         check_id: The id of the check.
         status: `passed`, `failed`, `xfailed` (failed, as expected), `xpassed` (passed, although
-            expected to fail), `skipped`, `not_exercised` (what it is about did not happen), or
+            expected to fail), `skipped`, `not_exercised` (no program reached its situation), or
             `errored` (the environment raised, hung or died).
         severity: `error` or `warning`.
-        message: What came and what should have come, or why there is no verdict.
-        contract: What is asked for.
-        source: Where that is written down.
+        message: The value and the value expected, or why there is no verdict.
+        contract: The clause of the contract.
+        source: Where the clause is written down.
         group: The heading under which the check is listed.
-        family: Which of the two interfaces it is about.
+        family: The interface that the check concerns.
         reproduction: A script that shows the failure.
-        trace: The traceback of an exception that the environment raised, or the calls in which it
+        trace: The traceback of an exception of the environment, or the stack of a process that
             hung or died.
         timeline: The last steps before the failure.
-        finding: What came, what should have come, and where.
-        seconds: How long the check took.
-        examples: How many programs were run.
+        finding: The value, the value expected, and the place.
+        seconds: The time that the check took.
+        examples: The number of programs.
     """
 
     check_id: str
@@ -130,16 +130,16 @@ class Report:
     """All results of a run.
 
     Attributes:
-        target: What was checked, in words.
-        family: Which interface it has: `vec_env` or `vector_env`.
+        target: The name of the environment.
+        family: Its interface: `vec_env` or `vector_env`.
         mode: The autoreset mode of a `VectorEnv`.
         num_envs: The number of rows.
         seed: The seed of the run.
         results: One for each check, in the order of the docs.
         strict: Whether warnings and expected failures that pass count as failures.
-        versions: Those of Python and the libraries that matter.
-        notes: What else there is to say.
-        seconds: How long it all took.
+        versions: The versions of Python and of the libraries that matter.
+        notes: Remarks.
+        seconds: The time of the whole run.
     """
 
     target: str
@@ -155,7 +155,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing has failed that counts."""
+        """Whether no failure counts."""
         return not any(True for _ in self.failures())
 
     def failures(self) -> Iterator[Result]:
@@ -167,7 +167,7 @@ class Report:
                 yield result
 
     def counts(self) -> dict[str, int]:
-        """How many results there are of each status."""
+        """The number of results of each status."""
         found = Counter(result.status for result in self.results)
         return {status: found[status] for status in STATUSES if found[status]}
 
@@ -178,13 +178,13 @@ class Report:
         return result.status.replace("_", " ")
 
     def summary(self) -> str:
-        """One line: how many results there are of each kind."""
+        """The number of results of each kind, in one line."""
         found = Counter(map(self.label, self.results))
         parts = [f"{found[label]} {label}" for label in LABELS if found[label]]
         return ", ".join(parts or ["no checks"]) + f" in {self.seconds:.1f} s"
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain dicts and lists, as the JSON schema has it."""
+        """The report as plain dicts and lists, as the JSON schema describes them."""
         return {
             "schema_version": SCHEMA_VERSION,
             "ok": self.ok,
@@ -194,7 +194,7 @@ class Report:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
-        """The report of which this is the `to_dict`."""
+        """The report that `to_dict` turned into this."""
         plain = {name: data[name] for name in cls.__dataclass_fields__}
         results = (_result_of(result) for result in data["results"])
         return cls(**{**plain, "results": tuple(results), "notes": tuple(data["notes"])})

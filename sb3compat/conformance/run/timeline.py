@@ -1,4 +1,4 @@
-"""The last steps of a failing program, in short texts: what a drawing of it needs."""
+"""The last steps of a failing program, in short texts, for a drawing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_STEPS = 5
 _MOST_ROWS = 6
 _FEW = 12
 
-# What the actions go through in a script that is run once more.
+# The function that sees the actions when a program runs once more.
 WATCH = "watch_actions"
 
 _CALL = re.compile(r"([\w, ]+?) = env\.(step|step_wait|reset)\(")
@@ -32,7 +32,7 @@ _PARTS = {
 
 
 class _Watching(ast.NodeTransformer):
-    """Puts a call around the actions that the environment gets."""
+    """Puts a call around the actions of each step."""
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
@@ -46,16 +46,16 @@ class _Watching(ast.NodeTransformer):
 
 
 def watched(line: str) -> str:
-    """The same statement, which shows the actions to a timeline."""
+    """The statement with a call that shows the actions to a timeline."""
     return ast.unparse(_Watching().visit(ast.parse(line))) if "env.step" in line else line
 
 
 class Timeline:
-    """Collects what came of each step and reset.
+    """Collects the outcome of each step and reset.
 
     Args:
-        subject: What is checked.
-        row: The row to show in any case.
+        subject: The environment under test.
+        row: A row to show in any case.
     """
 
     def __init__(self, subject: Subject, row: int | None) -> None:
@@ -67,12 +67,12 @@ class Timeline:
         self._actions: Any = None
 
     def watch(self, actions: Any) -> Any:
-        """Look at actions, as they are before the environment has got them."""
+        """Copy the actions before the environment gets them."""
         self._actions = PRELUDE["snapshot"](actions)
         return actions
 
     def note(self, line: str, script: Script) -> None:
-        """Look at what the environment has returned, if the line has called it."""
+        """Note the results of a statement, if it called the environment."""
         found = _CALL.match(line)
         if not found:
             return
@@ -83,13 +83,13 @@ class Timeline:
             targets = [f"{targets[0]}[{k}]" for k in range(len(parts))]
         values = {"actions": self._actions} if event == "step" else {}
         for part, target in zip(parts, targets, strict=False):
-            with suppress(Exception):  # what it returned may be anything
+            with suppress(Exception):  # the result may be anything
                 values[part] = script.value(target)
         self._events.append([self._moment(event, i, values, script.steps) for i in self._rows])
 
     @property
     def moments(self) -> tuple[Moment, ...]:
-        """The last of them, step by step and row by row."""
+        """The last moments, step by step and row by row."""
         return tuple(moment for event in self._events[-_MOST_STEPS:] for moment in event)
 
     def _moment(self, event: str, i: int, values: dict[str, Any], step: int) -> Moment:
@@ -123,7 +123,7 @@ def _is_true(flag: Any) -> bool:
 
 
 def _of_row(infos: dict[Any, Any], i: int) -> dict[Any, Any]:
-    """The infos of one row, of the dict that has them for all."""
+    """The infos of one row, out of the infos of all rows."""
     return {
         key: _of_row(values, i) if isinstance(values, dict) else values[i]
         for key, values in infos.items()

@@ -16,7 +16,7 @@ from sb3compat.conformance.findings import Family
 from sb3compat.conformance.program import prelude
 from sb3compat.conformance.subject.interface import mode_of
 
-# What a user may declare; the rest is found out.
+# The names that a user may declare.
 CAPABILITIES: dict[str, str] = {
     "seeding": "takes seeds",
     "seed_method": "has a method `seed`, working or not; missing where `seeding` is so declared",
@@ -40,7 +40,7 @@ _MOST_STEPS = 20
 
 
 def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict[str, bool]:
-    """What the environment can do, by name; what is declared counts."""
+    """The capabilities by name; a declaration wins over what was found."""
     found = _found(env, family)
     if not declared.get("seeding", True):
         found["seed_method"] = False
@@ -48,7 +48,7 @@ def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict
 
 
 def _takes_seed(env: Any) -> bool:
-    """Whether `seed` works; that it has to is one check's matter, not all the others'."""
+    """Whether `seed` works. If not, one check fails, and the others do without seeds."""
     try:
         env.seed(0)
     except Exception:
@@ -77,15 +77,15 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
         values = env.get_attr("observation_space")
         found["sub_envs"] = len(values) == env.num_envs
         if family == "vec_env":
-            # Those that answer for all rows at once refuse this.
+            # An environment that answers for all rows at once refuses this.
             env.set_attr("conformance_probe", 0, indices=[0])
     except Exception:
         found["sub_envs"] = False
     return found | (_found_vec_env(env) if family == "vec_env" else {})
 
 
-# The wrappers under which what is returned depends on all that any row has seen before, and the
-# attribute that says whether they still learn from it.
+# Wrappers whose results depend on everything that any row has seen, and the attribute that says
+# whether they still learn.
 _NORMALIZERS = {
     "VecNormalize": "training",
     "NormalizeObservation": "update_running_mean",
@@ -125,7 +125,7 @@ def _found_vec_env(env: Any) -> dict[str, bool]:
 def masked_reset(env: Any) -> bool:
     """Whether it heeds `options["reset_mask"]`.
 
-    Those that do not know it reset every row, or raise. With a single row that looks the same.
+    Other environments reset every row, or raise. With a single row there is no difference.
     """
     try:
         if isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):
@@ -138,7 +138,7 @@ def masked_reset(env: Any) -> bool:
 
 
 def _resets_the_first_row_alone(env: Any, seed: int) -> bool:
-    """Likewise, once; a row is only told apart where it has left the place where it began."""
+    """Whether a masked reset moves the first row alone; False unless all rows left their start."""
     first = deepcopy(env.reset(seed=seed)[0])
     stacked: Callable[[Any, list[Any]], Any] = prelude.stacked
     single = env.single_action_space
@@ -159,7 +159,7 @@ def _resets_the_first_row_alone(env: Any, seed: int) -> bool:
 
 
 def row_seeds(env: Any) -> bool:
-    """Whether it takes a list of seeds, of which each concerns one row only."""
+    """Whether it takes a list of seeds, each for one row only."""
     seeds = list(range(env.num_envs))
     try:
         before = deepcopy(env.reset(seed=seeds)[0])

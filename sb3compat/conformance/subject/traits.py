@@ -1,7 +1,7 @@
-"""What the resets and steps of a VecEnv look like, so that chance is not taken for evidence.
+"""How much the observations of a VecEnv vary, so that checks do not take chance for evidence.
 
-That the last observation of an episode equals the first one of the next means little where all
-observations are the same, and a lot where they are drawn anew each time.
+If the last observation of an episode equals the first one of the next, that means little where all
+observations are equal, and a lot where each reset draws a new one.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _STEPS = 3
 
 @dataclass(frozen=True)
 class Traits:
-    """What has been seen in a few resets, with some steps after each.
+    """The variation seen in a few resets, with some steps after each.
 
     Attributes:
         starts: The first observations, row by row.
-        starts_vary: No two first observations of a row were the same.
-        seeds_vary: Nor were those after resets with different seeds.
-        reset_infos_vary: Nor were the infos of two resets of a row.
-        steps_move: Each step changed the observation of each row, the first ones included.
-        resets_move: Each reset did.
-        continuous: There are vectors of floats in the observations.
+        starts_vary: No two first observations of a row were equal.
+        seeds_vary: No two first observations of a row after different seeds were equal.
+        reset_infos_vary: No two infos of resets of a row were equal.
+        steps_move: Each step changed the observation of each row.
+        resets_move: Each reset changed the observation of each row.
+        continuous: The observations contain vectors of floats.
     """
 
     starts: tuple[Any, ...] = ()
@@ -44,7 +44,7 @@ class Traits:
     continuous: bool = False
 
     def looks_first(self, obs: Any) -> bool:
-        """Whether this might be a first observation: it lies where the others lie."""
+        """Whether this might be a first observation: it lies within the range of the known ones."""
         known = np.stack([floats(start) for start in self.starts])
         low, high = known.min(axis=0), known.max(axis=0)
         margin = (high - low) / 2
@@ -52,7 +52,7 @@ class Traits:
 
 
 def floats(obs: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The vectors of floats in an observation; images and integers repeat themselves too easily."""
+    """The vectors of floats in an observation; images and integers repeat too easily."""
     if isinstance(obs, dict | list | tuple):
         parts = [floats(part) for part in (obs.values() if isinstance(obs, dict) else obs)]
         return np.concatenate([np.zeros(0), *parts])
@@ -65,13 +65,13 @@ def floats(obs: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
 def traits_of(
     factory: Factory, num_envs: int, seeding: bool, actions: str, seconds: float
 ) -> Traits:
-    """Reset and step a new environment a few times; stop when the time is over."""
+    """Reset and step a new environment a few times, for so many seconds at most."""
     script = Script(factory)
     deadline = time.perf_counter() + seconds
     try:
         script.run("env = make_env()")
         return _look(script, num_envs, seeding, actions, deadline)
-    except Exception:  # what is wrong, the checks will tell
+    except Exception:  # a check reports it
         return Traits()
     finally:
         script.close()
@@ -96,7 +96,7 @@ def _look(script: Script, n: int, seeding: bool, actions: str, deadline: float) 
         for _ in range(_STEPS):
             script.run(f"obs, rewards, dones, infos = env.step({actions})")
             after, ended = rows("obs"), script.value("dones")
-            # A step in which a row ends might go wrong in the others, which is to be found out.
+            # Steps in which a row ends do not count: the checks judge the other rows there.
             if not any(ended):
                 steps_move &= not any(map(equal, before, after))
             before = after
@@ -120,7 +120,7 @@ def _look(script: Script, n: int, seeding: bool, actions: str, deadline: float) 
 
 
 def _vary(rounds: list[list[Any]], n: int) -> bool:
-    """Whether no two rounds gave a row the same."""
+    """Whether no row repeated a value in two rounds."""
     return not any(
         equal(a[i], b[i]) for i in range(n) for k, a in enumerate(rounds) for b in rounds[:k]
     )

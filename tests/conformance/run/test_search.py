@@ -110,7 +110,7 @@ def test_checks_of_two_instances_are_not_exercised_where_only_one_can_exist() ->
         isolate=False,
         expected_failures={"subclasses_vec_env": "as without SB3"},
     )
-    expected = "it takes a second one beside the first, which cannot be made"
+    expected = "the check needs a second instance beside the first, which cannot be made"
     why = {r.check_id: r.message for r in report.results if r.message.startswith(expected)}
     assert report.ok
     assert {r.status for r in report.results if r.check_id in why} == {"not_exercised"}
