@@ -117,14 +117,14 @@ class Child:
             Exception: An exception of the factory itself.
         """
         try:
-            carried = cloudpickle.dumps(given)
+            carried = cloudpickle.dumps((given,))
         except Exception as error:
             raise FactoryError(
                 "Expected a factory that cloudpickle can carry to another process, where the "
                 f"checks run, but it raised {type(error).__name__}: {error}. Or run them in this "
                 "one: isolate=False, on the command line --no-isolate."
             ) from error
-        subject: Subject = self._ask(("examine", carried), seconds + _START_SECONDS)
+        subject: Subject = self._ask("examine", carried, seconds + _START_SECONDS)
         return subject
 
     def scout(self, scouting: float, seconds: float) -> Subject:
@@ -137,12 +137,12 @@ class Child:
         Raises:
             ChildFailureError: If it takes longer than `seconds`, or the process dies.
         """
-        subject: Subject = self._ask(("scout", scouting), seconds)
+        subject: Subject = self._ask("scout", cloudpickle.dumps((scouting,)), seconds)
         return subject
 
     def adopt(self, subject: Subject) -> None:
         """Give the child the facts that another child has found."""
-        self._ask(("adopt", cloudpickle.dumps(subject)), _START_SECONDS)
+        self._ask("adopt", cloudpickle.dumps((subject,)), _START_SECONDS)
 
     def run(self, check: Check, settings: Settings, seconds: float) -> Result:
         """Run a check.
@@ -152,7 +152,8 @@ class Child:
         """
         settings = replace(settings, journal=str(self._journal))
         self._journal.unlink(missing_ok=True)
-        result: Result = self._ask(("run", check.family, check.id, settings), seconds)
+        carried = cloudpickle.dumps((check.family, check.id, settings))
+        result: Result = self._ask("run", carried, seconds)
         return result
 
     def timeline(self, lines: list[str], settings: Settings, seconds: float) -> tuple[Moment, ...]:
@@ -161,7 +162,8 @@ class Child:
         Raises:
             ChildFailureError: If it takes longer than `seconds`, or the process dies.
         """
-        moments: tuple[Moment, ...] = self._ask(("timeline", lines, settings), seconds)
+        carried = cloudpickle.dumps((lines, settings))
+        moments: tuple[Moment, ...] = self._ask("timeline", carried, seconds)
         return moments
 
     def last_program(self) -> list[str]:
@@ -181,9 +183,10 @@ class Child:
             with suppress(OSError):
                 path.unlink()
 
-    def _ask(self, question: tuple[Any, ...], seconds: float) -> Any:
+    def _ask(self, method: str, arguments: bytes, seconds: float) -> Any:
+        """The value that a method of the child's `Server` returns, or its exception."""
         try:
-            send(self._stdin, cloudpickle.dumps((seconds, question)))
+            send(self._stdin, cloudpickle.dumps((method, arguments)))
             answer = self._answers.get(timeout=seconds)
         except queue.Empty:
             raise ChildFailureError(

@@ -8,20 +8,55 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from typing import Any
 
 import cloudpickle
 
 from sb3compat.conformance.checks.catalogue import find_check
+from sb3compat.conformance.findings import Family
 from sb3compat.conformance.program.trace import trace_of
+from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.reproduction import timeline_of
 from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.run.wire import receive, send
-from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.examine import Given, examine
 from sb3compat.conformance.subject.scout import scout
 from sb3compat.conformance.subject.subject import Subject
 
 _PR_SET_PDEATHSIG = 1
+
+
+class Server:
+    """The methods that the parent can call; they keep the subject."""
+
+    def __init__(self) -> None:
+        self._subject: Subject | None = None
+
+    def examine(self, given: Given) -> Subject:
+        """Examine the environment, without a search for endings."""
+        self._subject = examine(**given, seconds=None)
+        return self._subject
+
+    def adopt(self, subject: Subject) -> None:
+        """Take the facts that another child has found."""
+        self._subject = subject
+
+    def scout(self, seconds: float) -> Subject:
+        """Search the environment for ends of episodes."""
+        self._subject = scout(self._known(), seconds)
+        return self._subject
+
+    def run(self, family: Family, check_id: str, settings: Settings) -> Result:
+        """Run a check."""
+        return run_check(find_check(family, check_id), self._known(), settings)
+
+    def timeline(self, lines: list[str], settings: Settings) -> tuple[Moment, ...]:
+        """Run a program, and return the outcomes of its last steps."""
+        return timeline_of(self._known(), settings, lines)
+
+    def _known(self) -> Subject:
+        assert self._subject is not None, "examine or adopt comes first"
+        return self._subject
 
 
 def serve() -> None:
@@ -35,25 +70,11 @@ def serve() -> None:
     if hasattr(faulthandler, "register"):
         faulthandler.register(signal.SIGUSR1)
     _end_with_parent()
-    subject: Subject | None = None
+    server = Server()
     while message := receive(questions):
-        _, question = cloudpickle.loads(message)
-        value: Any
+        method, arguments = cloudpickle.loads(message)
         try:
-            if question[0] == "examine":
-                subject = value = examine(**cloudpickle.loads(question[1]), seconds=None)
-            elif question[0] == "scout":
-                assert subject is not None
-                subject = value = scout(subject, question[1])
-            elif question[0] == "adopt":
-                subject, value = cloudpickle.loads(question[1]), None
-            elif question[0] == "timeline":
-                assert subject is not None
-                value = timeline_of(subject, question[2], question[1])
-            else:
-                assert subject is not None
-                _, family, check_id, settings = question
-                value = run_check(find_check(family, check_id), subject, settings)
+            value = getattr(server, method)(*cloudpickle.loads(arguments))
             answer = cloudpickle.dumps(("answer", value))
         except Exception as error:
             answer = _carried(error)

@@ -27,8 +27,8 @@ _LONG_SECONDS = 1.0
 _MOST_ENDINGS = 5
 
 _NOT_TRUNCATED = (
-    "No episode that ended was truncated, by its flags: how that is told is not exercised. If "
-    "there is a time limit, check with a short one."
+    "By its flags, no episode ended by truncation, so truncation is not exercised. If the "
+    "environment has a time limit, check it with a short one."
 )
 
 

@@ -15,7 +15,7 @@ from sb3compat.conformance.subject.scout import scout
 from sb3compat.conformance.subject.subject import Subject
 from tests.conformance.tiny import TinyVecEnv
 
-NOT_TRUNCATED = "No episode that ended was truncated"
+NOT_TRUNCATED = "no episode ended by truncation"
 
 
 class Lanes(TinyVecEnv):
