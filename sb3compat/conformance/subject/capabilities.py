@@ -19,18 +19,18 @@ from sb3compat.conformance.subject.interface import mode_of
 # The names that a user may declare.
 CAPABILITIES: dict[str, str] = {
     "seeding": "takes seeds",
-    "seed_method": "has a method `seed`, working or not; missing where `seeding` is so declared",
-    "options": "takes options in a reset; declared by giving some that it understands",
+    "seed_method": "has a method `seed`, working or not; missing if `seeding` is declared missing",
+    "options": "takes options in a reset; declared by the option `options` of the run",
     "render": "renders rgb_array frames",
     "sub_envs": "has sub-environments whose attributes can be reached",
     "masked_reset": "resets the rows under options['reset_mask']",
     "row_seeds": "takes a list of seeds, one for each row",
-    "reference": "the single environments were given too",
+    "reference": "the single environments were given, too",
     "sb3": "Stable-Baselines3 is installed",
     "sb3_vec_env": "is an instance of Stable-Baselines3's VecEnv",
-    "separate_rows": "what happens in one row does not show in another; declare it otherwise if "
-    "the rows are the agents of one world",
-    "repeatable": "after a seeded reset nothing is left of earlier episodes, unlike statistics",
+    "separate_rows": "rows do not influence one another; declare it as missing if they are the "
+    "agents of one world",
+    "repeatable": "a seeded reset forgets earlier episodes; running statistics do not",
     "two_at_once": "can be made while another one is open",
     "image_obs": "observations are images, channels last",
     "dict_obs": "observations are dicts",

@@ -23,8 +23,8 @@ _REACHED = ("set_attr_only_named_rows",)
 def set_attr_only_named_rows(play: Play) -> None:
     """`set_attr(name, value, indices)` sets the attribute in the rows that are named, only there.
 
-    A value that is a list is one value for each of them, and not spread over the rows. Typical
-    mistake: `indices` is ignored, so that a curriculum for one row changes all.
+    A list as value goes whole into each of these rows. Typical mistake: `indices` is ignored, so
+    that a curriculum for one row changes all rows.
     """
     play.make()
     value = play.draw(st.sampled_from([1, [2, 3]]))
@@ -90,8 +90,8 @@ def missing_attr_raises_and_survives(play: Play) -> None:
     """`get_attr` raises AttributeError for an attribute that is not there, and all goes on.
 
     `has_attr` and algorithms that look for optional methods rely on the type. Typical mistake: the
-    exception ends the worker process, and the caller sees an EOFError there and then, or at the
-    next step.
+    exception ends the worker process, and the caller gets an EOFError at once or at the next
+    step.
     """
     play.start()
     play.run("error = caught(lambda: env.get_attr('no_such_attribute'))")
@@ -152,8 +152,8 @@ def _calls_no_others(play: Play) -> None:
 def env_is_wrapped_per_row(play: Play) -> None:
     """`env_is_wrapped(cls, indices)` gives one bool for each row that is named, and the truth.
 
-    SB3 asks whether there is a `Monitor` before it trusts the returns that it reads. Typical
-    mistakes: one bool for all, always True, or NotImplementedError.
+    SB3 looks for a `Monitor` before it trusts episode returns. Typical mistakes: one bool for all
+    rows, always True, or NotImplementedError.
     """
     play.make()
     rare = ("AtariPreprocessing", "HumanRendering", "TimeAwareObservation")
@@ -210,7 +210,7 @@ def render_mismatch_warns(play: Play) -> None:
     """`render(mode)` with another mode than `render_mode` warns and returns None.
 
     Render modes are chosen when the environment is made. An exception would end a training for
-    the sake of a picture, and silence leaves one wondering where it is.
+    the sake of a picture, and without a warning nobody knows why there is none.
     """
     play.start()
     if not play.value("hasattr(env, 'render')"):
@@ -232,7 +232,7 @@ def _patience(play: Play) -> int:
 def close_idempotent(play: Play) -> None:
     """`close()` may be called twice.
 
-    Wrappers, evaluations and `finally` clauses close what has been closed before.
+    Wrappers, evaluations and `finally` clauses close environments that are closed already.
     """
     play.make()
     if play.draw(st.booleans()):
@@ -260,8 +260,8 @@ def close_after_error(play: Play) -> None:
 def worker_exception_keeps_type(play: Play) -> None:
     """An exception in a sub-environment arrives with its own type.
 
-    Typical mistake: it ends the worker process, and the caller sees an EOFError or a broken pipe
-    that tells nothing of the reason. Catch it there, send it over, and raise it here.
+    Typical mistake: it ends the worker process, and the caller gets an EOFError or a broken pipe
+    without the reason. Catch it in the worker, send it over, and raise it in the caller.
     """
     play.make()
     play.run("error = caught(lambda: env.env_method('reset', no_such_argument=1))")

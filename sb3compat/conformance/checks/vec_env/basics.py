@@ -37,9 +37,9 @@ def num_envs_positive(play: Play) -> None:
 def spaces_are_single(play: Play) -> None:
     """`observation_space` and `action_space` are those of one environment, not of the batch.
 
-    This is the other way round than in a Gymnasium `VectorEnv`, whose spaces are batched and which
-    has `single_observation_space` besides. Networks are built from these spaces: with a batched
-    one they take all rows for one observation.
+    In a Gymnasium `VectorEnv` these spaces are batched, and there is a `single_observation_space`
+    besides. Networks are built from these spaces: with a batched one they take all rows for one
+    observation.
     """
     play.make()
     play.run("obs = env.reset()")
@@ -65,7 +65,7 @@ def spaces_are_single(play: Play) -> None:
 def render_mode_uniform(play: Play) -> None:
     """All sub-environments have the same render mode, and `env.render_mode` is that one.
 
-    Images of all rows are tiled to one; a row that renders nothing, or text, has no place there.
+    Images of all rows are tiled to one; a row that renders nothing, or text, does not fit in.
     """
     play.make()
     try:
@@ -94,8 +94,8 @@ def metadata_is_dict(play: Play) -> None:
 def subclasses_vec_env(play: Play) -> None:
     """Where Stable-Baselines3 is installed, the environment is an instance of its `VecEnv`.
 
-    Its algorithms ask for that, and take anything else for a single environment. The checks of
-    working with SB3 are skipped where this one fails.
+    SB3's algorithms test for it, and take any other object for a single environment. If this
+    check fails, the checks of working with SB3 are skipped.
     """
     play.run("from stable_baselines3.common.vec_env import VecEnv")
     play.make()
@@ -106,7 +106,7 @@ def subclasses_vec_env(play: Play) -> None:
 def reset_returns_obs_only(play: Play) -> None:
     """`reset()` returns the observations alone, not a tuple of observations and infos.
 
-    SB3's VecEnv kept the older signature when Gymnasium changed: what the resets tell is in
+    SB3's VecEnv kept the older signature when Gymnasium changed. The infos of resets are in
     `env.reset_infos`, a list with a dict for each row.
     """
     play.make()
@@ -156,7 +156,7 @@ def obs_dtype_matches_space(play: Play) -> None:
 def reset_infos_n_dicts(play: Play) -> None:
     """`env.reset_infos` has n elements, each a dict, after a reset and after steps.
 
-    It is the only place where the infos of resets are to be found.
+    The infos of resets are in no other place.
     """
     play.start()
     for number in range(play.draw(st.integers(1, 4))):
@@ -174,10 +174,10 @@ def reset_infos_n_dicts(play: Play) -> None:
 def reset_starts_fresh_episodes(play: Play) -> None:
     """`reset()` begins a new episode in every row, whatever happened before.
 
-    Nothing of the episodes that are cut off by it goes on: no position, no count of steps, no
-    end that was due. Typical mistakes: only the rows that are done are reset, or a counter of
-    steps is not set back, so that the first episode afterwards is too short. If something is to
-    last, such as running statistics, declare the capability `repeatable` as missing.
+    Nothing of the episodes that it cuts off goes on: no position, no step counter, no end that
+    was due. Typical mistakes: only the rows that are done are reset, or a step counter is not
+    set back, so that the next episode is too short. If running statistics or the like must
+    last, declare the capability `repeatable` as missing.
     """
     if beside(play) and play.subject.traits.continuous and play.draw(st.booleans()):
         _leaves_the_episode(play)

@@ -31,11 +31,11 @@ _COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC)))
 def terminal_observation_iff_done(play: Play) -> None:
     """`infos[i]` has `terminal_observation` where `dones[i]` is true, and nowhere else.
 
-    The row has been reset already when `step` returns, so the last observation of the episode is
-    to be found nowhere else. Algorithms bootstrap from it where an episode was truncated, and
-    off-policy ones store it as the next observation. Without the key they take the first
-    observation of the next episode, and say nothing. Set it before the row is reset, and begin
-    each step with new dicts, so that it does not stay behind.
+    When `step` returns, the row has been reset, so the last observation of the episode is in no
+    other place. Algorithms bootstrap from it where an episode was truncated, and off-policy
+    algorithms store it as the next observation. Without the key they silently take the first
+    observation of the next episode. Set it before the row is reset, and begin each step with new
+    dicts, so that no old one is left.
     """
     for _ in play.through_ending():
         for i in range(play.n):
@@ -64,9 +64,9 @@ def terminal_observation_in_space(play: Play) -> None:
 def terminal_observation_not_reset_obs(play: Play) -> None:
     """`terminal_observation` is not the first observation of the next episode.
 
-    Otherwise an episode cut short is valued by where the next one begins, and learning goes
-    wrong without an error. Typical mistake: `terminal_observation = obs[i]`, which is a view, and
-    then the row is overwritten with the first observation of the next episode; copy it. The same
+    Otherwise the value of a truncated episode is that of the next one's start, and learning goes
+    wrong without an error. Typical mistake: `terminal_observation = obs[i]` is a view, and the
+    row is then overwritten with the first observation of the next episode; copy it. The same
     happens to environments that write every observation into the same array.
     """
     if beside(play):
@@ -136,8 +136,8 @@ def _rows_whose_ends_equal_starts(play: Play) -> list[int]:
 def terminal_observation_is_last(play: Play) -> None:
     """`terminal_observation` is the observation that the last step of the episode led to.
 
-    It is the one of this row, in this step. Typical mistakes: the observation before the last
-    action, the one of another row, or one that has not been through the same processing as `obs`.
+    Typical mistakes: the observation before the last action, the observation of another row, or
+    an observation without the processing that `obs` has been through.
     """
     if beside(play):
         singles = Beside(play, play.ending())
@@ -165,8 +165,8 @@ def terminal_observation_is_last(play: Play) -> None:
 def truncated_flag_present(play: Play) -> None:
     """`infos[i]` has `TimeLimit.truncated` where `dones[i]` is true.
 
-    `dones` does not tell whether an episode came to its end or was cut short; this key does.
-    Without it every ending counts as terminal, and states at a time limit are valued at nothing.
+    `dones` does not say whether an episode terminated or was truncated; this key does. Without
+    it every end counts as a termination, and states at a time limit get the value 0.
     Set `infos[i]["TimeLimit.truncated"] = truncated and not terminated` in each step.
     """
     for _ in play.through_ending():
@@ -217,7 +217,7 @@ def reset_infos_updated_on_autoreset(play: Play) -> None:
     """Where a row is done, `env.reset_infos[i]` is the info of the reset that followed.
 
     It belongs to the observation that `obs` has in that row: action masks, goals or seeds are
-    read from it. If it is left as it was, they are those of an earlier episode.
+    read from it. An old info has the masks, goals or seeds of an earlier episode.
     """
     if beside(play):
         singles = Beside(play, play.ending(), infos=True)
@@ -250,8 +250,8 @@ def reset_infos_updated_on_autoreset(play: Play) -> None:
 def reset_infos_others_unchanged(play: Play) -> None:
     """Where a row is not done, `env.reset_infos[i]` stays as it was.
 
-    Its episode goes on, and so does what was said at its beginning. Typical mistake: the whole
-    list is made anew whenever any row is reset.
+    Its episode goes on, so the info of its start is still valid. Typical mistake: the whole list
+    is made anew whenever any row is reset.
     """
     ending = play.ending()
     play.make()
@@ -280,8 +280,8 @@ def reset_infos_others_unchanged(play: Play) -> None:
 def done_info_is_step_info(play: Play) -> None:
     """Where a row is done, `infos[i]` is the info of the last step, not of the reset after it.
 
-    It is where `is_success`, `episode` and the like are to be found. The info of the reset belongs
-    into `env.reset_infos[i]`. Typical mistake: `obs, info = env.reset()` over the step's own
+    It contains `is_success`, `episode` and the like. The info of the reset belongs into
+    `env.reset_infos[i]`. Typical mistake: `obs, info = env.reset()` over the step's own
     `info`.
     """
     if beside(play):

@@ -28,8 +28,8 @@ _BASICS = BASICS["vec_env"]
 def outputs_unchanged_by_later_steps(play: Play) -> None:
     """Observations, rewards and dones stay as they were when later steps are made.
 
-    Algorithms keep the last observations while they make the next step, and store both. If the
-    environment writes each batch into the same array, the two are the same. Return copies, as
+    Algorithms keep the last observations during the next step, and store both. If the
+    environment writes each batch into the same array, both are equal. Return copies, as
     `DummyVecEnv` does, or new arrays.
     """
     play.start()
@@ -50,8 +50,8 @@ def outputs_unchanged_by_later_steps(play: Play) -> None:
 def outputs_unchanged_by_reset(play: Play) -> None:
     """Observations, rewards and dones stay as they were when the environment is reset.
 
-    Otherwise the last observations before a reset are lost to whoever has kept them, for example
-    to compare or to store them.
+    Otherwise a caller who keeps the last observations before a reset finds others in their
+    place.
     """
     play.start()
     play.step()
@@ -68,8 +68,8 @@ def outputs_unchanged_by_reset(play: Play) -> None:
 def terminal_observation_not_aliased(play: Play) -> None:
     """`terminal_observation` has memory of its own, which nothing writes to later.
 
-    A view of a row of `obs`, or of a buffer, shows something else as soon as that is written to:
-    when the row is reset, or at the next end. Typical mistake: `terminal_observation = obs[i]`.
+    A view of a row of `obs`, or of a buffer, changes with it: when the row is reset, or at the
+    next end. Typical mistake: `terminal_observation = obs[i]`.
     """
     rows = None
     for _ in play.through_ending(after=0):
@@ -98,8 +98,8 @@ def terminal_observation_not_aliased(play: Play) -> None:
 def infos_unchanged_by_later_steps(play: Play) -> None:
     """The infos that a step has returned stay as they were when later steps are made.
 
-    Algorithms and callbacks keep them: episode statistics are read after the rollout. Typical
-    mistake: one dict for each row which is filled again in each step. Make new ones.
+    Algorithms and callbacks keep them, and read episode statistics after the rollout. Typical
+    mistake: one dict for each row that each step fills again. Make new dicts.
     """
     ending = play.known_ending()
     play.make()
@@ -124,9 +124,8 @@ def infos_unchanged_by_later_steps(play: Play) -> None:
 def writing_outputs_does_not_change_env(play: Play) -> None:
     """What the caller writes into observations, rewards, dones and infos changes nothing.
 
-    Algorithms do write: rewards are corrected for time limits, observations normalised, infos
-    given further keys. An environment that hands out its own state is changed by that. Return
-    copies.
+    Algorithms do write: they correct rewards for time limits, normalise observations, and add
+    keys to infos. If the environment returns its own state, that changes it. Return copies.
     """
     twins = Twins(play, play.known_ending())
     twins.reset()
@@ -140,8 +139,8 @@ def writing_outputs_does_not_change_env(play: Play) -> None:
 def actions_unchanged(play: Play) -> None:
     """`step` does not write into the actions that it is given.
 
-    The algorithm stores them after the step. If they are clipped or scaled in place, it learns
-    from actions that it has not chosen.
+    The algorithm stores the actions after the step. If they are clipped or scaled in place, it
+    learns from actions that it did not choose.
     """
     extreme = play.subject.actions[1]
     play.start()

@@ -40,9 +40,9 @@ _COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
 def rows_match_reference(play: Play) -> None:
     """Row i yields what its single environment yields under the same seed and actions.
 
-    Up to the first end of an episode in any row; what comes after it is for other checks. Typical
-    mistakes: actions or rewards that go to another row, a seed that is not `seed + i`, processing
-    that the single environment does not have.
+    The comparison ends with the first end of an episode in any row; other checks begin there.
+    Typical mistakes: actions or rewards that go to another row, a seed that is not `seed + i`,
+    processing that the single environment does not have.
     """
     # Also with actions that differ from row to row, where an ending may have the same in all.
     singles = Beside(play, None if play.draw(st.booleans()) else play.known_ending())
@@ -65,8 +65,8 @@ def no_phantom_transition(play: Play) -> None:
     """The step after the end of an episode is an ordinary one: it takes the action.
 
     n rows and k steps are n * k transitions, no more and no fewer. Typical mistake: an
-    environment in NEXT_STEP mode underneath, which ignores the action after an end, and yields a
-    reward of zero for nothing.
+    environment in NEXT_STEP mode underneath, which ignores the action after an end and returns a
+    reward of zero.
     """
     if beside(play):
         singles = Beside(play, play.ending())
@@ -104,8 +104,9 @@ def no_phantom_transition(play: Play) -> None:
 def rows_independent(play: Play) -> None:
     """The end of an episode in one row leaves the other rows alone.
 
-    They are stepped in the same step, with their own actions, and are not reset. Typical
-    mistakes: as one row is reset, the others stand still for a step, or are reset along with it.
+    The other rows are stepped in the same step, with their own actions, and are not reset.
+    Typical mistakes: while one row is reset, the others stand still for a step, or are reset,
+    too.
     If the rows share a world, or statistics, declare the capability `separate_rows` as missing.
     """
     if play.n < 2:

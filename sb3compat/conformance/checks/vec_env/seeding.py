@@ -42,11 +42,11 @@ def seed_returns_n(play: Play) -> None:
 def same_seed_same_trajectory(play: Play) -> None:
     """The same seed and the same actions give the same observations, rewards and dones.
 
-    Each row's seed goes into the reset of its environment, which is to draw all its random
-    numbers from there. Typical mistakes: `seed` is not passed on; numbers are drawn from
-    `random` or `np.random`; actions of one step are answered in another one. Checks which
-    compare two runs are skipped where this one fails; an environment that takes no seeds is
-    checked with the capability `seeding` declared as missing.
+    Each row's seed goes into the reset of its environment, and all random numbers come from it.
+    Typical mistakes: `seed` is not passed on; numbers are drawn from `random` or `np.random`;
+    a step returns the results of another step's actions. If this check fails, the checks that
+    compare two runs are skipped. For an environment that takes no seeds, declare the capability
+    `seeding` as missing.
     """
     twins = Twins(play, play.known_ending())
     twins.reset()
@@ -74,8 +74,8 @@ def seed_applies_at_next_reset_only(play: Play) -> None:
 def seed_used_once(play: Play) -> None:
     """A seed is used for one reset; the next one draws something new.
 
-    Otherwise each episode is the same, and an agent learns one beginning by heart. Typical
-    mistake: the seeds are not set back to None after the reset.
+    Otherwise all episodes are the same, and an agent learns one start by heart. Typical mistake:
+    the seeds are not set back to None after the reset.
     """
     # Where a reset moves nothing, as with a real robot, there is no other beginning.
     if not (play.subject.traits.seeds_vary and play.subject.traits.resets_move):
@@ -100,8 +100,8 @@ def seed_used_once(play: Play) -> None:
 def seeds_differ_by_row(play: Play) -> None:
     """Row i is reset with the seed `s + i`, so that the rows differ.
 
-    With the same seed in every row, n environments see one episode n times, and the batch says
-    no more than one row of it.
+    With the same seed in every row, n environments play one episode n times, and the batch holds
+    no more than a single row.
     """
     if play.n < 2 or not play.subject.traits.seeds_vary:
         raise NotExercisedError
@@ -157,8 +157,8 @@ def _reset_as(play: Play, name: str, seed: int) -> None:
 def options_reach_env(play: Play) -> None:
     """Options given to `set_options` reach every row's environment at the next reset.
 
-    A dict is for all rows. The options to check with are given by the user, who knows that they
-    make a visible difference. Typical mistake: `reset` does not pass them on.
+    A dict is for all rows. The user gives the options of this check, and knows that they make a
+    visible difference. Typical mistake: `reset` does not pass them on.
     """
     _make_with_and_without(play)
     for i in range(play.n):
@@ -204,8 +204,7 @@ def options_per_row(play: Play) -> None:
 def options_used_once(play: Play) -> None:
     """Options are used for one reset; the next one has none.
 
-    Typical mistake: they are not taken back after the reset, so that they apply to all episodes
-    of the run.
+    Typical mistake: they are kept after the reset, and apply to all episodes of the run.
     """
     seed = play.draw_seed()
     for name, options in (("plain", ""), ("once_more", ""), ("again", _options(play))):

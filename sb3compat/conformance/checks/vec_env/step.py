@@ -20,8 +20,8 @@ _BASICS = BASICS["vec_env"]
 def step_returns_four(play: Play) -> None:
     """`step(actions)` returns observations, rewards, dones and infos.
 
-    Not five values, as in Gymnasium: whether an episode was truncated is told by
-    `infos[i]["TimeLimit.truncated"]`.
+    Gymnasium returns five values. Here `infos[i]["TimeLimit.truncated"]` says whether an episode
+    was truncated.
     """
     play.start()
     play.run(f"result = env.step({play.actions()})")
@@ -36,8 +36,8 @@ def step_returns_four(play: Play) -> None:
 def rewards_shape(play: Play) -> None:
     """`rewards` is a NumPy array of n numbers.
 
-    Not a list, and neither of shape (n, 1) nor (n, k): broadcast against `dones` of shape (n,)
-    these become n-by-n matrices, and nothing complains.
+    A list is wrong, and so are the shapes (n, 1) and (n, k): broadcast against `dones` of shape
+    (n,) they become n-by-n matrices without an error.
     """
     play.start()
     for _ in play.steps():
@@ -65,7 +65,7 @@ def rewards_float32(play: Play) -> None:
 def dones_shape(play: Play) -> None:
     """`dones` has n elements, each true or false.
 
-    Not one for all rows, and not a column, which is broadcast over the rows of all that it meets.
+    One flag for all rows is wrong, and so is a column, which NumPy broadcasts over the rows.
     """
     play.start()
     for _ in play.steps():
@@ -96,7 +96,7 @@ def dones_bool_array(play: Play) -> None:
 def infos_n_dicts(play: Play) -> None:
     """`infos` has n elements, each a dict.
 
-    Not one dict of arrays, as in Gymnasium's vector environments.
+    Gymnasium's vector environments have one dict of arrays instead.
     """
     play.start()
     for _ in play.steps(3):
@@ -140,7 +140,7 @@ def infos_distinct(play: Play) -> None:
 def step_obs_in_space(play: Play) -> None:
     """`step` returns a batch of n observations, each of them in `observation_space`.
 
-    After an end of an episode as well as before. The mistakes are those of `reset_obs_in_space`.
+    This holds before and after ends of episodes. For typical mistakes see `reset_obs_in_space`.
     """
     if play.subject.endings:
         for _ in play.through_ending():
@@ -211,7 +211,7 @@ def double_step_async_rejected(play: Play) -> None:
 def step_wait_without_async_rejected(play: Play) -> None:
     """`step_wait()` before any `step_async` raises an error.
 
-    Otherwise it hangs, as there is nothing to wait for, or makes a step that nobody asked for.
+    Otherwise it hangs, as there is nothing to wait for, or makes a step without actions.
     """
     play.start()
     play.run("error = within(2, env.step_wait)")
@@ -222,8 +222,8 @@ def step_wait_without_async_rejected(play: Play) -> None:
 def reset_cancels_pending_step(play: Play) -> None:
     """`reset()` while a step is pending cancels it: nothing of it shows afterwards.
 
-    SB3's base class asks for it. Typical mistake: the results of the step are taken for those of
-    the reset, as both come through the same pipe.
+    SB3's base class demands it. Typical mistake: both results come through the same pipe, and
+    `reset` returns the result of the step.
     """
     twins = Twins(play)
     twins.reset()

@@ -14,8 +14,8 @@ from sb3compat.conformance.play import Play
 def call_get_set_attr(play: Play) -> None:
     """`set_attr` sets a list row by row, another value in all; `get_attr`, `call` return n values.
 
-    A list that lands whole in each row, or results in another order, sets the difficulty of the
-    wrong episode. A list of another length than the rows is an error.
+    If the whole list goes into each row, or the order of the rows is wrong, a curriculum changes
+    the wrong rows. A list whose length is not the number of rows is an error.
     """
     play.start()
     marks = play.draw(st.permutations(range(play.n)))
@@ -35,8 +35,8 @@ def call_get_set_attr(play: Play) -> None:
 def render_n_frames(play: Play) -> None:
     """`render()` returns one RGB frame for each row.
 
-    A single frame, or all of them in one picture, cannot be told apart by row: videos show the
-    wrong episode. Return a tuple of arrays of shape (height, width, 3).
+    A single frame, or one picture of all rows, cannot be split by row: videos show the wrong
+    episode. Return a tuple of arrays of shape (height, width, 3).
     """
     play.start()
     for number in range(play.draw(st.integers(1, 2))):
@@ -61,8 +61,8 @@ def render_n_frames(play: Play) -> None:
 def close_idempotent(play: Play) -> None:
     """A second `close()` does nothing.
 
-    Wrappers, `with` blocks and clean-up code all close, and an error there hides the one before it.
-    Return at once if it is closed.
+    Wrappers, `with` blocks and clean-up code all close, and an error there hides an earlier one.
+    Return at once if the environment is closed.
     """
     play.make()
     if play.draw(st.booleans()):
@@ -76,9 +76,9 @@ def close_idempotent(play: Play) -> None:
 def wrapper_deletion_keeps_env_open(play: Play) -> None:
     """A wrapper that is garbage collected does not close the environment below it.
 
-    Whoever wraps an environment for a while, to record or to evaluate, and goes on with it finds it
-    closed. Close in `close()` only. Up to Gymnasium 1.2 `VectorEnv.__del__` closes, and so does
-    every vector wrapper.
+    A caller who wraps an environment for a while, to record or to evaluate, and goes on with it
+    finds it closed. Close in `close()` only. Up to Gymnasium 1.2 `VectorEnv.__del__` closes, and
+    so does every vector wrapper.
     """
     play.run("import gc")
     play.make()

@@ -13,9 +13,9 @@ from sb3compat.conformance.play import Play
 def autoreset_mode_declared(play: Play) -> None:
     """`metadata["autoreset_mode"]` is a member of `gymnasium.vector.AutoresetMode`.
 
-    Training code and Gymnasium's own wrappers look there to know what the observation of an
-    ending step is. Without it they guess; with a string, their comparisons with the enum are
-    false. Set it in the constructor, on a copy of the class's dict:
+    Training code and Gymnasium's own wrappers read there what the observation of an ending step
+    is. Without it they guess; with a string, their comparisons with the enum are false. Set it in
+    the constructor, on a copy of the class's dict:
     `self.metadata = {**self.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}`.
     """
     play.make()
@@ -76,8 +76,8 @@ def batched_spaces_match_single(play: Play) -> None:
 def reset_returns_two(play: Play) -> None:
     """`reset()` returns a tuple of observations and infos.
 
-    Interfaces older than Gym 0.26 returned the observations alone: what unpacks that gets the
-    first two rows. Return `(observations, {})` if there is nothing to tell.
+    Interfaces older than Gym 0.26 returned the observations alone: a caller that unpacks them
+    gets the first two rows. Return `(observations, {})` if there are no infos.
     """
     play.make()
     play.run("result = env.reset()")
@@ -92,8 +92,8 @@ def reset_returns_two(play: Play) -> None:
 def step_returns_five(play: Play) -> None:
     """`step(actions)` returns observations, rewards, terminations, truncations and infos.
 
-    Four values, with `dones` in the place of the two kinds of flags, are the interface of
-    Gym before 0.26: what reads it cannot tell the end of a task from that of the time.
+    Four values, with `dones` in place of the two flags, are the interface of Gym before 0.26. It
+    does not tell a termination from a truncation.
     """
     play.start()
     play.run(f"result = env.step({play.actions()})")
@@ -108,9 +108,8 @@ def step_returns_five(play: Play) -> None:
 def obs_in_batched_space(play: Play) -> None:
     """Observations of `reset` and `step` are inside `observation_space`.
 
-    Their structure, shapes and bounds are what everything after them is built for. A common
-    mistake is a space with bounds that the observation of an ending step leaves. Widen the space,
-    or clip.
+    Networks and buffers are built for the structure, the shapes and the bounds of that space. A
+    common mistake: the observation of an ending step is out of bounds. Widen the space, or clip.
     """
     inside = "inside(env.observation_space, obs)"
     play.start()
@@ -124,8 +123,8 @@ def obs_in_batched_space(play: Play) -> None:
 def obs_dtype_matches_space(play: Play) -> None:
     """Observations have the dtype of `observation_space`.
 
-    Buffers that are made from the space cast silently, and what was float64 in one place is
-    float32 in another. Cast once, where the observation is made.
+    Buffers that are made from the space cast silently, so that an observation is float64 in one
+    place and float32 in another. Cast once, where the observation is made.
     """
     play.start()
     play.demand("has_dtypes(env.observation_space, obs)", "obs", "of the dtypes of its space")
@@ -137,8 +136,8 @@ def obs_dtype_matches_space(play: Play) -> None:
 def rewards_shape(play: Play) -> None:
     """`rewards` is a numeric array of shape `(num_envs,)`.
 
-    A column of shape (n, 1) broadcasts against the flags to (n, n) without an error, and losses
-    are computed on that. Rewards of several objectives need an interface of their own.
+    A column of shape (n, 1) broadcasts against the flags to (n, n) without an error, and the
+    losses are wrong. Rewards of several objectives need an interface of their own.
     """
     shape = f"({play.n},)"
     play.start()
@@ -155,7 +154,7 @@ def rewards_shape(play: Play) -> None:
 def flags_shape(play: Play) -> None:
     """`terminations` and `truncations` are arrays of shape `(num_envs,)`.
 
-    A single flag for all rows, or a column, is broadcast over the rows of everything that it meets.
+    NumPy broadcasts a single flag, or a column, over the rows of other arrays.
     """
     shape = f"({play.n},)"
     play.start()
@@ -172,8 +171,8 @@ def flags_shape(play: Play) -> None:
 def flags_are_bool(play: Play) -> None:
     """`terminations` and `truncations` are arrays of bools.
 
-    With ints, `~terminations` is -1 or -2, true either way, and as an index they select
-    rows 0 and 1. Cast where they are made: `.astype(bool)`.
+    With ints, `~terminations` is -1 or -2, true either way, and as an index they select rows 0
+    and 1. Cast where they are made: `.astype(bool)`.
     """
     play.start()
     for _ in some_steps(play):
@@ -185,8 +184,8 @@ def flags_are_bool(play: Play) -> None:
 def outputs_unchanged_by_later_steps(play: Play) -> None:
     """What `reset` and `step` return is not changed by later steps.
 
-    A buffer that the environment fills again gives every transition in a rollout the values of
-    the last one. Return copies. (`SyncVectorEnv` with `copy=False` does this on request.)
+    If the environment fills one buffer again and again, every transition of a rollout has the
+    values of the last one. Return copies. (`SyncVectorEnv` with `copy=False` does this on request.)
     """
     play.start()
     play.run("held = [obs]")

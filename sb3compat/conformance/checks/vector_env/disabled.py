@@ -22,9 +22,9 @@ GROUP = "episode end: DISABLED"
 def no_reset_unasked(play: Play) -> None:
     """In DISABLED mode a row that ended is not reset before the caller asks for it.
 
-    The step that ends an episode returns its last observation, and the reset that the caller asks
-    for begins the next episode: if the row was reset before, an episode's start is lost, or the
-    value of a truncated state is that of a fresh one. Remove the autoreset.
+    The step that ends an episode returns its last observation, and the caller's reset begins the
+    next episode. If the row was reset before, an episode's start is lost, or the value of a
+    truncated state is that of a fresh one. Remove the autoreset.
     """
     choice = play.draw(st.integers(0, 1))
     if play.subject.reference:
@@ -85,8 +85,8 @@ def _no_reset_by_step(play: Play) -> None:
 def stepping_ended_row_rejected(play: Play) -> None:
     """In DISABLED mode `step` raises while a row that ended has not been reset.
 
-    Whatever it returned instead would be a transition after the end of an episode, or one that
-    mixes two. Note the rows that ended, and raise. `AsyncVectorEnv` does not, up to 1.4.
+    Any result would be a transition after the end of an episode, or one that mixes two episodes.
+    Note the rows that ended, and raise. `AsyncVectorEnv` does not, up to 1.4.
     """
     play.to_ending()
     play.run(f"actions = {play.actions()}")
@@ -104,8 +104,9 @@ def stepping_ended_row_rejected(play: Play) -> None:
 def masked_reset_restarts_only_masked(play: Play) -> None:
     """In DISABLED mode a masked reset restarts the rows under the mask, and no other that ended.
 
-    The others still have to be reset. A masked reset that clears the notes of all rows lets the
-    next step run on in an episode that is over. Clear those under the mask only.
+    The other rows that ended still wait for their reset. A masked reset that clears the notes of
+    all rows lets the next step run on in an episode that is over. Clear the notes of the rows
+    under the mask only.
     """
     rows = play.to_ending()
     others = [i for i in range(play.n) if i != rows[-1]]

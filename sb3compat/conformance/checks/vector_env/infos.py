@@ -15,9 +15,9 @@ from sb3compat.conformance.play import Play
 def info_masks(play: Play) -> None:
     """A mask `_key` in `infos` is a bool array of shape `(num_envs,)`; without it all rows count.
 
-    With a mask of another kind `infos["key"][infos["_key"]]` picks the wrong rows. `_add_info` of
-    `VectorEnv` makes both. Where single environments are given as a reference, each row has to
-    have the keys that its single environment gives, and those only.
+    With another mask `infos["key"][infos["_key"]]` picks the wrong rows. `_add_info` of
+    `VectorEnv` makes both. With a reference, each row must have the keys of its single
+    environment, and no others.
     """
     masks = f"{{}}: masks are bool arrays of shape ({play.n},)"
     if play.subject.reference and play.draw(st.booleans()):
@@ -56,8 +56,8 @@ def _rows_have_their_keys(play: Play) -> None:
 def info_values_batched(play: Play) -> None:
     """Each value in `infos` has one entry for each row, or is a dict of such values.
 
-    A number or a string that is meant for all rows cannot be split by row: `DictInfoToList` raises.
-    Repeat it: `np.full(num_envs, value)`.
+    A single number or string for all rows cannot be split by row: `DictInfoToList` raises. Repeat
+    it: `np.full(num_envs, value)`.
     """
     play.start()
     should = f"{{}}: values have {play.n} entries"
@@ -70,7 +70,7 @@ def info_values_batched(play: Play) -> None:
 def info_values_keep_type(play: Play) -> None:
     """Batching keeps the values of infos: 1.75 in one row is not 1 because another row has an int.
 
-    An array whose dtype is that of the first row's value casts the other rows' silently, and
+    An array with the dtype of the first row's value casts the values of other rows silently, and
     `VectorEnv._add_info` makes such arrays. Give a key one type in all environments and steps, or
     promote the dtype over the rows.
     """

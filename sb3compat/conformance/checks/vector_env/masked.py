@@ -20,7 +20,7 @@ def masked_reset_leaves_others(play: Play) -> None:
     """A masked reset leaves the rows outside the mask where they are.
 
     Their observations are those of the last step, and their episodes go on. An environment that
-    does not know the mask resets them all, and running episodes end without a flag. Read
+    ignores the mask resets all rows, and running episodes end without a flag. Read
     `options["reset_mask"]`.
     """
     if play.n < 2:
@@ -46,8 +46,8 @@ def masked_reset_leaves_others(play: Play) -> None:
 def masked_reset_lets_others_go_on(play: Play) -> None:
     """After a masked reset the rows outside the mask go on as if there had been none.
 
-    Their step counters, and in NEXT_STEP mode the reset that is due after their ends, are
-    theirs. Clear such notes under the mask only.
+    They keep their step counters, and in NEXT_STEP mode the resets that are due. Clear such state
+    under the mask only.
     """
     if play.n < 2:
         raise NotExercisedError
@@ -88,8 +88,8 @@ def masked_reset_restarts_masked(play: Play) -> None:
     """A masked reset begins a new episode in the rows under the mask.
 
     With a seed it is the episode that a reset of all rows with that seed begins, also right after
-    an end: what was due in NEXT_STEP mode is cleared. A mask that is left to the wrong rows, or
-    dropped, leaves them in their old episode.
+    an end: the reset that was due in NEXT_STEP mode is cleared. If the mask is dropped, or applied
+    to the wrong rows, these rows stay in their old episodes.
     """
     ending = play.ending()
     start_at(play, ending)
@@ -125,7 +125,7 @@ def bad_mask_rejected(play: Play) -> None:
     """A `reset_mask` of another length, or of another type than bool, is rejected.
 
     A list of row numbers that is taken for a mask resets the wrong rows: `[0, 2]` as an index is
-    rows 0 and 2, as a mask it is row 1. Raise, before anything is reset.
+    rows 0 and 2, as a mask it is row 1. Raise before any row is reset.
     """
     play.start()
     bad, why = play.draw(

@@ -24,10 +24,9 @@ AFTER_SEEDED = (*DETERMINISTIC, "autoreset_mode_matches_behaviour")
 def done_step_returns_final_obs(play: Play) -> None:
     """In NEXT_STEP mode the step that ends an episode returns its last observation.
 
-    The value of a truncated state is computed from it. An environment that has already put the
-    first observation of the next episode there makes it that of a state that was never reached.
-    Leave the reset to the next step. Without single environments to hold it against, what is seen
-    is a last observation that is the next first one each time.
+    The value of a truncated state is computed from it. If the first observation of the next
+    episode is in its place, that value is wrong. Leave the reset to the next step. Without a
+    reference, the check fails if each last observation equals the next first one.
     """
     if play.subject.reference:
         i = play.draw(st.integers(0, play.n - 1))
@@ -48,8 +47,8 @@ def done_step_returns_final_obs(play: Play) -> None:
 def reset_step_ignores_action(play: Play) -> None:
     """In NEXT_STEP mode the step after an ending only resets the row, whatever its action.
 
-    An environment that resets and then applies the action loses the first observation and hides
-    one transition. Skip the sub-environment's step in the step that resets it.
+    An environment that resets and then applies the action loses the first observation and one
+    transition. Skip the sub-environment's step in the step that resets it.
     """
     rows = both_to_ending(play)
     i = play.draw(st.sampled_from(rows))
@@ -68,8 +67,8 @@ def reset_step_ignores_action(play: Play) -> None:
 def reset_step_reward_zero(play: Play) -> None:
     """In NEXT_STEP mode the reward of the step that resets a row is 0.
 
-    That step belongs to no episode. A reward of it is added to the return of the next one.
-    Write zero there after the rewards of all rows are computed.
+    That step belongs to no episode. Its reward would count in the return of the next one. Write
+    zero there after the rewards of all rows are computed.
     """
     for i in _into_reset_step(play):
         play.demand(f"rewards[{i}] == 0", f"rewards[{i}]", "0 in the step that resets the row", i)
@@ -79,8 +78,8 @@ def reset_step_reward_zero(play: Play) -> None:
 def reset_step_flags_false(play: Play) -> None:
     """In NEXT_STEP mode the step that resets a row neither terminates nor truncates it.
 
-    A flag there is the end of an episode without a step. Flags are often computed for all rows
-    from the old state: set them to false for those that are reset.
+    A flag there ends an episode without a step. Flags are often computed for all rows from the
+    old state: set them to false in the rows that are reset.
     """
     for i in _into_reset_step(play):
         for name in ("terminations", "truncations"):
@@ -105,10 +104,10 @@ def _into_reset_step(play: Play) -> list[int]:
 def one_reset_per_episode(play: Play) -> None:
     """In NEXT_STEP mode a row is reset once after each episode.
 
-    A second reset, in the ending step or in the one after the next, costs an episode's start and
-    moves the row's random numbers, so that nothing agrees with single environments any more.
-    It is held against single environments, or against a `reset()` of all rows at the same point
-    where each row has a seed of its own.
+    A second reset, in the ending step or in the one after the next, loses an episode's start and
+    advances the row's random numbers, so that the row no longer agrees with a single environment.
+    The rows are compared with single environments, or, if each row has a seed of its own, with a
+    `reset()` of all rows at the same point.
     """
     if play.subject.reference:
         i = play.draw(st.integers(0, play.n - 1))

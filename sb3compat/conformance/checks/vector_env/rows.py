@@ -35,9 +35,9 @@ _DRAWN = 4
 def rows_match_reference(play: Play) -> None:
     """Each row returns what its single environment returns for the same seed and actions.
 
-    Observations, rewards and flags of the first episodes, save the observations at their ends,
-    which have checks of their own. Typical mistakes are actions that reach the wrong row,
-    rewards that are cast to ints, and a time limit that one side does not have.
+    The check compares observations, rewards and flags of the first episodes, except for the
+    observations at their ends, which have checks of their own. Typical mistakes: actions that
+    reach the wrong row, rewards that are cast to ints, a time limit on one side only.
     """
     i = play.draw(st.integers(0, play.n - 1))
     for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
@@ -60,12 +60,12 @@ def rows_match_reference(play: Play) -> None:
 def rows_independent(play: Play) -> None:
     """What happens in one row does not touch the others: no step of theirs is skipped or changed.
 
-    An environment that resets its rows together, or leaves the step of all rows out while it
-    resets one, makes up transitions in rows that go on. Compute the step of all rows, then
-    overwrite those that are reset. Where each row has a seed of its own, its results must not
-    depend on the actions of another. Where one generator serves all rows, random numbers may,
-    and what is seen is a row that stands still for the step in which another is reset, and then
-    goes on one step late. If the rows share a world, or statistics, declare the capability
+    An environment that resets its rows together, or skips the step of all rows while it resets
+    one, invents transitions in rows that go on. Compute the step of all rows, then overwrite the
+    rows that are reset. If each row has a seed of its own, its results must not depend on the
+    actions of another row. If one generator serves all rows, random numbers may depend on them;
+    the check then looks for a row that stands still while another is reset, and is one step late
+    from there on. If the rows share a world, or statistics, declare the capability
     `separate_rows` as missing.
     """
     if play.n < 2:
@@ -227,10 +227,11 @@ def _wrong_count(play: Play) -> str:
 def no_stale_result_after_error(play: Play) -> None:
     """After a `step` that raised, the next call returns its own result.
 
-    Where actions were sent to workers before the error, their answers wait, and the next step
-    returns them: from then on every result is that of the step before, without an error. Check
-    actions before anything is sent, or collect the answers. `AsyncVectorEnv` does neither, up to
-    Gymnasium 1.4. With shared memory observations may be in time, and rewards and flags late.
+    If actions were sent to workers before the error, the answers are still in the pipes, and the
+    next step returns them: from then on every result is one step late, without an error. Check
+    actions before any is sent, or collect the answers. `AsyncVectorEnv` does neither, up to
+    Gymnasium 1.4. With shared memory, observations may be in time while rewards and flags are
+    late.
     """
     known = play.subject.actions
     if len(known) < 2 or isinstance(known[0], dict | tuple):

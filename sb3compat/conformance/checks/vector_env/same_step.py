@@ -25,9 +25,9 @@ _DONE = "ended(terminations, truncations)"
 def final_obs_present(play: Play) -> None:
     """In SAME_STEP mode `infos["final_obs"]` has the last observation of each row that ended.
 
-    The returned observation is already that of the next episode. Without the last one there is
-    nothing to bootstrap a truncated episode from. The key was `final_observation` before
-    Gymnasium 1.0.
+    The observation returned is the first of the next episode. Without the last one there is no
+    state to bootstrap a truncated episode from. The key was `final_observation` before Gymnasium
+    1.0.
     """
     for _ in play.through_ending():
         for i in play.ended():
@@ -43,8 +43,8 @@ def final_obs_present(play: Play) -> None:
 def final_obs_in_space(play: Play) -> None:
     """In SAME_STEP mode last observations are inside `single_observation_space`.
 
-    They are used as any other observation. Where observations are transformed, the last ones have
-    to be as well.
+    They are used as any other observation. A wrapper that transforms observations must transform
+    them, too.
     """
     for _ in play.through_ending():
         for i in play.ended():
@@ -61,8 +61,8 @@ def final_obs_in_space(play: Play) -> None:
 def final_obs_mask_equals_done(play: Play) -> None:
     """In SAME_STEP mode the mask `infos["_final_obs"]` is true for the rows that ended only.
 
-    Without a mask, or with a wrong one, whoever splits infos by row finds last observations of
-    episodes that go on. Gymnasium's `DictInfoToList` is one that does.
+    Without a mask, or with a wrong one, code that splits infos by row, such as Gymnasium's
+    `DictInfoToList`, finds last observations of episodes that go on.
     """
     for _ in play.through_ending():
         default = f"np.zeros({play.n}, bool)"
@@ -77,9 +77,9 @@ def final_obs_mask_equals_done(play: Play) -> None:
 def obs_is_reset_obs(play: Play) -> None:
     """In SAME_STEP mode the observation of a row that ended is the first of its next episode.
 
-    An agent that is shown the last one acts on a state that is gone, and the first transition of
-    each episode is made up. It is held against single environments, or, where each row has a seed
-    of its own and steps draw nothing, against a `reset()` at the same point.
+    An agent that sees the last observation acts on a state that is gone, and the first transition
+    of each episode is wrong. The rows are compared with single environments, or, if each row has
+    a seed of its own and steps draw nothing, with a `reset()` at the same point.
     """
     if play.subject.reference:
         i = play.draw(st.integers(0, play.n - 1))
@@ -125,8 +125,8 @@ def final_obs_not_aliased(play: Play) -> None:
 
     `final_obs = self.obs[i]` is a view: when the reset writes the next first observation into the
     same row, the last one is gone, and truncated episodes are bootstrapped from a fresh start.
-    Copy it before the reset. Gymnasium's own environments do not copy it either, so that an
-    environment that returns the same array each time meets this in them, too.
+    Copy it before the reset. Gymnasium's own environments do not copy it either, so the check
+    fails for a sub-environment that returns the same array each time.
     """
     choice = play.draw(st.integers(0, 2 if play.subject.reference else 1))
     if choice == 0:
@@ -174,8 +174,8 @@ def _final(play: Play, i: int) -> str:
 def final_info_is_step_info(play: Play) -> None:
     """In SAME_STEP mode `infos["final_info"]` has the ending step's infos, the rest the reset's.
 
-    What is measured in the last step, success above all, is in `final_info` only. Infos of the
-    reset that overwrite it make every episode look unfinished.
+    Measurements of the last step, success above all, are in `final_info` only. If the infos of
+    the reset overwrite it, every episode looks unfinished.
     """
     if play.subject.reference and play.draw(st.booleans()):
         i = play.draw(st.integers(0, play.n - 1))

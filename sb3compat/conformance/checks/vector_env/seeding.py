@@ -34,9 +34,9 @@ def _same(play: Play, names: tuple[str, ...] = _RESULTS, why: str = "as in the f
 def same_seed_same_trajectory(play: Play) -> None:
     """Two environments with the same seed and the same actions return the same.
 
-    Experiments cannot be repeated otherwise. A typical mistake is to draw from `random` or from
+    Otherwise no experiment can be repeated. A typical mistake is to draw from `random`, from
     NumPy's global generator, or from a generator that `reset(seed=...)` does not replace. Draw
-    from `self.np_random`. Infos are not compared, as clock times are common there.
+    from `self.np_random`. Infos are not compared, as they often contain clock times.
     """
     why = "as in another environment with the same seed and actions"
     if play.subject.endings:
@@ -62,8 +62,8 @@ def same_seed_same_trajectory(play: Play) -> None:
 def seed_used_once(play: Play) -> None:
     """A seed is for the reset that it is given to: resets without one draw anew.
 
-    An environment that keeps the seed and uses it in each reset plays the same episode for ever,
-    and nothing tells. Make the generator in a reset with a seed, and keep it in those without.
+    An environment that uses the seed again in each reset plays the same episode for ever, without
+    an error. Make the generator in a reset with a seed, and keep it in resets without one.
     """
     seed = play.draw_seed()
     play.make()
@@ -83,10 +83,10 @@ def seed_used_once(play: Play) -> None:
 def seed_int_is_seed_plus_i(play: Play) -> None:
     """`reset(seed=s)` seeds row i with s + i.
 
-    So it is in Gymnasium's vector environments, and results are repeated with single environments
-    by that rule. It is held against single environments where they are given, else against
+    Gymnasium's vector environments do so, and by that rule single environments repeat a result.
+    The rows are compared with single environments if there is a reference, else with
     `reset(seed=[s, s + 1, ...])`. An environment with one generator for all rows cannot follow
-    it, and is not judged.
+    the rule, and is not judged.
     """
     seed = play.draw_seed()
     play.make()
@@ -117,9 +117,9 @@ def _alone(play: Play, seed: int) -> str:
 def reset_clears_pending_autoreset(play: Play) -> None:
     """After `reset()` every row is at the start of an episode, also one that had just ended.
 
-    In NEXT_STEP mode an environment notes that a row is to be reset in the next step. If `reset`
-    does not clear that, the row's first action is swallowed and its episode begins twice. Clear
-    the note in `reset`.
+    In NEXT_STEP mode an environment notes that the next step must reset a row. If `reset` keeps
+    that note, the row's first action is ignored and its episode begins twice. Clear the note in
+    `reset`.
     """
     rows = play.to_ending()
     _reset_like_new(play, play.ending())
@@ -139,8 +139,8 @@ def reset_clears_pending_autoreset(play: Play) -> None:
 def reset_clears_counters(play: Play) -> None:
     """After `reset()` an episode has all its time again.
 
-    A step counter that goes on counting makes the next episode end too soon, by a truncation that
-    is not there when one looks. Set it to zero in `reset`, also in the middle of an episode.
+    A step counter that goes on counting truncates the next episode too soon. Set it to zero in
+    `reset`, also in the middle of an episode.
     """
     ending = play.ending()
     if ending.steps < 2:
@@ -181,8 +181,8 @@ def _reset_like_new(play: Play, ending: Ending) -> None:
 def options_not_mutated(play: Play) -> None:
     """`reset(options=...)` leaves the caller's dict as it is.
 
-    A `pop` from it makes the caller's second reset another one than the first, and hides the
-    option from every wrapper that looks after the environment has. Copy the dict before:
+    After a `pop` from it the caller's second reset differs from the first, and wrappers that read
+    the dict later miss the option. Copy the dict first:
     `options = dict(options or {})`. Gymnasium's own environments pop `reset_mask` up to 1.4.
     """
     choices = []
@@ -201,8 +201,8 @@ def options_not_mutated(play: Play) -> None:
 def options_reach_env(play: Play) -> None:
     """`reset(options=...)` heeds options that the environment is declared to understand.
 
-    Options that are dropped on the way to the sub-environments change nothing, and nothing tells.
-    With the same seed and actions, something has to be different from a reset without them.
+    Options that are dropped on the way to the sub-environments have no effect, without an error.
+    With the same seed and actions, the results must differ from those of a reset without options.
     """
     seed = play.draw_seed()
     options = to_source(dict(play.subject.options or {}))
