@@ -26,11 +26,11 @@ def some_steps(play: Play) -> Iterator[int]:
 
 
 def several_endings(play: Play, wanted: int = 3, keep: str = "") -> Iterator[list[int]]:
-    """Start and step until some rows have ended; yields those that did, after each such step.
+    """Start and step until some rows have ended; yields the rows that ended, after each such step.
 
     Args:
         play: The run.
-        wanted: How many endings.
+        wanted: The number of endings.
         keep: A statement to run before each step.
 
     Raises:
@@ -63,8 +63,8 @@ def episode_ends(play: Play) -> int:
     episodes after them in the list `first`.
 
     Raises:
-        NotExercisedError: If not so many end, or the first ones are not different: nothing could
-            be told from those that are the same as the last ones.
+        NotExercisedError: If fewer episodes end, or all begin alike: last observations that equal
+            first ones would then prove nothing.
     """
     ending = play.ending()
     mode = play.subject.mode

@@ -26,8 +26,8 @@ def lockstep(
         play: The run of the check.
         i: The row.
         more: How many steps to go on.
-        infos: Whether infos are looked at; clock times among them are left out.
-        episodes: How many end before that, as far as they begin alike.
+        infos: Whether to compare infos, without clock times.
+        episodes: The number of episodes, as far as they begin alike.
 
     Raises:
         NotExercisedError: If they do not begin alike, or no episode of the row ends.
@@ -36,7 +36,7 @@ def lockstep(
     seed = start_at(play, ending)
     single = _Single(play, i, infos)
     single.make(seed + i)
-    # Row j is to begin as its own does, too: one generator for all rows suits one of them.
+    # Row j must begin like its own, too: one generator for all rows would suit only one of them.
     j = (i + 1) % play.n
     own = play.value(f"reference[{j}]().reset(seed={seed + j})[0]")
     if not play.value(f"agrees({at(play, 'obs', i)}, expected)") or not play.value("agrees")(
@@ -73,7 +73,7 @@ def lockstep(
                 play.run("final, final_info = deepcopy(expected), snapshot(info)")
                 single.reset()
             yield "end" if over else "step"
-            if over != (i in play.ended()):  # another check tells
+            if over != (i in play.ended()):  # another check reports it
                 return
         if left is not None:
             left -= 1
@@ -95,7 +95,7 @@ def demand_like_single(play: Play, i: int, why: str) -> None:
 
 
 def _begins_alike(play: Play, i: int) -> bool:
-    """Whether a later episode does; where all begin with the same, that says nothing."""
+    """Whether a later episode begins like the single environment's, and unlike the first."""
     obs = at(play, "obs", i)
     return bool(play.value(f"agrees({obs}, expected) and not agrees(expected, start)"))
 

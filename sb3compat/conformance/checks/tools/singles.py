@@ -10,30 +10,30 @@ from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.subject.subject import Ending
 
-# Rewards of another shape are for another check.
+# Another check judges the shape of rewards.
 _SAME_REWARD = "np.size(rewards) != {1} or close(np.ravel(rewards)[{0}], alone[{0}]['reward'])"
 
 
 def beside(play: Play) -> bool:
-    """Whether there are single environments which can be brought to the same state."""
+    """Whether there are single environments that can be brought to the same state."""
     return not play.subject.missing(("reference", "seeding"))
 
 
 class Beside:
-    """The vector environment, and the single environments that it is made of, stepped beside it.
+    """A VecEnv, and its single environments, stepped beside it with the same actions.
 
-    In the script these are `singles`, and what they gave is `alone`, one dict for each row.
+    In the script these are `singles`, and their results are `alone`, one dict for each row.
 
     Attributes:
-        pace: The rows which so far have returned what the single environments returned.
-        ended: Those of them that ended in this step, here and there.
-        episodes: How many episodes of each row have ended before this step.
+        pace: The rows that have returned the results of their single environments so far.
+        ended: The rows in `pace` that ended in this step, here and there.
+        episodes: The number of episodes of each row that ended before this step.
 
     Args:
-        play: The run.
-        ending: What to do with them; drawn actions if it is None.
-        infos: Whether infos are looked at: those that a second run gives otherwise, such as clock
-            times, are left out.
+        play: The run of the check.
+        ending: The actions; None to draw them.
+        infos: Whether to compare infos, without the entries that differ in a second run, such as
+            clock times.
     """
 
     def __init__(self, play: Play, ending: Ending | None, *, infos: bool = False) -> None:
@@ -54,7 +54,7 @@ class Beside:
             play.run(ending.setup)
 
     def steps(self, after: int = 3, episodes: int = 1) -> Iterator[int]:
-        """Step until each row has ended so many times, and some more."""
+        """Step until each row has ended `episodes` times, and `after` steps more."""
         play = self.play
         most = 8 if self.ending is None else episodes * (4 * self.ending.steps + 20)
         left = after
@@ -84,13 +84,13 @@ class Beside:
                 return
 
     def endings(self) -> Iterator[int]:
-        """The rows whose first episode ends, as it does; or whose second one does.
+        """Step, and yield each row whose first episode ends, or its second if starts vary.
 
         Raises:
             NotExercisedError: If there are none.
         """
         seen = False
-        # Where all episodes begin alike, that one began alike says nothing of what it draws.
+        # If all episodes begin alike, an equal start says nothing about the random numbers.
         later = self.play.subject.traits.starts_vary
         for _ in self.steps(0, self.play.draw(st.integers(1, 2)) if later else 1):
             for i in self.ended:
@@ -101,7 +101,7 @@ class Beside:
             raise NotExercisedError
 
     def demand(self, what: str, key: str, should: str, i: int) -> None:
-        """Ask that an expression equals what the single environment gave under this key."""
+        """Demand that an expression equals a result of the single environment."""
         alone = f"alone[{i}]['{key}']"
         got = short(self.play.value(alone), 80)
         self.play.demand(f"close({what}, {alone})", what, f"{got}, {should}", i)

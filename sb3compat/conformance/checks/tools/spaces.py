@@ -22,7 +22,7 @@ def leaves(space: Any, path: str = "") -> list[tuple[str, Any]]:
 
 
 def arrays(space: Any) -> list[tuple[str, Any]]:
-    """Likewise, those that are batched as arrays: no texts or graphs."""
+    """The simple spaces whose batches are arrays: no texts or graphs."""
     return [(path, leaf) for path, leaf in leaves(space) if leaf.shape is not None]
 
 
@@ -38,7 +38,7 @@ def at(play: Play, name: str, i: int | None) -> str:
 
 
 def demand_in_space(play: Play, what: str, at_row: int) -> None:
-    """Ask that an expression is an observation of a single environment."""
+    """Demand that an expression is an observation of a single environment."""
     try:
         play.demand(
             f"inside(env.observation_space, {what})",
@@ -54,7 +54,7 @@ def demand_in_space(play: Play, what: str, at_row: int) -> None:
 
 
 def demand_batch_in_space(play: Play) -> None:
-    """Ask that `obs` is a batch of n observations."""
+    """Demand that `obs` is a batch of n observations."""
     for path, space in arrays(play.value("env.observation_space")):
         shape = (play.n, *space.shape)
         play.demand(f"isinstance(obs{path}, np.ndarray)", f"type(obs{path})", "an array")

@@ -21,7 +21,7 @@ _REACHED = ("set_attr_only_named_rows",)
 
 @error(group="sub-environments", source=SB3_GUIDE, needs=_SUB_ENVS, after=())
 def set_attr_only_named_rows(play: Play) -> None:
-    """`set_attr(name, value, indices)` sets the attribute in the rows that are named, only there.
+    """`set_attr(name, value, indices)` sets the attribute in the named rows only.
 
     A list as value goes whole into each of these rows. Typical mistake: `indices` is ignored, so
     that a curriculum for one row changes all rows.
@@ -39,7 +39,7 @@ def set_attr_only_named_rows(play: Play) -> None:
 
 @error(group="sub-environments", source=SB3_GUIDE, needs=_SUB_ENVS, after=_REACHED)
 def get_attr_indices(play: Play) -> None:
-    """`get_attr(name, indices)` gives one value for each row that is named, in that order.
+    """`get_attr(name, indices)` returns one value for each named row, in the order of `indices`.
 
     `indices` is None for all rows, one int, or several, and -1 is the last row. Typical mistakes:
     the order of the rows instead of that of `indices`; 0 taken for None.
@@ -87,7 +87,7 @@ def numpy_int_indices(play: Play) -> None:
 
 @error(group="sub-environments", source=SB3_SOURCE, needs=_SUB_ENVS, after=BASICS["vec_env"])
 def missing_attr_raises_and_survives(play: Play) -> None:
-    """`get_attr` raises AttributeError for an attribute that is not there, and all goes on.
+    """`get_attr` raises AttributeError for a missing attribute, and the environment goes on.
 
     `has_attr` and algorithms that look for optional methods rely on the type. Typical mistake: the
     exception ends the worker process, and the caller gets an EOFError at once or at the next
@@ -120,9 +120,9 @@ def has_attr_truthful(play: Play) -> None:
 
 @error(group="sub-environments", source=SB3_GUIDE, needs=_SUB_ENVS, after=_REACHED)
 def env_method_args(play: Play) -> None:
-    """`env_method(name, *args, indices, **kwargs)` calls the named rows and passes all on.
+    """`env_method(name, *args, indices, **kwargs)` calls the named rows with all arguments.
 
-    It returns one result for each row that is named, in that order. Typical mistakes: keyword
+    It returns one result for each named row, in the order of `indices`. Typical mistakes: keyword
     arguments are dropped, or all rows are called and some of the results returned.
     """
     play.make()
@@ -139,7 +139,7 @@ def env_method_args(play: Play) -> None:
 
 
 def _calls_no_others(play: Play) -> None:
-    """What is called in a row writes into a list that goes wherever the row is."""
+    """A method that writes into a list shows which rows were called, in other processes too."""
     rows = sorted(play.draw(st.sets(st.integers(0, play.n - 1), min_size=1)))
     play.run("for i in range(env.num_envs):\n    env.set_attr('kit_note', [].append, indices=[i])")
     play.run(f"env.env_method('kit_note', 1, indices={rows})")
@@ -150,7 +150,7 @@ def _calls_no_others(play: Play) -> None:
 
 @error(group="sub-environments", source=SB3_GUIDE, needs=_SUB_ENVS, after=())
 def env_is_wrapped_per_row(play: Play) -> None:
-    """`env_is_wrapped(cls, indices)` gives one bool for each row that is named, and the truth.
+    """`env_is_wrapped(cls, indices)` returns one bool for each named row, and the right one.
 
     SB3 looks for a `Monitor` before it trusts episode returns. Typical mistakes: one bool for all
     rows, always True, or NotImplementedError.
@@ -224,7 +224,7 @@ def render_mismatch_warns(play: Play) -> None:
 
 
 def _patience(play: Play) -> int:
-    """Seconds after which a call that has not returned is taken to hang."""
+    """The seconds after which a call counts as hung."""
     return 10 + round(10 * play.subject.make_seconds)
 
 
@@ -244,7 +244,7 @@ def close_idempotent(play: Play) -> None:
 
 @warning(group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "wrong_action_count_rejected"))
 def close_after_error(play: Play) -> None:
-    """`close()` works after a call that failed, and ends.
+    """`close()` works after a failed call, and returns.
 
     Otherwise the second error hides the first, or processes stay behind.
     """

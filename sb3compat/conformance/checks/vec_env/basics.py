@@ -44,7 +44,7 @@ def spaces_are_single(play: Play) -> None:
     play.make()
     play.run("obs = env.reset()")
     for path, space in arrays(play.value("env.observation_space")):
-        if space.shape[:1] != (play.n,):  # the space of a row, with observations that are not
+        if space.shape[:1] != (play.n,):  # a space of one row beside observations of all
             continue
         play.demand(
             f"np.shape(obs{path}) != env.observation_space{path}.shape",
@@ -188,7 +188,7 @@ def reset_starts_fresh_episodes(play: Play) -> None:
     for _ in range(play.draw(st.integers(1, 5))):
         twins.choose()
         play.step("deepcopy(actions)")
-        if play.ended():  # one more episode than in the other; this may matter under a seed, too
+        if play.ended():  # one episode more than the twin, which may matter even under a seed
             raise NotExercisedError
     twins.reset()
     for i in range(play.n):
@@ -203,7 +203,7 @@ def reset_starts_fresh_episodes(play: Play) -> None:
 
 
 def _leaves_the_episode(play: Play) -> None:
-    """Without a seed, too, where a reset of the single environments moves them."""
+    """The same without a seed, if a reset moves the single environments."""
     singles = Beside(play, play.known_ending())
     wanted = play.draw(st.integers(1, 5))
     for number in singles.steps():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DUMMY_VEC_ENV = SB3_SOURCE.replace("base_vec_env", "dummy_vec_env")
 
-# Held against single environments under the same seed, or against themselves.
+# The checks before those that compare with single environments, or with a twin.
 _COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC)))
 
 

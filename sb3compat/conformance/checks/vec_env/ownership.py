@@ -26,7 +26,7 @@ _BASICS = BASICS["vec_env"]
 
 @error(group="ownership", source=SB3_GUIDE)
 def outputs_unchanged_by_later_steps(play: Play) -> None:
-    """Observations, rewards and dones stay as they were when later steps are made.
+    """Later steps do not change the observations, rewards and dones that a step returned.
 
     Algorithms keep the last observations during the next step, and store both. If the
     environment writes each batch into the same array, both are equal. Return copies, as
@@ -48,7 +48,7 @@ def outputs_unchanged_by_later_steps(play: Play) -> None:
 
 @warning(group="ownership", source=SB3_GUIDE, after=(*_BASICS, "outputs_unchanged_by_later_steps"))
 def outputs_unchanged_by_reset(play: Play) -> None:
-    """Observations, rewards and dones stay as they were when the environment is reset.
+    """A reset does not change the observations, rewards and dones that a step returned.
 
     Otherwise a caller who keeps the last observations before a reset finds others in their
     place.
@@ -96,7 +96,7 @@ def terminal_observation_not_aliased(play: Play) -> None:
 
 @error(group="ownership", source=SB3_GUIDE, after=(*_BASICS, "infos_n_dicts"))
 def infos_unchanged_by_later_steps(play: Play) -> None:
-    """The infos that a step has returned stay as they were when later steps are made.
+    """Later steps do not change the infos that a step returned.
 
     Algorithms and callbacks keep them, and read episode statistics after the rollout. Typical
     mistake: one dict for each row that each step fills again. Make new dicts.
@@ -122,7 +122,7 @@ def infos_unchanged_by_later_steps(play: Play) -> None:
 
 @error(group="ownership", source=SB3_GUIDE, needs=("seeding",), after=DETERMINISTIC)
 def writing_outputs_does_not_change_env(play: Play) -> None:
-    """What the caller writes into observations, rewards, dones and infos changes nothing.
+    """Writing into observations, rewards, dones and infos does not change the environment.
 
     Algorithms do write: they correct rewards for time limits, normalise observations, and add
     keys to infos. If the environment returns its own state, that changes it. Return copies.
@@ -145,7 +145,7 @@ def actions_unchanged(play: Play) -> None:
     extreme = play.subject.actions[1]
     play.start()
     for number in range(play.draw(st.integers(1, 4))):
-        # The simplest might be zero, whatever it is scaled with.
+        # The simplest action might be zero, which scaling does not change.
         actions = play.actions() if number else batch_source("vec_env", [extreme] * play.n)
         play.run(f"actions = {actions}")
         play.run("before = deepcopy(actions)")

@@ -38,13 +38,13 @@ _COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
     ),
 )
 def rows_match_reference(play: Play) -> None:
-    """Row i yields what its single environment yields under the same seed and actions.
+    """Row i returns the results of its single environment under the same seed and actions.
 
     The comparison ends with the first end of an episode in any row; other checks begin there.
     Typical mistakes: actions or rewards that go to another row, a seed that is not `seed + i`,
     processing that the single environment does not have.
     """
-    # Also with actions that differ from row to row, where an ending may have the same in all.
+    # Drawn actions differ from row to row; those of an ending may not.
     singles = Beside(play, None if play.draw(st.booleans()) else play.known_ending())
     for i in range(play.n):
         start = short(play.value(f"alone[{i}][0]"), 80)
@@ -118,7 +118,7 @@ def rows_independent(play: Play) -> None:
         _held_against_other_actions(play)
         if not play.subject.traits.steps_move or not play.subject.endings:
             return
-        play.script.lines.clear()  # that was another program, and has passed
+        play.script.lines.clear()  # the statements so far are another program, which passed
     _not_frozen(play)
 
 
@@ -139,7 +139,7 @@ def _held_against_singles(play: Play) -> None:
 
 
 def _held_against_other_actions(play: Play) -> None:
-    """Rows with generators of their own: what the others do must not show at all."""
+    """Rows with generators of their own: the actions of other rows must not show at all."""
     ending = play.known_ending()
     seed = play.draw_seed()
     mine = play.draw_seed() % play.n
@@ -174,7 +174,7 @@ _OTHERS = ", as in the other instance, where only the actions of other rows diff
 
 
 def _not_frozen(play: Play) -> None:
-    """Rows which may share a generator cannot be compared, but it shows if they stand still."""
+    """Rows that may share a generator cannot be compared, but a row that stands still shows."""
     if not play.subject.traits.steps_move:
         raise NotExercisedError
     still = dict.fromkeys(range(play.n), 0)
@@ -185,7 +185,7 @@ def _not_frozen(play: Play) -> None:
             if not play.value(f"equal(row(obs, {i}), row(before, {i}))"):
                 still[i] = -1000
                 continue
-            # One that stood still before does so for a reason of its own.
+            # A row that stood still before has a reason of its own.
             if play.value(f"earlier is None or equal(row(before, {i}), row(earlier, {i}))"):
                 continue
             still[i] += 1

@@ -60,7 +60,7 @@ def _walk(play: Play) -> Any:
 
 
 def _try(play: Play, line: str) -> None:
-    """Run a statement, and take it for a violation if it raises."""
+    """Run a statement; an exception is a violation."""
     name, _, call = line.rpartition(" = ")
     if not name:
         play.run(line)

@@ -77,7 +77,7 @@ def seed_used_once(play: Play) -> None:
     Otherwise all episodes are the same, and an agent learns one start by heart. Typical mistake:
     the seeds are not set back to None after the reset.
     """
-    # Where a reset moves nothing, as with a real robot, there is no other beginning.
+    # If a reset moves nothing, as with a real robot, there is only one start.
     if not (play.subject.traits.seeds_vary and play.subject.traits.resets_move):
         raise NotExercisedError
     play.make()
@@ -128,7 +128,7 @@ def _make_with_and_without(play: Play) -> int:
     """Assign `plain` and `special`: a reset without and one with options, under a seed."""
     seed = play.draw_seed()
     for name, options in (("plain", ""), ("special", _options(play))):
-        # Twice, as infos may tell the time of day and the like.
+        # Twice, as infos may contain clock times.
         for each in (name, "once_more"):
             play.run("env = make_env()")
             if options:
@@ -148,7 +148,7 @@ def _keep_what_agrees(play: Play, name: str) -> None:
 def _reset_as(play: Play, name: str, seed: int) -> None:
     play.run(f"env.seed({seed})")
     play.run("obs = env.reset()")
-    # SB3's wrappers have reset_infos of their own, which nobody fills.
+    # SB3's wrappers have `reset_infos` of their own, which stay empty.
     infos = "env.unwrapped.reset_infos" if play.value("hasattr(env, 'venv')") else "env.reset_infos"
     play.run(f"{name} = snapshot([(row(obs, i), {infos}[i]) for i in range({play.n})])")
 
@@ -228,7 +228,7 @@ def options_used_once(play: Play) -> None:
     after=(*_RESET_INFOS, "options_reach_env"),
 )
 def options_copied(play: Play) -> None:
-    """`set_options` copies: what the caller does to the dict later on makes no difference.
+    """`set_options` copies the dict: later changes by the caller make no difference.
 
     Nor does the environment change the caller's dict. SB3's base class makes deep copies.
     """

@@ -153,7 +153,7 @@ def step_obs_in_space(play: Play) -> None:
 
 @error(group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
 def step_equals_async_wait(play: Play) -> None:
-    """`step(actions)` does what `step_async(actions)` and then `step_wait()` do.
+    """`step(actions)` returns the results of `step_async(actions)` and `step_wait()`.
 
     Wrappers override the two halves, and algorithms call the whole.
     """
@@ -220,7 +220,7 @@ def step_wait_without_async_rejected(play: Play) -> None:
 
 @warning(group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
 def reset_cancels_pending_step(play: Play) -> None:
-    """`reset()` while a step is pending cancels it: nothing of it shows afterwards.
+    """`reset()` cancels a pending step: nothing of it shows afterwards.
 
     SB3's base class demands it. Typical mistake: both results come through the same pipe, and
     `reset` returns the result of the step.

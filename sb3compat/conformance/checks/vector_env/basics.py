@@ -182,7 +182,7 @@ def flags_are_bool(play: Play) -> None:
 
 @error(group="step", source=STEP)
 def outputs_unchanged_by_later_steps(play: Play) -> None:
-    """What `reset` and `step` return is not changed by later steps.
+    """Later steps do not change the results of `reset` and `step`.
 
     If the environment fills one buffer again and again, every transition of a rollout has the
     values of the last one. Return copies. (`SyncVectorEnv` with `copy=False` does this on request.)

@@ -43,7 +43,7 @@ def no_reset_unasked(play: Play) -> None:
 
 
 def _no_reset_by_ending(play: Play) -> None:
-    """What the ending step returns is not what a reset just before it would have."""
+    """The ending step does not return the result of a reset just before it."""
     if not (play.subject.capabilities.get("row_seeds") or play.n == 1):
         raise NotExercisedError
     rows = both_to_ending(play, behind=1)
@@ -61,7 +61,7 @@ def _no_reset_by_ending(play: Play) -> None:
 
 
 def _no_reset_by_step(play: Play) -> None:
-    """Where a step of an ended row is let through, it is not a reset."""
+    """If a row that ended can be stepped, that step is no reset."""
     rows = both_to_ending(play)
     play.run("last = deepcopy(obs)")
     play.run(f"actions = {play.actions()}")

@@ -44,7 +44,7 @@ def masked_reset_leaves_others(play: Play) -> None:
     after=(*DETERMINISTIC, "rows_independent"),
 )
 def masked_reset_lets_others_go_on(play: Play) -> None:
-    """After a masked reset the rows outside the mask go on as if there had been none.
+    """A masked reset does not change how the rows outside the mask go on.
 
     They keep their step counters, and in NEXT_STEP mode the resets that are due. Clear such state
     under the mask only.
@@ -65,7 +65,7 @@ def masked_reset_lets_others_go_on(play: Play) -> None:
         play.reset_rows(due, "twin")
     play.reset_rows(sorted({i, *due}))
     for _ in range(before + 2):
-        # In DISABLED mode the two differ in which rows the caller has to reset.
+        # In DISABLED mode the caller would have to reset different rows in the two.
         if play.awaiting_reset() or (
             play.subject.mode == "Disabled"
             and play.script.steps
@@ -103,7 +103,7 @@ def masked_reset_restarts_masked(play: Play) -> None:
     play.run(f"twin_obs, twin_infos = twin.reset(seed={seed})")
     _alike(play, "obs", i)
     for _ in range(2):
-        # What the end of another row does to this one is for `rows_independent`.
+        # `rows_independent` judges the influence of another row's end.
         if set(play.ended()) - {i}:
             return
         step_both(play, play.actions())

@@ -15,7 +15,7 @@ from sb3compat.conformance.play import Play
 
 MODES = ("NextStep",)
 GROUP = "episode end: NEXT_STEP"
-# What is declared comes first: else everything here would accuse the same mistake.
+# The declared mode comes first, or all these checks would report the same mistake.
 AFTER = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
 AFTER_SEEDED = (*DETERMINISTIC, "autoreset_mode_matches_behaviour")
 

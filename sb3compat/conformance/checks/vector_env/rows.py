@@ -26,14 +26,14 @@ from sb3compat.conformance.program.script import to_source
 from sb3compat.conformance.subject.actions import sample_seed_source
 
 _RESULTS = ("obs", "rewards", "terminations", "truncations")
-# So many steps have to be late by one before it is called that.
+# So many steps must be late by one before the row counts as late.
 _LATE = 4
 _DRAWN = 4
 
 
 @error(group="rows", source=GYM_VECTOR, needs=("reference",))
 def rows_match_reference(play: Play) -> None:
-    """Each row returns what its single environment returns for the same seed and actions.
+    """Each row returns the results of its single environment for the same seed and actions.
 
     The check compares observations, rewards and flags of the first episodes, except for the
     observations at their ends, which have checks of their own. Typical mistakes: actions that
@@ -58,7 +58,7 @@ def rows_match_reference(play: Play) -> None:
 
 @error(group="rows", source=GYM_AUTORESET, needs=("separate_rows",), after=DETERMINISTIC)
 def rows_independent(play: Play) -> None:
-    """What happens in one row does not touch the others: no step of theirs is skipped or changed.
+    """Rows do not influence one another: no row skips or changes a step because of another.
 
     An environment that resets its rows together, or skips the step of all rows while it resets
     one, invents transitions in rows that go on. Compute the step of all rows, then overwrite the
@@ -125,11 +125,11 @@ def _as_with_others(play: Play, got: str, expected: str, name: str, i: int, j: i
 
 
 def _no_row_late(play: Play) -> None:
-    """Random actions, and the same with others in one row: rows that are late show in this."""
+    """Random actions, and the same with other actions in one row, show rows that are late."""
     play.make()
     single = play.value("env.single_observation_space")
     if not isinstance(single, spaces.Box) or single.dtype.kind != "f":
-        raise NotExercisedError  # what repeats by chance proves nothing
+        raise NotExercisedError  # values that repeat by chance prove nothing
     if not play.subject.capabilities.get("seeding"):
         raise NotExercisedError
     seed = play.draw_seed()
@@ -153,8 +153,8 @@ def _no_row_late(play: Play) -> None:
             raise NotExercisedError
     i = play.draw(st.sampled_from(ended))
     exercised = False
-    # Others in its last steps only, so that its episode goes on for a while; or all of them drawn
-    # anew, of which some let it go on as well.
+    # Other actions in the last steps only, or all actions drawn anew: in some of these programs the
+    # row does not end, and goes on.
     begins = [(max(t - last, 0), a) for last, a in product((6, 12), play.subject.actions[:2])]
     changes = [
         f"played[:{begin}] + [replaced(actions, {i}, {to_source(action)}) "
@@ -247,7 +247,7 @@ def no_stale_result_after_error(play: Play) -> None:
     play.run(f"error = caught(lambda: env.step({wrong}))")
     if play.value("error") is None:
         raise NotExercisedError
-    # What the rejected actions would have led to, had they been one less.
+    # The results that the rejected actions would have had, without the one too many.
     play.run(f"actions = {to_source(np.stack([right] * play.n))}")
     play.run(f"rejected = {to_source(np.stack([rejected] * play.n))}")
     most = 2 * play.subject.endings[0].steps + 4 if play.subject.endings else 1
@@ -270,7 +270,7 @@ def no_stale_result_after_error(play: Play) -> None:
         play.demand(f"not equal({got}, {late})", at(play, "results[0]", i), own + _NOT_LATE, i)
     if flags is None or (disabled and play.value("ended(*results[2:4]).any()")):
         return
-    # Observations that come through shared memory may be in time, and what comes by pipe is late.
+    # Observations in shared memory may be in time, while the results in the pipe are late.
     steps, i = flags
     play.run(f"seen = [results[:4], *record(env, [actions] * {steps - 1}, disabled={disabled})]")
     play.script.steps += steps - 1
@@ -287,13 +287,13 @@ _NOT_LATE = ", or else anything but the results of the rejected step and on, eac
 
 
 def _of_row(play: Play, result: str, parts: range, i: int) -> str:
-    """Source for what a row has of these parts of a result, in a list."""
+    """Source for the row's share of these parts of a result, as a list."""
     of_row = (at(play, f"{result}[0]", i) if k == 0 else f"{result}[{k}][{i}]" for k in parts)
     return f"[{', '.join(of_row)}]"
 
 
 def _telling(play: Play, parts: range, most: int) -> tuple[int, int] | None:
-    """By how many steps, and in which row, results that are late can be told from others.
+    """The number of steps, and the row, in which late results differ from all others.
 
     A row that was stepped before the error goes on from there, any other as if there had been no
     such step. One that ended in it might do either, and more.

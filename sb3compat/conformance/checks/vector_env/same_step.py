@@ -98,10 +98,10 @@ def obs_is_reset_obs(play: Play) -> None:
 
 
 def _with_known_start(play: Play) -> int:
-    """To an ending of a row, with a twin that was reset just before it instead.
+    """Step to an ending of a row, and reset the twin just before it instead.
 
     Raises:
-        NotExercisedError: If that need not be the same.
+        NotExercisedError: If the two may differ for other reasons.
     """
     known = play.subject.capabilities.get("row_seeds") or play.n == 1
     if not known or not play.subject.capabilities.get("seeding"):
@@ -155,7 +155,7 @@ def final_obs_not_aliased(play: Play) -> None:
 
 
 def _obs_known_wrong(play: Play) -> bool:
-    """Whether the first observation is the wrong one, where it is the same as the last."""
+    """Whether the first observation, if it equals the last one, is the wrong one."""
     probe = play.aside()
     try:
         i = _with_known_start(probe)
@@ -189,7 +189,7 @@ def final_info_is_step_info(play: Play) -> None:
             play.run("steps = {}")
         if not play.ended():
             play.run("steps.update(infos)")
-    if not play.value("steps"):  # it gives no infos
+    if not play.value("steps"):  # there are no infos
         raise NotExercisedError
     default = f"np.zeros({play.n}, bool)"
     play.demand(
@@ -212,7 +212,7 @@ def _holds(play: Play, i: int, got: str, name: str, what: str) -> None:
 
 
 def _not_swapped(play: Play) -> None:
-    """Infos of steps and of resets are told apart by keys that only one of them has."""
+    """Keys that only steps or only resets have tell their infos apart."""
     play.run("other = make_env()")
     play.run(f"resets = {reset_like_env(play, 'other')}[1]")
     steps, resets = play.value("set(steps)"), play.value("set(resets)")

@@ -137,7 +137,7 @@ def reset_clears_pending_autoreset(play: Play) -> None:
 
 @error(group="reset", source=RESET, needs=("seeding",), after=DETERMINISTIC)
 def reset_clears_counters(play: Play) -> None:
-    """After `reset()` an episode has all its time again.
+    """After `reset()` an episode has its full time limit.
 
     A step counter that goes on counting truncates the next episode too soon. Set it to zero in
     `reset`, also in the middle of an episode.
@@ -162,10 +162,10 @@ def reset_clears_counters(play: Play) -> None:
 
 
 def _reset_like_new(play: Play, ending: Ending) -> None:
-    """Reset, and make another one that is reset for the first time.
+    """Reset, and make a twin that is reset for the first time.
 
     Raises:
-        NotExercisedError: If something else lasts over a reset, which is no mistake.
+        NotExercisedError: If something lasts over a reset that may last.
     """
     if ending.seed is None:
         raise NotExercisedError
@@ -207,7 +207,7 @@ def options_reach_env(play: Play) -> None:
     seed = play.draw_seed()
     options = to_source(dict(play.subject.options or {}))
     play.run("env, twin = make_env(), make_env()")
-    # Twice, as infos may tell the time of day and the like.
+    # Twice, as infos may contain clock times.
     play.run(f"_, infos = env.reset(seed={seed}, options={options})")
     play.run("before = snapshot(infos)")
     play.run(f"obs, infos = env.reset(seed={seed}, options={options})")
