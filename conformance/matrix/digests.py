@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from conformance.matrix.specimens import sections
-from sb3compat.conformance.contract import checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
 
 ROOT = Path(__file__).parents[2]
 # What runs the checks on a mutant; all that it imports from this repository counts as well.

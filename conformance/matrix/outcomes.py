@@ -9,9 +9,10 @@ from typing import Any
 from conformance.in_turn import in_turn
 from conformance.matrix.specimens import Section, Specimen
 from sb3compat.conformance.contract import Check
-from sb3compat.conformance.report import Result
-from sb3compat.conformance.runner import Settings, run_check
-from sb3compat.conformance.subject import examine
+from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.settings import Settings
+from sb3compat.conformance.subject.examine import examine
 
 # How often a check is run, each time with other programs: with two of them, the fewest that there
 # are, so that no clock has a say in what comes out.

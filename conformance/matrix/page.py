@@ -18,7 +18,8 @@ from conformance.matrix.outcomes import (
     Outcomes,
 )
 from conformance.matrix.specimens import Section, Specimen
-from sb3compat.conformance.contract import Check, checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.contract import Check
 
 Anchors = dict[tuple[str, str], str]
 

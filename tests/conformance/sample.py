@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sb3compat.conformance.contract import Finding
+from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.output import render, terminal
-from sb3compat.conformance.report import Moment, Report, Result
+from sb3compat.conformance.run.report import Moment, Report, Result
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"

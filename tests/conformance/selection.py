@@ -9,7 +9,8 @@ from conformance.matrix.digests import present
 from conformance.matrix.record import OUTCOMES, REFERENCE, read
 from conformance.matrix.selection import correct_to_test, to_test
 from conformance.mutants.registry import Mutant
-from sb3compat.conformance.contract import Family, checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.findings import Family
 from tests.profiles import profile
 
 T = TypeVar("T")

@@ -11,9 +11,10 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from sb3compat.conformance.api import Options, run
-from sb3compat.conformance.contract import checks_of
-from sb3compat.conformance.report import Result
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.run.entry import run
+from sb3compat.conformance.run.options import Options
+from sb3compat.conformance.run.report import Result
 from tests.conformance.kit import TRAINING
 from tests.envs import GYMNASIUM
 from tests.profiles import nightly

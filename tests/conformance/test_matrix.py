@@ -17,7 +17,7 @@ from conformance.matrix.record import OUTCOMES, REFERENCE, read
 from conformance.matrix.specimens import Section, Specimen, sections
 from conformance.mutants.family import Config, Points
 from conformance.mutants.vec_env_step import DonesAsNumbers
-from sb3compat.conformance.contract import checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
 
 RECORD = read(REFERENCE / OUTCOMES)
 FOUND = RECORD.outcomes

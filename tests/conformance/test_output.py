@@ -16,11 +16,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sb3compat.conformance.contract import Finding, checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.output import FORMATS, render, terminal
 from sb3compat.conformance.output.json import load, schema
 from sb3compat.conformance.output.progress import Progress
-from sb3compat.conformance.report import Report, Result
+from sb3compat.conformance.run.report import Report, Result
 from tests.conformance.sample import SNAPSHOTS, sample, snapshots
 
 ROOT = SNAPSHOTS.parents[2]
@@ -382,11 +383,12 @@ def loaded():
 
 import sb3compat.conformance
 sb3compat.conformance.check_vec_env
-from sb3compat.conformance import commands
+from sb3compat.conformance.commands import check, explain, list, replay
+from sb3compat.conformance.run.report import Report
 from sb3compat.conformance.output import FORMATS, render
 from tests.conformance.tiny import TinyVecEnv
 sb3compat.conformance.check_vec_env(TinyVecEnv, only=["dones_bool_array"], isolate=False)
-report = commands.Report("it", "vec_env", None, 1, 0, ())
+report = Report("it", "vec_env", None, 1, 0, ())
 loaded()
 for form in ("json", "junit", "markdown", "html"):
     render(report, form)

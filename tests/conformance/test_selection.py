@@ -21,7 +21,7 @@ from conformance.matrix.selection import correct_to_test, stale, to_test
 from conformance.matrix.specimens import sections
 from conformance.mutants import vec_env, vector_env
 from conformance.mutants.registry import Mutant
-from sb3compat.conformance.contract import checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
 
 FRESH = present()
 FAMILIES = {"vec_env": vec_env.MUTANTS, "vector_env": vector_env.MUTANTS}

@@ -10,11 +10,12 @@ import conformance
 from conformance.results import LIBRARIES, over_seeds, seeds
 from conformance.targets import TARGETS
 from conformance.targets.registry import EXPECTED
-from sb3compat.conformance.api import Options, run
-from sb3compat.conformance.contract import checks_of
-from sb3compat.conformance.expected import load_expected
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.commands.expected import load_expected
 from sb3compat.conformance.output.markdown import escaped
-from sb3compat.conformance.report import Report, Result
+from sb3compat.conformance.run.entry import run
+from sb3compat.conformance.run.options import Options
+from sb3compat.conformance.run.report import Report, Result
 from tests.conformance.kit import TRAINING
 from tests.envs import GYMNASIUM
 from tests.profiles import some

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from sb3compat.conformance.contract import FAMILIES
-from sb3compat.conformance.report import LABELS, Report, Result
+from sb3compat.conformance.findings import FAMILIES
+from sb3compat.conformance.run.report import LABELS, Report, Result
 
 FORMATS = ("terminal", "json", "junit", "markdown", "html")
 # What a format needs that the kit itself does not.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sb3compat.conformance.contract import Finding
-from sb3compat.conformance.report import Moment, Result
+from sb3compat.conformance.findings import Finding
+from sb3compat.conformance.run.report import Moment, Result
 
 # The part of a moment that an expression is about.
 _PART = {

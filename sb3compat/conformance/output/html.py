@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from sb3compat.conformance.output import by_group, headline, told, trace_title, versions
 from sb3compat.conformance.output.drawing import Found, Timeline, found_of, timeline_of
-from sb3compat.conformance.report import LABELS, Report, Result
+from sb3compat.conformance.run.report import LABELS, Report, Result
 
 _HERE = Path(__file__).parent
 

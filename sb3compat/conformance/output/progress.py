@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from sb3compat.conformance.contract import Check
-from sb3compat.conformance.report import Result
+from sb3compat.conformance.run.report import Result
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sb3compat.conformance.output import by_group, headline, told, trace_title, versions
-from sb3compat.conformance.report import Report, Result
+from sb3compat.conformance.run.report import Report, Result
 
 STYLES = {
     "failed": "bold red",
