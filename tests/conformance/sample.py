@@ -6,12 +6,14 @@ the diff, and look at the page in a browser, before you commit.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.output import render, terminal
 from sb3compat.conformance.run.report import Moment, Report, Result
 
+ROOT = Path(__file__).parents[2]
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
 
@@ -147,6 +149,9 @@ def sample(*, strict: bool = False) -> Report:
         notes=("Something to know & <note>.",),
         seconds=21.34,
     )
+
+
+EMPTY = replace(sample(), results=(), notes=())
 
 
 def snapshots() -> dict[str, str]:

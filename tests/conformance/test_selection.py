@@ -144,7 +144,7 @@ def collected(root: Path) -> list[str]:
     done = subprocess.run(
         [
             sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider",
-            f"tests/conformance/test_vector_env_checks.py::{test}",
+            f"tests/conformance/checks/test_vector_env.py::{test}",
         ],
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(root), "SB3COMPAT_PROFILE": "ci"},
