@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 from sb3compat.conformance.checks.catalogue import find_checks
 
@@ -29,7 +28,7 @@ def load_expected(path: Path) -> dict[str, str]:
     return {check_id: _reason(path, check_id, table) for check_id, table in tables.items()}
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -40,11 +39,11 @@ def _read(path: Path) -> dict[str, Any]:
                 "Expected tomli to be installed, which reads TOML on Python 3.10: "
                 'pip install "sb3compat[conformance]"'
             ) from None
-    found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
     return found
 
 
-def _reason(path: Path, check_id: str, table: Any) -> str:
+def _reason(path: Path, check_id: str, table: object) -> str:
     try:
         find_checks(check_id)
     except ValueError as error:

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from textwrap import dedent, indent
@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from sb3compat.conformance.findings import nearest
+from sb3compat.conformance.program.types import Factory, Reference
 
 AUTORESET_MODES = {"NextStep": "NEXT_STEP", "SameStep": "SAME_STEP", "Disabled": "DISABLED"}
 _FACTORY = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<what>[A-Za-z_][\w.]*)")
@@ -41,7 +42,7 @@ class Making:
     vectorization_mode: str | None = None
     autoreset_mode: str | None = None
     vec_env: str | None = None
-    env_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    env_kwargs: Mapping[str, object] = field(default_factory=dict)
 
 
 def making_of(given: Namespace) -> Making | None:
@@ -55,7 +56,7 @@ class Target:
     """A factory, and source that defines it as `make_env`."""
 
     name: str
-    factory: Callable[[], Any]
+    factory: Factory
     source: str
 
 
@@ -85,7 +86,7 @@ def resolve(text: str, making: Making | None = None) -> Target:
     return Target(text, value, source)
 
 
-def resolve_reference(text: str) -> tuple[Any, str]:
+def resolve_reference(text: str) -> tuple[Reference, str]:
     """The factories of single environments of this name, and source for them.
 
     Raises:
@@ -216,7 +217,7 @@ def _source_of(env_id: str, making: Making) -> str:
     return f"{imports}\n\n\n{_function(body)}"
 
 
-def _sb3_source(env_id: str, making: Making, kwargs: dict[str, Any]) -> str:
+def _sb3_source(env_id: str, making: Making, kwargs: Mapping[str, object]) -> str:
     for option, value in (
         ("--vectorization-mode", making.vectorization_mode),
         ("--autoreset-mode", making.autoreset_mode),

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -96,17 +96,17 @@ def _acts(argument: ast.expr) -> bool:
     return any(ast.unparse(call.func) not in _REWRITES for call in calls)
 
 
-def _row(values: list[Any], batch: str, i: str) -> str | None:
+def _row(values: list[object], batch: str, i: str) -> str | None:
     return None if isinstance(values[0], dict | tuple) else f"{batch}[{i}]"
 
 
-def _equal(values: list[Any], a: str, b: str) -> str | None:
+def _equal(values: list[object], a: str, b: str) -> str | None:
     # Arrays of objects have no `isnan`, and keep the helper.
     same = all(_is_array(value) and not np.isnan(value).any() for value in values)
     return f"np.array_equal({a}, {b})" if same else None
 
 
-def _overlap(values: list[Any], a: str, b: str) -> str | None:
+def _overlap(values: list[object], a: str, b: str) -> str | None:
     arrays = all(isinstance(value, np.ndarray) for value in values)
     return f"np.shares_memory({a}, {b})" if arrays else None
 
@@ -117,7 +117,7 @@ def _inside(values: list[Any], space: str, value: str) -> str | None:
     return f"{space}.contains({value})"
 
 
-def _is_array(value: Any) -> bool:
+def _is_array(value: object) -> TypeGuard[np.ndarray | np.generic]:
     return isinstance(value, np.ndarray | np.generic)
 
 

@@ -132,7 +132,7 @@ class Script:
     def _evaluate(self, expression: str) -> Any:
         return eval(_compiled(expression, "eval"), self.namespace)
 
-    def let(self, name: str, value: Any) -> None:
+    def let(self, name: str, value: object) -> None:
         """Assign a value that can be written down as source."""
         self.run(f"{name} = {to_source(value)}")
 
@@ -216,7 +216,7 @@ def _used(text: str) -> list[str]:
     return [name for name in PRELUDE if name in used]
 
 
-def to_source(value: Any) -> str:
+def to_source(value: object) -> str:
     """Source for a number, a string, an array, or a dict, list or tuple of them."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{k!r}: {to_source(v)}" for k, v in value.items()) + "}"
@@ -266,5 +266,5 @@ def _folded(lines: list[str]) -> list[str]:
     return folded
 
 
-def _source_of(function: Callable[..., Any]) -> str:
+def _source_of(function: Callable[..., object]) -> str:
     return re.sub(r'\n    """.*?"""', "", inspect.getsource(function), count=1, flags=re.S).strip()

@@ -12,10 +12,12 @@ import inspect
 import linecache
 import symtable
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
 from textwrap import dedent
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from sb3compat.conformance.program.types import Factory, Reference
 
 PLACEHOLDER = "make_env = ...  # your factory"
 _REFERENCE = "reference = ...  # the factories of its single environments, one for each row"
@@ -27,7 +29,7 @@ class _NoSourceError(Exception):
     """There is no source for this object."""
 
 
-def factory_source(factory: Callable[[], Any], reference: Any = None) -> str:
+def factory_source(factory: Factory, reference: Reference | None = None) -> str:
     """Source that defines `make_env`, and `reference` if there is one."""
     text = definition(factory, "make_env") or PLACEHOLDER
     if reference is None:
@@ -39,7 +41,7 @@ def factory_source(factory: Callable[[], Any], reference: Any = None) -> str:
     return f"{text}\n\n{single}\n\nreference = [make_single] * {len(singles)}"
 
 
-def definition(factory: Any, name: str) -> str | None:
+def definition(factory: object, name: str) -> str | None:
     """Source that defines a function under a name, or None if there is none."""
     try:
         imported = _imported(factory, name)
@@ -56,7 +58,7 @@ def definition(factory: Any, name: str) -> str | None:
     return text
 
 
-def _imported(value: Any, name: str) -> str | None:
+def _imported(value: object, name: str) -> str | None:
     """The import statement for an object, or None if another script cannot import it."""
     if isinstance(value, ModuleType):
         return f"import {value.__name__}" + (f" as {name}" if name != value.__name__ else "")
@@ -74,7 +76,7 @@ class _Writer:
     def __init__(self) -> None:
         self.imports: set[str] = set()
         self.texts: list[str] = []
-        self._known: dict[str, Any] = {}
+        self._known: dict[str, object] = {}
 
     def function(self, function: FunctionType, name: str) -> str:
         """The text of a function under another name; the text of what it uses is in `texts`."""
@@ -93,14 +95,14 @@ class _Writer:
         node.decorator_list = []
         return ast.unparse(node)
 
-    def _needs(self, node: ast.AST, outer: dict[str, Any], own: str) -> None:
+    def _needs(self, node: ast.AST, outer: Mapping[str, object], own: str) -> None:
         for name in sorted(_globals_of(node) - {own}):
             if name in outer:
                 self._define(name, outer[name])
             elif not hasattr(builtins, name):
                 raise _NoSourceError
 
-    def _define(self, name: str, value: Any) -> None:
+    def _define(self, name: str, value: object) -> None:
         if name in self._known:
             if self._known[name] is not value:
                 raise _NoSourceError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from sb3compat.conformance.findings import short
 from sb3compat.conformance.program.script import PRELUDE, Script
 from sb3compat.conformance.run.report import Moment
 from sb3compat.conformance.subject.subject import Subject
+
+T = TypeVar("T")
 
 _MOST_STEPS = 5
 _MOST_ROWS = 6
@@ -64,9 +66,9 @@ class Timeline:
         rows = range(min(subject.num_envs, _MOST_ROWS))
         self._rows = sorted({*rows, *([] if row is None else [row])})
         self._events: list[list[Moment]] = []
-        self._actions: Any = None
+        self._actions: object = None
 
-    def watch(self, actions: Any) -> Any:
+    def watch(self, actions: T) -> T:
         """Copy the actions before the environment gets them."""
         self._actions = PRELUDE["snapshot"](actions)
         return actions
@@ -115,7 +117,7 @@ class Timeline:
         )
 
 
-def _is_true(flag: Any) -> bool:
+def _is_true(flag: object) -> bool:
     try:
         return bool(flag)
     except Exception:
@@ -131,7 +133,7 @@ def _of_row(infos: dict[Any, Any], i: int) -> dict[Any, Any]:
     }
 
 
-def plain(value: Any, limit: int = 120) -> str:
+def plain(value: object, limit: int = 120) -> str:
     """A value in few characters: numbers without their types, large arrays by their shape."""
     return short(_Text(_plain(value)), limit)
 
@@ -143,7 +145,7 @@ class _Text(str):
         return str(self)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if hasattr(value, "__array__") and not isinstance(value, np.ndarray | np.generic):
         with suppress(Exception):  # arrays of other libraries
             value = np.asarray(value)

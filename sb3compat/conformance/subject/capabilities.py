@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from importlib.util import find_spec
 from typing import Any
@@ -13,7 +13,7 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from sb3compat.conformance.findings import Family
-from sb3compat.conformance.program import prelude
+from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.subject.interface import mode_of
 
 # The names that a user may declare.
@@ -140,11 +140,10 @@ def masked_reset(env: Any) -> bool:
 def _resets_the_first_row_alone(env: Any, seed: int) -> bool:
     """Whether a masked reset moves the first row alone; False unless all rows left their start."""
     first = deepcopy(env.reset(seed=seed)[0])
-    stacked: Callable[[Any, list[Any]], Any] = prelude.stacked
     single = env.single_action_space
     single.seed(seed)
     for _ in range(_MOST_STEPS):
-        actions = stacked(single, [single.sample() for _ in range(env.num_envs)])
+        actions = PRELUDE["stacked"](single, [single.sample() for _ in range(env.num_envs)])
         before, _, terminations, truncations, _ = env.step(actions)
         if np.any(terminations) or np.any(truncations):
             return False
@@ -170,8 +169,7 @@ def row_seeds(env: Any) -> bool:
     return all(same[:-1]) and not same[-1]
 
 
-def _same_rows(env: Any, a: Any, b: Any) -> list[bool]:
-    equal: Callable[[Any, Any], bool] = prelude.equal
-    part: Callable[[Any, Any, int], Any] = prelude.part
+def _same_rows(env: Any, a: object, b: object) -> list[bool]:
+    equal, part = PRELUDE["equal"], PRELUDE["part"]
     single = env.single_observation_space
     return [equal(part(single, a, i), part(single, b, i)) for i in range(env.num_envs)]

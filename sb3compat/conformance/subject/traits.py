@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sb3compat.conformance.program.script import PRELUDE, Script
 from sb3compat.conformance.program.types import Factory
@@ -35,7 +35,7 @@ class Traits:
         continuous: The observations contain vectors of floats.
     """
 
-    starts: tuple[Any, ...] = ()
+    starts: tuple[object, ...] = ()
     starts_vary: bool = False
     seeds_vary: bool = False
     reset_infos_vary: bool = False
@@ -43,7 +43,7 @@ class Traits:
     resets_move: bool = False
     continuous: bool = False
 
-    def looks_first(self, obs: Any) -> bool:
+    def looks_first(self, obs: object) -> bool:
         """Whether this might be a first observation: it lies within the range of the known ones."""
         known = np.stack([floats(start) for start in self.starts])
         low, high = known.min(axis=0), known.max(axis=0)
@@ -51,7 +51,7 @@ class Traits:
         return bool(((floats(obs) >= low - margin) & (floats(obs) <= high + margin)).all())
 
 
-def floats(obs: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+def floats(obs: object) -> NDArray[np.float64]:
     """The vectors of floats in an observation; images and integers repeat too easily."""
     if isinstance(obs, dict | list | tuple):
         parts = [floats(part) for part in (obs.values() if isinstance(obs, dict) else obs)]
@@ -78,15 +78,15 @@ def traits_of(
 
 
 def _look(script: Script, n: int, seeding: bool, actions: str, deadline: float) -> Traits:
-    def rows(batch: str) -> list[Any]:
+    def rows(batch: str) -> list[object]:
         value = script.value(batch)
         return [snapshot(row(value, i)) for i in range(n)]
 
     script.run("env.action_space.seed(0)")
-    firsts: list[list[Any]] = []
-    infos: list[list[Any]] = []
-    seeded: list[list[Any]] = []
-    lasts: list[Any] = []
+    firsts: list[list[object]] = []
+    infos: list[list[object]] = []
+    seeded: list[list[object]] = []
+    lasts: list[object] = []
     steps_move = resets_move = True
     for _ in range(_ROUNDS):
         script.run("obs = env.reset()")
@@ -119,7 +119,7 @@ def _look(script: Script, n: int, seeding: bool, actions: str, deadline: float) 
     )
 
 
-def _vary(rounds: list[list[Any]], n: int) -> bool:
+def _vary(rounds: list[list[object]], n: int) -> bool:
     """Whether no row repeated a value in two rounds."""
     return not any(
         equal(a[i], b[i]) for i in range(n) for k, a in enumerate(rounds) for b in rounds[:k]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.vec_env.marks import error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
+from sb3compat.conformance.play import Play
 from sb3compat.conformance.subject.actions import batch_source
-
-if TYPE_CHECKING:
-    from sb3compat.conformance.play import Play
 
 _SUB_ENVS = ("sub_envs",)
 _MARK = "for i in range({}):\n    env.set_attr('kit_mark', 10 + i, indices=[i])"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.singles import Beside, beside
@@ -12,9 +10,7 @@ from sb3compat.conformance.checks.tools.twins import Twins
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
-
-if TYPE_CHECKING:
-    from sb3compat.conformance.play import Play
+from sb3compat.conformance.play import Play
 
 _BASICS = BASICS["vec_env"]
 

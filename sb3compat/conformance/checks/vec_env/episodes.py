@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import several_endings
@@ -12,10 +10,8 @@ from sb3compat.conformance.checks.tools.spaces import demand_in_space
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, ENDINGS, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.calls import opening
-
-if TYPE_CHECKING:
-    from sb3compat.conformance.play import Play
 
 DUMMY_VEC_ENV = SB3_SOURCE.replace("base_vec_env", "dummy_vec_env")
 
@@ -109,13 +105,13 @@ def obs_after_done_is_reset_obs(play: Play) -> None:
 
 
 def _rows_whose_ends_equal_starts(play: Play) -> list[int]:
-    """The rows all of whose episodes ended on the observation with which the next one began.
+    """The rows in which each last observation equals the first one of the next episode.
 
-    Where vectors of floats are drawn anew in each reset, and each step and each reset changes
-    them, one of the two observations is not what it should be. Else it might be so by chance.
+    If the observations are vectors of floats that each reset draws anew and each step changes, one
+    of the two must be wrong. Otherwise they might be equal by chance.
 
     Raises:
-        NotExercisedError: If it might.
+        NotExercisedError: If they might be equal by chance.
     """
     traits = play.subject.traits
     if not (traits.continuous and traits.starts_vary and traits.steps_move and traits.resets_move):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.twins import Twins
@@ -15,11 +13,9 @@ from sb3compat.conformance.checks.vec_env.marks import (
 )
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.calls import opening
 from sb3compat.conformance.subject.actions import batch_source
-
-if TYPE_CHECKING:
-    from sb3compat.conformance.play import Play
 
 _BASICS = BASICS["vec_env"]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.actions import other_actions
@@ -16,9 +14,7 @@ from sb3compat.conformance.checks.vec_env.marks import (
 )
 from sb3compat.conformance.contract import SB3_GUIDE
 from sb3compat.conformance.findings import NotExercisedError, short
-
-if TYPE_CHECKING:
-    from sb3compat.conformance.play import Play
+from sb3compat.conformance.play import Play
 
 _COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
 

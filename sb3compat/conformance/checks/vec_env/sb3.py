@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -11,10 +12,8 @@ from sb3compat.conformance.checks.tools.spaces import leaves
 from sb3compat.conformance.checks.vec_env.marks import ENDINGS, error
 from sb3compat.conformance.contract import BASICS
 from sb3compat.conformance.findings import NotExercisedError
+from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.calls import opening, stepping
-
-if TYPE_CHECKING:
-    from sb3compat.conformance.play import Play
 
 _WRAPPERS = (
     "https://github.com/DLR-RM/stable-baselines3/blob/master/stable_baselines3/common/vec_env/{}.py"
@@ -47,7 +46,7 @@ def _entries(space: Any) -> dict[str, Any]:
     return dict(parts)
 
 
-def _walk(play: Play) -> Any:
+def _walk(play: Play) -> Iterator[int]:
     """Reset and step until an end and a little further; yields after each step."""
     ending = play.subject.endings[0] if play.subject.endings else None
     for line in opening("vec_env", ending.setup if ending else "", ending.seed if ending else None):

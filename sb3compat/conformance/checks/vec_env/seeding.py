@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.twins import Twins
@@ -14,10 +12,8 @@ from sb3compat.conformance.checks.vec_env.marks import (
 )
 from sb3compat.conformance.contract import SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.script import to_source
-
-if TYPE_CHECKING:
-    from sb3compat.conformance.play import Play
 
 _SEEDED = (*DETERMINISTIC, "seed_returns_n")
 _RESET_INFOS = (*DETERMINISTIC, "reset_infos_n_dicts")

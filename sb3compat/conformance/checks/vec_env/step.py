@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sb3compat.conformance.checks.tools.spaces import demand_batch_in_space
 from sb3compat.conformance.checks.tools.twins import Twins
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
+from sb3compat.conformance.play import Play
 from sb3compat.conformance.subject.actions import batch_source
-
-if TYPE_CHECKING:
-    from sb3compat.conformance.play import Play
 
 _BASICS = BASICS["vec_env"]
 
