@@ -57,7 +57,7 @@ def test_holds_the_package_and_nothing_else(wheel: Path) -> None:
     output = "sb3compat/conformance/output"
     data = ("page.css", "page.html.jinja", "page.js", "report.schema.json")
     assert {f"{output}/{name}" for name in data} <= set(expected)
-    assert {"sb3compat/py.typed", "sb3compat/__init__.py", "sb3compat/vec_env.py"} <= set(expected)
+    assert {"sb3compat/py.typed", "sb3compat/__init__.py", "sb3compat/errors.py"} <= set(expected)
     about = f"sb3compat-{sb3compat.__version__}.dist-info/"
     assert {name: data for name, data in held.items() if not name.startswith(about)} == expected
     assert held[about + "licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()

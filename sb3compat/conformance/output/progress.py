@@ -34,7 +34,7 @@ class Progress:
             self._show(Text(" ".join(text.split()), no_wrap=True, overflow="ellipsis"))
 
     def __call__(self, check: Check, result: Result | None, number: int, count: int) -> None:
-        """Told by `api.run` when a check begins and when it ends."""
+        """Show a check that begins, and count one that has failed; `run.entry.run` calls it."""
         if result is not None:
             self._failed += result.status in ("failed", "errored")
         elif self._live is not None:
