@@ -16,10 +16,11 @@ from pathlib import Path
 
 from conformance import results
 from conformance.targets import TARGETS, Target
-from sb3compat.conformance.api import Options, run
-from sb3compat.conformance.contract import checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.output import render
-from sb3compat.conformance.report import Report
+from sb3compat.conformance.run.entry import run
+from sb3compat.conformance.run.options import Options
+from sb3compat.conformance.run.report import Report
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build" / "conformance"

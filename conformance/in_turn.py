@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from sb3compat.conformance.contract import Check
-from sb3compat.conformance.report import Result
-from sb3compat.conformance.subject import Subject
+from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.subject.subject import Subject
 
 
 def in_turn(

@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.targets import TARGETS
 from sb3compat.conformance.output.markdown import escaped, fenced
-from sb3compat.conformance.report import Report
+from sb3compat.conformance.run.report import Report
 
 Found = Mapping[str, Any]
 

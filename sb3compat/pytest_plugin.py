@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from sb3compat.conformance.api import Session
     from sb3compat.conformance.contract import Check
-    from sb3compat.conformance.report import Result
+    from sb3compat.conformance.run.report import Result
+    from sb3compat.conformance.run.session import Session
 
 _SESSIONS = pytest.StashKey["list[Session]"]()
 
@@ -105,7 +105,7 @@ class CheckItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the check, and those that it comes after."""
-        from sb3compat.conformance.api import complaint
+        from sb3compat.conformance.run.entry import complaint
 
         result = self._checks.result(self._check)
         self.user_properties.append(("severity", result.severity))
@@ -140,11 +140,12 @@ class CheckItem(pytest.Item):
 def _opened(target: str, config: pytest.Config) -> Session:
     """The checks of what the option names."""
     try:
-        from sb3compat.conformance.api import Options, OptionsError, Session
-        from sb3compat.conformance.expected import load_expected
-        from sb3compat.conformance.isolate import factory_trace
-        from sb3compat.conformance.subject import FactoryError
-        from sb3compat.conformance.targets import TargetError, resolve
+        from sb3compat.conformance.commands.expected import load_expected
+        from sb3compat.conformance.commands.targets import TargetError, resolve
+        from sb3compat.conformance.findings import FactoryError
+        from sb3compat.conformance.run.child import factory_trace
+        from sb3compat.conformance.run.options import Options, OptionsError
+        from sb3compat.conformance.run.session import Session
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise

@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from sb3compat.conformance.expected import load_expected
+from sb3compat.conformance.commands.expected import load_expected
 
 EXPECTED = Path(__file__).parents[1] / "expected"
 ROWS = 3
