@@ -217,7 +217,7 @@ def reproductions() -> Iterable[str]:
             yield name
 
 
-@pytest.mark.parametrize("name", reproductions())
+@pytest.mark.parametrize("name", list(reproductions()))
 def test_a_reproduction_fails_by_itself(name: str) -> None:
     mutant = MUTANTS[name]
     given = {key: value for key, value in mutant.given.items() if value}
