@@ -69,19 +69,20 @@ def to_gymnasium(
         autoreset_mode: When ended rows are reset: `"SameStep"`, `"Disabled"`, `"NextStep"`, or
             `gymnasium.vector.AutoresetMode`. NEXT_STEP is for `DummyVecEnv` and `SubprocVecEnv`
             without wrappers, whose rows can be stepped one by one.
-        missing_truncation: `"terminated"`, to take an episode for terminated whose last info has
-            no `TimeLimit.truncated`. By default, that is an error.
-        require_final_obs: Whether each ending has to come with `terminal_observation`. With
-            False, in SAME_STEP mode only, `infos["_final_obs"]` is False where there is none.
+        missing_truncation: With `"terminated"`, an episode whose last info has no
+            `TimeLimit.truncated` counts as terminated. By default, that is an error.
+        require_final_obs: Whether the last info of each episode must have `terminal_observation`.
+            False is for SAME_STEP mode only: `infos["_final_obs"]` is False where it is missing.
 
     Returns:
-        A `VectorEnvAdapter`; or the vector environment that `to_sb3` has adapted, if that is what
-        `vec_env` is, in that mode and without seeds or options that wait for its next reset.
+        A `VectorEnvAdapter`. For the result of `to_sb3`, the vector environment inside, if it is
+        in that mode, and no step is under way or lost, and no seeds or options wait for its next
+        reset.
 
     Raises:
-        UnsupportedEnvError: If `vec_env` is no `VecEnv`, nor like one.
+        UnsupportedEnvError: If `vec_env` lacks the methods of a `VecEnv`.
         UnsupportedSpaceError: If SB3 has no way to batch its observations.
-        AutoresetModeError: If it cannot be presented in that mode.
+        AutoresetModeError: If `vec_env` cannot be presented in that mode.
         ValueError: If an option does not go with the mode.
 
     Example:
@@ -109,9 +110,9 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
     """A Stable-Baselines3 `VecEnv` as a Gymnasium vector environment; `to_gymnasium` makes them.
 
     Args:
-        vec_env: The `VecEnv`; the others as for `to_gymnasium`.
+        vec_env: The `VecEnv`. The other arguments are those of `to_gymnasium`.
         autoreset_mode: When ended rows are reset.
-        missing_truncation: What to assume of endings that do not say whether they are truncations.
+        missing_truncation: What an ending without `TimeLimit.truncated` counts as.
         require_final_obs: Whether each ending has to come with its last observation.
 
     Attributes:
@@ -122,7 +123,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         single_action_space: The space of a single action.
         observation_space: The space of a batch of n observations.
         action_space: The space of a batch of n actions.
-        metadata: Those of the sub-environments, and `autoreset_mode`.
+        metadata: The metadata of the sub-environments, and `autoreset_mode`.
         render_mode: The render mode of the sub-environments.
         spec: The `EnvSpec` that the sub-environments share, where they are in this process.
     """
@@ -158,7 +159,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self._layout = Observations(vec_env.observation_space, self.num_envs, from_zero=False)
         self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
         self._lost_step = False
-        # By this adapter; the user may have reset the VecEnv before.
+        # Whether this adapter has reset it; the user may have reset the VecEnv before.
         self._was_reset = False
 
     def reset(
@@ -171,16 +172,16 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
         Args:
             seed: An int, from which the rows get `seed`, `seed + 1` and so on; or a list with one
-                for each row, None among them.
-            options: What every sub-environment's reset gets. Under `"reset_mask"`, a bool array of
-                shape `(n,)`, which rows to reset. It is left as it is.
+                seed for each row, which may be None.
+            options: Passed to the reset of every sub-environment. Under `"reset_mask"`, the rows
+                to reset, a bool array of shape `(n,)`. The dict is not changed.
 
         Returns:
             The observations of all rows and, as a dict of arrays, the infos of those reset.
 
         Raises:
             ResetArgumentError: If the mask, or the number of seeds, is not valid.
-            PartialResetError: If some rows are to be reset that the `VecEnv` cannot reset alone.
+            PartialResetError: If the `VecEnv` cannot reset the rows under the mask alone.
         """
         self._check_open()
         seeds = self._seeds(seed)
@@ -206,7 +207,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
         Args:
             actions: One action for each row: an array of shape `(n, *space.shape)`, a dict or
-                tuple of such arrays, or a list of n single actions. They arrive uncast.
+                tuple of such arrays, or a list of n single actions. They are not cast.
 
         Returns:
             observations: Of shape `(n, *space.shape)`; a dict or tuple of such arrays where the
@@ -219,7 +220,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         Raises:
             ValueError: If the number of actions is not n; nothing was stepped.
             EndedRowError: In DISABLED mode, if a row has ended and was not reset.
-            ConversionError: If the `VecEnv` returned what cannot be presented exactly.
+            ConversionError: If the `VecEnv` returned a value that cannot be presented exactly.
             CallOrderError: If nothing was ever reset, or a reset is due after an error.
             ClosedError: If the environment was closed.
         """
@@ -293,7 +294,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
     @property
     def np_random(self) -> Value:
-        """The random generators of the sub-environments; one's own where they have none."""
+        """The random generators of the sub-environments; the adapter's own if they have none."""
         value = self._call_if_any("np_random")
         return super().np_random if value is None else value
 
@@ -313,7 +314,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         return super().np_random_seed if value is None else value
 
     def settled(self) -> Value:
-        """The `VecEnv`, where it would be if it had been driven by itself all the time.
+        """The `VecEnv`, in the state that it would have if it had been driven directly.
 
         Rows that have ended are reset. This adapter needs a `reset` before it can step again.
         """
@@ -345,11 +346,11 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
     @contextmanager
     def _marked_if_lost(self) -> Iterator[None]:
-        """Ask for a reset of all rows where some were stepped or reset and nobody saw it."""
+        """Ask for a reset of all rows after an exception, which loses the results of some rows."""
         try:
             yield
         except BaseException:
-            # Where workers are lost, a reset would not help, and the source says what does.
+            # If a worker is lost, a reset would not help; the source's error says what to do.
             self._lost_step = not self._source.broken
             raise
 
@@ -372,7 +373,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         return seeds
 
     def _rows_under(self, mask: Value) -> list[int]:
-        """The rows of a reset mask, if it is one by Gymnasium's rules."""
+        """The rows of a reset mask; a mask that breaks Gymnasium's rules is refused."""
         if not isinstance(mask, np.ndarray):
             got = f"reset_mask={mask!r:.200} ({type(mask).__name__})"
         elif mask.shape != (self.num_envs,):
@@ -395,6 +396,6 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
     def _check_step(self) -> None:
         if self._lost_step:
             raise CallOrderError(
-                "Expected reset() without a mask, as the last step has raised and its results are "
-                "lost, the end of an episode maybe among them."
+                "Expected reset() without a mask, as the last step or reset has raised an "
+                "exception and its results are lost, maybe with the end of an episode."
             )
