@@ -79,8 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         with suppress(ValueError):  # in another thread than the main one
             signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-        commands = import_module("sb3compat.conformance.commands")
-        code: int = commands.COMMANDS[given.command](given)
+        module = import_module(f"sb3compat.conformance.commands.{given.command}")
+        code: int = module.command(given)
         sys.stdout.flush()
         return code
     except ModuleNotFoundError as error:

@@ -16,6 +16,7 @@ from sb3compat._convert.infos import split_infos
 from tests.convert.test_join_infos import equal
 from tests.envs import MakeEnv, Script, script
 from tests.lockstep_back import actions_of, back_programs, dummy, lockstep, monitored, subproc
+from tests.profiles import examples
 from tests.strategies import scripts
 
 pytest.importorskip("stable_baselines3", reason="the sources are SB3's")
@@ -26,7 +27,7 @@ mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODE
 
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_dummy(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
     chosen = data.draw(scripts(("none", "plain")))
     lockstep(chosen, n, mode, dummy, data.draw(back_programs(n)))
@@ -34,7 +35,7 @@ def test_dummy(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
 
 @mode_of
 @given(data=st.data(), n=st.integers(1, 3))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_subproc(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
     chosen = data.draw(scripts(("none", "plain")))
     lockstep(chosen, n, mode, subproc, data.draw(back_programs(n)))
@@ -42,7 +43,7 @@ def test_subproc(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
 
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
 @given(data=st.data(), n=st.integers(1, 4))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_monitored(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
     chosen = data.draw(scripts(("none", "plain")))
     lockstep(chosen, n, mode, monitored, data.draw(back_programs(n)))
@@ -69,7 +70,7 @@ def tame(chosen: Script, n: int) -> list[Callable[[], Any]]:
 
 
 @given(data=st.data(), n=st.integers(1, 4), steps=st.lists(st.integers(0, 99), max_size=9))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_infos_that_gymnasium_would_change(data: st.DataObject, n: int, steps: list[int]) -> None:
     """Infos with values of all types are, row by row, those of `DummyVecEnv`."""
     from stable_baselines3.common.vec_env import DummyVecEnv

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.envs import Identity, MakeEnv, script
 from tests.lockstep import lockstep
+from tests.profiles import examples
 from tests.strategies import programs, scripts
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
@@ -22,7 +23,7 @@ MODES = list(AutoresetMode)
 Build = Callable[[list[MakeEnv]], VectorEnv[Any, Any, Any]]
 
 mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
-with_processes = settings(max_examples=12)
+with_processes = settings(max_examples=examples(12))
 
 
 def sync(mode: AutoresetMode, **kwargs: Any) -> Build:
@@ -45,7 +46,7 @@ def wrapped(build: Build, layers: int = 1) -> Build:
 
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), copy=st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_sync(mode: AutoresetMode, data: st.DataObject, n: int, copy: bool) -> None:
     lockstep(data.draw(scripts()), n, sync(mode, copy=copy), data.draw(programs(n)))
 
@@ -65,7 +66,7 @@ def test_async_equals_dummy_vec_env(
 
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), copy=st.booleans(), layers=st.integers(1, 2))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_wrapped_sync(
     mode: AutoresetMode, data: st.DataObject, n: int, copy: bool, layers: int
 ) -> None:

@@ -21,6 +21,7 @@ import sb3compat
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, script
 from tests.lockstep import lockstep, same
 from tests.native import Form, NativeEnv, UnknownEnv
+from tests.profiles import examples
 from tests.strategies import programs, scripts
 
 NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
@@ -48,7 +49,7 @@ def step(env: Any, action: int = 0) -> Any:
 @pytest.mark.jax
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), form=forms, layers=st.integers(0, 1))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_third_party_env(
     mode: AutoresetMode, data: st.DataObject, n: int, form: Form, layers: int
 ) -> None:
