@@ -10,7 +10,7 @@ PAIRS = st.lists(st.tuples(NAMES, NAMES), max_size=40)
 
 
 @given(pairs=PAIRS, seed=st.integers(0, 9))
-def test_each_name_stands_wherever_it_stands_in_any_pair(pairs: list[Pair], seed: int) -> None:
+def test_each_name_is_chosen_in_every_place_of_a_pair(pairs: list[Pair], seed: int) -> None:
     chosen = covering(pairs, seed)
     assert set(chosen) <= set(pairs)
     assert {first for first, _ in chosen} == {first for first, _ in pairs}

@@ -88,7 +88,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[int, s
 
 
 @pytest.mark.parametrize("page", [page for page, snippets in SNIPPETS.items() if snippets])
-def test_snippets_run(page: str, ran: dict[str, list[tuple[int, str]]]) -> None:
+def test_snippets_of_a_page_run(page: str, ran: dict[str, list[tuple[int, str]]]) -> None:
     assert len(ran[page]) == len(scripts_of(page))
     for code, output in ran[page]:
         assert code == 0, output

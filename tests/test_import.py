@@ -242,7 +242,7 @@ if __name__ == "__main__":
 CONTEXTS = sorted({"spawn", "forkserver"} & set(multiprocessing.get_all_start_methods()))
 
 
-def test_a_worker_never_imports_torch(tmp_path: Path) -> None:
+def test_workers_never_import_torch(tmp_path: Path) -> None:
     expected = [f"VecEnvAdapter [[], []] {HAS_SB3}"]
     expected += ["VecMonitor [[], []] True"] if HAS_SB3 else []
     said = python(tmp_path, LOADED + WORKER, *CONTEXTS).splitlines()

@@ -47,7 +47,7 @@ def test_another_profile_is_refused(choose: pytest.MonkeyPatch) -> None:
         ("nightly", {500: 500, 150: 150, 60: 60, 12: 12, 3: 3}),
     ],
 )
-def test_each_profile_runs_its_share(
+def test_each_profile_runs_its_share_of_the_examples(
     choose: pytest.MonkeyPatch, name: str, expected: dict[int, int]
 ) -> None:
     choose.setenv(profiles.VARIABLE, name)
@@ -55,7 +55,9 @@ def test_each_profile_runs_its_share(
 
 
 @pytest.mark.parametrize(("name", "expected"), [("ci", "ab"), ("nightly", "abc")])
-def test_some_of_the_values(choose: pytest.MonkeyPatch, name: str, expected: str) -> None:
+def test_some_takes_all_values_only_nightly(
+    choose: pytest.MonkeyPatch, name: str, expected: str
+) -> None:
     choose.setenv(profiles.VARIABLE, name)
     assert profiles.some(["a", "b", "c"], 2) == list(expected)
 
@@ -66,7 +68,7 @@ def test_hypothesis_runs_with_the_profile_of_this_run() -> None:
     assert settings.default.deadline is None
 
 
-def test_a_wrong_profile_stops_the_run() -> None:
+def test_wrong_profile_stops_the_run() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", __file__],
         cwd=ROOT,

@@ -161,7 +161,7 @@ def shifted_rows(space: Any, batch: Any, n: int) -> list[Any]:
 @pytest.mark.parametrize("build", [sync, wrapped_sync])
 @given(data=st.data(), n=st.integers(1, 3), before=st.integers(0, 3), within=st.integers(0, 5))
 @settings(max_examples=examples(60))
-def test_gymnasium_in_mid_episode(
+def test_vector_env_comes_back_in_mid_episode(
     mode: AutoresetMode, build: Any, data: st.DataObject, n: int, before: int, within: int
 ) -> None:
     chosen = data.draw(scripts(("none", "plain"), reuse=False))
@@ -170,7 +170,7 @@ def test_gymnasium_in_mid_episode(
 
 @mode_of
 @pytest.mark.parametrize("build", [parallel, unshared])
-def test_gymnasium_with_workers_in_mid_episode(mode: AutoresetMode, build: Any) -> None:
+def test_async_vector_env_comes_back_in_mid_episode(mode: AutoresetMode, build: Any) -> None:
     chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="plain")
     # Without shared memory, an autoreset that is pending happens besides the reset (upstream).
     gymnasium_in_mid_episode(chosen, 2, mode, build, 2 if build is parallel else 1, 4)
@@ -192,7 +192,7 @@ def test_masked_reset_after_a_round_trip_returns_current_observations() -> None:
 @pytest.mark.parametrize("build", [dummy, subproc, monitored])
 @given(data=st.data(), n=st.integers(1, 3), within=st.integers(0, 6))
 @settings(max_examples=examples(12))
-def test_sb3_in_mid_episode(
+def test_vec_env_comes_back_in_mid_episode(
     mode: AutoresetMode, build: Any, data: st.DataObject, n: int, within: int
 ) -> None:
     """Steps as a VectorEnv, then of the VecEnv itself: as if it had been driven directly."""

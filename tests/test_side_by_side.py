@@ -78,7 +78,9 @@ def test_as_many_run_at_once_as_there_are_slots(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failing", [(), ("kit",), ("lint",)])
-def test_the_exit_status(failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exit_status_is_that_of_a_failing_part(
+    failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = []
 
     def ended(parts: list[Part]) -> list[Ended]:
@@ -90,14 +92,14 @@ def test_the_exit_status(failing: tuple[str, ...], monkeypatch: pytest.MonkeyPat
     assert asked == ["adapters", "kit", "jax", "lint", "demo"]
 
 
-def test_what_there_is_not_cannot_be_run_beside(capsys: pytest.CaptureFixture) -> None:
+def test_unknown_names_cannot_be_run_beside(capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit, match="2"):
         side_by_side.main(["lint", "lnt"])
     assert "Expected some of lint, demo, got lnt." in capsys.readouterr().err
 
 
 @needs_pipes
-def test_ctrl_c_ends_all(tmp_path: Path) -> None:
+def test_ctrl_c_ends_every_process(tmp_path: Path) -> None:
     """The part holds a named pipe open, of which the other end sees when it is gone."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

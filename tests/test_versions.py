@@ -99,7 +99,7 @@ def stub(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def test_an_interpreter_is_taken_for_what_it_says_it_is(
+def test_interpreter_is_known_by_its_own_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -118,7 +118,7 @@ def test_an_interpreter_is_taken_for_what_it_says_it_is(
 # What comes out
 
 
-def test_a_pair_that_cannot_be_run_is_no_success(
+def test_pair_that_cannot_be_run_is_no_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     monkeypatch.setattr("versions.install.FOLDER", tmp_path / "none")
@@ -132,7 +132,7 @@ def test_a_pair_that_cannot_be_run_is_no_success(
     assert "| none | 1.4 | 3.13 | not run yet |" in shown.read_text()
 
 
-def test_a_name_that_there_is_not(capsys: pytest.CaptureFixture) -> None:
+def test_unknown_name_is_refused(capsys: pytest.CaptureFixture) -> None:
     assert main(["--only", "sb3-1.0"]) == 2
     assert capsys.readouterr().out.split() == [each.name for each in environments()]
 

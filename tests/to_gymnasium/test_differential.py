@@ -28,7 +28,9 @@ mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODE
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4))
 @settings(max_examples=examples(200))
-def test_dummy(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
+def test_dummy_vec_env_equals_sync_vector_env(
+    mode: AutoresetMode, data: st.DataObject, n: int
+) -> None:
     chosen = data.draw(scripts(("none", "plain")))
     lockstep(chosen, n, mode, dummy, data.draw(back_programs(n)))
 
@@ -36,7 +38,9 @@ def test_dummy(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
 @mode_of
 @given(data=st.data(), n=st.integers(1, 3))
 @settings(max_examples=examples(15))
-def test_subproc(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
+def test_subproc_vec_env_equals_sync_vector_env(
+    mode: AutoresetMode, data: st.DataObject, n: int
+) -> None:
     chosen = data.draw(scripts(("none", "plain")))
     lockstep(chosen, n, mode, subproc, data.draw(back_programs(n)))
 
@@ -44,7 +48,9 @@ def test_subproc(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
 @given(data=st.data(), n=st.integers(1, 4))
 @settings(max_examples=examples(200))
-def test_monitored(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
+def test_monitored_vec_env_equals_sync_vector_env(
+    mode: AutoresetMode, data: st.DataObject, n: int
+) -> None:
     chosen = data.draw(scripts(("none", "plain")))
     lockstep(chosen, n, mode, monitored, data.draw(back_programs(n)))
 
@@ -71,7 +77,9 @@ def tame(chosen: Script, n: int) -> list[Callable[[], Any]]:
 
 @given(data=st.data(), n=st.integers(1, 4), steps=st.lists(st.integers(0, 99), max_size=9))
 @settings(max_examples=examples(100))
-def test_infos_that_gymnasium_would_change(data: st.DataObject, n: int, steps: list[int]) -> None:
+def test_infos_that_gymnasium_would_change_keep_their_values(
+    data: st.DataObject, n: int, steps: list[int]
+) -> None:
     """Infos with values of all types are, row by row, those of `DummyVecEnv`."""
     from stable_baselines3.common.vec_env import DummyVecEnv
 

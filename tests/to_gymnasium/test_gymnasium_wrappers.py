@@ -199,7 +199,9 @@ def test_wrapper_works_as_over_sync_vector_env(name: str, mode: AutoresetMode) -
 @mode_of
 @pytest.mark.parametrize("build", some([subproc, dummy]))
 @pytest.mark.filterwarnings("ignore")
-def test_record_video(mode: AutoresetMode, build: Any, tmp_path: Path) -> None:
+def test_record_video_works_as_over_sync_vector_env(
+    mode: AutoresetMode, build: Any, tmp_path: Path
+) -> None:
     need("RecordVideo")
     pytest.importorskip("moviepy")
     fns = [MakeEnv(script(lengths=(3,)), i) for i in range(2)]

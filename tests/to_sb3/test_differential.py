@@ -47,7 +47,9 @@ def wrapped(build: Build, layers: int = 1) -> Build:
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), copy=st.booleans())
 @settings(max_examples=examples(150))
-def test_sync(mode: AutoresetMode, data: st.DataObject, n: int, copy: bool) -> None:
+def test_sync_equals_dummy_vec_env(
+    mode: AutoresetMode, data: st.DataObject, n: int, copy: bool
+) -> None:
     lockstep(data.draw(scripts()), n, sync(mode, copy=copy), data.draw(programs(n)))
 
 
@@ -67,7 +69,7 @@ def test_async_equals_dummy_vec_env(
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), copy=st.booleans(), layers=st.integers(1, 2))
 @settings(max_examples=examples(150))
-def test_wrapped_sync(
+def test_wrapped_sync_equals_dummy_vec_env(
     mode: AutoresetMode, data: st.DataObject, n: int, copy: bool, layers: int
 ) -> None:
     chosen = data.draw(scripts(("none", "plain"), reuse=mode != AutoresetMode.SAME_STEP))

@@ -50,7 +50,7 @@ def step(env: Any, action: int = 0) -> Any:
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), form=forms, layers=st.integers(0, 1))
 @settings(max_examples=examples(100))
-def test_third_party_env(
+def test_third_party_env_equals_dummy_vec_env(
     mode: AutoresetMode, data: st.DataObject, n: int, form: Form, layers: int
 ) -> None:
     pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")

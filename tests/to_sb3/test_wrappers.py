@@ -238,7 +238,9 @@ BUILDS = some([(sync, True), (sync, False), (parallel, False), (parallel, True)]
 @mode_of
 @pytest.mark.parametrize(("build", "copy"), BUILDS)
 @pytest.mark.parametrize("name", TWINS)
-def test_exact(name: str, build: Any, copy: bool, mode: AutoresetMode) -> None:
+def test_wrapper_is_exact_or_refused(
+    name: str, build: Any, copy: bool, mode: AutoresetMode
+) -> None:
     if refused_by_gymnasium(name, mode):
         with pytest.raises((AssertionError, ValueError)):
             in_lockstep((name,), build, mode=mode, copy=copy)
@@ -278,9 +280,9 @@ def test_every_wrapper_is_tried_inside_and_outside(mode: AutoresetMode) -> None:
 
 @mode_of
 @pytest.mark.parametrize("outer", TWINS)
-def test_pairs(outer: str, mode: AutoresetMode) -> None:
+def test_pairs_of_wrappers_are_exact(outer: str, mode: AutoresetMode) -> None:
     if outer not in allowed(mode):
-        return  # see test_exact
+        return  # see test_wrapper_is_exact_or_refused
     assert sum(b == outer for _, b in possible_pairs(mode)) > 5
     for names in tried_pairs(mode):
         if names[1] == outer:
@@ -290,7 +292,9 @@ def test_pairs(outer: str, mode: AutoresetMode) -> None:
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), copy=st.booleans())
 @settings(max_examples=examples(60))
-def test_stacks(mode: AutoresetMode, data: st.DataObject, n: int, copy: bool) -> None:
+def test_stacks_of_wrappers_are_exact(
+    mode: AutoresetMode, data: st.DataObject, n: int, copy: bool
+) -> None:
     chosen = st.lists(st.sampled_from(allowed(mode)), min_size=1, max_size=4)
     names = tuple(data.draw(chosen))
     assume(fitting_space(*names) is not None)
@@ -460,7 +464,9 @@ def record(env: AnyEnv, folder: Path, **kwargs: Any) -> tuple[AnyEnv, list[list[
         3,
     ),
 )
-def test_videos(mode: AutoresetMode, first_only: bool, tmp_path: Path) -> None:
+def test_videos_show_the_first_row_as_without_the_adapter(
+    mode: AutoresetMode, first_only: bool, tmp_path: Path
+) -> None:
     """The videos follow the first row, whose pictures are the same as without the adapter."""
     pytest.importorskip("moviepy", reason="RecordVideo writes with moviepy")
     natural = mode if mode == SAME_STEP else AutoresetMode.NEXT_STEP
