@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 from importlib.metadata import PackageNotFoundError, version
 
 from sb3compat._convert.types import Value
@@ -39,12 +41,21 @@ def missing(name: str, owner: object, *, of: str = "") -> UpstreamError:
 
 
 def installed(library: str) -> str:
-    """A library and its version, for messages."""
-    name = _DISTRIBUTIONS.get(library, library)
+    """A library and its version, for messages; for what comes with Python, that."""
+    if library in sys.stdlib_module_names:
+        return f"Python {platform.python_version()}"
+    name, found = _DISTRIBUTIONS.get(library, library), installed_version(library)
+    return name if found is None else f"{name} {found}"
+
+
+def installed_version(library: str) -> str | None:
+    """The version of a library, without importing it; None if that is not known."""
+    if library in sys.stdlib_module_names:
+        return platform.python_version()
     try:
-        return f"{name} {version(name)}"
+        return version(_DISTRIBUTIONS.get(library, library))
     except PackageNotFoundError:
-        return name
+        return None
 
 
 def _named(owner: object, cls: type) -> str:
