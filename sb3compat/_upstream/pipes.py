@@ -17,6 +17,10 @@ from sb3compat._convert.types import ConnectionLike, ProcessLike, Value
 
 # How long the others may take once a worker has died: what they wait for may never come.
 _DEAD_SECONDS = 5.0
+# What `poll` and selectors are asked to wait at most; they take milliseconds in a C int.
+_WAIT_SECONDS = 100_000.0
+# What surely fits into the buffer of a pipe, so that sending it cannot block.
+_SURE_BYTES = 4096
 
 
 class Line(NamedTuple):
@@ -55,20 +59,30 @@ class Exchange:
         self.dead: dict[int, Exception] = {}
 
     def send(self, messages: Mapping[int, bytes]) -> None:
-        """Send each row its message, pickled already."""
+        """Send each row its message, pickled already.
+
+        A long message to a worker that is dead would block for ever where another worker, forked
+        from the same parent, holds the other end of its pipe.
+        """
         for row, message in messages.items():
+            line = self._lines[row]
             self.owed[row] = None
             try:
-                self._lines[row].pipe.send_bytes(message)
+                if len(message) > _SURE_BYTES and wait([line.process.sentinel], 0):
+                    raise self._ended(row)
+                line.pipe.send_bytes(message)
             except TimeoutError:  # also an OSError, but of a signal handler: no pipe raises it
                 raise
-            except OSError as error:
+            except (EOFError, OSError) as error:
                 self._bury(row, error)
 
     def await_all(self) -> None:
-        """Wait until every row that owes an answer has given it, or is dead; take none."""
+        """Wait until every row that owes an answer has given it, or one is dead; take none.
+
+        Once a worker has died, what the others wait for may never come.
+        """
         ready = _Ready(self._lines, self.owed)
-        while self.owed:
+        while self.owed and not self.dead:
             for row in ready.wait(None):
                 if ready.has_answer(row):
                     del self.owed[row]
@@ -94,8 +108,8 @@ class Exchange:
         while self.owed:
             limits = [limit for limit in (deadline, grace) if limit is not None]
             left = max(0.0, min(limits) - time.monotonic()) if limits else None
-            rows = ready.wait(left)
-            if not rows:
+            rows = ready.wait(None if left is None else min(left, _WAIT_SECONDS))
+            if not rows and left is not None and left <= _WAIT_SECONDS:
                 break
             for row in rows:
                 self._take(row, ready)
