@@ -166,10 +166,19 @@ _ASYNC_VECTOR_ENV = (
         _ASYNC_LOOP,
         Kind.LOCAL,
         "_upstream/worker_locals.py",
-        {
-            "env": "whether a sub-environment is wrapped could not be asked",
-            "autoreset": "whether an autoreset is pending could not be asked: a row reset twice",
-        },
+        {"env": "whether a sub-environment is wrapped could not be asked"},
+    ),
+    *_names(
+        _ASYNC_LOOP,
+        Kind.LOCAL,
+        "_upstream/async_vector_env.py",
+        {"autoreset": "whether an autoreset is pending could not be asked: a row reset twice"},
+    ),
+    *_names(
+        _ASYNC_LOOP,
+        Kind.CODE,
+        "_upstream/pipes.py",
+        {"command, data = pipe.recv()": "a message has another form"},
     ),
     *_names(
         _ASYNC_LOOP,
@@ -186,7 +195,6 @@ _ASYNC_VECTOR_ENV = (
         Kind.CODE,
         "_upstream/async_vector_env.py",
         {
-            "command, data = pipe.recv()": "a message has another form",
             "reset -> env.reset(**data)": "the arguments of a reset would not arrive",
             "reset -> pipe.send(((observation, info), True))": "the answer has another form",
             "step -> env.step(data)": "the action would not arrive",
@@ -381,7 +389,7 @@ _STABLE_BASELINES3 = (
     *_names(
         f"{_BASE_VEC_ENV}.step",
         Kind.BODY,
-        "_upstream/vec_env.py",
+        "_to_gymnasium/whole.py",
         {"self.step_async(actions); return self.step_wait()": "a step is more than its two halves"},
     ),
     *_names(
@@ -426,9 +434,14 @@ _STABLE_BASELINES3 = (
     *_names(
         _SUBPROC_LOOP,
         Kind.CODE,
+        "_upstream/pipes.py",
+        {"cmd, data = remote.recv()": "a message has another form"},
+    ),
+    *_names(
+        _SUBPROC_LOOP,
+        Kind.CODE,
         "_upstream/subproc_vec_env.py",
         {
-            "cmd, data = remote.recv()": "a message has another form",
             "env_method -> env.get_wrapper_attr(data[0])": "a message has another form",
             "env_method -> remote.send(method(*data[1], **data[2]))": "the answer has another form",
             "set_attr -> remote.send(setattr(env, data[0], data[1]))": "a message has another form",
