@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from sb3compat._upstream.names import NAMES, Kind, Name
 from sb3compat._upstream.patterns import branch, can_be_called, contains, is_body
 from sb3compat._upstream.private import installed_version
 from sb3compat._upstream.sources import Sources, is_installed, locals_of
+from sb3compat._upstream.table import NAMES, Kind, Name
 from sb3compat._upstream.versions import release
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from sb3compat._upstream.canary import missing, skipped
-from sb3compat._upstream.names import NAMES, Kind, Name
 from sb3compat._upstream.report import description
 from sb3compat._upstream.sources import Sources, is_installed, read_file
+from sb3compat._upstream.table import NAMES, Kind, Name
 
 PACKAGE = Path(__file__).parents[2] / "sb3compat"
 each_name = pytest.mark.parametrize("name", NAMES, ids=str)
@@ -53,7 +53,7 @@ class Altered(ast.NodeTransformer):
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         if self._is_meant():
-            node.value = f"{node.value}_gone"
+            node.value = f"{node.value!r}_gone"
         return node
 
     def visit_Tuple(self, node: ast.Tuple) -> ast.AST:
@@ -159,7 +159,7 @@ def test_later_names_are_not_expected_of_this_version() -> None:
 
 
 def test_library_that_is_not_installed_is_skipped() -> None:
-    other = Name("no_such_library.core", Kind.NAME, "anything", "_upstream/names.py", "nothing")
+    other = Name("no_such_library.core", Kind.NAME, "anything", "_upstream/table/", "nothing")
     assert missing([other]) == []
     assert skipped([other, NAMES[0]]) == ["no_such_library"]
 
