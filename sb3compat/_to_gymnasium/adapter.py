@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -32,6 +31,7 @@ from sb3compat._convert.types import (
     holds_vector_env,
 )
 from sb3compat._to_gymnasium.accept import check_vec_env
+from sb3compat._to_gymnasium.arguments import rows_under, seeds_by_row
 from sb3compat._to_gymnasium.source import (
     call_if_any,
     close_vec_env,
@@ -45,7 +45,6 @@ from sb3compat.errors import (
     CallOrderError,
     ClosedError,
     EndedRowError,
-    ResetArgumentError,
     refuse_first_step,
 )
 
@@ -184,10 +183,10 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             PartialResetError: If the `VecEnv` cannot reset the rows under the mask alone.
         """
         self._check_open()
-        seeds = self._seeds(seed)
+        seeds = seeds_by_row(seed, self.num_envs)
         options = None if options is None else dict(options)
         if options is not None and "reset_mask" in options:
-            rows = self._rows_under(options.pop("reset_mask"))
+            rows = rows_under(options.pop("reset_mask"), self.num_envs)
             self._check_step()
         else:
             rows = list(range(self.num_envs))
@@ -357,37 +356,6 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
     def _call_if_any(self, name: str) -> tuple[Value, ...] | None:
         values = call_if_any(self._subenvs, name)
         return None if values is None or all(v is None for v in values) else tuple(values)
-
-    def _seeds(self, seed: Value) -> list[int | None]:
-        n = self.num_envs
-        if seed is None:
-            return [None] * n
-        if isinstance(seed, int | np.integer):
-            return [int(seed) + i for i in range(n)]
-        seeds = [None if one is None else operator.index(one) for one in seed]
-        if len(seeds) != n:
-            raise ResetArgumentError(
-                f"Expected an int, or a list of {n} seeds, one for each sub-environment, got "
-                f"len(seed)={len(seeds)}."
-            )
-        return seeds
-
-    def _rows_under(self, mask: Value) -> list[int]:
-        """The rows of a reset mask; a mask that breaks Gymnasium's rules is refused."""
-        if not isinstance(mask, np.ndarray):
-            got = f"reset_mask={mask!r:.200} ({type(mask).__name__})"
-        elif mask.shape != (self.num_envs,):
-            got = f"reset_mask.shape={mask.shape}"
-        elif mask.dtype != np.bool_:
-            got = f"reset_mask.dtype={mask.dtype}"
-        elif not mask.any():
-            got = f"reset_mask={mask}"
-        else:
-            return list(map(int, np.flatnonzero(mask)))
-        raise ResetArgumentError(
-            f"Expected options['reset_mask'] to be a NumPy array of shape ({self.num_envs},) and "
-            f"dtype bool, with at least one True, got {got}."
-        )
 
     def _check_open(self) -> None:
         if self.closed:
