@@ -200,3 +200,8 @@ DISCRETE = spaces.Discrete(4)
 
 def script(**kwargs: Any) -> Script:
     return Script(**{"observation_space": BOX, "action_space": DISCRETE, **kwargs})
+
+
+def fns(n: int = 2, **kwargs: Any) -> list[MakeEnv]:
+    """One function for each of n rows of a scripted environment."""
+    return [MakeEnv(script(**kwargs), i) for i in range(n)]

@@ -1,47 +1,18 @@
+"""Dicts of arrays to lists of dicts, one for each row."""
+
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.vector import VectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sb3compat._convert.infos import split_infos
 from sb3compat.errors import ConversionError
+from tests.convert.info_batches import INFO, batched
 from tests.lockstep import same
-
-# One type for each key, as Gymnasium's own batching keeps only those apart.
-VALUES = {
-    "int": st.integers(-(2**60), 2**60),
-    "float": st.floats(allow_nan=False),
-    "flag": st.booleans(),
-    "name": st.text(max_size=3),
-    "none": st.none(),
-    "array": st.lists(st.floats(0, 1, width=32), min_size=2, max_size=2).map(
-        lambda values: np.array(values, np.float32)
-    ),
-    "half": st.floats(0, 1, width=32).map(np.float32),
-    "object": st.lists(st.integers(), max_size=2),
-    "_private": st.integers(0, 9),
-}
-ROW = st.fixed_dictionaries({}, optional=dict(VALUES))
-INFO = st.builds(
-    lambda row, nested: row | ({} if nested is None else {"nested": nested}),
-    ROW,
-    st.one_of(st.none(), ROW),
-)
-
-
-def batched(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The infos of single environments, batched by Gymnasium."""
-    env: VectorEnv[Any, Any, Any] = VectorEnv()
-    env.num_envs = len(rows)
-    infos: dict[str, Any] = {}
-    for i, row in enumerate(rows):
-        infos = env._add_info(infos, row, i)
-    return infos
 
 
 @given(rows=st.lists(INFO, min_size=1, max_size=4))

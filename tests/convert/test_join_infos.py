@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 from sb3compat._convert.infos import join_infos, same_step_info, split_infos
 from sb3compat.errors import ConversionError
-from tests.convert.test_infos import INFO, batched
+from tests.convert.info_batches import INFO, batched, equal
 from tests.lockstep import same
 
 DTYPES = st.one_of(
@@ -66,29 +66,6 @@ def collides(infos: list[Any]) -> bool:
         if all(isinstance(value, dict) for value in values) and collides(values):
             return True
     return False
-
-
-def equal(a: Any, b: Any) -> bool:
-    """Equal in value; NumPy numbers may be Python numbers now, and arrays without shape scalars."""
-    if isinstance(b, dict):
-        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in b)
-    if isinstance(b, np.ndarray) and b.ndim == 0:
-        b = b[()]
-    if isinstance(b, np.ndarray):
-        if a.shape != b.shape or not isinstance(a, np.ndarray):
-            return False
-        return all(equal(x, y) for x, y in zip(a.flat, b.flat, strict=True))
-    if isinstance(b, list | tuple):
-        return type(a) is type(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(b, bool | np.bool_) or isinstance(a, bool | np.bool_):
-        return isinstance(a, bool | np.bool_) and bool(a) == bool(b)
-    if isinstance(a, np.datetime64 | np.timedelta64):
-        return type(a) is type(b) and a.dtype == b.dtype and repr(a) == repr(b)
-    # Python's numbers compare exactly, NumPy's after a cast.
-    a, b = (value.item() if isinstance(value, np.number) else value for value in (a, b))
-    if isinstance(b, complex):
-        return equal(complex(a).real, b.real) and equal(complex(a).imag, b.imag)
-    return bool(a == b or (a != a and b != b))
 
 
 @given(ROWS)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat._convert.infos import split_infos
-from tests.convert.test_join_infos import equal
+from tests.convert.info_batches import equal
 from tests.envs import MakeEnv, Script, script
 from tests.lockstep_back import actions_of, back_programs, dummy, lockstep, monitored, subproc
 from tests.profiles import examples

@@ -1,140 +1,24 @@
+"""`VecEnvAdapter`: the contract of SB3's `VecEnv`."""
+
 from __future__ import annotations
 
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
-from gymnasium.wrappers.vector import DictInfoToList
 
 import sb3compat
-from tests.envs import Identity, MakeEnv, ScriptedEnv, script
+from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import same
-from tests.native import NativeEnv, UnknownEnv
+from tests.native import NativeEnv
 
 NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
 
 
-def fns(n: int = 2, **kwargs: Any) -> list[MakeEnv]:
-    return [MakeEnv(script(**kwargs), i) for i in range(n)]
-
-
 def adapted(n: int = 2, **kwargs: Any) -> Any:
     return sb3compat.to_sb3(SyncVectorEnv(fns(n, **kwargs)))
-
-
-ONE_ENV = ScriptedEnv(script())
-
-
-def closed() -> Any:
-    env = SyncVectorEnv(fns())
-    env.close()
-    return env
-
-
-REFUSED = {
-    "a single environment": (
-        lambda: ONE_ENV,
-        sb3compat.UnsupportedEnvError,
-        ["gymnasium.vector.VectorEnv", "ScriptedEnv", "DummyVecEnv([lambda: env])", "make_vec"],
-    ),
-    "a class": (
-        lambda: SyncVectorEnv,
-        sb3compat.UnsupportedEnvError,
-        ["gymnasium.vector.VectorEnv", "SyncVectorEnv", "call it"],
-    ),
-    "a function": (
-        lambda: lambda: SyncVectorEnv(fns()),
-        sb3compat.UnsupportedEnvError,
-        ["gymnasium.vector.VectorEnv", "function", "call it"],
-    ),
-    "an id": (
-        lambda: "CartPole-v1",
-        sb3compat.UnsupportedEnvError,
-        ["to_sb3(gymnasium.make_vec('CartPole-v1', num_envs=n))"],
-    ),
-    "a list of functions": (
-        lambda: fns(),
-        sb3compat.UnsupportedEnvError,
-        ["to_sb3(gymnasium.vector.SyncVectorEnv("],
-    ),
-    "nothing": (lambda: None, sb3compat.UnsupportedEnvError, ["NoneType", "make_vec"]),
-    "one environment in two rows": (
-        lambda: SyncVectorEnv([lambda: ONE_ENV, lambda: ONE_ENV]),
-        sb3compat.UnsupportedEnvError,
-        ["rows 0 and 1", "ScriptedEnv", "not `lambda: env`"],
-    ),
-    "one environment in two rows, wrapped": (
-        lambda: Identity(
-            SyncVectorEnv(
-                [
-                    MakeEnv(script(), 0),
-                    lambda: ONE_ENV,
-                    lambda: gym.wrappers.TimeLimit(ONE_ENV, 9),
-                ]
-            )
-        ),
-        sb3compat.UnsupportedEnvError,
-        ["rows 1 and 2"],
-    ),
-    "no mode": (
-        lambda: UnknownEnv(fns(), None),
-        sb3compat.AutoresetModeError,
-        ["UnknownEnv", "autoreset_mode", "'NextStep' | 'SameStep' | 'Disabled'"],
-    ),
-    "NEXT_STEP without partial reset": (
-        lambda: UnknownEnv(fns(), NEXT_STEP),
-        sb3compat.PartialResetError,
-        [
-            "UnknownEnv",
-            "AutoresetMode.SAME_STEP",
-            "sb3compat.register_partial_reset(UnknownEnv, function)",
-            "padding=True",
-        ],
-    ),
-    "DictInfoToList": (
-        lambda: Identity(DictInfoToList(SyncVectorEnv(fns()))),
-        sb3compat.UnsupportedEnvError,
-        ["DictInfoToList", "Remove that wrapper"],
-    ),
-    "closed": (closed, sb3compat.ClosedError, ["was closed"]),
-    "a nested space": (
-        lambda: SyncVectorEnv(
-            fns(observation_space=spaces.Dict({"a": spaces.Dict({"b": spaces.Discrete(2)})}))
-        ),
-        sb3compat.UnsupportedSpaceError,
-        ["observation_space['a']", "nested Dict", "FlattenObservation"],
-    ),
-    "a nested action space": (
-        lambda: SyncVectorEnv(fns(action_space=spaces.Tuple([spaces.Tuple([spaces.Discrete(2)])]))),
-        sb3compat.UnsupportedSpaceError,
-        ["action_space[0]", "nested Tuple"],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused_environment_is_named_with_a_way_out(name: str) -> None:
-    make: Any
-    make, kind, parts = REFUSED[name]
-    with pytest.raises(kind) as caught:
-        sb3compat.to_sb3(make())
-    assert isinstance(caught.value, sb3compat.ConversionError | sb3compat.ClosedError)
-    for part in parts:
-        assert part in str(caught.value)
-
-
-def test_reward_that_is_no_number_is_refused() -> None:
-    class Pair(gym.RewardWrapper[Any, Any]):
-        def reward(self, reward: Any) -> Any:
-            return np.array([reward, reward])
-
-    env = sb3compat.to_sb3(SyncVectorEnv([lambda: Pair(ScriptedEnv(script()))]))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match="reward of row 0 to be one number"):
-        env.step(np.array([0]))
 
 
 def test_vec_env_is_returned_as_it_is() -> None:
@@ -156,47 +40,6 @@ def test_adapter_is_a_vec_env() -> None:
     assert env.metadata == {"render_modes": ["rgb_array"], "render_fps": 7}
     assert env.observation_space is env.env.single_observation_space
     assert env.action_space is env.env.single_action_space
-
-
-def test_mode_comes_from_argument_then_instance_then_metadata() -> None:
-    env = NativeEnv(fns(), SAME_STEP)
-    assert sb3compat.to_sb3(env).autoreset_mode == SAME_STEP
-    env.autoreset_mode = NEXT_STEP
-    assert sb3compat.to_sb3(env).autoreset_mode == NEXT_STEP
-    for given in ("Disabled", "DISABLED", AutoresetMode.DISABLED):
-        assert sb3compat.to_sb3(env, autoreset_mode=given).autoreset_mode == (
-            AutoresetMode.DISABLED
-        )
-
-
-def test_mode_in_the_metadata_may_be_a_string() -> None:
-    env = NativeEnv(fns(), SAME_STEP)
-    env.metadata = {"autoreset_mode": "NextStep"}
-    assert sb3compat.to_sb3(env).autoreset_mode == NEXT_STEP
-
-
-def test_mode_is_right_although_two_environments_share_metadata() -> None:
-    # Up to Gymnasium 1.3 both are one dict, and the second environment's mode stands in it.
-    class Shared(ScriptedEnv):
-        metadata = {"render_modes": []}
-
-    first = SyncVectorEnv([lambda: Shared(script())], autoreset_mode=SAME_STEP)
-    second = SyncVectorEnv([lambda: Shared(script())], autoreset_mode=NEXT_STEP)
-    first.metadata = second.metadata
-    assert sb3compat.to_sb3(Identity(first)).autoreset_mode == SAME_STEP
-
-
-def test_unknown_mode_is_refused() -> None:
-    with pytest.raises(sb3compat.AutoresetModeError, match="'NextStep', 'SameStep', 'Disabled'"):
-        sb3compat.to_sb3(NativeEnv(fns(), None), autoreset_mode="same-step")
-
-
-@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-def test_mode_that_contradicts_the_environment_is_refused(cls: Any) -> None:
-    env = cls(fns(), autoreset_mode=SAME_STEP)
-    with pytest.raises(sb3compat.AutoresetModeError, match="was built with"):
-        sb3compat.to_sb3(env, autoreset_mode=NEXT_STEP)
-    env.close()
 
 
 @pytest.mark.parametrize("make", [lambda fns: SyncVectorEnv(fns), AsyncVectorEnv, None])

@@ -1,8 +1,7 @@
-"""Whole vector environments across the episode boundary: every mode, form and failure."""
+"""The end of an episode in every autoreset mode, in every form that environments report it."""
 
 from __future__ import annotations
 
-import warnings
 from importlib.util import find_spec
 from typing import Any
 
@@ -18,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sb3compat
-from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, script
+from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import lockstep, same
 from tests.native import Form, NativeEnv, UnknownEnv
 from tests.profiles import examples
 from tests.strategies import programs, scripts
+from tests.to_sb3.driving import step
 
 NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
 MODES = list(AutoresetMode)
@@ -36,14 +36,6 @@ forms = st.builds(
     final_mask=st.booleans(),
     final_info=st.sampled_from(["arrays", "dicts"]),
 )
-
-
-def fns(n: int = 2, **kwargs: Any) -> list[MakeEnv]:
-    return [MakeEnv(script(**kwargs), i) for i in range(n)]
-
-
-def step(env: Any, action: int = 0) -> Any:
-    return env.step(np.full(env.num_envs, action))
 
 
 @pytest.mark.jax
@@ -64,38 +56,6 @@ def test_third_party_env_equals_dummy_vec_env(
     if n > 1:  # the first reset of all comes before options that differ: see the next test
         program = [(name, a[0] if isinstance(a, list) else a) for name, a in program]
     lockstep(chosen, n, build, program)
-
-
-@mode_of
-def test_third_party_env_takes_options_for_each_row(mode: AutoresetMode) -> None:
-    env = sb3compat.to_sb3(NativeEnv(fns(3, lengths=(2,)), mode))
-    env.reset()
-    env.set_options([{"x": 1}, {}, {"x": 3}])
-    env.seed(5)
-    env.reset()
-    infos = env.reset_infos
-    assert [info.get("option") for info in infos] == [1, None, 3]
-    # One reset of all rows to apply the one seed, one of each group for its options.
-    assert [info["resets"] for info in infos] == [3, 3, 3]
-    step(env)
-    _, _, dones, _ = step(env)
-    assert dones.all()
-    assert [info.get("option") for info in env.reset_infos] == [None, None, None]
-
-
-def test_options_that_differ_need_a_partial_reset() -> None:
-    env = sb3compat.to_sb3(UnknownEnv(fns(2), SAME_STEP))
-    env.set_options([{"x": 1, "y": np.arange(2)}, {"x": 1, "y": np.arange(2)}])
-    with pytest.raises(sb3compat.PartialResetError, match="same options for all rows"):
-        env.set_options([{"x": 1}, {"x": 2}])
-    env.reset()  # with what was set before the refusal
-    assert [info["option"] for info in env.reset_infos] == [1, 1]
-
-
-def test_reset_mask_as_an_option_is_refused() -> None:
-    env = sb3compat.to_sb3(NativeEnv(fns(2), SAME_STEP))
-    with pytest.raises(ValueError, match="reset_mask"):
-        env.set_options({"reset_mask": np.array([True, False])})
 
 
 def test_final_obs_mask_without_an_ended_row_is_refused() -> None:
@@ -179,7 +139,6 @@ def test_final_observation_of_another_shape_is_refused() -> None:
 
 @pytest.mark.parametrize("shared_memory", [None, False])
 def test_reused_observation_array_is_refused_in_same_step_mode(shared_memory: bool | None) -> None:
-    from gymnasium.vector import AsyncVectorEnv
 
     env_fns = fns(2, lengths=(2,), reuse=True)
     source: Any
@@ -193,49 +152,6 @@ def test_reused_observation_array_is_refused_in_same_step_mode(shared_memory: bo
     with pytest.raises(sb3compat.ConversionError, match="the very array"):
         step(env)
     env.close()
-
-
-def test_last_observation_that_looks_overwritten_warns_once() -> None:
-    from gymnasium.vector import AsyncVectorEnv
-
-    source = AsyncVectorEnv(fns(2, lengths=(1,), reuse=True), autoreset_mode=SAME_STEP)
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    with pytest.warns(UserWarning, match="equals the first one of its next episode"):
-        step(env)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        step(env)
-    env.close()
-
-
-class VectorRewards(VectorWrapper):
-    def step(self, actions: Any) -> Any:
-        obs, rewards, *result = self.env.step(actions)
-        return obs, np.stack([rewards, rewards], axis=1), *result
-
-
-def test_vector_rewards_are_refused() -> None:
-    env = sb3compat.to_sb3(VectorRewards(SyncVectorEnv(fns(3))))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match=r"rewards of shape \(3,\).*got.*\(3, 2\)"):
-        step(env)
-
-
-class SwallowsOptions(VectorWrapper):
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        return self.env.reset(seed=seed)
-
-
-def test_wrapper_that_drops_options_is_refused() -> None:
-    env = sb3compat.to_sb3(SwallowsOptions(SyncVectorEnv(fns(2, lengths=(2, 3)))))
-    env.reset()
-    step(env)
-    with pytest.raises(sb3compat.PartialResetError, match="did not hand it on"):
-        step(env)
-    env.set_options([{"x": 1}, {"x": 2}])
-    with pytest.raises(sb3compat.PartialResetError, match="did not hand it on"):
-        env.reset()
 
 
 @mode_of
@@ -266,15 +182,6 @@ def test_episode_statistics_belong_to_the_episode_that_ended(
                     assert stats["r"] == pytest.approx(returns[i], abs=1e-5)
                     assert f"stats{layer}" not in env.reset_infos[i]
         returns[dones] = lengths[dones] = 0
-
-
-def test_options_reach_the_sub_environments_unchanged() -> None:
-    options = {"x": 3, "list": [1]}
-    env = sb3compat.to_sb3(Identity(SyncVectorEnv(fns(2, infos="wild"))))
-    env.set_options(options)
-    env.reset()
-    assert options == {"x": 3, "list": [1]}
-    assert [info["options"] for info in env.reset_infos] == [options, options]
 
 
 def test_padding_presents_the_reset_step_as_the_ending() -> None:
@@ -318,20 +225,6 @@ def test_padding_drops_a_pending_ending_at_a_reset() -> None:
     assert step(env)[2].all()
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: UnknownEnv(fns(), SAME_STEP),
-        lambda: UnknownEnv(fns(), AutoresetMode.DISABLED),
-        lambda: NativeEnv(fns(), NEXT_STEP),
-        lambda: SyncVectorEnv(fns()),
-    ],
-)
-def test_padding_that_is_not_needed_is_refused(make: Any) -> None:
-    with pytest.raises(ValueError, match="can be presented exactly"):
-        sb3compat.to_sb3(make(), padding=True)
-
-
 def test_copy_false_still_gives_true_terminal_observations() -> None:
     for mode in MODES:
         fresh = sb3compat.to_sb3(NativeEnv(fns(lengths=(2,)), mode))
@@ -359,41 +252,8 @@ def test_copy_false_never_writes_into_arrays_of_the_environment() -> None:
     assert step(env)[2].all()
 
 
-def test_step_with_four_values_is_refused() -> None:
-    class Four(Identity):
-        def step(self, actions: Any) -> Any:
-            return self.env.step(actions)[1:]
-
-    env = sb3compat.to_sb3(Four(NativeEnv(fns(), SAME_STEP)))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match=r"observations, rewards, .* of length 4"):
-        step(env)
-
-
-def test_batch_of_another_size_is_refused() -> None:
-    class Short(Identity):
-        def step(self, actions: Any) -> Any:
-            obs, *rest = self.env.step(actions)
-            return obs[:1], *rest
-
-    env = sb3compat.to_sb3(Short(NativeEnv(fns(2), SAME_STEP)))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match=r"shape \(2, 3\).*got shape=\(1, 3\)"):
-        step(env)
-
-
-@pytest.mark.parametrize("mode", [NEXT_STEP, AutoresetMode.DISABLED])
-def test_ending_reported_in_another_mode_is_refused(mode: AutoresetMode) -> None:
-    env = sb3compat.to_sb3(NativeEnv(fns(lengths=(2,)), SAME_STEP), autoreset_mode=mode)
-    env.reset()
-    step(env)
-    with pytest.raises(sb3compat.AutoresetModeError, match="pass autoreset_mode='SameStep'"):
-        step(env)
-
-
 @pytest.mark.parametrize("key", ["final_obs", "final_info", "final_observation"])
 def test_reset_infos_with_final_keys_are_refused(key: str) -> None:
-    from gymnasium.vector import AsyncVectorEnv
 
     class Named(ScriptedEnv):
         def reset(self, **kwargs: Any) -> Any:
@@ -427,105 +287,6 @@ def test_constant_part_of_an_observation_may_be_one_array() -> None:
     assert not np.array_equal(infos[0]["terminal_observation"]["seen"], obs["seen"][0])
 
 
-def test_integers_that_always_repeat_warn() -> None:
-    from gymnasium.vector import AsyncVectorEnv
-
-    space: Any = spaces.Box(0, 100, (3,), np.int8)
-    env_fns = fns(1, lengths=(1,), reuse=True, observation_space=space)
-    env = sb3compat.to_sb3(AsyncVectorEnv(env_fns, autoreset_mode=SAME_STEP))
-    env.reset()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for _ in range(12):
-            step(env)
-    assert ["equals the first one" in str(warning.message) for warning in caught] == [True]
-    env.close()
-
-
-class OwnReference(VectorWrapper):
-    """Steps the environment through a reference of its own."""
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        self.inner = env
-
-    def step(self, actions: Any) -> Any:
-        return self.inner.step(actions)
-
-
-@mode_of
-def test_wrapper_that_bypasses_the_tap_is_refused(mode: AutoresetMode) -> None:
-    env = sb3compat.to_sb3(OwnReference(SyncVectorEnv(fns(), autoreset_mode=mode)))
-    env.reset()
-    with pytest.raises(sb3compat.UnsupportedEnvError, match="a reference of its own"):
-        step(env)
-
-
-class ResetsByItself(VectorWrapper):
-    """A wrapper that users would write around an environment in DISABLED mode."""
-
-    def step(self, actions: Any) -> Any:
-        obs, rewards, terminated, truncated, infos = self.env.step(actions)
-        if (terminated | truncated).any():
-            options = {"reset_mask": terminated | truncated}
-            obs, _ = self.env.reset(options=options)
-        return obs, rewards, terminated, truncated, infos
-
-
-@mode_of
-@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-def test_wrapper_that_resets_within_its_step_is_refused(cls: Any, mode: AutoresetMode) -> None:
-    source = cls(fns(lengths=(2,)), autoreset_mode=mode)
-    env = sb3compat.to_sb3(ResetsByItself(source))
-    env.reset()
-    step(env)
-    with pytest.raises(sb3compat.UnsupportedEnvError, match=r"not to reset.*Remove that wrapper"):
-        step(env)
-    env.close()
-
-
-def test_step_after_a_failed_step_needs_a_reset() -> None:
-    env = sb3compat.to_sb3(VectorRewards(NativeEnv(fns(lengths=(1,)), NEXT_STEP)))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match="rewards"):
-        step(env)
-    with pytest.raises(RuntimeError, match=r"Expected reset\(\)"):
-        step(env)
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match="rewards"):
-        step(env)
-
-
-@pytest.mark.parametrize("returned", [[{}, {}], None, "four"])
-def test_step_with_wrong_infos_is_refused_below_a_wrapper(returned: Any) -> None:
-    class Odd(NativeEnv):
-        def step(self, actions: Any) -> Any:
-            result = super().step(actions)
-            return result[:4] if returned == "four" else (*result[:4], returned)
-
-    env = sb3compat.to_sb3(Odd(fns(), SAME_STEP))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match="infos"):
-        step(env)
-
-
-def test_close_works_after_a_failed_async_step() -> None:
-    from gymnasium.vector import AsyncVectorEnv
-
-    class Ragged(ScriptedEnv):
-        def step(self, action: Any) -> Any:
-            *result, _ = super().step(action)
-            return *result, {"ragged": np.zeros(self.row + 1)}
-
-    source = AsyncVectorEnv([lambda: Ragged(script(), 0), lambda: Ragged(script(), 2)])
-    env = sb3compat.to_sb3(Identity(source))
-    env.reset()
-    with pytest.raises(ValueError, match="broadcast"):
-        step(env)
-    env.close()
-    assert not any(process.is_alive() for process in source.processes)
-
-
 def test_final_observations_may_be_torch_tensors() -> None:
     torch = pytest.importorskip("torch")
 
@@ -542,85 +303,3 @@ def test_final_observations_may_be_torch_tensors() -> None:
     env.reset()
     infos = step(env)[3]
     assert type(infos[0]["terminal_observation"]) is np.ndarray
-
-
-class Stack(VectorWrapper):
-    """Stacks two frames; its reset starts over in all rows, whatever the mask."""
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        self.single_observation_space = spaces.Box(-1, 1, (2, 3), np.float32)
-
-    def reset(self, **kwargs: Any) -> Any:
-        obs, infos = self.env.reset(**kwargs)
-        self.last = obs
-        return np.stack([obs, obs], axis=1), infos
-
-    def step(self, actions: Any) -> Any:
-        obs, *rest = self.env.step(actions)
-        frames = np.stack([self.last, obs], axis=1)
-        self.last = obs
-        return frames, *rest
-
-
-def test_wrapper_that_resets_its_state_for_all_rows_is_refused() -> None:
-    env = sb3compat.to_sb3(Stack(SyncVectorEnv(fns(2, lengths=(2, 3)))))
-    env.reset()
-    step(env)
-    with pytest.raises(sb3compat.PartialResetError, match="resets its state for all rows"):
-        step(env)
-
-
-class Endings(VectorWrapper):
-    """Hides the endings of row 0, or ends row 1 with every step."""
-
-    def __init__(self, env: Any, *, hides: bool) -> None:
-        super().__init__(env)
-        self.hides = hides
-
-    def step(self, actions: Any) -> Any:
-        obs, rewards, terminated, truncated, infos = self.env.step(actions)
-        terminated, truncated = np.array(terminated), np.array(truncated)
-        if self.hides:
-            terminated[0] = False
-        else:
-            truncated[1] = True
-        return obs, rewards, terminated, truncated, infos
-
-
-@mode_of
-@pytest.mark.parametrize("hides", [True, False])
-def test_wrappers_that_hide_or_add_endings_are_refused_where_rows_are_lost(
-    mode: AutoresetMode, hides: bool
-) -> None:
-    source = SyncVectorEnv(fns(2, lengths=(2,)), autoreset_mode=mode)
-    env = sb3compat.to_sb3(Endings(source, hides=hides))
-    env.reset()
-    if not hides and mode != SAME_STEP:  # a vector wrapper's time limit, then
-        for _ in range(4):
-            _, _, dones, infos = step(env)
-            assert dones[1]
-            assert infos[1]["shared"] == 1
-        return
-    if hides:
-        step(env)
-    with pytest.raises(sb3compat.UnsupportedEnvError, match="End episodes in wrappers around"):
-        step(env)
-
-
-def test_calls_of_the_user_pass_the_tap_unchanged() -> None:
-    wrapped, plain = (Identity(SyncVectorEnv(fns(2))) for _ in range(2))
-    sb3compat.to_sb3(wrapped)
-    mask = np.array([True, False])
-    for kwargs in ({"seed": 3}, {"seed": [4, 5], "options": {"x": 2}}, {}):
-        same(wrapped.reset(**kwargs), plain.reset(**kwargs))
-    for seed in (None, 7):
-        masked = {"reset_mask": mask, "x": 1}
-        same(
-            wrapped.reset(seed=seed, options=dict(masked)),
-            plain.reset(seed=seed, options=dict(masked)),
-        )
-    # Gymnasium's own check; an assertion before 1.4.
-    kind = ValueError if GYMNASIUM >= (1, 4) else AssertionError
-    with pytest.raises(kind, match="reset_mask"):
-        wrapped.reset(options={"reset_mask": np.array([False, False])})

@@ -9,12 +9,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 import sb3compat
 from sb3compat._to_sb3.partial_reset import partial_reset_of
-from tests.envs import Identity, MakeEnv, script
+from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv, reset_native
-
-
-def fns(n: int = 2, **kwargs: Any) -> list[MakeEnv]:
-    return [MakeEnv(script(**kwargs), i) for i in range(n)]
 
 
 def test_function_of_the_nearest_class_is_used() -> None:
@@ -129,23 +125,3 @@ def test_wrapped_sync_env_with_a_pending_autoreset_takes_options() -> None:
     env.reset()
     assert [info["option"] for info in env.reset_infos] == [1, 2]
     assert [info["shared"] for info in env.step(np.zeros(2, int))[3]] == [1, 1]
-
-
-def test_async_subclass_with_its_own_reset_needs_shared_memory() -> None:
-    class Plain(AsyncVectorEnv):
-        pass
-
-    class OwnReset(AsyncVectorEnv):
-        def reset(self, **kwargs: Any) -> Any:
-            return super().reset(**kwargs)
-
-    env = sb3compat.to_sb3(Plain(fns(2, lengths=(2, 4)), shared_memory=False))
-    env.reset()
-    for _ in range(8):
-        env.step(np.zeros(2, int))
-    assert [info["resets"] for info in env.reset_infos] == [3, 4]
-    env.close()
-    source = OwnReset(fns(), shared_memory=False)
-    with pytest.raises(sb3compat.PartialResetError, match="shared_memory=True"):
-        sb3compat.to_sb3(source)
-    source.close()

@@ -11,7 +11,8 @@ from gymnasium.vector import SyncVectorEnv, VectorWrapper
 
 import sb3compat
 from sb3compat._to_sb3.tap import BaseTap, MaskOptions, SeenReset
-from tests.envs import MakeEnv, script
+from tests.envs import GYMNASIUM, Identity, MakeEnv, fns, script
+from tests.lockstep import same
 
 ACTIONS = np.zeros(2, np.int64)
 
@@ -81,3 +82,21 @@ def test_two_adapters_over_one_environment_share_the_tap() -> None:
     for env in (first, second, first):
         env.reset()
         env.step(ACTIONS)
+
+
+def test_calls_of_the_user_pass_the_tap_unchanged() -> None:
+    wrapped, plain = (Identity(SyncVectorEnv(fns(2))) for _ in range(2))
+    sb3compat.to_sb3(wrapped)
+    mask = np.array([True, False])
+    for kwargs in ({"seed": 3}, {"seed": [4, 5], "options": {"x": 2}}, {}):
+        same(wrapped.reset(**kwargs), plain.reset(**kwargs))
+    for seed in (None, 7):
+        masked = {"reset_mask": mask, "x": 1}
+        same(
+            wrapped.reset(seed=seed, options=dict(masked)),
+            plain.reset(seed=seed, options=dict(masked)),
+        )
+    # Gymnasium's own check; an assertion before 1.4.
+    kind = ValueError if GYMNASIUM >= (1, 4) else AssertionError
+    with pytest.raises(kind, match="reset_mask"):
+        wrapped.reset(options={"reset_mask": np.array([False, False])})

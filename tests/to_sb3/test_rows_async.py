@@ -1,0 +1,124 @@
+"""A bare `AsyncVectorEnv`, driven row by row over its workers' pipes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.error import AlreadyPendingCallError
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+
+import sb3compat
+from tests.envs import MakeEnv, ScriptedEnv, fns, script
+from tests.to_sb3.driving import step
+
+MODES = list(AutoresetMode)
+
+
+SAME_STEP = AutoresetMode.SAME_STEP
+
+
+def test_environment_with_a_pending_call_is_refused() -> None:
+    source = AsyncVectorEnv([MakeEnv(script(), 0)])
+    source.reset_async()
+    with pytest.raises(RuntimeError, match="pending 'reset'"):
+        sb3compat.to_sb3(source)
+    source.reset_wait()
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    env.step_async(np.zeros(1, int))
+    with pytest.raises(AlreadyPendingCallError):  # the environment itself knows, too
+        source.step(np.zeros(1, int))
+    env.close()
+
+
+def test_close_works_with_a_pending_step() -> None:
+    source = AsyncVectorEnv([MakeEnv(script(), i) for i in range(2)])
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    env.step_async(np.zeros(2, int))
+    env.close()
+    assert not any(process.is_alive() for process in source.processes)
+
+
+def test_pending_step_of_the_user_is_refused() -> None:
+    source = AsyncVectorEnv([MakeEnv(script(), 0)])
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    source.step_async(np.zeros(1, int))
+    for use in (lambda: env.step(np.zeros(1, int)), lambda: env.get_attr("row"), env.reset):
+        with pytest.raises(RuntimeError, match="pending 'step'"):
+            use()
+    source.step_wait()
+    env.reset()
+    env.step(np.zeros(1, int))
+    env.close()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_wrong_shape_is_an_error_without_and_with_shared_memory(mode: AutoresetMode) -> None:
+    class Wrong(ScriptedEnv):
+        def step(self, action: Any) -> Any:
+            obs, *rest = super().step(action)
+            return obs[:2], *rest
+
+    env = sb3compat.to_sb3(
+        AsyncVectorEnv([lambda: Wrong(script())], shared_memory=False, autoreset_mode=mode)
+    )
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match=r"shape \(3,\)"):
+        env.step(np.zeros(1, int))
+    env.reset()
+    env.close()
+
+
+class OwnInfos(AsyncVectorEnv):
+    """A subclass, which is driven as a whole."""
+
+    def _add_info(self, *args: Any) -> Any:
+        return super()._add_info(*args)
+
+
+@pytest.mark.parametrize("cls", [AsyncVectorEnv, OwnInfos])
+def test_step_async_starts_the_step(cls: Any) -> None:
+    source = cls([MakeEnv(script(), i) for i in range(2)])
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    env.step_async(np.zeros(2, int))
+    assert all(pipe.poll(30) for pipe in source.parent_pipes)  # answers come before step_wait
+    env.reset()  # drops that step
+    env.step_async(np.zeros(2, int))
+    env.step_wait()
+    env.close()
+
+
+def test_last_observation_that_looks_overwritten_warns_once() -> None:
+    from gymnasium.vector import AsyncVectorEnv
+
+    source = AsyncVectorEnv(fns(2, lengths=(1,), reuse=True), autoreset_mode=SAME_STEP)
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    with pytest.warns(UserWarning, match="equals the first one of its next episode"):
+        step(env)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step(env)
+    env.close()
+
+
+def test_integers_that_always_repeat_warn() -> None:
+    from gymnasium.vector import AsyncVectorEnv
+
+    space: Any = spaces.Box(0, 100, (3,), np.int8)
+    env_fns = fns(1, lengths=(1,), reuse=True, observation_space=space)
+    env = sb3compat.to_sb3(AsyncVectorEnv(env_fns, autoreset_mode=SAME_STEP))
+    env.reset()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(12):
+            step(env)
+    assert ["equals the first one" in str(warning.message) for warning in caught] == [True]
+    env.close()

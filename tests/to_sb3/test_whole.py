@@ -1,0 +1,279 @@
+"""Any vector environment, driven as a whole through its own step and reset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
+
+import sb3compat
+from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
+from tests.native import NativeEnv, UnknownEnv
+from tests.to_sb3.driving import step
+
+NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
+MODES = list(AutoresetMode)
+mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+
+
+def test_step_through_a_wrapper_starts_in_step_wait() -> None:
+    source = AsyncVectorEnv([MakeEnv(script(), i) for i in range(2)])
+    env = sb3compat.to_sb3(Identity(source))
+    env.reset()
+    env.step_async(np.zeros(2, int))
+    assert env.get_attr("row") == [0, 1]  # nothing is under way yet
+    env.step_wait()
+    env.close()
+
+
+@mode_of
+def test_third_party_env_takes_options_for_each_row(mode: AutoresetMode) -> None:
+    env = sb3compat.to_sb3(NativeEnv(fns(3, lengths=(2,)), mode))
+    env.reset()
+    env.set_options([{"x": 1}, {}, {"x": 3}])
+    env.seed(5)
+    env.reset()
+    infos = env.reset_infos
+    assert [info.get("option") for info in infos] == [1, None, 3]
+    # One reset of all rows to apply the one seed, one of each group for its options.
+    assert [info["resets"] for info in infos] == [3, 3, 3]
+    step(env)
+    _, _, dones, _ = step(env)
+    assert dones.all()
+    assert [info.get("option") for info in env.reset_infos] == [None, None, None]
+
+
+def test_options_that_differ_need_a_partial_reset() -> None:
+    env = sb3compat.to_sb3(UnknownEnv(fns(2), SAME_STEP))
+    env.set_options([{"x": 1, "y": np.arange(2)}, {"x": 1, "y": np.arange(2)}])
+    with pytest.raises(sb3compat.PartialResetError, match="same options for all rows"):
+        env.set_options([{"x": 1}, {"x": 2}])
+    env.reset()  # with what was set before the refusal
+    assert [info["option"] for info in env.reset_infos] == [1, 1]
+
+
+def test_reset_mask_as_an_option_is_refused() -> None:
+    env = sb3compat.to_sb3(NativeEnv(fns(2), SAME_STEP))
+    with pytest.raises(ValueError, match="reset_mask"):
+        env.set_options({"reset_mask": np.array([True, False])})
+
+
+class VectorRewards(VectorWrapper):
+    def step(self, actions: Any) -> Any:
+        obs, rewards, *result = self.env.step(actions)
+        return obs, np.stack([rewards, rewards], axis=1), *result
+
+
+def test_vector_rewards_are_refused() -> None:
+    env = sb3compat.to_sb3(VectorRewards(SyncVectorEnv(fns(3))))
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match=r"rewards of shape \(3,\).*got.*\(3, 2\)"):
+        step(env)
+
+
+class SwallowsOptions(VectorWrapper):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return self.env.reset(seed=seed)
+
+
+def test_wrapper_that_drops_options_is_refused() -> None:
+    env = sb3compat.to_sb3(SwallowsOptions(SyncVectorEnv(fns(2, lengths=(2, 3)))))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.PartialResetError, match="did not hand it on"):
+        step(env)
+    env.set_options([{"x": 1}, {"x": 2}])
+    with pytest.raises(sb3compat.PartialResetError, match="did not hand it on"):
+        env.reset()
+
+
+def test_options_reach_the_sub_environments_unchanged() -> None:
+    options = {"x": 3, "list": [1]}
+    env = sb3compat.to_sb3(Identity(SyncVectorEnv(fns(2, infos="wild"))))
+    env.set_options(options)
+    env.reset()
+    assert options == {"x": 3, "list": [1]}
+    assert [info["options"] for info in env.reset_infos] == [options, options]
+
+
+def test_step_with_four_values_is_refused() -> None:
+    class Four(Identity):
+        def step(self, actions: Any) -> Any:
+            return self.env.step(actions)[1:]
+
+    env = sb3compat.to_sb3(Four(NativeEnv(fns(), SAME_STEP)))
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match=r"observations, rewards, .* of length 4"):
+        step(env)
+
+
+def test_batch_of_another_size_is_refused() -> None:
+    class Short(Identity):
+        def step(self, actions: Any) -> Any:
+            obs, *rest = self.env.step(actions)
+            return obs[:1], *rest
+
+    env = sb3compat.to_sb3(Short(NativeEnv(fns(2), SAME_STEP)))
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match=r"shape \(2, 3\).*got shape=\(1, 3\)"):
+        step(env)
+
+
+@pytest.mark.parametrize("mode", [NEXT_STEP, AutoresetMode.DISABLED])
+def test_ending_reported_in_another_mode_is_refused(mode: AutoresetMode) -> None:
+    env = sb3compat.to_sb3(NativeEnv(fns(lengths=(2,)), SAME_STEP), autoreset_mode=mode)
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.AutoresetModeError, match="pass autoreset_mode='SameStep'"):
+        step(env)
+
+
+class OwnReference(VectorWrapper):
+    """Steps the environment through a reference of its own."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.inner = env
+
+    def step(self, actions: Any) -> Any:
+        return self.inner.step(actions)
+
+
+@mode_of
+def test_wrapper_that_bypasses_the_tap_is_refused(mode: AutoresetMode) -> None:
+    env = sb3compat.to_sb3(OwnReference(SyncVectorEnv(fns(), autoreset_mode=mode)))
+    env.reset()
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="a reference of its own"):
+        step(env)
+
+
+class ResetsByItself(VectorWrapper):
+    """A wrapper that users would write around an environment in DISABLED mode."""
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        if (terminated | truncated).any():
+            options = {"reset_mask": terminated | truncated}
+            obs, _ = self.env.reset(options=options)
+        return obs, rewards, terminated, truncated, infos
+
+
+@mode_of
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+def test_wrapper_that_resets_within_its_step_is_refused(cls: Any, mode: AutoresetMode) -> None:
+    source = cls(fns(lengths=(2,)), autoreset_mode=mode)
+    env = sb3compat.to_sb3(ResetsByItself(source))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.UnsupportedEnvError, match=r"not to reset.*Remove that wrapper"):
+        step(env)
+    env.close()
+
+
+def test_step_after_a_failed_step_needs_a_reset() -> None:
+    env = sb3compat.to_sb3(VectorRewards(NativeEnv(fns(lengths=(1,)), NEXT_STEP)))
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match="rewards"):
+        step(env)
+    with pytest.raises(RuntimeError, match=r"Expected reset\(\)"):
+        step(env)
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match="rewards"):
+        step(env)
+
+
+@pytest.mark.parametrize("returned", [[{}, {}], None, "four"])
+def test_step_with_wrong_infos_is_refused_below_a_wrapper(returned: Any) -> None:
+    class Odd(NativeEnv):
+        def step(self, actions: Any) -> Any:
+            result = super().step(actions)
+            return result[:4] if returned == "four" else (*result[:4], returned)
+
+    env = sb3compat.to_sb3(Odd(fns(), SAME_STEP))
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match="infos"):
+        step(env)
+
+
+def test_close_works_after_a_failed_async_step() -> None:
+    from gymnasium.vector import AsyncVectorEnv
+
+    class Ragged(ScriptedEnv):
+        def step(self, action: Any) -> Any:
+            *result, _ = super().step(action)
+            return *result, {"ragged": np.zeros(self.row + 1)}
+
+    source = AsyncVectorEnv([lambda: Ragged(script(), 0), lambda: Ragged(script(), 2)])
+    env = sb3compat.to_sb3(Identity(source))
+    env.reset()
+    with pytest.raises(ValueError, match="broadcast"):
+        step(env)
+    env.close()
+    assert not any(process.is_alive() for process in source.processes)
+
+
+class Stack(VectorWrapper):
+    """Stacks two frames; its reset starts over in all rows, whatever the mask."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.single_observation_space = spaces.Box(-1, 1, (2, 3), np.float32)
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, infos = self.env.reset(**kwargs)
+        self.last = obs
+        return np.stack([obs, obs], axis=1), infos
+
+    def step(self, actions: Any) -> Any:
+        obs, *rest = self.env.step(actions)
+        frames = np.stack([self.last, obs], axis=1)
+        self.last = obs
+        return frames, *rest
+
+
+def test_wrapper_that_resets_its_state_for_all_rows_is_refused() -> None:
+    env = sb3compat.to_sb3(Stack(SyncVectorEnv(fns(2, lengths=(2, 3)))))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.PartialResetError, match="resets its state for all rows"):
+        step(env)
+
+
+class Endings(VectorWrapper):
+    """Hides the endings of row 0, or ends row 1 with every step."""
+
+    def __init__(self, env: Any, *, hides: bool) -> None:
+        super().__init__(env)
+        self.hides = hides
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        terminated, truncated = np.array(terminated), np.array(truncated)
+        if self.hides:
+            terminated[0] = False
+        else:
+            truncated[1] = True
+        return obs, rewards, terminated, truncated, infos
+
+
+@mode_of
+@pytest.mark.parametrize("hides", [True, False])
+def test_wrappers_that_hide_or_add_endings_are_refused_where_rows_are_lost(
+    mode: AutoresetMode, hides: bool
+) -> None:
+    source = SyncVectorEnv(fns(2, lengths=(2,)), autoreset_mode=mode)
+    env = sb3compat.to_sb3(Endings(source, hides=hides))
+    env.reset()
+    if not hides and mode != SAME_STEP:  # a vector wrapper's time limit, then
+        for _ in range(4):
+            _, _, dones, infos = step(env)
+            assert dones[1]
+            assert infos[1]["shared"] == 1
+        return
+    if hides:
+        step(env)
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="End episodes in wrappers around"):
+        step(env)
