@@ -1,0 +1,60 @@
+"""Vector environments of other libraries, made for the tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from gymnasium.vector import AutoresetMode
+
+FRAMESKIP = 4
+opened: list[Any] = []
+
+
+def closed_later(env: Any) -> Any:
+    opened.append(env)
+    return env
+
+
+def atari(mode: AutoresetMode, num_envs: int = 3, limit: int = 211, **kwargs: Any) -> Any:
+    """Asterix: at random, a life lasts so long that some episodes end before the limit."""
+    pytest.importorskip("ale_py", reason="drives ale-py's AtariVectorEnv")
+    from ale_py.vector_env import AtariVectorEnv
+
+    return closed_later(
+        AtariVectorEnv(
+            "asterix",
+            num_envs=num_envs,
+            autoreset_mode=mode,
+            max_num_frames_per_episode=limit * FRAMESKIP,
+            img_height=20,
+            img_width=20,
+            **kwargs,
+        )
+    )
+
+
+def pool(num_envs: int, limit: int = 500, seed: int = 1, **kwargs: Any) -> Any:
+    envpool = pytest.importorskip("envpool", reason="drives EnvPool")
+    return closed_later(
+        envpool.make(
+            "CartPole-v1",
+            env_type="gymnasium",
+            num_envs=num_envs,
+            max_episode_steps=limit,
+            seed=seed,
+            **kwargs,
+        )
+    )
+
+
+def jax_env(name: str, num_envs: int, limit: int) -> Any:
+    pytest.importorskip("jax", reason="drives Gymnasium's JAX environments")
+    pytest.importorskip("flax", reason="Gymnasium's JAX environments are made with flax")
+    return gym.make_vec(
+        f"phys2d/{name}",
+        num_envs=num_envs,
+        vectorization_mode="vector_entry_point",
+        max_episode_steps=limit,
+    )

@@ -1,0 +1,131 @@
+"""ale-py's `AtariVectorEnv`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+import sb3compat
+from tests.lockstep import same
+from tests.to_sb3.backends.cartpole import Policy, run
+from tests.to_sb3.backends.libraries import FRAMESKIP, atari
+
+# The threads of ale-py, like those of JAX, must not be there when another test forks.
+pytestmark = pytest.mark.jax
+
+
+def atari_policy(num_envs: int) -> Policy:
+    rng = np.random.default_rng(3)
+    return lambda obs: rng.integers(0, 9, num_envs)
+
+
+def test_atari_next_step_and_same_step_give_one_stream() -> None:
+    n, steps = 3, 440
+    next_step = sb3compat.to_sb3(atari(AutoresetMode.NEXT_STEP, n))
+    same_step = sb3compat.to_sb3(atari(AutoresetMode.SAME_STEP, n))
+    raw = atari(AutoresetMode.SAME_STEP, n)
+    for env in (next_step, same_step):
+        env.seed(1)
+    policy = atari_policy(n)
+    expected, _ = raw.reset(seed=1)
+    for env in (next_step, same_step):
+        same(env.reset(), expected, "the first observations")
+    same(same_step.reset_infos, next_step.reset_infos, "reset_infos")
+    seen: Counter[bool] = Counter()
+    ended_together: set[int] = set()
+    for step in range(steps):
+        actions = policy(expected)
+        expected, rewards, terminated, truncated, raw_infos = raw.step(actions)
+        ours, other = next_step.step(actions), same_step.step(actions)
+        for obs, our_rewards, dones, infos in (ours, other):
+            same(obs, expected, f"observations of step {step}")
+            same(our_rewards, rewards.astype(np.float32), f"rewards of step {step}")
+            same(dones, terminated | truncated, f"dones of step {step}")
+            for i, info in enumerate(infos):
+                assert info["TimeLimit.truncated"] is bool(truncated[i] and not terminated[i])
+                assert ("terminal_observation" in info) == bool(dones[i])
+                if dones[i]:
+                    last = info["terminal_observation"]
+                    same(last, raw_infos["final_obs"][i], f"terminal_observation of row {i}")
+                    assert not np.array_equal(last, obs[i])
+                    assert not np.shares_memory(last, obs)
+                else:
+                    same(info, ours[3][i], f"info of row {i}")
+        same(same_step.reset_infos, next_step.reset_infos, f"reset_infos of step {step}")
+        rows = np.flatnonzero(terminated | truncated).tolist()
+        seen.update(bool(ours[3][i]["TimeLimit.truncated"]) for i in rows)
+        ended_together.add(len(rows))
+    assert seen[True] >= 1
+    assert seen[False] >= 2
+    assert ended_together >= {0, 1}
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_atari_loses_no_step(mode: AutoresetMode) -> None:
+    """Each step increases the frame counter of each row by the frame skip."""
+    n = 3
+    env = sb3compat.to_sb3(atari(mode, n, limit=30))
+    obs = env.reset()
+    assert (type(obs), obs.dtype, obs.shape) == (np.ndarray, np.uint8, (n, 4, 20, 20))
+    frames = [info["episode_frame_number"] for info in env.reset_infos]
+    policy, lengths, endings = atari_policy(n), np.zeros(n, int), 0
+    for _ in range(100):
+        obs, rewards, dones, infos = env.step(policy(obs))
+        lengths += 1
+        assert (obs.dtype, rewards.dtype) == (np.uint8, np.float32)
+        np.testing.assert_array_equal(dones, lengths == 30)
+        for i in range(n):
+            # In SAME_STEP mode, the env gives no step info for rows that end.
+            if not dones[i] or mode == AutoresetMode.NEXT_STEP:
+                assert infos[i]["episode_frame_number"] == frames[i] + FRAMESKIP
+            started = env.reset_infos[i] if dones[i] else infos[i]
+            frames[i] = started["episode_frame_number"]
+            if dones[i]:
+                endings += 1
+                assert frames[i] <= FRAMESKIP + 30 + 1  # what the no-ops of a reset take at most
+        lengths[dones] = 0
+    assert endings == 3 * n
+
+
+def test_atari_environments_of_two_modes_keep_their_modes() -> None:
+    """Their metadata are one dict, in which the second one overwrites the mode of the first one."""
+    first = atari(AutoresetMode.NEXT_STEP, 1)
+    second = atari(AutoresetMode.SAME_STEP, 1)
+    assert first.metadata is second.metadata
+    for env in (first, second):
+        assert sb3compat.VecEnvAdapter(env).autoreset_mode is env.autoreset_mode
+    assert first.autoreset_mode is not second.autoreset_mode
+
+
+def test_atari_stream_follows_from_the_seed() -> None:
+    def stream(seed: int) -> Any:
+        env = sb3compat.to_sb3(atari(AutoresetMode.NEXT_STEP, 2, limit=10))
+        env.seed(seed)
+        return run(env, 25)
+
+    first, again, other = stream(5), stream(5), stream(6)
+    same(again, first, "the stream of the same seed")
+    assert not np.array_equal(first[-1][0][0], other[-1][0][0])
+
+
+def test_atari_seed_reaches_rows_with_options_by_row() -> None:
+    """Each row has a generator of its own, and the seed reaches all of them."""
+    env = sb3compat.to_sb3(atari(AutoresetMode.NEXT_STEP, 3))
+    env.reset()
+    started = []
+    for _ in range(4):
+        env.seed(5)
+        env.set_options([{"a": 1}, {}, {"a": 1}])
+        env.reset()
+        started.append([info["episode_frame_number"] for info in env.reset_infos])
+    assert started == [started[0]] * 4
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_atari_in_smaller_batches_is_refused(mode: AutoresetMode) -> None:
+    with pytest.raises(sb3compat.ConversionError, match=r"num_envs|batch_size"):
+        sb3compat.to_sb3(atari(mode, 4, batch_size=2)).reset()
