@@ -38,6 +38,10 @@ def monitored(fns: list[MakeEnv]) -> Any:
     return VecMonitor(DummyVecEnv([MakeEnv(fn.script, fn.row, copying=True) for fn in fns]))
 
 
+SOURCES = [dummy, subproc, monitored]
+NAMES = ["dummy", "subproc", "monitored"]
+
+
 def back_programs(num_envs: int, max_size: int = 16) -> st.SearchStrategy[list[Operation]]:
     """A first reset, then steps and resets, some of them of some rows only."""
     seeds = st.one_of(

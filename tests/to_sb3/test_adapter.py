@@ -14,7 +14,7 @@ from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import same
 from tests.native import NativeEnv
 
-NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
+SAME_STEP = AutoresetMode.SAME_STEP
 
 
 def adapted(n: int = 2, **kwargs: Any) -> Any:

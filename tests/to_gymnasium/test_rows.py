@@ -1,0 +1,126 @@
+"""A plain `DummyVecEnv` or `SubprocVecEnv`, driven row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import sb3compat
+from tests.envs import ScriptedEnv, fns, script
+from tests.lockstep import same
+from tests.lockstep_back import dummy, subproc
+
+pytest.importorskip("stable_baselines3")
+
+from stable_baselines3.common.vec_env import VecMonitor
+
+MODES = list(AutoresetMode)
+NEXT_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
+
+
+def test_seeds_and_options_set_on_the_vec_env_wait_for_the_next_reset(envs: Any) -> None:
+    envs.vec_env.seed(11)
+    envs.vec_env.set_options([{"x": 1}, {"x": 2}])
+    infos = envs.reset()[1]
+    assert infos["seed"].tolist() == [11, 12]
+    assert infos["option"].tolist() == [1, 2]
+    infos = envs.reset()[1]
+    assert infos["seed"].tolist() == [-1, -1]
+    assert "option" not in infos
+
+
+def test_reset_info_with_a_final_key_is_refused() -> None:
+    class Taking(ScriptedEnv):
+        def reset(self, **kwargs: Any) -> Any:
+            return super().reset(**kwargs)[0], {"final_info": 3}
+
+    ours = sb3compat.to_gymnasium(dummy([lambda: Taking(script(lengths=(1,)))]))
+    ours.reset()
+    with pytest.raises(sb3compat.ConversionError, match=r"without the keys \['final_info'\]"):
+        ours.step([0])
+
+
+def test_sb3_keys_left_in_a_reused_info_dict_stay_out() -> None:
+    class Lingering(ScriptedEnv):
+        kept: Any = None
+
+        def _own(self, info: Any) -> Any:
+            self.kept = {} if self.kept is None else self.kept
+            self.kept.update(info)
+            return self.kept
+
+    for wrap in (lambda made: made, VecMonitor):
+        envs = sb3compat.to_gymnasium(wrap(dummy([lambda: Lingering(script(lengths=(2,)))])))
+        envs.reset()
+        for _ in range(4):
+            envs.step([0])
+        for infos in (envs.step([0])[-1], envs.reset()[1]):
+            assert not {"TimeLimit.truncated", "terminal_observation"} & set(infos)
+
+
+def test_vec_env_can_be_used_again() -> None:
+    for mode in MODES:
+        for build in (dummy, subproc):
+            vec_env, reference = build(fns(lengths=(2,))), dummy(fns(lengths=(2,)))
+            ours = sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)
+            ours.reset(seed=3)
+            reference.seed(3)
+            reference.reset()
+            for _ in range(3):
+                reference.step([1, 2])
+                ended = ours.step([1, 2])[2]
+                if ended.any() and mode == DISABLED:
+                    ours.reset(options={"reset_mask": ended})
+                elif ended.any() and mode == NEXT_STEP:
+                    ours.step([1, 2])
+            for infos in (vec_env.reset_infos, reference.reset_infos):
+                for info in infos:
+                    info.pop("given")  # Gymnasium passes empty options with a mask
+            same(list(vec_env.reset_infos), reference.reset_infos)
+            same([*vec_env.step([1, 2])[0]], [*reference.step([1, 2])[0]])
+            same(list(vec_env.reset_infos), reference.reset_infos)
+            ours.close()
+
+
+FLOATS = spaces.Box(-1, 9, (2,), np.float32)
+INTEGERS = spaces.Box(0, 9, (2,), np.int16)
+RETURNED = {
+    "float64 for float32": (FLOATS, [np.array([1.1, 2]), np.ones(2)]),
+    "one row of float64": (FLOATS, [np.ones(2, np.float32), np.array([1.1, 2])]),
+    "integers for floats": (FLOATS, [np.array([1, 2]), np.array([3, 4])]),
+    "floats for integers": (INTEGERS, [np.ones(2), np.ones(2)]),
+    "wider integers": (INTEGERS, [np.array([1, 2]), np.array([3, 4])]),
+    "lists": (FLOATS, [[1.1, 2.0], [3.0, 4.0]]),
+    "another shape": (FLOATS, [np.ones(3, np.float32), np.ones(3, np.float32)]),
+    "several shapes": (FLOATS, [np.ones(2, np.float32), np.ones(1, np.float32)]),
+    "an int": (spaces.Discrete(5), [3, 4]),
+    "int32": (spaces.Discrete(5), [np.int32(3), np.int32(4)]),
+    "one float": (spaces.Discrete(5), [3, 4.5]),
+    "parts of a dict": (
+        spaces.Dict({"a": FLOATS, "b": spaces.Discrete(5)}),
+        [{"a": np.ones(2), "b": 3}, {"b": np.int8(4), "a": np.ones(2), "c": 9}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_observations_of_other_types_are_batched_as_in_gymnasium(name: str) -> None:
+    space, observations = RETURNED[name]
+
+    class Returning(ScriptedEnv):
+        def reset(self, **kwargs: Any) -> Any:
+            return observations[self.row], {}
+
+    made = [lambda row=row: Returning(script(observation_space=space), row) for row in range(2)]
+
+    def outcome(env: Any) -> Any:
+        try:
+            return env.reset()[0]
+        except (TypeError, ValueError) as error:
+            return type(error)
+
+    same(outcome(sb3compat.to_gymnasium(dummy(made))), outcome(SyncVectorEnv(made)))
