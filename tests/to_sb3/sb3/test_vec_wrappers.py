@@ -1,0 +1,307 @@
+"""SB3's `VecEnvWrapper`s do the same around an adapted environment as around `DummyVecEnv`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import SyncVectorEnv
+
+import sb3compat
+from tests.envs import BOX, ScriptedEnv, script
+from tests.lockstep import same
+from tests.to_sb3.sb3.training import EnvFns, Source, both, check_same_training, scripted, stream
+
+pytest.importorskip("stable_baselines3", reason="is about the features of stable-baselines3")
+
+from stable_baselines3 import PPO
+from stable_baselines3.common.monitor import Monitor, load_results
+from stable_baselines3.common.vec_env import (
+    DummyVecEnv,
+    VecCheckNan,
+    VecExtractDictObs,
+    VecFrameStack,
+    VecMonitor,
+    VecNormalize,
+    VecTransposeImage,
+    VecVideoRecorder,
+    is_vecenv_wrapped,
+    sync_envs_normalization,
+    unwrap_vec_normalize,
+    unwrap_vec_wrapper,
+)
+
+IMAGE = spaces.Box(0, 255, (8, 10, 3), np.uint8)
+
+
+def test_vec_monitor_records_the_same(any_source: Source, tmp_path: Path) -> None:
+    pytest.importorskip("pandas", reason="SB3 reads its csv files with it")
+    names = iter(("ours", "reference"))
+
+    def wrap(env: Any) -> Any:
+        return VecMonitor(env, str(tmp_path / next(names) / "log"), info_keywords=("shared",))
+
+    with both(any_source, scripted(), wrap) as (ours, reference):
+        same(stream(ours), stream(reference))
+        assert ours.episode_count == reference.episode_count >= 15
+    got, expected = (load_results(str(tmp_path / name)) for name in ("ours", "reference"))
+    assert list(got.columns) == list(expected.columns) == ["index", "r", "l", "t", "shared"]
+    assert len(set(got["r"])) > 3
+    for column in ("r", "l", "shared"):
+        assert list(got[column]) == list(expected[column])
+
+
+def test_vec_monitor_records_native_cartpole(tmp_path: Path) -> None:
+    pytest.importorskip("pandas", reason="SB3 reads its csv files with it")
+    native = gym.make_vec("CartPole-v1", num_envs=3, max_episode_steps=12)
+    env = VecMonitor(sb3compat.to_sb3(native), str(tmp_path / "log"))
+    steps = stream(env, 60)[2:]
+    env.close()
+    # An episode's length is the distance between endings, and each of its steps is worth 1.
+    dones = np.array([step[2] for step in steps])
+    expected = sorted(
+        length
+        for row in dones.T
+        for length in np.diff([-1, *np.flatnonzero(row).tolist()]).tolist()
+    )
+    results = load_results(str(tmp_path))
+    assert len(expected) > 9
+    assert sorted(results["l"]) == expected
+    assert list(results["r"]) == list(results["l"])
+
+
+def test_vec_monitor_warns_of_a_monitor_inside(source: Source) -> None:
+    fns: EnvFns = [lambda: Monitor(ScriptedEnv(script()))] * 2
+    told = pytest.warns(UserWarning, match="already wrapped with a `Monitor`")
+    with told as caught, both(source, fns, VecMonitor):
+        pass
+    assert len([w for w in caught if "already wrapped" in str(w.message)]) == 2
+
+
+def test_vec_normalize_gives_the_same_stream(any_source: Source, tmp_path: Path) -> None:
+    with both(any_source, scripted(), VecNormalize) as (ours, reference):
+        same(stream(ours), stream(reference))
+        for name in ("obs_rms", "ret_rms"):
+            statistics = vars(getattr(ours, name))
+            same(statistics, vars(getattr(reference, name)))
+            assert np.all(statistics["var"] != 1)
+        same(ours.get_original_obs(), reference.get_original_obs())
+        same(ours.get_original_reward(), reference.get_original_reward())
+        for env, name in ((ours, "ours"), (reference, "reference")):
+            env.save(str(tmp_path / name))
+
+    def load(env: Any) -> Any:
+        name = "reference" if isinstance(env, DummyVecEnv) else "ours"
+        loaded = VecNormalize.load(str(tmp_path / name), env)
+        assert loaded.obs_rms.count > 75
+        return loaded
+
+    with both(any_source, scripted(), load) as (ours, reference):
+        same(stream(ours), stream(reference))
+        same(vars(ours.obs_rms), vars(reference.obs_rms))
+
+
+def test_vec_normalize_saved_here_loads_over_dummy_vec_env(tmp_path: Path) -> None:
+    env = VecNormalize(sb3compat.to_sb3(SyncVectorEnv(scripted())))
+    stream(env)
+    env.save(str(tmp_path / "statistics"))
+    loaded = VecNormalize.load(str(tmp_path / "statistics"), DummyVecEnv(scripted()))
+    same(vars(loaded.obs_rms), vars(env.obs_rms))
+    assert isinstance(loaded.unwrapped, DummyVecEnv)
+
+
+@pytest.mark.parametrize("space", [BOX, IMAGE], ids=["vectors", "images"])
+def test_vec_frame_stack_gives_the_same_stream(any_source: Source, space: Any) -> None:
+    wrap = partial(VecFrameStack, n_stack=4)
+    with both(any_source, scripted(observation_space=space), wrap) as (ours, reference):
+        got = stream(ours)
+        same(got, stream(reference))
+    terminal = [
+        info["terminal_observation"]
+        for *_, infos in got[2:]
+        for info in infos
+        if "terminal_observation" in info
+    ]
+    assert len(terminal) >= 15
+    assert all(obs.shape == (*space.shape[:-1], 4 * space.shape[-1]) for obs in terminal)
+
+
+def test_vec_transpose_image_gives_the_same_stream(any_source: Source) -> None:
+    fns = scripted(observation_space=IMAGE)
+    with both(any_source, fns, VecTransposeImage) as (ours, reference):
+        assert ours.observation_space == reference.observation_space
+        got = stream(ours)
+        same(got, stream(reference))
+        assert got[0].shape == (3, 3, 8, 10)
+
+
+def test_images_are_transposed_for_a_cnn(any_source: Source) -> None:
+    def train(env: Any) -> Any:
+        model = PPO(
+            "CnnPolicy",
+            env,
+            n_steps=6,
+            batch_size=6,
+            n_epochs=1,
+            seed=1,
+            device="cpu",
+            policy_kwargs={"features_extractor_kwargs": {"features_dim": 8}},
+        )
+        assert is_vecenv_wrapped(model.get_env(), VecTransposeImage)
+        return model.learn(12)
+
+    space = spaces.Box(0, 255, (36, 36, 3), np.uint8)
+    check_same_training(any_source, scripted(num_envs=2, observation_space=space), train)
+
+
+def test_vec_check_nan_lets_numbers_through(any_source: Source) -> None:
+    wrap = partial(VecCheckNan, raise_exception=True)
+    with both(any_source, scripted(), wrap) as (ours, reference):
+        same(stream(ours), stream(reference))
+
+
+class Overflowing(gym.Env[Any, Any]):
+    """Observations and rewards are NaN or infinite after three steps."""
+
+    observation_space = BOX
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(3, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        value = np.nan if self.steps > 3 else 1.0
+        return np.full(3, value, np.float32), np.inf * value, False, False, {}
+
+
+def test_vec_check_nan_finds_nan(any_source: Source) -> None:
+    messages = []
+    wrap = partial(VecCheckNan, raise_exception=True)
+    with both(any_source, [Overflowing] * 2, wrap) as envs:
+        for env in envs:
+            env.reset()
+            with pytest.raises(ValueError, match="inf in rewards") as caught:
+                env.step(np.array([0, 1]))
+            messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def test_vec_extract_dict_obs_gives_the_same_stream(any_source: Source) -> None:
+    space = spaces.Dict({"image": IMAGE, "position": BOX})
+    wrap = partial(VecExtractDictObs, key="position")
+    with both(any_source, scripted(observation_space=space), wrap) as (ours, reference):
+        assert ours.observation_space == reference.observation_space == BOX
+        got = stream(ours)
+        same(got, stream(reference))
+    ended = [info for *_, infos in got[2:] for info in infos if "terminal_observation" in info]
+    assert ended
+    assert all(info["terminal_observation"].shape == (3,) for info in ended)
+
+
+class Brightening(ScriptedEnv):
+    """Its picture shows the row, the episode and the step."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(script(lengths=(3, 5)), row)
+
+    def render(self) -> Any:
+        frame = np.zeros((16, 32, 3), np.uint8)
+        frame[:, :16] = 60 * self.row
+        frame[:, 16:24] = 40 * self._resets
+        frame[:, 24:] = 40 * self._time
+        return frame
+
+
+def decoded(path: Path) -> tuple[float, Any]:
+    frames = pytest.importorskip("imageio_ffmpeg").read_frames(str(path))
+    meta = next(frames)
+    width, height = meta["size"]
+    return meta["fps"], np.array(
+        [np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in frames]
+    )
+
+
+def test_vec_video_recorder_records_the_same(source: Source, tmp_path: Path) -> None:
+    pytest.importorskip("moviepy", reason="VecVideoRecorder writes its files with it")
+    names = iter(("ours", "reference"))
+
+    def wrap(env: Any) -> Any:
+        folder = str(tmp_path / next(names))
+        return VecVideoRecorder(env, folder, lambda step: step == 2, video_length=8)
+
+    fns: EnvFns = [partial(Brightening, row) for row in range(4)]
+    with both(source, fns, wrap) as (ours, reference):
+        same(stream(ours, 12), stream(reference, 12))
+    [path] = (tmp_path / "ours").iterdir()
+    assert path.name == "rl-video-step-2-to-step-10.mp4"
+    fps, frames = decoded(path)
+    expected_fps, expected = decoded(tmp_path / "reference" / path.name)
+    assert fps == expected_fps == 7
+    assert frames.shape == (9, 32, 64, 3)
+    assert len(np.unique(frames[:, 8, 28, 0])) > 2  # the first row's steps
+    np.testing.assert_array_equal(frames, expected)
+
+
+def test_vec_video_recorder_records_native_cartpole(tmp_path: Path) -> None:
+    pytest.importorskip("moviepy", reason="VecVideoRecorder writes its files with it")
+    pytest.importorskip("pygame", reason="draws CartPole")
+    native = gym.make_vec("CartPole-v1", num_envs=2, render_mode="rgb_array")
+    env = VecVideoRecorder(
+        sb3compat.to_sb3(native), str(tmp_path), lambda step: step == 0, video_length=3
+    )
+    env.seed(0)
+    env.reset()
+    for _ in range(3):
+        env.step(np.array([0, 1]))
+    env.close()
+    [path] = tmp_path.iterdir()
+    fps, frames = decoded(path)
+    assert fps == 50
+    assert frames.shape == (4, 800, 600, 3)
+    assert (frames[0] != frames[3]).any()
+    assert (frames[3, :400] != frames[3, 400:]).any()
+
+
+def test_helpers_look_through_the_wrappers(source: Source) -> None:
+    with both(source, scripted()) as (ours, _):
+        monitored = VecMonitor(ours)
+        stack = VecNormalize(monitored)
+        assert unwrap_vec_wrapper(stack, VecMonitor) is monitored
+        assert unwrap_vec_wrapper(stack, VecFrameStack) is None
+        assert unwrap_vec_normalize(stack) is stack
+        assert unwrap_vec_normalize(ours) is None
+        assert stack.unwrapped is ours
+        assert is_vecenv_wrapped(stack, VecMonitor)
+        assert not is_vecenv_wrapped(stack, VecFrameStack)
+        assert not is_vecenv_wrapped(ours, VecMonitor)
+        # Attributes are found below the wrappers, too.
+        assert stack.autoreset_mode is ours.autoreset_mode
+        assert stack.get_attr("row") == [0, 1, 2]
+        assert stack.env_method("set_mu", 1.0, indices=[1]) == [2.0]
+        assert stack.env_is_wrapped(Monitor) == [False] * 3
+
+
+def test_sync_envs_normalization_copies_the_statistics(any_source: Source) -> None:
+    def layers(env: Any) -> Any:
+        return VecNormalize(VecMonitor(env))
+
+    with (
+        both(any_source, scripted(), layers) as (ours, reference),
+        both(any_source, scripted(num_envs=2), layers) as (evaluation, reference_evaluation),
+    ):
+        stream(ours)
+        stream(reference)
+        sync_envs_normalization(ours, evaluation)
+        sync_envs_normalization(reference, reference_evaluation)
+        assert evaluation.obs_rms is not ours.obs_rms
+        same(vars(evaluation.obs_rms), vars(ours.obs_rms))
+        evaluation.training = reference_evaluation.training = False
+        same(stream(evaluation), stream(reference_evaluation))
