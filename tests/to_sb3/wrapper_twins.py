@@ -1,0 +1,208 @@
+"""Gymnasium's vector wrappers, each with its twin for single environments."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces, wrappers
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import vector
+
+from tests.envs import GYMNASIUM, MakeEnv, Script, script
+from tests.lockstep import Operation, lockstep
+
+MODES = list(AutoresetMode)
+SAME_STEP = AutoresetMode.SAME_STEP
+mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+ACTIONS = spaces.Box(-1, 1, (2,), np.float32)
+OBSERVATIONS: tuple[spaces.Space[Any], ...] = (
+    spaces.Box(-1, 1, (2, 3), np.float32),
+    spaces.Box(0, 255, (8, 8, 3), np.uint8),
+    spaces.Dict({"a": spaces.Box(-1, 1, (2,), np.float32), "b": spaces.Box(0, 9, (1,), np.int32)}),
+)
+AnyEnv = Any
+
+
+class Twins(NamedTuple):
+    """A vector wrapper, and the wrapper that does the same to each sub-environment."""
+
+    batch: Callable[[AnyEnv], AnyEnv]
+    single: Callable[[AnyEnv], AnyEnv]
+
+
+def halved(value: Any) -> Any:
+    return value * np.float32(0.5) if getattr(value, "dtype", None) != np.uint8 else value // 2
+
+
+def both(name: str, **kwargs: Any) -> Twins:
+    return Twins(
+        lambda env: getattr(vector, name)(env, **kwargs),
+        lambda env: getattr(wrappers, name)(env, **kwargs),
+    )
+
+
+def stats_key(env: AnyEnv) -> str:
+    return "outer" if "RecordEpisodeStatistics" in repr(env) else "episode"
+
+
+def never(_: int) -> bool:
+    return False
+
+
+FOLDER = tempfile.TemporaryDirectory()  # RecordVideo makes it, whether it records or not
+
+
+def record_video(env: AnyEnv) -> AnyEnv:
+    return vector.RecordVideo(env, FOLDER.name, episode_trigger=never)
+
+
+TWINS: dict[str, Twins] = {
+    "TransformObservation": Twins(
+        lambda env: vector.TransformObservation(
+            env, halved, single_observation_space=env.single_observation_space
+        ),
+        lambda env: wrappers.TransformObservation(env, halved, env.observation_space),
+    ),
+    "VectorizeTransformObservation": Twins(
+        lambda env: vector.VectorizeTransformObservation(
+            env,
+            wrappers.TransformObservation,
+            func=halved,
+            observation_space=env.single_observation_space,
+        ),
+        lambda env: wrappers.TransformObservation(env, halved, env.observation_space),
+    ),
+    "FilterObservation": both("FilterObservation", filter_keys=["a"]),
+    "FlattenObservation": both("FlattenObservation"),
+    "GrayscaleObservation": both("GrayscaleObservation"),
+    "ResizeObservation": both("ResizeObservation", shape=(4, 4)),
+    "ReshapeObservation": Twins(
+        lambda env: vector.ReshapeObservation(
+            env, (env.single_observation_space.shape or (0,))[::-1]
+        ),
+        lambda env: wrappers.ReshapeObservation(env, (env.observation_space.shape or (0,))[::-1]),
+    ),
+    "RescaleObservation": both("RescaleObservation", min_obs=np.float32(0), max_obs=np.float32(3)),
+    "DtypeObservation": both("DtypeObservation", dtype=np.float64),
+    "TransformAction": Twins(
+        lambda env: vector.TransformAction(
+            env, halved, single_action_space=env.single_action_space
+        ),
+        lambda env: wrappers.TransformAction(env, halved, env.action_space),
+    ),
+    "VectorizeTransformAction": Twins(
+        lambda env: vector.VectorizeTransformAction(
+            env, wrappers.TransformAction, func=halved, action_space=env.single_action_space
+        ),
+        lambda env: wrappers.TransformAction(env, halved, env.action_space),
+    ),
+    "ClipAction": both("ClipAction"),
+    "RescaleAction": both("RescaleAction", min_action=np.float32(-3), max_action=np.float32(3)),
+    "TransformReward": both("TransformReward", func=lambda r: r * 0.5),
+    "VectorizeTransformReward": Twins(
+        lambda env: vector.VectorizeTransformReward(
+            env, wrappers.TransformReward, func=lambda r: r * 0.5
+        ),
+        lambda env: wrappers.TransformReward(env, lambda r: r * 0.5),
+    ),
+    "ClipReward": both("ClipReward", min_reward=0.15, max_reward=1.0),
+    "RecordEpisodeStatistics": Twins(
+        lambda env: vector.RecordEpisodeStatistics(env, stats_key=stats_key(env)),
+        lambda env: wrappers.RecordEpisodeStatistics(env, stats_key=stats_key(env)),
+    ),
+    "RecordVideo": Twins(record_video, lambda env: env),
+    "HumanRendering": Twins(lambda env: vector.HumanRendering(env), lambda env: env),
+}
+if GYMNASIUM < (1, 2):
+    del TWINS["RecordVideo"]  # which has been there since
+
+
+class FastEnv(MakeEnv):
+    """Shown as fast as possible: HumanRendering waits according to `render_fps`."""
+
+    def __call__(self) -> gym.Env[Any, Any]:
+        env = super().__call__()
+        env.unwrapped.metadata = {**env.unwrapped.metadata, "render_fps": 100_000}
+        return env
+
+
+def scripted(space: spaces.Space[Any], **kwargs: Any) -> Script:
+    return script(
+        observation_space=space,
+        action_space=ACTIONS,
+        lengths=(2, 3, 1),
+        endings=("truncated", "both", "terminated"),
+        **kwargs,
+    )
+
+
+def sync(
+    fns: list[MakeEnv], mode: AutoresetMode = AutoresetMode.NEXT_STEP, **kwargs: Any
+) -> AnyEnv:
+    return SyncVectorEnv([FastEnv(fn.script, fn.row) for fn in fns], autoreset_mode=mode, **kwargs)
+
+
+def parallel(fns: list[MakeEnv], mode: AutoresetMode, **kwargs: Any) -> AnyEnv:
+    return AsyncVectorEnv([FastEnv(fn.script, fn.row) for fn in fns], autoreset_mode=mode, **kwargs)
+
+
+@cache
+def fitting_space(*names: str) -> spaces.Space[Any] | None:
+    """The first space on which Gymnasium's own stack of these, the innermost first, can be run."""
+    for space in OBSERVATIONS:
+        single: AnyEnv = MakeEnv(scripted(space), 0)()
+        batch = sync([MakeEnv(scripted(space), i) for i in range(2)])
+        try:
+            for name in names:
+                single, batch = TWINS[name].single(single), TWINS[name].batch(batch)
+            for env in (single, batch):
+                env.reset(seed=1)
+                env.step(env.action_space.sample())
+        except (AssertionError, TypeError, ValueError, KeyError, AttributeError):
+            continue
+        return space
+    return None
+
+
+def reset_and_steps(number: int) -> list[tuple[str, Any]]:
+    return [("seed", 5), ("reset", None), *[("step", i) for i in range(number)]]
+
+
+def refused_by_gymnasium(name: str, mode: AutoresetMode) -> bool:
+    """Observation wrappers know no SAME_STEP mode; statistics do since Gymnasium 1.4."""
+    return mode == SAME_STEP and name.endswith("Observation")
+
+
+def refused_here(name: str, mode: AutoresetMode) -> bool:
+    return mode == SAME_STEP and name == "RecordEpisodeStatistics" and GYMNASIUM < (1, 4)
+
+
+def in_lockstep(
+    names: tuple[str, ...],
+    build: Callable[..., AnyEnv],
+    n: int = 3,
+    program: list[Operation] | None = None,
+    **kwargs: Any,
+) -> None:
+    """Compare ours with `DummyVecEnv`, in these wrappers, the innermost first."""
+    space = fitting_space(*names)
+    assert space is not None
+
+    def stack(fns: list[MakeEnv]) -> AnyEnv:
+        env = build(fns, **kwargs)
+        for name in names:
+            env = TWINS[name].batch(env)
+        return env
+
+    def wrap(env: AnyEnv) -> AnyEnv:
+        for name in names:
+            env = TWINS[name].single(env)
+        return env
+
+    lockstep(scripted(space), n, stack, program or reset_and_steps(9), wrap=wrap)
