@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector.utils import batch_space
+from gymnasium.vector.utils import batch_space, iterate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb3compat._convert.actions import Actions
+from sb3compat._convert.actions import Actions, action_batch, action_rows
 from tests.lockstep import batched, from_start, same
 from tests.strategies import any_space
 
@@ -62,3 +62,47 @@ def test_actions_arrive_in_the_form_of_the_space(
 def test_actions_that_do_not_fit_are_refused(space: Any, actions: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Actions(space, 2).prepare(actions)
+
+
+@given(space=any_space(), n=st.integers(1, 3))
+def test_rows_of_a_batch_equal_those_of_gymnasium(space: spaces.Space[Any], n: int) -> None:
+    batch = batch_space(space, n).sample()
+    expected = list(iterate(batch_space(space, n), batch))
+    same(action_rows(space, batch, n), expected)
+    same(action_rows(space, expected, n), expected)
+
+
+def test_rows_of_a_nested_batch_equal_those_of_gymnasium() -> None:
+    space = spaces.Dict({"both": TUPLE, "one": BOX})
+    batch = batch_space(space, 3).sample()
+    same(action_rows(space, batch, 3), list(iterate(batch_space(space, 3), batch)))
+
+
+@pytest.mark.parametrize(
+    ("space", "actions", "message"),
+    [
+        (DISCRETE, [0, 1, 2], r"Expected 2 actions.*got len\(actions\)=3 \(list\)"),
+        (DISCRETE, 1, r"Expected 2 actions.*got actions=1 \(int\)"),
+        (DICT, [ONE], r"Expected 2 actions.*got len\(actions\)=1"),
+        (DICT, {"a": [0, 1], "c": [0, 1]}, r"as a dict with the keys \['a', 'b'\]"),
+        (DICT, {"a": [0, 1], "b": [0]}, r"got len\(actions\)=1"),
+        (TUPLE, {"a": [0, 1]}, r"as a tuple with the keys \[0, 1\]"),
+    ],
+)
+@pytest.mark.parametrize("convert", [action_rows, action_batch])
+def test_batches_of_another_form_are_refused(
+    convert: Any, space: Any, actions: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        convert(space, actions, 2)
+
+
+def test_batch_for_a_vec_env_is_an_array_or_a_list_of_rows() -> None:
+    array = np.zeros((2, 2), np.float32)
+    assert action_batch(BOX, array, 2) is array
+    same(action_batch(BOX, list(array), 2), array)
+    rows = [{"a": 0, "b": array[0]}, {"a": 1, "b": array[1]}]
+    same(action_batch(DICT, {"a": [0, 1], "b": array}, 2), rows)
+    same(action_batch(DICT, rows, 2), rows)
+    with pytest.raises(ValueError, match="one shape in all rows"):
+        action_batch(BOX, [np.zeros(2), np.zeros(3)], 2)

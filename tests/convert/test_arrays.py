@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sb3compat._convert.arrays import cast_safely
+from sb3compat._convert.arrays import cast_safely, copy_value, is_foreign_array, row_array, to_numpy
+from sb3compat.errors import ConversionError
+from tests.lockstep import same
 
 
 @pytest.mark.parametrize(
@@ -35,3 +41,69 @@ def test_cast_safely_keeps_the_values(values: Any, target: Any, safe: bool) -> N
         assert cast.dtype == target
         np.testing.assert_allclose(cast, values.astype(np.float64))
         assert not np.shares_memory(cast, values)
+
+
+def test_row_array_takes_one_element_for_each_row() -> None:
+    array = np.ones(2)
+    assert row_array(array, 2, "rewards") is array
+    same(row_array([1, 2], 2, "rewards"), np.array([1, 2]))
+    torch = pytest.importorskip("torch")
+    same(row_array(torch.tensor([True, False]), 2, "dones"), np.array([True, False]))
+
+
+@pytest.mark.parametrize("value", [1.0, [1.0], np.ones((2, 1)), np.ones(3)], ids=np.shape)
+def test_row_array_of_another_shape_is_refused(value: Any) -> None:
+    got = rf"Expected rewards of shape \(2,\).*got rewards.shape={re.escape(str(np.shape(value)))}"
+    with pytest.raises(ConversionError, match=rf"{got}\. Add them up\."):
+        row_array(value, 2, "rewards", " Add them up.")
+
+
+def test_numpy_arrays_are_returned_as_they_are() -> None:
+    array = np.arange(3)
+    assert to_numpy(array) is array
+    assert not is_foreign_array(array)
+    assert not is_foreign_array([1, 2])
+    same(to_numpy([1, 2]), np.array([1, 2]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16"])
+def test_torch_tensors_keep_their_values(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor([0.0, 1.0, 3.0]).to(getattr(torch, dtype))
+    assert is_foreign_array(tensor)
+    expected = np.array([0, 1, 3], {"bfloat16": "float32"}.get(dtype, dtype))
+    same(to_numpy(tensor), expected)
+    differentiable = torch.ones(2, requires_grad=True)
+    same(to_numpy(differentiable), np.ones(2, np.float32))
+
+
+@pytest.mark.parametrize(
+    "value", [True, 3, 2.5, 1j, "text", b"bytes", None, np.float32(1), np.str_("a")], ids=repr
+)
+def test_immutable_values_are_not_copied(value: Any) -> None:
+    assert copy_value(value) is value
+
+
+RECORDS = np.zeros(2, [("x", int)])
+
+
+@pytest.mark.parametrize(
+    ("value", "change"),
+    [
+        ([1, [2]], lambda value: value[1].append(3)),
+        ({"a": {"b": [1]}}, lambda value: value["a"]["b"].append(2)),
+        (([1],), lambda value: value[0].append(2)),
+        ({1, 2}, lambda value: value.add(3)),
+        (np.zeros(2), lambda value: value.__setitem__(0, 1)),
+        (np.array([[1], None], object), lambda value: value[0].append(2)),
+        (OrderedDict(a=[1]), lambda value: value["a"].append(2)),
+        (RECORDS[0], lambda value: RECORDS.__setitem__("x", 5)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_copies_share_nothing_with_the_value(value: Any, change: Callable[[Any], None]) -> None:
+    copied, before = copy_value(value), deepcopy(value)
+    assert type(copied) is type(value)
+    change(value)
+    same(copied, before)
+    assert repr(value) != repr(before)  # the change took place

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from gymnasium import spaces
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sb3compat._convert.observations import Observations
 from sb3compat.errors import ConversionError
-from tests.lockstep import same
+from tests.lockstep import batched, from_zero, same
+from tests.strategies import any_space
 
 BOX = spaces.Box(-1, 1, (2,), np.float32)
-
-
 DICT = spaces.Dict({"a": spaces.Discrete(3), "b": BOX})
+TWO_THREE = np.array([[2], [3]], np.uint8)
 
 
 def test_observation_of_another_shape_is_refused() -> None:
@@ -36,3 +40,48 @@ def test_single_observations_share_nothing() -> None:
     first["b"][...] = -1  # its own to write to, and whole arrays only
     same(second, {"a": np.int64(2), "b": np.array([4, 5], np.float32)})
     same(batch, [np.arange(3), np.arange(6, dtype=np.float32).reshape(3, 2)])
+
+
+@given(space=any_space(), n=st.integers(1, 3))
+def test_observations_written_are_those_of_the_batch_from_zero(
+    space: spaces.Space[Any], n: int
+) -> None:
+    observations = Observations(space, n)
+    singles = [space.sample() for _ in range(n)]
+    written = observations.empty()
+    for row, obs in enumerate(singles):
+        observations.write(written, row, obs)
+    expected = [from_zero(space, obs) for obs in singles]
+    same(observations.rows(written, np.arange(n)), expected)
+    same([observations.single(obs, copy=True) for obs in singles], expected)
+    same(observations.batch(batched(space, singles), copy=True), written)
+
+
+@pytest.mark.parametrize("form", ["objects", "list", "dense"])
+def test_final_observations_are_picked_from_every_form(form: str) -> None:
+    observations = Observations(DICT, 2)
+    last = {"a": np.int64(2), "b": np.array([0.5, 1], np.float32)}
+    values: dict[str, Any] = {
+        "objects": np.array([None, last], object),
+        "list": [None, last],
+        "dense": {"a": np.array([9, 2]), "b": np.array([[9, 9], [0.5, 1]], np.float32)},
+    }
+    same(observations.picker(values[form], "final_obs")(1), last)
+    with pytest.raises(ConversionError, match=r"infos\['final_obs'\] to hold one observation for"):
+        Observations(DICT, 3).picker(values[form], "final_obs")
+
+
+def test_careful_batches_are_cast_only_where_the_values_stay() -> None:
+    observations = Observations(spaces.Box(0, 9, (1,), np.uint8), 2)
+    same(observations.batch(np.array([[2.0], [3.0]]), copy=True, careful=True), [TWO_THREE])
+    halves = np.array([[2.5], [3.0]])
+    with pytest.raises(ConversionError, match=r"dtype uint8.*got dtype=float64"):
+        observations.batch(halves, copy=True, careful=True)
+    same(observations.batch(halves, copy=True), [TWO_THREE])  # as `DummyVecEnv` does
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_batches_share_memory_only_where_no_copy_is_asked_for(copy: bool) -> None:
+    batch = np.zeros((2, 2), np.float32)
+    (array,) = Observations(BOX, 2).batch(batch, copy=copy)
+    assert np.shares_memory(array, batch) != copy

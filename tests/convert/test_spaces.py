@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.vector.utils import batch_space
+from hypothesis import given
 
 from sb3compat._convert.observations import Observations
+from sb3compat._convert.spaces import BatchLayout
 from sb3compat.errors import UnsupportedSpaceError
+from tests.lockstep import same
+from tests.strategies import any_space
 
 BOX = spaces.Box(-1, 1, (2,), np.float32)
 DICT = spaces.Dict({"a": spaces.Discrete(3), "b": BOX})
@@ -53,3 +58,39 @@ def test_spaces_are_presented_from_zero() -> None:
     multi = spaces.MultiDiscrete([2, 3], start=[1, 1], dtype=np.int32)
     assert Observations(multi, 2).presented == spaces.MultiDiscrete([2, 3], dtype=np.int32)
     np.testing.assert_array_equal(multi.start, [1, 1])
+
+
+@given(space=any_space())
+def test_leaves_of_a_batch_have_the_shapes_and_dtypes_of_the_layout(
+    space: spaces.Space[Any],
+) -> None:
+    layout = BatchLayout(space, 2, "observation_space")
+    batch = batch_space(space, 2).sample()
+    leaves = layout.unpack(batch)
+    assert [leaf.shape for leaf in leaves] == [(2, *leaf.shape) for leaf in layout.leaves]
+    assert [leaf.dtype for leaf in leaves] == [leaf.dtype for leaf in layout.leaves]
+    same(layout.pack(leaves), batch)
+
+
+def test_starts_are_kept_apart_from_the_space_that_is_presented() -> None:
+    space = spaces.Dict(
+        {
+            "a": spaces.Discrete(3, start=-2),
+            "b": BOX,
+            "c": spaces.MultiDiscrete([2, 3], start=[1, 0]),
+        }
+    )
+    shifted = BatchLayout(space, 2, "action_space")
+    assert shifted.starts == [-2, 0, [1, 0]]
+    assert shifted.presented != space
+    as_it_is = BatchLayout(space, 2, "action_space", from_zero=False)
+    assert as_it_is.starts == [0, 0, 0]
+    assert as_it_is.presented is space
+
+
+def test_names_of_leaves_say_where_they_are() -> None:
+    assert [leaf.name for leaf in BatchLayout(DICT, 2, "action_space").leaves] == [
+        "action_space['a']",
+        "action_space['b']",
+    ]
+    assert [leaf.name for leaf in BatchLayout(BOX, 2, "action_space").leaves] == ["action_space"]

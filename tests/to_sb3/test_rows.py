@@ -10,7 +10,9 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
+from sb3compat._to_sb3.rows import own_info, reset_kwargs, set_reward, step_info
 from tests.envs import ScriptedEnv, script
+from tests.lockstep import same
 
 
 def test_reward_that_is_no_number_is_refused() -> None:
@@ -22,3 +24,54 @@ def test_reward_that_is_no_number_is_refused() -> None:
     env.reset()
     with pytest.raises(sb3compat.ConversionError, match="reward of row 0 to be one number"):
         env.step(np.array([0]))
+
+
+def test_reset_gets_the_arguments_that_dummy_vec_env_passes() -> None:
+    common = pytest.importorskip("stable_baselines3.common.vec_env")
+    passed: list[Any] = []
+
+    class Noting(ScriptedEnv):
+        def reset(self, **kwargs: Any) -> Any:
+            passed.append(kwargs)
+            return super().reset(**kwargs)
+
+    env = common.DummyVecEnv([lambda: Noting(script())])
+    expected: list[tuple[int | None, dict[str, Any]]] = [(None, {}), (5, {}), (None, {"x": 1})]
+    for seed, options in expected:
+        if seed is not None:
+            env.seed(seed)
+        env.set_options(options)
+        env.reset()
+    same([reset_kwargs(seed, options) for seed, options in expected], passed)
+
+
+def test_info_of_a_step_has_the_keys_of_sb3_in_place_of_its_own() -> None:
+    given = {"x": [1], "terminal_observation": "no", "TimeLimit.truncated": "no"}
+    for truncated in (True, False):
+        info = step_info(given, truncated=truncated, copy=False)
+        assert info == {"x": [1], "TimeLimit.truncated": truncated}
+    assert given["terminal_observation"] == "no"
+
+
+def test_own_info_shares_values_only_without_a_copy() -> None:
+    given = {"x": [1], "array": np.zeros(2)}
+    copied, shared = (own_info(given, copy=copy) for copy in (True, False))
+    same(copied, given)
+    assert copied["x"] is not given["x"]
+    assert not np.shares_memory(copied["array"], given["array"])
+    assert shared is not given
+    assert shared["x"] is given["x"]
+
+
+def test_rewards_that_are_numbers_are_rounded_to_float32() -> None:
+    rewards = np.empty(4, np.float32)
+    for row, reward in enumerate((0.1, True, np.array(3), np.float64(1 / 3))):
+        set_reward(rewards, row, reward)
+    same(rewards, np.array([0.1, 1, 3, 1 / 3], np.float32))
+
+
+@pytest.mark.parametrize("reward", ["much", [1.0, 2.0], np.ones(2), {"r": 1}])
+def test_rewards_that_are_not_one_number_are_refused(reward: Any) -> None:
+    got = rf"reward of row 1 to be one number.*\({type(reward).__name__}\)"
+    with pytest.raises(sb3compat.ConversionError, match=got):
+        set_reward(np.empty(2, np.float32), 1, reward)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,17 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import sb3compat
+from sb3compat._convert.actions import Actions
+from sb3compat._convert.observations import Observations
+from sb3compat._to_sb3.modes import Padded, ResetWithin, SameStep
+from sb3compat._to_sb3.rows_async import AsyncRows
+from sb3compat._to_sb3.rows_sync import SyncRows
+from sb3compat._to_sb3.source import Settings, make_source
 from tests.envs import Identity, MakeEnv, fns, script
 from tests.native import NativeEnv, UnknownEnv
 
 NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
+DISABLED = AutoresetMode.DISABLED
 
 
 def test_timeout_without_effect_is_refused() -> None:
@@ -54,3 +62,63 @@ def test_async_subclass_with_its_own_reset_needs_shared_memory() -> None:
     with pytest.raises(sb3compat.PartialResetError, match="shared_memory=True"):
         sb3compat.to_sb3(source)
     source.close()
+
+
+class OwnSync(SyncVectorEnv):
+    """A subclass may step in its own way, so it is driven as a whole."""
+
+
+def own_worker(*args: Any) -> None:
+    """Gymnasium's worker, under a name of the user's."""
+    from gymnasium.vector.async_vector_env import _async_worker
+
+    _async_worker(*args)
+
+
+CHOICES: dict[str, tuple[Callable[[], Any], AutoresetMode, type]] = {
+    "sync": (lambda: SyncVectorEnv(fns()), NEXT_STEP, SyncRows),
+    "sync, same step": (
+        lambda: SyncVectorEnv(fns(), autoreset_mode=SAME_STEP),
+        SAME_STEP,
+        SyncRows,
+    ),
+    "subclass of sync": (lambda: OwnSync(fns()), NEXT_STEP, ResetWithin),
+    "wrapped": (lambda: Identity(SyncVectorEnv(fns())), NEXT_STEP, ResetWithin),
+    "wrapped, same step": (
+        lambda: Identity(SyncVectorEnv(fns(), autoreset_mode=SAME_STEP)),
+        SAME_STEP,
+        SameStep,
+    ),
+    "native": (lambda: NativeEnv(fns(), NEXT_STEP), NEXT_STEP, ResetWithin),
+    "native, same step": (lambda: NativeEnv(fns(), SAME_STEP), SAME_STEP, SameStep),
+    "unknown, same step": (lambda: UnknownEnv(fns(), SAME_STEP), SAME_STEP, SameStep),
+    "unknown, disabled": (lambda: UnknownEnv(fns(), DISABLED), DISABLED, ResetWithin),
+}
+
+
+def source_of(env: Any, mode: AutoresetMode, **settings: Any) -> Any:
+    layouts = (
+        Observations(env.single_observation_space, env.num_envs),
+        Actions(env.single_action_space, env.num_envs),
+    )
+    return make_source(Settings(env, mode, **settings), *layouts)
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_source_is_chosen_by_class_and_mode(name: str) -> None:
+    make, mode, expected = CHOICES[name]
+    assert type(source_of(make(), mode)) is expected
+
+
+def test_async_environment_is_driven_row_by_row_unless_its_worker_is_another() -> None:
+    for worker, expected in ((None, AsyncRows), (own_worker, ResetWithin)):
+        env = AsyncVectorEnv(fns(), worker=worker)
+        assert type(source_of(env, NEXT_STEP)) is expected
+        env.close()
+
+
+def test_padding_is_for_next_step_without_a_partial_reset() -> None:
+    env = UnknownEnv(fns(), NEXT_STEP)
+    with pytest.raises(sb3compat.PartialResetError, match="padding=True"):
+        source_of(env, NEXT_STEP)
+    assert type(source_of(env, NEXT_STEP, padding=True)) is Padded

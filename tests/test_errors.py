@@ -1,0 +1,136 @@
+"""The exceptions are also those of the libraries, so that an `except` written for these holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+from sb3compat import errors
+from sb3compat.errors import CallOrderError, refuse_first_step
+from tests.envs import fns
+from tests.lockstep_back import dummy
+
+
+def nested_space() -> None:
+    pytest.importorskip("stable_baselines3", reason="has no way to batch a nested space")
+    nested = spaces.Dict({"a": spaces.Dict({"b": spaces.Discrete(2)})})
+    dummy(fns(observation_space=nested))
+
+
+def wrong_mask() -> None:
+    env = SyncVectorEnv(fns())
+    env.reset()
+    env.reset(options={"reset_mask": np.zeros(2, bool)})
+
+
+def too_few_seeds() -> None:
+    SyncVectorEnv(fns()).reset(seed=[1])
+
+
+def ended_row() -> None:
+    env = SyncVectorEnv(fns(lengths=(1,)), autoreset_mode=AutoresetMode.DISABLED)
+    env.reset()
+    for _ in range(2):
+        env.step(np.zeros(2, int))
+
+
+def closed() -> None:
+    env = AsyncVectorEnv(fns())
+    env.close()
+    env.reset()
+
+
+def no_reset() -> None:
+    gym.make("CartPole-v1").step(0)
+
+
+RAISED_BY_LIBRARIES: dict[type[Exception], list[Callable[[], None]]] = {
+    errors.UnsupportedSpaceError: [nested_space],
+    errors.ResetArgumentError: [wrong_mask, too_few_seeds],
+    errors.EndedRowError: [ended_row],
+    errors.ClosedError: [closed],
+    errors.CallOrderError: [no_reset],
+}
+
+
+@pytest.mark.parametrize(
+    ("ours", "fault"),
+    [(ours, fault) for ours, faults in RAISED_BY_LIBRARIES.items() for fault in faults],
+)
+def test_error_is_also_the_one_that_the_library_raises(
+    ours: type[Exception], fault: Callable[[], None]
+) -> None:
+    with pytest.raises(Exception) as theirs:  # noqa: PT011
+        fault()
+    assert issubclass(ours, theirs.type)
+
+
+REFUSALS = {
+    errors.ConversionError,
+    errors.UnsupportedEnvError,
+    errors.UnsupportedSpaceError,
+    errors.AutoresetModeError,
+    errors.PartialResetError,
+    errors.MissingFinalObservationError,
+    errors.MissingTruncationError,
+    errors.ResetArgumentError,
+}
+
+
+def test_refusals_are_value_errors_and_all_other_exceptions_runtime_errors() -> None:
+    own = {
+        value
+        for value in vars(errors).values()
+        if isinstance(value, type) and value.__module__ == errors.__name__
+    }
+    assert {cls for cls in own if issubclass(cls, errors.ConversionError)} == REFUSALS
+    assert {cls for cls in own if issubclass(cls, ValueError)} == REFUSALS
+    assert all(issubclass(cls, RuntimeError) for cls in own - REFUSALS)
+
+
+def first_step(env: gym.Env[Any, Any]) -> Exception:
+    """What this environment raises at a step before its first reset."""
+    with pytest.raises((ResetNeeded, AssertionError)) as caught:
+        env.step(0)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: gym.make("CartPole-v1"), lambda: gym.make("CartPole-v1").unwrapped],
+    ids=["with OrderEnforcing", "bare"],
+)
+def test_first_step_without_a_reset_is_a_call_order_error(make: Callable[[], Any]) -> None:
+    error = first_step(make())
+    with pytest.raises(CallOrderError, match=r"Expected reset\(\) before the first step") as caught:
+        refuse_first_step(error)
+    assert caught.value.__cause__ is error
+
+
+def test_first_step_error_that_names_the_reset_is_a_call_order_error() -> None:
+    with pytest.raises(CallOrderError):
+        refuse_first_step(RuntimeError("Call Reset() first"))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AssertionError("the action is not in the space"),
+        RuntimeError("the simulator has crashed"),
+        ValueError("reset the joystick"),
+        errors.EndedRowError("Expected rows [1] to be reset"),
+        errors.ClosedError("Expected an open environment for reset"),
+        errors.WorkerError("A worker died; reset will not help"),
+        errors.UpstreamError("no name reset"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_other_errors_of_a_first_step_are_not_replaced(error: Exception) -> None:
+    refuse_first_step(error)
