@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
+import gymnasium as gym
 import pytest
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
+from sb3compat._to_gymnasium.rows import LocalRows, RemoteRows
+from sb3compat._to_gymnasium.source import close_vec_env, make_source, metadata_of, spec_of
+from sb3compat._to_gymnasium.subenvs import LocalEnvs, MethodEnvs, WorkerEnvs
+from sb3compat._to_gymnasium.whole import WholeSteps
 from tests.envs import ScriptedEnv, fns
 from tests.handwritten import CountingVecEnv
-from tests.lockstep_back import NAMES, SOURCES
+from tests.lockstep_back import NAMES, SOURCES, dummy, monitored, subproc
 
-pytest.importorskip("stable_baselines3")
+vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
 SAME_STEP, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
 
@@ -41,3 +48,83 @@ def test_close_closes_the_vec_env_and_garbage_collection_does_not() -> None:
     assert not vec_env.closed
     sb3compat.to_gymnasium(vec_env).close()
     assert vec_env.closed
+
+
+class OwnDummy(vec_env.DummyVecEnv):
+    """A subclass may step in its own way, so it is driven as a whole."""
+
+
+class OwnSubproc(vec_env.SubprocVecEnv):
+    pass
+
+
+class OwnAccess(vec_env.DummyVecEnv):
+    def get_attr(self, name: str, indices: Any = None) -> Any:
+        return super().get_attr(name, indices)
+
+
+class WrapperWithAccess(vec_env.VecMonitor):
+    def env_method(self, *args: Any, **kwargs: Any) -> Any:
+        return self.venv.env_method(*args, **kwargs)
+
+
+CHOICES: dict[str, tuple[Callable[[], Any], type, type]] = {
+    "dummy": (lambda: dummy(fns()), LocalRows, LocalEnvs),
+    "subproc": (lambda: subproc(fns()), RemoteRows, WorkerEnvs),
+    "subclass of dummy": (lambda: OwnDummy(fns()), WholeSteps, LocalEnvs),
+    "subclass of subproc": (
+        lambda: OwnSubproc(fns(), start_method="fork"),
+        WholeSteps,
+        WorkerEnvs,
+    ),
+    "own access": (lambda: OwnAccess(fns()), WholeSteps, MethodEnvs),
+    "wrapped dummy": (lambda: monitored(fns()), WholeSteps, LocalEnvs),
+    "wrapped subproc": (lambda: vec_env.VecMonitor(subproc(fns())), WholeSteps, WorkerEnvs),
+    "wrapper with own access": (
+        lambda: WrapperWithAccess(dummy(fns())),
+        WholeSteps,
+        MethodEnvs,
+    ),
+    "handwritten": (CountingVecEnv, WholeSteps, MethodEnvs),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_source_and_access_are_chosen_by_class(name: str) -> None:
+    make, *expected = CHOICES[name]
+    env = make()
+    chosen = make_source(env, SAME_STEP, missing_truncation=None, require_final_obs=True)
+    assert [type(part) for part in chosen] == expected
+    env.close()
+
+
+def test_spec_is_the_one_that_all_sub_environments_share() -> None:
+    cartpole, longer = (partial(gym.make, "CartPole-v1", max_episode_steps=n) for n in (5, 6))
+    for made, expected in (([cartpole] * 2, "CartPole-v1"), ([cartpole, longer], None)):
+        spec = spec_of(None, LocalEnvs([make() for make in made]))
+        assert (spec and spec.id) == expected
+
+
+def test_spec_of_the_vec_env_itself_comes_first() -> None:
+    env = CountingVecEnv()
+    env.spec = gym.spec("Acrobot-v1")
+    assert spec_of(env, LocalEnvs([gym.make("CartPole-v1")])) is env.spec
+    assert spec_of(CountingVecEnv(), MethodEnvs(CountingVecEnv())) is None
+
+
+def test_metadata_of_a_vec_env_without_sub_environments_are_its_own() -> None:
+    env = CountingVecEnv()
+    assert metadata_of(env, MethodEnvs(env)) == {}
+    env.metadata = {"render_modes": ["human"]}
+    copied = metadata_of(env, MethodEnvs(env))
+    assert copied == env.metadata
+    assert copied["render_modes"] is not env.metadata["render_modes"]
+
+
+def test_vec_env_whose_worker_has_died_is_closed_without_a_wait() -> None:
+    for broken in (True, False):
+        env = subproc(fns())
+        env.processes[0].kill()
+        env.processes[0].join()
+        close_vec_env(env, broken=broken)
+        assert not any(process.is_alive() for process in env.processes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
@@ -9,9 +10,12 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
+from sb3compat._to_gymnasium.subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
+from sb3compat._upstream.subproc_vec_env import Workers
 from tests.envs import ScriptedEnv, fns, script
+from tests.handwritten import CountingVecEnv
 from tests.lockstep import same
-from tests.lockstep_back import dummy
+from tests.lockstep_back import dummy, subproc
 
 pytest.importorskip("stable_baselines3")
 
@@ -48,3 +52,65 @@ def test_set_attr_lands_where_gymnasium_sets_it() -> None:
     ours = sb3compat.to_gymnasium(dummy(made))
     ours.set_attr("mu", 9)
     assert [env.unwrapped.mu for env in ours.vec_env.envs] == [9, 9]
+
+
+WAYS = {
+    "local": (dummy, lambda env: LocalEnvs(env.envs)),
+    "workers": (subproc, lambda env: WorkerEnvs(Workers(env))),
+    "methods": (dummy, MethodEnvs),
+}
+
+
+@pytest.fixture(params=WAYS)
+def access(request: pytest.FixtureRequest) -> Iterator[SubEnvs]:
+    """Each way to two scripted sub-environments below a wrapper."""
+    build, reach = WAYS[request.param]
+    made = [lambda row=row: gym.wrappers.TimeLimit(ScriptedEnv(script(), row), 9) for row in (0, 1)]
+    env = build(made)  # type: ignore[arg-type]
+    yield reach(env)
+    env.close()
+
+
+def test_every_way_calls_methods_and_reads_attributes(access: SubEnvs) -> None:
+    assert access.call("mu", (), {}) == [0.5, 0.5]
+    assert access.call("set_mu", (2.0,), {}) == [2.0, 3.0]
+    assert access.call("set_mu", (), {"mu": 3.0}) == [3.0, 4.0]
+    assert access.call("get_wrapper_attr", ("mu",), {}) == [3.0, 3.0]
+    frames = access.call("render", (), {})  # a method without arguments is called
+    assert [frame[0, 0, 0] for frame in frames] == [0, 1]
+    with pytest.raises(AttributeError, match="nothing_here"):
+        access.call("nothing_here", (), {})
+
+
+def test_every_way_sets_one_value_for_each_row_where_it_is_held(access: SubEnvs) -> None:
+    access.set("mu", [[1, 2], 3])
+    assert access.call("mu", (), {}) == [[1, 2], 3]
+    # The sub-environment itself has it, and not the wrapper around it.
+    assert access.call("set_mu", (5.0,), {}) == [5.0, 6.0]
+    assert access.call("mu", (), {}) == [5.0, 5.0]
+
+
+def test_missing_methods_of_a_vec_env_are_named() -> None:
+    access = MethodEnvs(CountingVecEnv())
+    for use, name in (
+        (lambda: access.call("mu", (), {}), "get_attr"),
+        (lambda: access.call("mu", (1,), {}), "env_method"),
+        (lambda: access.set("mu", [1, 2]), "set_attr"),
+    ):
+        with pytest.raises(AttributeError, match=f"no method '{name}'"):
+            use()
+
+
+def test_values_are_set_by_set_attr_where_wrappers_cannot_be_asked() -> None:
+    class Bare(CountingVecEnv):
+        values: dict[int, Any] = {}
+
+        def set_attr(self, name: str, value: Any, indices: Any = None) -> None:
+            self.values[indices[0]] = (name, value)
+
+        def env_method(self, *args: Any, **kwargs: Any) -> Any:
+            raise NotImplementedError
+
+    env = Bare()
+    MethodEnvs(env).set("mu", [7, [8]])
+    assert env.values == {0: ("mu", 7), 1: ("mu", [8])}
