@@ -71,6 +71,13 @@ def test_final_observations_are_picked_from_every_form(form: str) -> None:
         Observations(DICT, 3).picker(values[form], "final_obs")
 
 
+def test_final_observations_are_picked_from_a_list_with_gaps() -> None:
+    last = np.ones(2, np.float32)
+    pick = Observations(BOX, 2).picker([None, last], "final_obs")
+    assert pick(0) is None
+    assert pick(1) is last
+
+
 def test_careful_batches_are_cast_only_where_the_values_stay() -> None:
     observations = Observations(spaces.Box(0, 9, (1,), np.uint8), 2)
     same(observations.batch(np.array([[2.0], [3.0]]), copy=True, careful=True), [TWO_THREE])
