@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from sb3compat.conformance.findings import (
@@ -45,14 +46,17 @@ def test_said_by_has_the_type_and_the_text(error: Exception, said: str) -> None:
 def test_long_texts_are_cut() -> None:
     assert len(said_by(ValueError("x" * 10**6))) < 2100
     assert short("x\n" * 200, 20) == "'x\\nx\\nx\\nx\\nx\\nx\\n…"
-    assert short([1, 2]) == "[1, 2]"
     assert short(Unprintable()) == "<Unprintable whose repr raised OSError>"
+
+
+def test_short_is_on_one_line() -> None:
+    assert short(np.zeros((2, 2))) == "array([[0., 0.], [0., 0.]])"
 
 
 def test_nearest_asks_only_for_similar_names() -> None:
     known = ["dones_shape", "rewards_shape"]
     assert nearest("done_shape", known) == " Did you mean 'dones_shape'?"
-    assert nearest("rewards", known) == " Did you mean 'rewards_shape'?"
+    assert nearest("rew", known) == " Did you mean 'rewards_shape'?"
     assert nearest("qqq", known) == ""
 
 

@@ -47,6 +47,17 @@ def test_a_mask_that_is_ignored_is_no_masked_reset(mode: str, masks: bool) -> No
     assert found["masked_reset"] == (masks or mode == "Disabled")
 
 
+class SumOfSeeds(RowsEnv):
+    """One seed for all rows: the sum of the list."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return super().reset(seed=sum(seed) if isinstance(seed, list) else seed, options=options)
+
+
+def test_each_seed_must_concern_its_row_only() -> None:
+    assert not capabilities(lambda: SumOfSeeds(Form()))["row_seeds"]
+
+
 def test_one_generator_for_all_rows_takes_no_seed_for_each() -> None:
     assert capabilities(lambda: RowsEnv(Form()))["row_seeds"]
     assert not capabilities(lambda: RowsEnv(Form(one_generator=True, sub_envs=False)))["row_seeds"]
