@@ -1,8 +1,8 @@
 """Gymnasium's vector environments and Stable-Baselines3's, each presented exactly as the other.
 
 Importing this package imports NumPy and Gymnasium only. Names are resolved on first use, so that
-Stable-Baselines3 (and with it torch) is imported when an environment is adapted and not before;
-a worker process that merely unpickles something from here never pays for it.
+Stable-Baselines3 (and with it torch) is imported when an environment is adapted and not before.
+A worker process that only unpickles an object of this package imports neither.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sb3compat._to_gymnasium.adapter import VectorEnvAdapter, to_gymnasium
+    from sb3compat._to_sb3.adapter import VecEnvAdapter, to_sb3
+    from sb3compat._to_sb3.make import make_vec_env
+    from sb3compat._to_sb3.partial_reset import register_partial_reset, reset_with_mask
     from sb3compat.errors import (
         AutoresetModeError,
         ClosedError,
@@ -25,10 +29,6 @@ if TYPE_CHECKING:
         WorkerError,
         WorkerTimeoutError,
     )
-    from sb3compat.make import make_vec_env
-    from sb3compat.partial_reset import register_partial_reset, reset_with_mask
-    from sb3compat.vec_env import VecEnvAdapter, to_sb3
-    from sb3compat.vector_env import VectorEnvAdapter, to_gymnasium
 
 __version__ = "0.1.0.dev0"
 
@@ -66,15 +66,15 @@ _HOME = {
     "ResetArgumentError": "errors",
     "UnsupportedEnvError": "errors",
     "UnsupportedSpaceError": "errors",
-    "VecEnvAdapter": "vec_env",
-    "VectorEnvAdapter": "vector_env",
+    "VecEnvAdapter": "_to_sb3.adapter",
+    "VectorEnvAdapter": "_to_gymnasium.adapter",
     "WorkerError": "errors",
     "WorkerTimeoutError": "errors",
-    "make_vec_env": "make",
-    "register_partial_reset": "partial_reset",
-    "reset_with_mask": "partial_reset",
-    "to_gymnasium": "vector_env",
-    "to_sb3": "vec_env",
+    "make_vec_env": "_to_sb3.make",
+    "register_partial_reset": "_to_sb3.partial_reset",
+    "reset_with_mask": "_to_sb3.partial_reset",
+    "to_gymnasium": "_to_gymnasium.adapter",
+    "to_sb3": "_to_sb3.adapter",
 }
 
 

@@ -52,13 +52,12 @@ def test_holds_the_package_and_nothing_else(wheel: Path) -> None:
     expected = {
         path.relative_to(ROOT).as_posix(): path.read_bytes()
         for path in (ROOT / "sb3compat").rglob("*")
-        if path.suffix in (".py", ".css", ".js", ".json") or path.name == "py.typed"
+        if path.suffix in (".py", ".css", ".jinja", ".js", ".json") or path.name == "py.typed"
     }
     output = "sb3compat/conformance/output"
-    assert {f"{output}/page.css", f"{output}/page.js", f"{output}/report.schema.json"} <= set(
-        expected
-    )
-    assert {"sb3compat/py.typed", "sb3compat/__init__.py", "sb3compat/vec_env.py"} <= set(expected)
+    data = ("page.css", "page.html.jinja", "page.js", "report.schema.json")
+    assert {f"{output}/{name}" for name in data} <= set(expected)
+    assert {"sb3compat/py.typed", "sb3compat/__init__.py", "sb3compat/errors.py"} <= set(expected)
     about = f"sb3compat-{sb3compat.__version__}.dist-info/"
     assert {name: data for name, data in held.items() if not name.startswith(about)} == expected
     assert held[about + "licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
@@ -94,7 +93,8 @@ def test_depends_on_three_libraries_and_on_others_by_extras(metadata: Message) -
     assert by_extra == {
         "": set(),
         "sb3": {"stable-baselines3"},
-        "conformance": {"hypothesis", "pytest"} | ({"tomli"} if OLD_PYTHON else set()),
+        "conformance": {"hypothesis", "jinja2", "pytest", "rich"}
+        | ({"tomli"} if OLD_PYTHON else set()),
     }
 
 

@@ -15,6 +15,7 @@ import sb3compat
 from tests.envs import Identity, MakeEnv, Script, script
 from tests.lockstep import batched, same
 from tests.lockstep_back import dummy, monitored, subproc
+from tests.profiles import examples
 from tests.strategies import scripts
 
 pytest.importorskip("stable_baselines3")
@@ -159,7 +160,7 @@ def shifted_rows(space: Any, batch: Any, n: int) -> list[Any]:
 @mode_of
 @pytest.mark.parametrize("build", [sync, wrapped_sync])
 @given(data=st.data(), n=st.integers(1, 3), before=st.integers(0, 3), within=st.integers(0, 5))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_gymnasium_in_mid_episode(
     mode: AutoresetMode, build: Any, data: st.DataObject, n: int, before: int, within: int
 ) -> None:
@@ -190,7 +191,7 @@ def test_the_observations_of_other_rows_are_those_of_now() -> None:
 @mode_of
 @pytest.mark.parametrize("build", [dummy, subproc, monitored])
 @given(data=st.data(), n=st.integers(1, 3), within=st.integers(0, 6))
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 def test_sb3_in_mid_episode(
     mode: AutoresetMode, build: Any, data: st.DataObject, n: int, within: int
 ) -> None:

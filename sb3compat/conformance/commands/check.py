@@ -16,7 +16,8 @@ from sb3compat.conformance.commands.targets import (
 )
 from sb3compat.conformance.commands.usage import CLEAN, FAILED, UsageError, complain
 from sb3compat.conformance.findings import FactoryError
-from sb3compat.conformance.output import FORMATS, render, terminal
+from sb3compat.conformance.output import FORMATS, MissingLibraryError, render, renderer
+from sb3compat.conformance.output.progress import Progress
 from sb3compat.conformance.run.child import factory_trace
 from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options, OptionsError
@@ -25,14 +26,14 @@ from sb3compat.conformance.run.report import Report
 
 def command(given: Namespace) -> int:
     """Check an environment, and write its report."""
-    progress = terminal.Progress(sys.stderr, quiet=given.quiet)
+    progress = Progress(sys.stderr, quiet=given.quiet)
     try:
         files = _files(given)
         target = resolve(given.target, making_of(given))
         options = _options(given, target)
         progress.say(f"making {target.name} …")
         report = run(target.factory, options=options, target=target.name, progress=progress)
-    except (UsageError, TargetError, FactoryError, OptionsError) as error:
+    except (UsageError, MissingLibraryError, TargetError, FactoryError, OptionsError) as error:
         progress.clear()
         return complain(str(error))
     except Exception as error:
@@ -58,7 +59,10 @@ def _hint(target: str) -> str:
 
 
 def _files(given: Namespace) -> list[tuple[str, Path]]:
-    """The formats and paths of the reports; a path that cannot be written is refused first."""
+    """The formats and paths of the reports.
+
+    A path that cannot be written and a library that is missing are told of before the run.
+    """
     files = [(form, getattr(given, form)) for form in FORMATS[1:]]
     files = [(form, path) for form, path in [*files, (given.format, given.output)] if path]
     for form, path in files:
@@ -67,6 +71,9 @@ def _files(given: Namespace) -> list[tuple[str, Path]]:
                 f"Expected the path of a file in a folder that exists, for the report as {form}, "
                 f"got {str(path)!r}. Make the folder, or name another one."
             )
+        renderer(form)
+    if given.output is None and not _is_brief(given):
+        renderer(given.format)
     return files
 
 
@@ -104,9 +111,16 @@ def _options(given: Namespace, target: Target) -> Options:
 
 
 def _show(report: Report, given: Namespace) -> None:
-    if given.format != "terminal":
-        print(render(report, given.format), end="")
-    elif given.quiet:
+    if _is_brief(given):
         print(report.summary())
+    elif given.format == "terminal":
+        # Imported here, as rich is not needed for the other formats.
+        from sb3compat.conformance.output.terminal import show
+
+        show(report, sys.stdout)
     else:
-        print(terminal.render(report, colour=terminal.may_colour(sys.stdout)), end="")
+        print(render(report, given.format), end="")
+
+
+def _is_brief(given: Namespace) -> bool:
+    return bool(given.quiet and given.format == "terminal")

@@ -21,6 +21,7 @@ from sb3compat import to_sb3
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.kit import TRAINING, bad, broken, judge
+from tests.conformance.selection import chosen, correct
 from tests.envs import MakeEnv, Script
 
 vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
@@ -40,10 +41,12 @@ pytestmark = [
 ]
 
 
-# Mutants
+# Mutants: a part of them, or all in the profile `nightly`
+
+CHOSEN = chosen(MUTANTS, "vec_env")
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", CHOSEN)
 def test_a_mutant_is_failed_by_its_checks_and_no_others(name: str) -> None:
     mutant = MUTANTS[name]
     subject = examine(mutant.factory, **mutant.given)
@@ -65,7 +68,7 @@ def _fails_as_it_says(reproduction: str, message: str) -> None:
     assert str(caught.value).partition("=")[0] == message.partition("=")[0]
 
 
-@pytest.mark.parametrize("name", [k for k, m in MUTANTS.items() if not m.needs_reference])
+@pytest.mark.parametrize("name", [k for k in CHOSEN if not MUTANTS[k].needs_reference])
 def test_most_mutants_show_without_a_reference_too(name: str) -> None:
     ids = MUTANTS[name].fails
     subject = examine(MUTANTS[name].factory, options=OPTIONS)
@@ -83,7 +86,7 @@ def test_each_check_has_a_mutant_that_breaks_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("alone", [False, True], ids=["no reference", "reference"])
-@pytest.mark.parametrize("config", CONFIGS, ids=str)
+@pytest.mark.parametrize("config", correct(CONFIGS, "vec_env"), ids=str)
 def test_the_correct_family_passes(config: Config, alone: bool) -> None:
     given = {"reference": reference(config)} if alone else {}
     # Some observations are the same with other options; then the infos show them.

@@ -19,6 +19,7 @@ from sb3compat.conformance.run.search import run_check
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.kit import bad, judge
+from tests.conformance.selection import chosen, correct
 from tests.envs import ENDINGS, GYMNASIUM, MakeEnv, script
 
 # What Gymnasium's own vector environments do not keep.
@@ -49,7 +50,11 @@ def outcome(results: dict[str, Result], *statuses: str) -> set[str]:
     return {name for name, result in results.items() if result.status in statuses}
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+# A part of the mutants, or all in the profile `nightly`.
+CHOSEN = chosen(MUTANTS, "vector_env")
+
+
+@pytest.mark.parametrize("name", CHOSEN)
 def test_a_mutant_fails_its_own_checks_and_no_others(name: str) -> None:
     mutant = MUTANTS[name]
     found = bad(look(mutant.factory, thorough=mutant.fails, **mutant.given))
@@ -75,7 +80,7 @@ def test_every_check_explains_itself() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", correct(list(FORMS), "vector_env"))
 def test_what_is_right_passes(form: str, mode: str) -> None:
     shape = Form(mode=mode, **FORMS[form])
     for rows, seconds in ((3, 0.02), (1, 0)):
@@ -84,7 +89,7 @@ def test_what_is_right_passes(form: str, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("form", WITH_REFERENCE)
+@pytest.mark.parametrize("form", correct(list(WITH_REFERENCE), "vector_env"))
 def test_what_is_right_agrees_with_single_environments(form: str, mode: str) -> None:
     shape = Form(mode=mode, **FORMS[form])
     for seed in range(2):
@@ -211,9 +216,10 @@ def test_functional_jax_env() -> None:
 
 def reproductions() -> Iterable[str]:
     seen: set[frozenset[str]] = set()
-    for name, mutant in MUTANTS.items():
-        if mutant.fails not in seen and len(mutant.fails) == 1:
-            seen.add(mutant.fails)
+    for name in CHOSEN:
+        fails = MUTANTS[name].fails
+        if fails not in seen and len(fails) == 1:
+            seen.add(fails)
             yield name
 
 

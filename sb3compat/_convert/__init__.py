@@ -1,0 +1,1 @@
+"""Conversions: pure functions and value types that know no environment."""

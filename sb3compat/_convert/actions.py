@@ -1,0 +1,158 @@
+"""Check, cast and split batches of actions, by space. Pure functions and a small value object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from gymnasium import spaces
+
+from sb3compat._convert.arrays import cast_safely, to_numpy
+from sb3compat._convert.spaces import BatchLayout, Leaf
+from sb3compat._convert.types import Action, Array, Space, Value
+
+
+class Actions(BatchLayout):
+    """Checks and casts batches of actions, and splits them into single actions."""
+
+    def __init__(self, space: Space, num_envs: int) -> None:
+        super().__init__(space, num_envs, "action_space")
+
+    def prepare(self, actions: Action) -> list[Array]:
+        """Check and copy the user's actions, before anything is sent to a sub-environment.
+
+        Args:
+            actions: A batch: arrays of shape `(n, *leaf.shape)`, in a dict or tuple where the
+                space is one. Or a list of `n` single actions.
+
+        Returns:
+            One new array for each leaf, of the space's dtype, counted from the space's start.
+
+        Raises:
+            ValueError: If the count, the shape or the dtype does not fit; nothing was sent.
+        """
+        per_row = isinstance(actions, list) or (
+            isinstance(actions, np.ndarray) and actions.dtype.hasobject
+        )
+        if per_row and len(actions) != self.num_envs:
+            raise ValueError(
+                f"Expected {self.num_envs} actions, one for each sub-environment, got "
+                f"len(actions)={len(actions)}. Nothing was stepped."
+            )
+        if self.keys is None:
+            values = [actions]
+        elif per_row:
+            rows = [self._parts(action, f"actions[{i}]") for i, action in enumerate(actions)]
+            values = [list(column) for column in zip(*rows, strict=True)]
+        else:
+            values = self._parts(actions, "actions")
+        return [self._leaf(leaf, value) for leaf, value in zip(self.leaves, values, strict=True)]
+
+    def rows(self, batch: list[Array]) -> list[Action]:
+        """The single actions: NumPy scalars or arrays, in a dict or tuple where the space is."""
+        if self.keys is None:
+            return list(batch[0])
+        return [self.pack(leaves) for leaves in zip(*batch, strict=True)]
+
+    def _parts(self, value: Value, name: str) -> list[Action]:
+        assert self.keys is not None
+        expected = dict if self.kind is spaces.Dict else tuple
+        if not isinstance(value, expected) or len(value) != len(self.keys):
+            raise ValueError(
+                f"Expected {name} to be a {expected.__name__} with the keys {self.keys}, or a list "
+                f"of {self.num_envs} such actions, got {value!r:.200} ({type(value).__name__}). "
+                "Nothing was stepped."
+            )
+        missing = [key for key in self.keys if isinstance(value, dict) and key not in value]
+        if missing:
+            raise ValueError(f"Expected {name} to have the keys {self.keys}, missing: {missing}.")
+        return self.unpack(value)
+
+    def _leaf(self, leaf: Leaf, value: Value) -> Array:
+        name = leaf.name.replace("action_space", "actions")
+        try:
+            array = np.asarray(to_numpy(value))
+        except ValueError as error:  # ragged lists
+            raise ValueError(f"Expected {name} of one shape in all rows: {error}") from error
+        expected = (self.num_envs, *leaf.shape)
+        if array.shape != expected:
+            raise ValueError(
+                f"Expected {name}.shape={expected} (one action for each of the {self.num_envs} "
+                f"sub-environments), got {name}.shape={array.shape}. Nothing was stepped."
+            )
+        cast = cast_safely(array, leaf.dtype)
+        if cast is None:
+            raise ValueError(
+                f"Expected {name} of a dtype that casts to {leaf.dtype} without loss, got "
+                f"{name}.dtype={array.dtype}. Cast the actions yourself if the loss is meant. "
+                "Nothing was stepped."
+            )
+        if leaf.start is not None:
+            cast += np.asarray(leaf.start, leaf.dtype)
+        return cast
+
+
+def action_rows(space: Space, actions: Action, num_envs: int) -> list[Action]:
+    """The single actions of a batch, as Gymnasium's `iterate` would return them: not cast.
+
+    Args:
+        space: The space of a single action.
+        actions: A batch: anything of length n; a dict or tuple of such batches where the space is
+            one. Or a list of n single actions.
+        num_envs: The number of rows, n.
+
+    Raises:
+        ValueError: If their count does not fit, or a part is missing.
+    """
+    if not isinstance(space, spaces.Dict | spaces.Tuple):
+        return list(_of_length(actions, num_envs))
+    is_dict = isinstance(space, spaces.Dict)
+    inner: Value = space.spaces
+    parts: list[tuple[Value, Space]] = list(inner.items() if is_dict else enumerate(inner))
+    kind = dict if is_dict else tuple
+    listed = isinstance(actions, list | np.ndarray)
+    if listed and all(isinstance(action, kind) for action in actions):
+        return list(_of_length(actions, num_envs))
+    if not (isinstance(actions, Mapping) if is_dict else isinstance(actions, tuple | list)) or (
+        len(actions) != len(parts) or (is_dict and any(key not in actions for key, _ in parts))
+    ):
+        raise ValueError(
+            f"Expected actions as a {kind.__name__} with the keys {[key for key, _ in parts]}, or "
+            f"as a list of {num_envs} such actions, got {actions!r:.200} "
+            f"({type(actions).__name__}). Nothing was stepped."
+        )
+    columns = [action_rows(part, actions[key], num_envs) for key, part in parts]
+    if is_dict:
+        keys = [key for key, _ in parts]
+        return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+    return list(zip(*columns, strict=True))
+
+
+def action_batch(space: Space, actions: Action, num_envs: int) -> Action:
+    """Actions as a `VecEnv` takes them: an array, or a list where the space is a Dict or Tuple.
+
+    Args and errors as for `action_rows`.
+    """
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        return action_rows(space, actions, num_envs)
+    _of_length(actions, num_envs)
+    if isinstance(actions, np.ndarray):
+        return actions
+    try:
+        return np.asarray(to_numpy(actions))
+    except ValueError as error:  # ragged
+        raise ValueError(f"Expected actions of one shape in all rows: {error}") from error
+
+
+def _of_length(actions: Action, num_envs: int) -> Action:
+    try:
+        count = len(actions)
+    except TypeError:
+        count = None
+    if count != num_envs:
+        raise ValueError(
+            f"Expected {num_envs} actions, one for each sub-environment, got "
+            f"{f'len(actions)={count}' if count is not None else f'actions={actions!r:.200}'} "
+            f"({type(actions).__name__}). Nothing was stepped."
+        )
+    return actions

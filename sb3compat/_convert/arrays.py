@@ -1,0 +1,104 @@
+"""NumPy arrays from values of any library, without importing it; copies and safe casts."""
+
+from __future__ import annotations
+
+import sys
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from sb3compat._convert.types import Array, Value
+from sb3compat.errors import ConversionError
+
+_IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic)
+
+
+def is_foreign_array(value: object) -> bool:
+    """Whether `value` is a torch tensor or a JAX array.
+
+    A tensor can only exist once its library was imported, so `sys.modules` answers without
+    importing anything.
+    """
+    if isinstance(value, np.ndarray):  # the most common type; the other checks are slow
+        return False
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    return (torch is not None and isinstance(value, torch.Tensor)) or (
+        jax is not None and isinstance(value, jax.Array)
+    )
+
+
+def to_numpy(value: object) -> Array:
+    """`value` as a NumPy array, moved as one piece; NumPy arrays are returned as they are.
+
+    Torch and JAX arrays may share their memory with the result where they live on the CPU, so
+    the caller has to copy the result before it returns it to the user.
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        tensor = value.detach().cpu()
+        # NumPy has no bfloat16; float32 holds each of its values exactly.
+        return np.asarray(tensor.float() if tensor.dtype == torch.bfloat16 else tensor)
+    return np.asarray(value)
+
+
+def copy_value(value: Value) -> Value:
+    """A copy of `value` that shares nothing mutable with it.
+
+    Containers, arrays and other mutable values are copied at every depth, as `DummyVecEnv` does
+    with `deepcopy`; immutable values are returned as they are.
+    """
+    if isinstance(value, _IMMUTABLE) and not isinstance(value, np.void):  # a view of its array
+        return value
+    kind = type(value)
+    if kind is dict:
+        return {key: copy_value(item) for key, item in value.items()}
+    if kind is list:
+        return [copy_value(item) for item in value]
+    if kind is np.ndarray and not value.dtype.hasobject:
+        return value.copy()
+    return deepcopy(value)
+
+
+def cast_safely(array: Array, dtype: np.dtype[Any]) -> Array | None:
+    """A new array of `dtype`, or None where the cast would change what the values mean.
+
+    A cast is safe between floats of different precision (NumPy's `same_kind`), and wherever every
+    value stays the same: SB3 itself sends float32 actions for MultiBinary. An integer that does
+    not fit is not safe, although `same_kind` lets it wrap around.
+    """
+    if np.can_cast(array.dtype, dtype, "safe") or (
+        dtype.kind in "fc" and np.can_cast(array.dtype, dtype, "same_kind")
+    ):
+        return array.astype(dtype)
+    if array.dtype.kind not in "biuf":
+        return None
+    with np.errstate(invalid="ignore", over="ignore"):
+        cast = array.astype(dtype)
+        same = np.array_equal(cast.astype(array.dtype), array) and bool(
+            np.all((cast >= 0) == (array >= 0))
+        )
+    return cast if same else None
+
+
+def row_array(value: object, num_envs: int, name: str, hint: str = "") -> Array:
+    """`value` as an array with one element for each row.
+
+    Args:
+        value: A NumPy, torch or JAX array, or a list.
+        num_envs: The number of rows, n.
+        name: The name of the value, for the message.
+        hint: What to do if the shape is another one, for the message.
+
+    Raises:
+        ConversionError: If its shape is not `(n,)`.
+    """
+    array = np.asarray(to_numpy(value))
+    if array.shape != (num_envs,):
+        raise ConversionError(
+            f"Expected {name} of shape ({num_envs},), one for each row, got "
+            f"{name}.shape={array.shape}.{hint}"
+        )
+    return array

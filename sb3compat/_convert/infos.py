@@ -1,0 +1,355 @@
+"""Infos: Gymnasium's dict of arrays, and SB3's list of dicts. Pure functions over NumPy.
+
+Gymnasium's rule (`VectorEnv._add_info`): key `k` holds one value for each row, and the boolean
+array under `_k` says which rows have it. SB3's rule: one plain dict for each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
+from itertools import repeat
+
+import numpy as np
+
+from sb3compat._convert.arrays import copy_value, is_foreign_array, to_numpy
+from sb3compat._convert.types import Array, Flags, Info, Observation, Rows, Value, VectorInfos
+from sb3compat.errors import ConversionError
+
+TRUNCATED = "TimeLimit.truncated"
+TERMINAL_OBSERVATION = "terminal_observation"
+# Where a SAME_STEP environment reports the last observation of an episode, now and formerly.
+FINAL_OBS_KEYS = ("final_obs", "final_observation")
+FINAL_INFO = "final_info"
+# The keys that SB3 adds to infos, and that Gymnasium's infos do not have.
+SB3_KEYS = (TRUNCATED, TERMINAL_OBSERVATION)
+
+# The dtypes whose values Python scalars represent fully; `tolist` makes these many times faster
+# than indexing. A value of any other dtype (float32, int8, ...) stays a NumPy scalar.
+_PYTHON_DTYPES = frozenset(np.dtype(t) for t in (np.bool_, np.int64, np.float64))
+
+# Builds one dict for each row from the keys and their columns.
+Build = Callable[[list[str], list[list[Value]]], list[Info]]
+
+
+def mask_of(infos: VectorInfos, key: str, num_envs: int) -> Flags | None:
+    """The mask of `key`: the bool array of length n under `_key`; None if there is no mask."""
+    value = infos.get(f"_{key}")
+    if value is None:
+        return None
+    if is_foreign_array(value):
+        value = to_numpy(value)
+    is_one = (
+        isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.shape == (num_envs,)
+    )
+    return value if is_one else None
+
+
+def split_infos(
+    infos: VectorInfos,
+    num_envs: int,
+    rows: Rows | None = None,
+    without: Iterable[str] = (),
+) -> list[Info]:
+    """Split a dict of arrays into one dict for each row.
+
+    Args:
+        infos: The infos of a `VectorEnv`. An array (NumPy, torch or JAX) of length `num_envs` is
+            a batch; a nested dict is split in turn; of any other value, every row gets a copy.
+            Under `_k`, a bool array of length `num_envs` says which rows have `k`; without it,
+            all have.
+        num_envs: The number of rows, n.
+        rows: The rows wanted, as an index array; all of them when None.
+        without: Keys to leave out, with their masks.
+
+    Returns:
+        One new dict for each row wanted, in that order. The dicts share no mutable value with one
+        another or with `infos`.
+
+    Raises:
+        ConversionError: If the infos have `k`, `_k` and `__k`, so that `_k` is a mask and a key.
+    """
+    count = num_envs if rows is None else len(rows)
+    if not infos:
+        return [{} for _ in range(count)]
+    masks = {key: mask_of(infos, key, num_envs) for key in infos}
+    skip = {f"_{key}" for key, mask in masks.items() if mask is not None}
+    if any(masks.get(key) is not None for key in skip):
+        skip = _mask_keys(masks)
+    skip.update(without, (f"_{key}" for key in without))
+    keys: list[str] = []
+    columns: list[list[Value]] = []
+    partial: list[tuple[str, Rows, list[Value]]] = []
+    for key, value in infos.items():
+        mask = masks[key]
+        if key in skip:
+            continue
+        if mask is not None:
+            held = mask if rows is None else mask[rows]
+            if np.count_nonzero(held) < count:
+                at = np.flatnonzero(held)
+                partial.append(
+                    (key, at, _column(value, num_envs, at if rows is None else rows[at]))
+                )
+                continue
+        keys.append(key)
+        columns.append(_column(value, num_envs, rows))
+
+    out = _dicts(len(keys))(keys, columns) if keys else [{} for _ in range(count)]
+    for key, at, column in partial:
+        for index, value in zip(at.tolist(), column, strict=True):
+            out[index][key] = value
+    return out
+
+
+def split_step_infos(infos: VectorInfos, truncated: Flags) -> list[Info]:
+    """Split the infos of a step, with `TimeLimit.truncated` added in each row.
+
+    Args:
+        infos: The infos, as for `split_infos`.
+        truncated: Which rows were truncated, and not terminated as well; of shape `(n,)`.
+
+    Returns:
+        One new dict for each row, without a `terminal_observation` that the environment gave.
+    """
+    if not infos:
+        # By far the most common infos. Copying a dict is the fastest way to make one.
+        out = list(map(dict.copy, repeat({TRUNCATED: False}, len(truncated))))
+        for i in truncated.nonzero()[0].tolist():
+            out[i][TRUNCATED] = True
+        return out
+    columns = {k: value for k, value in infos.items() if k not in (TRUNCATED, f"_{TRUNCATED}")}
+    columns[TRUNCATED] = truncated
+    return split_infos(columns, len(truncated), without=(TERMINAL_OBSERVATION,))
+
+
+def _mask_keys(masks: Mapping[str, Flags | None]) -> set[str]:
+    """The keys that are masks, for infos in which a mask seems to have a mask of its own.
+
+    With `k`, `_k`, `__k` and `___k`, sub-environments gave `k` and `__k`. Without `___k`, they gave
+    `k` and `_k`, whose values and masks Gymnasium has written over one another.
+    """
+    owners = {f"_{key}": key for key, mask in masks.items() if mask is not None}
+
+    def is_mask(key: str) -> bool:
+        return key in owners and not is_mask(owners[key])
+
+    for key, owner in owners.items():
+        if key in masks and is_mask(owner) and masks[key] is None:
+            raise ConversionError(
+                f"Expected infos[{owner!r}] to be the mask of {str(owner)[1:]!r}, but it has the "
+                f"mask {key!r} itself: a sub-environment gives both keys, and "
+                "Gymnasium writes one over the other. Rename one of them there."
+            )
+    return {key for key in owners if is_mask(key)}
+
+
+@cache
+def _dicts(count: int) -> Build:
+    """A function that builds one dict for each row out of `count` keys and their columns.
+
+    A dict display with all keys takes less than half the time of `dict(zip(keys, values))`. Only
+    the number of keys enters the generated source, never a key.
+    """
+    names = [f"k{i}" for i in range(count)], [f"v{i}" for i in range(count)]
+    display = ", ".join(f"{key}: {value}" for key, value in zip(*names, strict=True))
+    source = (
+        "def build(keys, columns):\n"
+        f"    {', '.join(names[0])}, = keys\n"
+        f"    return [{{{display}}} for {', '.join(names[1])}, in zip(*columns, strict=True)]\n"
+    )
+    namespace: dict[str, Build] = {}
+    exec(source, namespace)
+    return namespace["build"]
+
+
+def _column(value: object, num_envs: int, rows: Rows | None) -> list[Value]:
+    """The values of one key for the rows wanted, each owned by its row."""
+    if isinstance(value, dict):
+        return split_infos(value, num_envs, rows)
+    if is_foreign_array(value):
+        value = to_numpy(value)
+    if isinstance(value, np.ndarray) and value.ndim > 0 and len(value) == num_envs:
+        return _batch_column(value, rows)
+    count = num_envs if rows is None else len(rows)
+    return [copy_value(value) for _ in range(count)]
+
+
+def _batch_column(array: Array, rows: Rows | None) -> list[Value]:
+    if array.dtype.hasobject:
+        return [copy_value(item) for item in (array if rows is None else array[rows])]
+    wanted = array if rows is None else array[rows]
+    if array.ndim == 1 and (array.dtype in _PYTHON_DTYPES or array.dtype.kind in "US"):
+        values: list[Value] = wanted.tolist()
+        return values
+    # Indexing by an array has copied already.
+    return list(array.copy() if rows is None else wanted)
+
+
+def join_infos(infos: Sequence[Info], without: Collection[str] = ()) -> Info:
+    """Join one dict for each row to a dict of arrays; the inverse of `split_infos`.
+
+    Where the values of a key have one type, its array is what Gymnasium's own batching makes, in
+    dtype, shape and mask. Where Gymnasium's batching would change values, the result differs:
+
+    - numbers (or arrays of one shape) of several types get the type that holds them all, an object
+      array where there is none: `1` and `1.75` become `[1.0, 1.75]`, `2**53 + 1` and `0.5` stay;
+    - numbers and booleans, values of unlike kinds, arrays of several shapes: an object array.
+
+    Args:
+        infos: The infos of n rows. Their mutable values are copied.
+        without: Keys to leave out.
+
+    Returns:
+        Under each key `k` an array of length n and under `_k` which rows have it, bool of shape
+        `(n,)`. Dicts become dicts of arrays in turn. When `split_infos` splits them again, numbers
+        are equal to the originals: Python numbers and NumPy's `int64` and `float64` come back as
+        Python numbers, other NumPy scalars as they were, and arrays without shape as scalars.
+
+    Raises:
+        ConversionError: If a key `k` comes with a key `_k`, which is where its mask goes.
+    """
+    if not any(infos):
+        return {}
+    columns: dict[str, tuple[list[int], list[Value]]] = {}
+    for row, info in enumerate(infos):
+        for key, value in info.items():
+            if key in without:
+                continue
+            column = columns.get(key)
+            if column is None:
+                columns[key] = [row], [value]
+            else:
+                column[0].append(row)
+                column[1].append(value)
+    out: Info = {}
+    for key, (rows, values) in columns.items():
+        mask_key = f"_{key}"
+        if mask_key in columns or mask_key in out:
+            raise ConversionError(
+                f"Expected infos without the key {mask_key!r} beside {key!r}, where Gymnasium "
+                f"stores the mask of {key!r}. Rename one of them in the sub-environment, or in "
+                "a wrapper around it."
+            )
+        out[key] = _joined(key, rows, values, len(infos))
+        mask = np.zeros(len(infos), np.bool_)
+        mask[rows if len(rows) > 1 else rows[0]] = True
+        out[mask_key] = mask
+    return out
+
+
+def refuse_final_keys(
+    reset_info: Info,
+    keys: Collection[str] = (*FINAL_OBS_KEYS, FINAL_INFO),
+    otherwise: str = ", or use autoreset_mode=AutoresetMode.NEXT_STEP",
+) -> None:
+    """Refuse reset infos with the keys under which SAME_STEP environments report an ending.
+
+    Args:
+        reset_info: The info of a reset.
+        keys: The reserved keys.
+        otherwise: An alternative to renaming them, for the message.
+
+    Raises:
+        ConversionError: If the info has a reserved key.
+    """
+    taken = sorted(set(keys).intersection(reset_info))
+    if taken:
+        raise ConversionError(
+            f"Expected infos of a reset without the keys {taken}, which in SAME_STEP mode hold the "
+            "last observation and info of an episode. Rename them in the sub-environment"
+            f"{otherwise}."
+        )
+
+
+def same_step_info(final_obs: Observation, final_info: Info, reset_info: Info) -> Info:
+    """The info of an ended row in SAME_STEP mode: the reset's info, with `final_info` added.
+
+    The same in Gymnasium 1.1 to 1.4.
+
+    Args:
+        final_obs: The last observation; None where it is not known.
+        final_info: The info of the step; the keys that SB3 adds are left out.
+        reset_info: The info of the reset.
+
+    Raises:
+        ConversionError: If the reset info has one of the two keys itself.
+    """
+    refuse_final_keys(reset_info, ("final_obs", "final_info"), "")
+    final = {} if final_obs is None else {"final_obs": final_obs}
+    kept = {key: value for key, value in final_info.items() if key not in SB3_KEYS}
+    return {**final, "final_info": kept, **reset_info}
+
+
+def _joined(key: str, rows: list[int], values: list[Value], num_envs: int) -> Value:
+    """The values of one key as an array of all rows, or as a dict of such arrays."""
+    kinds = set(map(type, values))
+    array: Array | None = None
+    if key == "final_obs":  # Gymnasium does not batch this key
+        pass
+    elif all(issubclass(kind, dict) for kind in kinds):
+        nested: list[Value] = [{}] * num_envs
+        for row, value in zip(rows, values, strict=True):
+            nested[row] = value
+        return join_infos(nested)
+    elif kinds == {np.ndarray}:
+        array = _joined_arrays(rows, values, num_envs)
+    elif kinds == {bool}:
+        array = np.zeros(num_envs, np.bool_)
+        array[rows] = values
+    elif all(map(_is_number, kinds)):
+        array = _joined_numbers(rows, values, num_envs)
+    elif kinds == {bool, np.bool_} and type(values[0]) is bool:
+        array = np.zeros(num_envs, np.bool_)
+        array[rows] = values
+    if array is None:
+        array = np.full(num_envs, None, dtype=object)
+        for row, value in zip(rows, values, strict=True):
+            array[row] = copy_value(value)
+    return array
+
+
+def _is_number(kind: type) -> bool:
+    # A timedelta is a number to NumPy, but its unit is not part of the type.
+    return kind in (int, float) or (
+        issubclass(kind, np.number) and not issubclass(kind, np.timedelta64)
+    )
+
+
+def _joined_numbers(rows: list[int], values: list[Value], num_envs: int) -> Array | None:
+    dtypes = {np.dtype(type(value)) for value in values}
+    array = np.zeros(num_envs, np.result_type(*dtypes))
+    try:
+        array[rows] = values
+    except OverflowError:
+        return None
+    if len(dtypes) > 1:
+        # As Python numbers, which compare exactly.
+        numbers = [value.item() if isinstance(value, np.generic) else value for value in values]
+        for now, before in zip(array[rows].tolist(), numbers, strict=True):
+            if now != before and before == before:
+                return None
+    return array
+
+
+def _joined_arrays(rows: list[int], values: list[Array], num_envs: int) -> Array | None:
+    shapes = {value.shape for value in values}
+    dtypes = {value.dtype for value in values}
+    kinds = {dtype.kind for dtype in dtypes}
+    if len(shapes) > 1:
+        return None
+    if len(dtypes) == 1:
+        (dtype,) = dtypes
+    elif kinds <= set("iuf") or kinds in ({"U"}, {"S"}):
+        dtype = np.result_type(*dtypes)
+    else:
+        return None
+    array = np.zeros((num_envs, *shapes.pop()), dtype)
+    for row, value in zip(rows, values, strict=True):
+        array[row] = copy_value(value) if dtype.hasobject else value
+        if value.dtype != dtype and kinds <= set("iuf"):
+            with np.errstate(invalid="ignore"):
+                back = array[row].astype(value.dtype)
+            if not np.array_equal(back, value, equal_nan=True):
+                return None
+    return array

@@ -1,0 +1,33 @@
+"""Autoreset modes as users and environments write them down."""
+
+from __future__ import annotations
+
+from gymnasium.vector import AutoresetMode
+
+from sb3compat.errors import AutoresetModeError
+
+NAMES = [mode.value for mode in AutoresetMode]
+
+
+def parse_mode(value: object, what: str = "autoreset_mode") -> AutoresetMode:
+    """The autoreset mode given by its member, value or name.
+
+    Args:
+        value: An `AutoresetMode`, `"NextStep"` or `"NEXT_STEP"`, and so on.
+        what: The name of the value, for the message.
+
+    Raises:
+        AutoresetModeError: If the value is no autoreset mode.
+    """
+    for mode in AutoresetMode:
+        if names_mode(value, mode):
+            return mode
+    got = f"{what}={value!r}" if what.isidentifier() else repr(value)
+    raise AutoresetModeError(
+        f"Expected {what} to be one of {NAMES}, got {got} ({type(value).__name__})."
+    )
+
+
+def names_mode(value: object, mode: AutoresetMode) -> bool:
+    """Whether `value` is this mode, or its value or name."""
+    return value is mode or (isinstance(value, str) and value in (mode.value, mode.name))

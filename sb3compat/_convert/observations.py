@@ -1,0 +1,179 @@
+"""Observations, batched and single, by space. Pure functions and small value objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sb3compat._convert.arrays import cast_safely, copy_value, is_foreign_array, to_numpy
+from sb3compat._convert.spaces import BatchLayout, Leaf
+from sb3compat._convert.types import Array, Observation, Rows, Space, Value
+from sb3compat.errors import ConversionError
+
+
+class Observations(BatchLayout):
+    """Makes, fills, copies and splits batches of observations."""
+
+    def __init__(self, space: Space, num_envs: int, *, from_zero: bool = True) -> None:
+        super().__init__(space, num_envs, "observation_space", from_zero=from_zero)
+
+    def empty(self) -> list[Array]:
+        """One uninitialised array of shape `(n, *leaf.shape)` for each leaf."""
+        return [np.empty((self.num_envs, *leaf.shape), leaf.dtype) for leaf in self.leaves]
+
+    def write(self, batch: list[Array], row: int, obs: Observation) -> None:
+        """Copy one single observation into its row, cast to the space's dtype."""
+        if self.keys is None:
+            self._write_leaf(self.leaves[0], batch[0], row, obs)
+            return
+        for leaf, array, value in zip(self.leaves, batch, self.unpack(obs), strict=True):
+            self._write_leaf(leaf, array, row, value)
+
+    def _write_leaf(self, leaf: Leaf, array: Array, row: int, value: Value) -> None:
+        if not isinstance(value, np.ndarray | np.generic):
+            value = to_numpy(value)
+        if value.shape != leaf.shape:
+            raise ConversionError(
+                f"Expected {leaf.name.replace('_space', '')} of shape {leaf.shape}, as the space "
+                f"says, but row {row} gave shape={value.shape}. Make the sub-environment return "
+                "what its observation_space declares."
+            )
+        array[row] = value if leaf.start is None else value - leaf.start
+
+    def single(self, obs: Observation, *, copy: bool) -> Observation:
+        """One single observation as SB3 is to see it; with `copy`, it shares nothing with `obs`."""
+        owned = copy_value(obs) if copy else obs
+        if all(leaf.start is None for leaf in self.leaves):
+            return owned
+        return self.pack(
+            [
+                value if leaf.start is None else value - leaf.start
+                for leaf, value in zip(self.leaves, self.unpack(owned), strict=True)
+            ]
+        )
+
+    def check_shape(self, obs: Observation, what: str) -> None:
+        """Refuse a single observation of another shape than the space's.
+
+        Raises:
+            ConversionError: If the shape is another one, for example because a wrapper transforms
+                observations but not `final_obs`.
+        """
+        for leaf, value in zip(self.leaves, self.unpack(obs), strict=True):
+            if np.shape(value) != leaf.shape:
+                raise ConversionError(
+                    f"Expected {what} to have shape {leaf.shape}, as {leaf.name} says, got "
+                    f"shape={np.shape(value)}. A wrapper that transforms observations has to "
+                    "transform infos['final_obs'] as well."
+                )
+
+    def batch(
+        self, obs: Observation, *, copy: bool, careful: bool = False, advice: str = ""
+    ) -> list[Array]:
+        """The leaf arrays of a batch of observations of all rows, in the dtypes of the space.
+
+        Args:
+            obs: Arrays (NumPy, torch or JAX) of shape `(n, *leaf.shape)`, in a dict or tuple where
+                the space is one.
+            copy: Whether the arrays returned must share nothing with `obs`.
+            careful: Whether to refuse a cast that changes values. `DummyVecEnv` refuses none.
+            advice: What to do about observations of another form, for messages.
+
+        Raises:
+            ConversionError: If a leaf is missing, has another shape, or cannot be cast.
+        """
+        try:
+            values = list(map(to_numpy, self.unpack(obs)))
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            keys = "" if self.keys is None else f" with the keys {self.keys}"
+            raise ConversionError(
+                f"Expected a batch of observations{keys}, got observations={obs!r:.200} "
+                f"({type(obs).__name__}).{advice}"
+            ) from error
+        arrays = []
+        for leaf, array in zip(self.leaves, values, strict=True):
+            expected = (self.num_envs, *leaf.shape)
+            if array.shape != expected:
+                raise ConversionError(
+                    f"Expected a batch of {leaf.name.replace('_space', '')} of shape {expected} "
+                    f"(num_envs, *single shape), got shape={array.shape} ({type(obs).__name__}). "
+                    f"Every step and reset has to return all rows.{advice}"
+                )
+            owned = array if array.dtype == leaf.dtype else _cast(array, leaf, careful=careful)
+            if leaf.start is not None:
+                owned = owned - np.asarray(leaf.start, leaf.dtype)
+            arrays.append(owned.copy() if copy and owned is array else owned)
+        return arrays
+
+    def picker(self, value: Value, name: str) -> Callable[[int], Observation]:
+        """Make a function that picks single observations out of `final_obs`.
+
+        Args:
+            value: An object array of single observations (None where there is none), or a batch
+                of all rows: an array, or a dict or tuple of arrays.
+            name: The info key, for messages.
+
+        Returns:
+            A function of the row. Its results may share memory with `value`.
+        """
+        if isinstance(value, list):
+            value = np.array([*value, None], dtype=object)[:-1]  # the None keeps it from nesting
+        listed = isinstance(value, np.ndarray) and value.dtype.hasobject
+        parts = [value] if listed or self.keys is None else self.unpack(value)
+        arrays = [to_numpy(part) for part in parts]
+        for leaf, array in zip(self.leaves, arrays, strict=False):
+            shape = (self.num_envs,) if array.dtype.hasobject else (self.num_envs, *leaf.shape)
+            if array.shape != shape:
+                raise ConversionError(
+                    f"Expected infos[{name!r}] to hold one observation for each row, of shape "
+                    f"{shape}, got shape={array.shape}."
+                )
+        if listed or self.keys is None:
+            return lambda row: arrays[0][row]
+        return lambda row: self.pack([array[row] for array in arrays])
+
+    def rows(self, batch: list[Array], rows: Rows) -> list[Observation]:
+        """Copies of some rows: NumPy scalars where a leaf has no shape, as `DummyVecEnv` has.
+
+        Arrays are parts of one new block, which is much faster than an allocation for each.
+        """
+        columns = [list(array[rows]) for array in batch]
+        if self.keys is None:
+            return columns[0]
+        return [self.pack(parts) for parts in zip(*columns, strict=True)]
+
+    @property
+    def telling(self) -> bool:
+        """Whether an observation hardly ever equals another one by chance."""
+        return any(
+            leaf.shape != () and (leaf.dtype.kind == "f" or np.prod(leaf.shape) >= 64)
+            for leaf in self.leaves
+        )
+
+    def repeats(self, batch: list[Array], row: int, final: Observation) -> bool:
+        """Whether `final`, the last observation of an episode, equals the row's one in `batch`."""
+        return all(
+            np.array_equal(value, array[row])
+            for array, value in zip(batch, self.unpack(final), strict=True)
+        )
+
+    def to_numpy(self, obs: Observation) -> Observation:
+        """One single observation, its torch and JAX leaves as NumPy arrays."""
+        leaves = self.unpack(obs)
+        if not any(map(is_foreign_array, leaves)):
+            return obs
+        return self.pack([to_numpy(x) if is_foreign_array(x) else x for x in leaves])
+
+
+def _cast(array: Array, leaf: Leaf, *, careful: bool) -> Array:
+    if not careful or np.can_cast(array.dtype, leaf.dtype, "same_kind"):
+        return array.astype(leaf.dtype)
+    cast = cast_safely(array, leaf.dtype)
+    if cast is None:
+        raise ConversionError(
+            f"Expected observations of dtype {leaf.dtype}, as {leaf.name} says, got "
+            f"dtype={array.dtype}, whose values {leaf.dtype} cannot hold. Give the wrapper that "
+            "changes the observations an observation_space of its own."
+        )
+    return cast

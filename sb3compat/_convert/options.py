@@ -1,0 +1,36 @@
+"""Options of a reset, as users pass them for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sb3compat._convert.types import Options, Rows, Value
+
+
+def groups_of(options: Sequence[Options]) -> list[Rows]:
+    """The rows that share their options, as index arrays."""
+    groups: list[tuple[Options, list[int]]] = []
+    for i, row in enumerate(options):
+        for held, rows in groups:
+            if _same(held, row):
+                rows.append(i)
+                break
+        else:
+            groups.append((row, [i]))
+    return [np.array(rows, np.intp) for _, rows in groups]
+
+
+def _same(a: Value, b: Value) -> bool:
+    """Whether two options are equal; arrays within are compared as wholes."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple) and type(a) is type(b):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b)
+    try:
+        return type(a) is type(b) and bool(a == b)
+    except Exception:  # values that cannot be compared are not known to be the same
+        return a is b

@@ -1,0 +1,72 @@
+"""Detect last observations that the following reset has overwritten: an error, or a warning."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.types import Array, Observation
+from sb3compat.errors import ConversionError
+
+
+def refuse_same_memory(
+    observations: Observations, row: int, first: Observation, final: Observation
+) -> None:
+    """Refuse a last observation that shares its memory with the observation of the reset."""
+    pairs = list(zip(observations.unpack(final), observations.unpack(first), strict=True))
+    arrays = [(a, b) for a, b in pairs if isinstance(a, np.ndarray) and isinstance(b, np.ndarray)]
+    # One array among several may be the same by design: a goal that never changes.
+    shared = bool(arrays) and all(np.shares_memory(a, b) for a, b in arrays)
+    if shared or (final is first and isinstance(final, dict | list)):
+        raise ConversionError(
+            f"Expected the sub-environment of row {row} to return a new observation from reset, "
+            "got the very array (or dict, or list) that its last step returned: the last "
+            f"observation of the episode is overwritten. {_RETURN_COPIES}"
+        )
+
+
+class RepeatWatch:
+    """Warns once of last observations that look overwritten by the reset.
+
+    A last observation that equals the first one of the next episode is suspicious. One is enough
+    for the warning if the observation has floats or many numbers. A few small integers repeat by
+    chance: there, all of the first `_REPEATS` endings have to be suspicious.
+
+    Args:
+        advice: What to do about it.
+    """
+
+    def __init__(self, advice: str | None = None) -> None:
+        self._advice = _RETURN_COPIES if advice is None else advice
+        self._endings = 0
+        self._done = False
+
+    def note(
+        self, row: int, observations: Observations, final: Observation, batch: list[Array]
+    ) -> None:
+        """Take note of one ending."""
+        if self._done:
+            return
+        self._endings += 1
+        if not observations.repeats(batch, row, final):
+            # For small integers, one ending that differs is enough; floats are always compared.
+            self._done = not observations.telling
+        elif observations.telling or self._endings >= _REPEATS:
+            self._done = True
+            warnings.warn(
+                f"The last observation of row {row} equals the first one of its next episode. If "
+                "that is not by design, the sub-environment returns the same array from each step "
+                "and reset, or the vector environment reports the reset observation as the last "
+                f"one. {self._advice}",
+                stacklevel=2,
+            )
+
+
+_REPEATS = 8
+
+_RETURN_COPIES = (
+    "Return copies from the sub-environments, or build the vector environment with "
+    "autoreset_mode=AutoresetMode.NEXT_STEP."
+)

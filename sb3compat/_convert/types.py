@@ -1,0 +1,161 @@
+"""The types of the package: aliases, and the protocols of the objects that it drives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import (
+    AsyncVectorEnv,
+    AutoresetMode,
+    SyncVectorEnv,
+    VectorEnv,
+    VectorWrapper,
+)
+
+Array = npt.NDArray[Any]
+Flags = npt.NDArray[np.bool_]
+Rewards = npt.NDArray[np.floating[Any]]
+# The numbers of rows, as an index array.
+Rows = npt.NDArray[np.intp]
+
+# An element of a space: an array, a scalar, or a dict or tuple of them; of one row or of all.
+Observation = Any
+Action = Any
+# An attribute of a sub-environment, or an argument of its methods.
+Value = Any
+
+Info = dict[str, Any]
+# The infos of a vector environment: a dict of arrays, with a mask for each.
+VectorInfos = Mapping[str, Any]
+Options = dict[str, Any]
+Seeds = Sequence[int | None]
+Indices = int | Iterable[int] | None
+Kwargs = Mapping[str, Any]
+
+Space = gym.Space[Any]
+SingleEnv = gym.Env[Any, Any]
+AnyVectorEnv = VectorEnv[Any, Any, Any]
+
+if TYPE_CHECKING:
+    AnySync = SyncVectorEnv[Any, Any]
+    AnyAsync = AsyncVectorEnv[Any, Any]
+    AnyWrapper = VectorWrapper[Any, Any, Any, Any, Any]
+    VectorEnvBase = VectorEnv[Any, Any, Any]
+else:
+    # Not all are generic before Gymnasium 1.4, and a base class needs no parameters.
+    AnySync, AnyAsync, AnyWrapper = SyncVectorEnv, AsyncVectorEnv, VectorWrapper
+    VectorEnvBase = VectorEnv
+
+# What a single environment returns.
+ResetResult = tuple[Observation, Info]
+StepResult = tuple[Observation, Any, bool, bool, Info]
+# What a vector environment returns.
+VectorResetResult = tuple[Observation, Info]
+VectorStepResult = tuple[Observation, Value, Value, Value, Info]
+
+
+class Transition(NamedTuple):
+    """One step of all rows.
+
+    Attributes:
+        observations: One array of shape `(n, *leaf.shape)` for each leaf of the space.
+        rewards: Floats of shape `(n,)`.
+        ended: Which rows' episodes ended, bool of shape `(n,)`.
+        truncated: Which of them were truncated and not terminated as well, bool of shape `(n,)`.
+        infos: One dict for each row, with the keys of the API that receives them.
+        reset_infos: The infos of the resets within the step, by row.
+    """
+
+    observations: list[Array]
+    rewards: Rewards
+    ended: Flags
+    truncated: Flags
+    infos: list[Info]
+    reset_infos: dict[int, Info]
+
+
+class VecEnvLike(Protocol):
+    """What every `VecEnv` has: SB3's own classes, and any object with the same methods.
+
+    It also has `step`, or `step_async` and `step_wait`. It may have `seed`, `set_options`,
+    `get_attr`, `set_attr`, `env_method` and `close`.
+    """
+
+    num_envs: int
+    observation_space: Space
+    action_space: Space
+
+    def reset(self) -> Observation:
+        """Reset all rows."""
+
+
+class HoldsVectorEnv(Protocol):
+    """A `VecEnv` made from a `VectorEnv`, which it hands back for a round trip.
+
+    The adapter to SB3 derives from it; the way back knows the adapter by this protocol alone.
+    """
+
+    def original(self, autoreset_mode: AutoresetMode) -> AnyVectorEnv | None:
+        """The vector environment, if it can be driven directly from now on in that mode."""
+
+
+class HoldsVecEnv(Protocol):
+    """A `VectorEnv` made from a `VecEnv`, which it hands back for a round trip.
+
+    Its `reset` heeds `options["reset_mask"]` in every autoreset mode. The adapter to Gymnasium
+    derives from it; the way to SB3 knows the adapter by this protocol alone.
+    """
+
+    vec_env: Any
+
+    def settled(self) -> Any:
+        """The `VecEnv`, in the state that it would have if it had been driven directly."""
+
+
+def holds_vector_env(value: object) -> TypeGuard[HoldsVectorEnv]:
+    """Whether this is the adapter to SB3, or of a class that derives from it.
+
+    Not `isinstance`: SB3's `VecEnvWrapper` forwards the attributes of the environment inside, and
+    would pass for it.
+    """
+    return HoldsVectorEnv in type(value).__mro__
+
+
+def holds_vec_env(value: object) -> TypeGuard[HoldsVecEnv]:
+    """Whether this is the adapter to Gymnasium, or of a class that derives from it."""
+    return HoldsVecEnv in type(value).__mro__
+
+
+class ConnectionLike(Protocol):
+    """The parent's end of a worker's pipe, as `multiprocessing.Pipe` makes it."""
+
+    def send_bytes(self, buf: bytes) -> None:
+        """Send one message."""
+
+    def recv(self) -> Any:
+        """Receive and unpickle one message."""
+
+    def fileno(self) -> int:
+        """The file descriptor."""
+
+    def close(self) -> None:
+        """Close this end."""
+
+
+class ProcessLike(Protocol):
+    """A worker process, as `multiprocessing` makes it."""
+
+    @property
+    def sentinel(self) -> int:
+        """Ready when the process has ended."""
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process."""
+
+
+Function = Callable[..., Any]

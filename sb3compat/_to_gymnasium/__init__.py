@@ -1,0 +1,1 @@
+"""A Stable-Baselines3 `VecEnv` presented as a Gymnasium `VectorEnv`."""

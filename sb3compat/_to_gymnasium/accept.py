@@ -1,0 +1,43 @@
+"""Check the `VecEnv` to adapt."""
+
+from __future__ import annotations
+
+import inspect
+
+import gymnasium as gym
+
+from sb3compat.errors import ClosedError, UnsupportedEnvError
+
+
+def check_vec_env(vec_env: object) -> None:
+    """Refuse an object without the methods of a `VecEnv`, and say what to pass instead."""
+    needed = ("num_envs", "observation_space", "action_space", "reset")
+    missing = [name for name in needed if not hasattr(vec_env, name)]
+    if not hasattr(vec_env, "step") and not hasattr(vec_env, "step_wait"):
+        missing.append("step")
+    is_env = isinstance(vec_env, gym.Env)
+    if not missing and not is_env and not inspect.isclass(vec_env):
+        for name in ("observation_space", "action_space"):
+            if not isinstance(getattr(vec_env, name), gym.Space):
+                raise UnsupportedEnvError(
+                    f"Expected {vec_env} to have a gymnasium.Space of one row as {name}, got "
+                    f"{name}={getattr(vec_env, name)!r}."
+                )
+        if getattr(vec_env, "closed", False):
+            raise ClosedError(f"Expected an open environment, but {vec_env} was closed.")
+        return
+    raise UnsupportedEnvError(
+        f"Expected a stable_baselines3 VecEnv, or an object with its methods, got "
+        f"vec_env={vec_env!r:.200} ({type(vec_env).__name__}). "
+        f"{_hint(vec_env, missing)}"
+    )
+
+
+def _hint(vec_env: object, missing: list[str]) -> str:
+    if isinstance(vec_env, gym.Env):
+        return "That is a single environment: pass DummyVecEnv([lambda: env])."
+    if inspect.isclass(vec_env) or (callable(vec_env) and missing):
+        return "That is a function or class that makes environments: call it, and pass the result."
+    if isinstance(vec_env, list | tuple):
+        return "Put them together first: to_gymnasium(DummyVecEnv(list_of_functions))."
+    return f"It lacks {missing}."

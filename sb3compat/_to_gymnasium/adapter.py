@@ -1,0 +1,401 @@
+"""SB3 to Gymnasium: a Stable-Baselines3 `VecEnv` presented as a `VectorEnv`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from sb3compat._convert.arrays import copy_value
+from sb3compat._convert.infos import SB3_KEYS, join_infos
+from sb3compat._convert.modes import parse_mode
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.types import (
+    Action,
+    AnyVectorEnv,
+    Flags,
+    HoldsVecEnv,
+    Info,
+    Observation,
+    Options,
+    Transition,
+    Value,
+    VecEnvLike,
+    VectorEnvBase,
+    holds_vector_env,
+)
+from sb3compat._to_gymnasium.accept import check_vec_env
+from sb3compat._to_gymnasium.source import (
+    call_if_any,
+    close_vec_env,
+    make_source,
+    metadata_of,
+    spec_of,
+)
+from sb3compat._upstream.vec_env import is_plain
+from sb3compat._upstream.vector_env import set_generator
+from sb3compat.errors import (
+    CallOrderError,
+    ClosedError,
+    EndedRowError,
+    ResetArgumentError,
+    refuse_first_step,
+)
+
+
+def to_gymnasium(
+    vec_env: VecEnvLike | AnyVectorEnv,
+    *,
+    autoreset_mode: AutoresetMode | str = "SameStep",
+    missing_truncation: str | None = None,
+    require_final_obs: bool = True,
+) -> AnyVectorEnv:
+    """Present a Stable-Baselines3 `VecEnv` as a Gymnasium vector environment.
+
+    For the same sub-environments, seeds and actions, the result yields what Gymnasium's own
+    `SyncVectorEnv` yields in that mode, save for two things that are SB3's: `DummyVecEnv` rounds
+    rewards to float32, and an episode that is terminated and truncated at once is terminated.
+
+    Args:
+        vec_env: A `VecEnv`, with or without wrappers, or an object with its methods. A
+            `gymnasium.vector.VectorEnv` is returned as it is.
+        autoreset_mode: When ended rows are reset: `"SameStep"`, `"Disabled"`, `"NextStep"`, or
+            `gymnasium.vector.AutoresetMode`. NEXT_STEP is for `DummyVecEnv` and `SubprocVecEnv`
+            without wrappers, whose rows can be stepped one by one.
+        missing_truncation: With `"terminated"`, an episode whose last info has no
+            `TimeLimit.truncated` counts as terminated. By default, that is an error.
+        require_final_obs: Whether the last info of each episode must have `terminal_observation`.
+            False is for SAME_STEP mode only: `infos["_final_obs"]` is False where it is missing.
+
+    Returns:
+        A `VectorEnvAdapter`. For the result of `to_sb3`, the vector environment inside, if it is
+        in that mode, and no step is under way or lost, and no seeds or options wait for its next
+        reset.
+
+    Raises:
+        UnsupportedEnvError: If `vec_env` lacks the methods of a `VecEnv`.
+        UnsupportedSpaceError: If SB3 has no way to batch its observations.
+        AutoresetModeError: If `vec_env` cannot be presented in that mode.
+        ValueError: If an option does not go with the mode.
+
+    Example:
+        >>> import sb3compat
+        >>> from stable_baselines3.common.env_util import make_vec_env
+        >>> envs = sb3compat.to_gymnasium(make_vec_env("CartPole-v1", n_envs=4))
+        >>> envs.reset(seed=0)[0].shape
+        (4, 4)
+    """
+    mode = parse_mode(autoreset_mode)
+    if isinstance(vec_env, VectorEnv):
+        return vec_env
+    held = vec_env.original(mode) if holds_vector_env(vec_env) else None
+    if held is not None:
+        return held
+    return VectorEnvAdapter(
+        vec_env,
+        autoreset_mode=autoreset_mode,
+        missing_truncation=missing_truncation,
+        require_final_obs=require_final_obs,
+    )
+
+
+class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
+    """A Stable-Baselines3 `VecEnv` as a Gymnasium vector environment; `to_gymnasium` makes them.
+
+    Args:
+        vec_env: The `VecEnv`. The other arguments are those of `to_gymnasium`.
+        autoreset_mode: When ended rows are reset.
+        missing_truncation: What an ending without `TimeLimit.truncated` counts as.
+        require_final_obs: Whether each ending has to come with its last observation.
+
+    Attributes:
+        vec_env: The `VecEnv`, with its wrappers.
+        autoreset_mode: The mode in which it is presented.
+        num_envs: The number of rows, n.
+        single_observation_space: The space of a single observation; the `VecEnv`'s own.
+        single_action_space: The space of a single action.
+        observation_space: The space of a batch of n observations.
+        action_space: The space of a batch of n actions.
+        metadata: The metadata of the sub-environments, and `autoreset_mode`.
+        render_mode: The render mode of the sub-environments.
+        spec: The `EnvSpec` that the sub-environments share, where they are in this process.
+    """
+
+    def __init__(
+        self,
+        vec_env: VecEnvLike,
+        *,
+        autoreset_mode: AutoresetMode | str = "SameStep",
+        missing_truncation: str | None = None,
+        require_final_obs: bool = True,
+    ) -> None:
+        check_vec_env(vec_env)
+        self.vec_env = vec_env
+        self.autoreset_mode = parse_mode(autoreset_mode)
+        self.num_envs: int = vec_env.num_envs
+        self.single_observation_space = vec_env.observation_space
+        self.single_action_space = vec_env.action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._source, self._subenvs = make_source(
+            vec_env,
+            self.autoreset_mode,
+            missing_truncation=missing_truncation,
+            require_final_obs=require_final_obs,
+        )
+        self.metadata = {
+            **metadata_of(vec_env, self._subenvs),
+            "autoreset_mode": self.autoreset_mode,
+        }
+        self.render_mode = getattr(vec_env, "render_mode", None)
+        self.spec = spec_of(vec_env, self._subenvs)
+        self._layout = Observations(vec_env.observation_space, self.num_envs, from_zero=False)
+        self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
+        self._lost_step = False
+        # Whether this adapter has reset it; the user may have reset the VecEnv before.
+        self._was_reset = False
+
+    def reset(
+        self,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: Options | None = None,
+    ) -> tuple[Observation, Info]:
+        """Reset all rows, or those under `options["reset_mask"]`.
+
+        Args:
+            seed: An int, from which the rows get `seed`, `seed + 1` and so on; or a list with one
+                seed for each row, which may be None.
+            options: Passed to the reset of every sub-environment. Under `"reset_mask"`, the rows
+                to reset, a bool array of shape `(n,)`. The dict is not changed.
+
+        Returns:
+            The observations of all rows and, as a dict of arrays, the infos of those reset.
+
+        Raises:
+            ResetArgumentError: If the mask, or the number of seeds, is not valid.
+            PartialResetError: If the `VecEnv` cannot reset the rows under the mask alone.
+        """
+        self._check_open()
+        seeds = self._seeds(seed)
+        options = None if options is None else dict(options)
+        if options is not None and "reset_mask" in options:
+            rows = self._rows_under(options.pop("reset_mask"))
+            self._check_step()
+        else:
+            rows = list(range(self.num_envs))
+        # A sub-environment may write into them.
+        options = deepcopy(options)
+        self._source.check_reset(rows, seeds, options)
+        with self._marked_if_lost():
+            observations, infos = self._source.reset(rows, seeds, options)
+            joined = join_infos(infos, without=SB3_KEYS)
+        self._lost_step, self._was_reset = False, True
+        return observations, joined
+
+    def step(
+        self, actions: Action
+    ) -> tuple[Observation, npt.NDArray[np.float64], Flags, Flags, Info]:
+        """Step all rows.
+
+        Args:
+            actions: One action for each row: an array of shape `(n, *space.shape)`, a dict or
+                tuple of such arrays, or a list of n single actions. They are not cast.
+
+        Returns:
+            observations: Of shape `(n, *space.shape)`; a dict or tuple of such arrays where the
+                space is one.
+            rewards: float64 of shape `(n,)`.
+            terminations: bool of shape `(n,)`.
+            truncations: bool of shape `(n,)`; False where the row has terminated as well.
+            infos: A dict of arrays with a mask for each, as Gymnasium batches them.
+
+        Raises:
+            ValueError: If the number of actions is not n; nothing was stepped.
+            EndedRowError: In DISABLED mode, if a row has ended and was not reset.
+            ConversionError: If the `VecEnv` returned a value that cannot be presented exactly.
+            CallOrderError: If nothing was ever reset, or a reset is due after an error.
+            ClosedError: If the environment was closed.
+        """
+        self._check_open()
+        self._check_step()
+        if self._disabled and self._source.ended.any():
+            rows = np.flatnonzero(self._source.ended).tolist()
+            raise EndedRowError(
+                f"Expected rows {rows} to be reset before the next step, as their episodes have "
+                "ended and autoreset is disabled: reset(options={'reset_mask': mask}). Nothing "
+                "was stepped."
+            )
+        prepared = self._source.prepare(actions)
+        with self._marked_if_lost():
+            step = self._step(prepared)
+            infos = join_infos(step.infos, without=SB3_KEYS)
+        return (
+            self._layout.pack(step.observations),
+            step.rewards.astype(np.float64, copy=False),
+            step.ended & ~step.truncated,
+            step.truncated,
+            infos,
+        )
+
+    def render(self) -> tuple[Value, ...]:
+        """One frame for each row."""
+        self._check_open()
+        by_row = self._is_plain or self.render_mode != "rgb_array"
+        frames = self.call("render") if by_row else self._images()
+        return tuple(map(copy_value, frames))
+
+    def _images(self) -> Sequence[Value]:
+        vec_env: Any = self.vec_env
+        images: Sequence[Value] = vec_env.get_images()
+        return images
+
+    def call(self, name: str, *args: Value, **kwargs: Value) -> tuple[Value, ...]:
+        """Call a method of each sub-environment, or read an attribute that is no method.
+
+        Args:
+            name: The method or attribute, of the environment or any wrapper around it.
+            *args: Arguments of the method.
+            **kwargs: Arguments of the method.
+        """
+        self._check_open()
+        return tuple(self._subenvs.call(name, args, kwargs))
+
+    def get_attr(self, name: str) -> tuple[Value, ...]:
+        """Read an attribute of each sub-environment; a method is called."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Value) -> None:
+        """Set an attribute of the sub-environments.
+
+        Args:
+            name: The attribute.
+            values: A list or tuple with one value for each row, or else one value for all.
+
+        Raises:
+            ValueError: If it is a list or tuple of another length than n.
+        """
+        self._check_open()
+        if not isinstance(values, list | tuple):
+            values = [values] * self.num_envs
+        if len(values) != self.num_envs:
+            raise ValueError(
+                f"Expected a list or tuple of {self.num_envs} values, one for each "
+                f"sub-environment, or one value of another type, got len(values)={len(values)}."
+            )
+        self._subenvs.set(name, values)
+
+    @property
+    def np_random(self) -> Value:
+        """The random generators of the sub-environments; the adapter's own if they have none."""
+        value = self._call_if_any("np_random")
+        return super().np_random if value is None else value
+
+    @np_random.setter
+    def np_random(self, value: np.random.Generator) -> None:
+        if self._call_if_any("np_random") is not None:
+            raise AttributeError(
+                "Expected each sub-environment to keep its own generator: reset(seed=...) seeds "
+                "them, set_attr('np_random', [one for each row]) replaces them."
+            )
+        set_generator(self, value)
+
+    @property
+    def np_random_seed(self) -> Value:
+        """The seeds of those generators."""
+        value = self._call_if_any("np_random_seed")
+        return super().np_random_seed if value is None else value
+
+    def settled(self) -> Value:
+        """The `VecEnv`, in the state that it would have if it had been driven directly.
+
+        Rows that have ended are reset. This adapter needs a `reset` before it can step again.
+        """
+        self._check_open()
+        if self._lost_step or self._source.ended.any():
+            self._source.settle()
+        self._lost_step = True
+        return self.vec_env
+
+    def close_extras(self, **kwargs: Value) -> None:
+        """Close the `VecEnv`, also where one of its workers has died."""
+        close_vec_env(self.vec_env, broken=self._source.broken)
+
+    def __del__(self) -> None:
+        # Up to Gymnasium 1.2, a VectorEnv closes itself here; the VecEnv was opened by the user.
+        pass
+
+    @property
+    def _is_plain(self) -> bool:
+        return is_plain(self.vec_env, "DummyVecEnv") or is_plain(self.vec_env, "SubprocVecEnv")
+
+    def _step(self, actions: Action) -> Transition:
+        try:
+            return self._source.step(actions)
+        except Exception as error:
+            if not self._was_reset:
+                refuse_first_step(error)
+            raise
+
+    @contextmanager
+    def _marked_if_lost(self) -> Iterator[None]:
+        """Ask for a reset of all rows after an exception, which loses the results of some rows."""
+        try:
+            yield
+        except BaseException:
+            # If a worker is lost, a reset would not help; the source's error says what to do.
+            self._lost_step = not self._source.broken
+            raise
+
+    def _call_if_any(self, name: str) -> tuple[Value, ...] | None:
+        values = call_if_any(self._subenvs, name)
+        return None if values is None or all(v is None for v in values) else tuple(values)
+
+    def _seeds(self, seed: Value) -> list[int | None]:
+        n = self.num_envs
+        if seed is None:
+            return [None] * n
+        if isinstance(seed, int | np.integer):
+            return [int(seed) + i for i in range(n)]
+        seeds = [None if one is None else operator.index(one) for one in seed]
+        if len(seeds) != n:
+            raise ResetArgumentError(
+                f"Expected an int, or a list of {n} seeds, one for each sub-environment, got "
+                f"len(seed)={len(seeds)}."
+            )
+        return seeds
+
+    def _rows_under(self, mask: Value) -> list[int]:
+        """The rows of a reset mask; a mask that breaks Gymnasium's rules is refused."""
+        if not isinstance(mask, np.ndarray):
+            got = f"reset_mask={mask!r:.200} ({type(mask).__name__})"
+        elif mask.shape != (self.num_envs,):
+            got = f"reset_mask.shape={mask.shape}"
+        elif mask.dtype != np.bool_:
+            got = f"reset_mask.dtype={mask.dtype}"
+        elif not mask.any():
+            got = f"reset_mask={mask}"
+        else:
+            return list(map(int, np.flatnonzero(mask)))
+        raise ResetArgumentError(
+            f"Expected options['reset_mask'] to be a NumPy array of shape ({self.num_envs},) and "
+            f"dtype bool, with at least one True, got {got}."
+        )
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ClosedError(f"Expected an open environment, but {self} was closed.")
+
+    def _check_step(self) -> None:
+        if self._lost_step:
+            raise CallOrderError(
+                "Expected reset() without a mask, as the last step or reset has raised an "
+                "exception and its results are lost, maybe with the end of an episode."
+            )

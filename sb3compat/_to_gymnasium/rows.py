@@ -1,0 +1,220 @@
+"""Drive the sub-environments of a plain `DummyVecEnv` or `SubprocVecEnv` one by one.
+
+Their own `step` resets ended rows at once, and their own `reset` resets all rows. Driven row by
+row, they have every autoreset mode, masked resets, seeds and options as `SyncVectorEnv` over the
+same sub-environments. Two things remain SB3's: `DummyVecEnv` rounds rewards to float32, and an
+episode that is terminated and truncated at once counts as terminated.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from sb3compat._convert.actions import action_rows
+from sb3compat._convert.infos import same_step_info
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.spaces import Leaf
+from sb3compat._convert.types import (
+    Action,
+    Array,
+    Flags,
+    Info,
+    Kwargs,
+    Observation,
+    Options,
+    ResetResult,
+    Seeds,
+    Transition,
+)
+from sb3compat._upstream.subproc_vec_env import Workers
+from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
+from sb3compat._upstream.worker_guard import reset_env, step_env
+from sb3compat.errors import PartialResetError
+
+
+class Rows:
+    """The base of both: which rows have ended, and the last observation of each row.
+
+    Args:
+        vec_env: The environment.
+        mode: The autoreset mode to present.
+    """
+
+    def __init__(self, vec_env: Any, mode: AutoresetMode) -> None:
+        self._vec_env = vec_env
+        self._mode = mode
+        self._n: int = vec_env.num_envs
+        self._observed: list[Observation] = [None] * self._n
+        self._layout = Observations(vec_env.observation_space, self._n, from_zero=False)
+        # The rows whose episode has ended and that have not been reset since.
+        self.ended: Flags = np.zeros(self._n, np.bool_)
+
+    @property
+    def broken(self) -> bool:
+        """Whether a worker is lost."""
+        return False
+
+    def check_reset(self, rows: list[int], seeds: Seeds, options: Options | None) -> None:
+        """Refuse a masked reset while the observations of the other rows are not known.
+
+        Raises:
+            PartialResetError: If all rows have to be reset first.
+        """
+        unseen = [i for i in range(self._n) if self._observed[i] is None and i not in rows]
+        if unseen:
+            raise PartialResetError(
+                f"Expected reset() of all rows first, got reset_mask for the rows {rows}: what the "
+                f"rows {unseen} returned last, before {self._vec_env} was adapted, is not known."
+            )
+
+    def reset(
+        self, rows: list[int], seeds: Seeds, options: Options | None
+    ) -> tuple[Observation, list[Info]]:
+        """Reset some rows, or all of them.
+
+        Returns:
+            The observations of all rows, and their infos, empty where nothing was reset.
+        """
+        kwargs: list[Kwargs] = []
+        every = len(rows) == self._n
+        # Seeds and options set on the VecEnv itself are for the next reset of all rows, as in SB3.
+        held_seeds, held_options = waiting_seeds(self._vec_env), waiting_options(self._vec_env)
+        for i in rows:
+            seed = held_seeds[i] if every and seeds[i] is None else seeds[i]
+            given = (held_options[i] or options) if every and not options else options
+            kwargs.append({"seed": seed, "options": given})
+        infos = self._reset(rows, kwargs)
+        if every:
+            forget_waiting(self._vec_env)
+        return self._layout.pack(self._batch()), infos
+
+    def prepare(self, actions: Action) -> list[Action]:
+        """The single actions, one for each row."""
+        return action_rows(self._vec_env.action_space, actions, self._n)
+
+    def settle(self) -> None:
+        """Reset the rows that have ended, as the `VecEnv` itself would have done at once."""
+        self._reset(rows := np.flatnonzero(self.ended).tolist(), [{}] * len(rows))
+
+    def _reset(self, rows: list[int], kwargs: list[Kwargs]) -> list[Info]:
+        infos: list[Info] = [{} for _ in range(self._n)]
+        reset_infos = list(self._vec_env.reset_infos)
+        for i, result in zip(rows, self._reset_rows(rows, kwargs), strict=True):
+            self._observed[i], infos[i] = result
+            reset_infos[i] = infos[i]
+        self._vec_env.reset_infos = reset_infos
+        self.ended[rows] = False
+        return infos
+
+    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> list[ResetResult]:
+        raise NotImplementedError
+
+    def _batch(self) -> list[Array]:
+        """New arrays with the last observation of each row."""
+        layout = self._layout
+        if layout.keys is None:
+            return [self._stacked(layout.leaves[0], self._observed)]
+        columns = [[observed[key] for observed in self._observed] for key in layout.keys]
+        return list(map(self._stacked, layout.leaves, columns))
+
+    def _stacked(self, leaf: Leaf, values: list[Observation]) -> Array:
+        with suppress(ValueError):  # of several shapes
+            array = np.array(values)
+            if array.dtype == leaf.dtype and array.shape == (self._n, *leaf.shape):
+                return array
+        # Cast, or refused, as `SyncVectorEnv` does; in most steps there is nothing to cast.
+        return np.stack(values, out=np.empty((self._n, *leaf.shape), leaf.dtype))
+
+
+class LocalRows(Rows):
+    """The sub-environments of a `DummyVecEnv`, in this process."""
+
+    def step(self, actions: list[Action]) -> Transition:
+        """Step each row; in NEXT_STEP mode, reset a row that ended in the step before."""
+        n, vec_env = self._n, self._vec_env
+        same_step = self._mode == AutoresetMode.SAME_STEP
+        resetting = self.ended.tolist() if self.ended.any() else None
+        rewards = np.zeros(n, np.float32)
+        ended, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        infos: list[Info] = []
+        for i, (env, action) in enumerate(zip(vec_env.envs, actions, strict=True)):
+            if resetting and resetting[i]:
+                self._observed[i], info = env.reset()
+                vec_env.reset_infos[i] = info
+            else:
+                observed, rewards[i], termination, truncation, info, first = step_env(
+                    env, action, same_step
+                )
+                if termination or truncation:
+                    ended[i], truncated[i] = True, truncation
+                    if first is not None:
+                        final = observed
+                        observed, vec_env.reset_infos[i] = first
+                        info = same_step_info(final, info, first[1])
+                self._observed[i] = observed
+            infos.append(info)
+        if not same_step:
+            self.ended = ended
+        return Transition(self._batch(), rewards, ended, truncated, infos, {})
+
+    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> list[ResetResult]:
+        return [
+            reset_env(self._vec_env.envs[i], arguments)
+            for i, arguments in zip(rows, kwargs, strict=True)
+        ]
+
+
+class RemoteRows(Rows):
+    """The sub-environments of a `SubprocVecEnv`, in its workers.
+
+    Every worker gets its command before the first answer is waited for.
+    """
+
+    def __init__(self, vec_env: Any, mode: AutoresetMode, workers: Workers) -> None:
+        super().__init__(vec_env, mode)
+        self._workers = workers
+
+    @property
+    def broken(self) -> bool:
+        """Whether a worker is lost."""
+        return self._workers.lost
+
+    def step(self, actions: list[Action]) -> Transition:
+        """Step or reset each row, as `LocalRows` does; all at the same time."""
+        n = self._n
+        same_step = self._mode == AutoresetMode.SAME_STEP
+        answers = self._workers.ask(
+            {
+                i: ("reset", {}) if self.ended[i] else ("step", action, same_step)
+                for i, action in enumerate(actions)
+            }
+        )
+        rewards = np.zeros(n, np.float64)
+        ended, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        infos: list[Info] = []
+        reset_infos = list(self._vec_env.reset_infos)
+        for i, answer in answers.items():
+            if not self.ended[i]:
+                observed, rewards[i], termination, truncated[i], info, first = answer
+                ended[i] = termination or truncated[i]
+                if first is not None:
+                    final = observed
+                    observed, reset_infos[i] = first
+                    info = same_step_info(final, info, first[1])
+                self._observed[i] = observed
+            else:
+                self._observed[i], info = answer
+                reset_infos[i] = info
+            infos.append(info)
+        self._vec_env.reset_infos = reset_infos
+        if not same_step:
+            self.ended = ended
+        return Transition(self._batch(), rewards, ended, truncated, infos, {})
+
+    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> list[ResetResult]:
+        commands = {i: ("reset", arguments) for i, arguments in zip(rows, kwargs, strict=True)}
+        return list(self._workers.ask(commands).values())

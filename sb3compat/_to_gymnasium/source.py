@@ -1,0 +1,153 @@
+"""The protocol `Source`, which drives a `VecEnv`, and the choice of the right one."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, Protocol
+
+from gymnasium.vector import AutoresetMode
+
+from sb3compat._convert.types import Action, Flags, Info, Observation, Options, Transition, Value
+from sb3compat._to_gymnasium.rows import LocalRows, RemoteRows
+from sb3compat._to_gymnasium.subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
+from sb3compat._to_gymnasium.whole import WholeSteps
+from sb3compat._upstream import subproc_vec_env
+from sb3compat._upstream.subproc_vec_env import Workers
+from sb3compat._upstream.vec_env import inherits, is_plain, reaches_rows_as
+from sb3compat.errors import AutoresetModeError, ConversionError, WorkerError
+
+
+class Source(Protocol):
+    """Drives the `VecEnv`; `rows.py` and `whole.py` have three of them."""
+
+    # The rows whose episode has ended and that, for the user, were not reset since.
+    ended: Flags
+
+    @property
+    def broken(self) -> bool:
+        """Whether a worker is lost."""
+
+    def check_reset(
+        self, rows: list[int], seeds: list[int | None], options: Options | None
+    ) -> None:
+        """Refuse a reset that cannot be done, before any row is reset."""
+
+    def reset(
+        self, rows: list[int], seeds: list[int | None], options: Options | None
+    ) -> tuple[Observation, list[Info]]:
+        """Reset some rows, or all."""
+
+    def prepare(self, actions: Action) -> Action:
+        """Check the number of actions, and bring them into the form that `step` takes."""
+
+    def step(self, actions: Action) -> Transition:
+        """Step all rows."""
+
+    def settle(self) -> None:
+        """Bring the `VecEnv` into the state that it would have if it had been driven directly."""
+
+
+def make_source(
+    vec_env: Any,
+    mode: AutoresetMode,
+    *,
+    missing_truncation: str | None,
+    require_final_obs: bool,
+) -> tuple[Source, SubEnvs]:
+    """The source that drives this environment, and the access to its sub-environments.
+
+    Raises:
+        AutoresetModeError: If the environment cannot be driven in that mode.
+        ValueError: If the value of an option is not known, or does not go with the mode.
+    """
+    if missing_truncation not in (None, "terminated"):
+        raise ConversionError(
+            "Expected missing_truncation to be None or 'terminated', got "
+            f"missing_truncation={missing_truncation!r} ({type(missing_truncation).__name__})."
+        )
+    if is_plain(vec_env, "DummyVecEnv"):
+        return LocalRows(vec_env, mode), LocalEnvs(vec_env.envs)
+    if is_plain(vec_env, "SubprocVecEnv"):
+        workers = Workers(vec_env)
+        return RemoteRows(vec_env, mode, workers), WorkerEnvs(workers)
+    if mode == AutoresetMode.NEXT_STEP:
+        raise AutoresetModeError(
+            f"Expected autoreset_mode='SameStep' or 'Disabled' for {vec_env}, got 'NextStep': it "
+            "steps all rows at once, while in NEXT_STEP mode a row that resets is not stepped. "
+            "Only a DummyVecEnv or SubprocVecEnv without wrappers or subclass can be stepped row "
+            "by row: adapt that, and put Gymnasium's wrappers on top instead of SB3's."
+        )
+    if mode == AutoresetMode.DISABLED and not require_final_obs:
+        raise ConversionError(
+            "Expected require_final_obs=True in DISABLED mode, where the last observation of an "
+            "episode is what its last step returns, got require_final_obs=False. Use "
+            "autoreset_mode='SameStep'."
+        )
+    steps = WholeSteps(
+        vec_env,
+        mode,
+        assume_terminated=missing_truncation == "terminated",
+        require_final_obs=require_final_obs,
+    )
+    return steps, _subenvs_below(vec_env)
+
+
+def _subenvs_below(vec_env: Any) -> SubEnvs:
+    """The sub-environments of a wrapped or custom environment."""
+    base = vec_env
+    while hasattr(base, "venv"):
+        if not all(inherits(base, name) for name in ("get_attr", "set_attr", "env_method")):
+            return MethodEnvs(vec_env)
+        base = base.venv
+    if reaches_rows_as(base, "DummyVecEnv"):
+        return LocalEnvs(base.envs)
+    if reaches_rows_as(base, "SubprocVecEnv"):
+        return WorkerEnvs(Workers(base))
+    return MethodEnvs(vec_env)
+
+
+def call_if_any(subenvs: SubEnvs, name: str) -> list[Value] | None:
+    """The attribute of each sub-environment, called if it is a method; None if that fails.
+
+    In many hand-written environments without sub-environments, `get_attr` and the like are stubs.
+    """
+    try:
+        return subenvs.call(name, (), {})
+    except WorkerError:
+        raise
+    except Exception:
+        return None
+
+
+def metadata_of(vec_env: Any, subenvs: SubEnvs) -> Options:
+    """The metadata of the sub-environments, as `SyncVectorEnv` has them, or of the `VecEnv`."""
+    values = call_if_any(subenvs, "metadata")
+    if values and isinstance(values[0], dict):
+        return deepcopy(values[0])
+    return dict(deepcopy(getattr(vec_env, "metadata", None) or {}))
+
+
+def spec_of(vec_env: Any, subenvs: SubEnvs) -> Value:
+    """The `EnvSpec` of the `VecEnv`, or the one that its sub-environments share, or None."""
+    spec = getattr(vec_env, "spec", None)
+    if spec is None and isinstance(subenvs, LocalEnvs):
+        first, *others = subenvs.call("spec", (), {})
+        spec = first if all(other == first for other in others) else None
+    return spec
+
+
+def close_vec_env(vec_env: Any, *, broken: bool) -> None:
+    """Close the environment; if a worker is gone, terminate the others."""
+    base = getattr(vec_env, "unwrapped", vec_env)
+    if getattr(base, "closed", False) or not hasattr(vec_env, "close"):
+        return
+    if broken and subproc_vec_env.has_workers(base):
+        # SB3 would wait for workers that wait until their answers are received.
+        subproc_vec_env.terminate(base)
+        return
+    try:
+        vec_env.close()
+    except (EOFError, OSError):
+        if not subproc_vec_env.has_workers(base):
+            raise
+        subproc_vec_env.terminate(base)

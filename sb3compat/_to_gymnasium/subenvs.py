@@ -1,0 +1,91 @@
+"""Reach the sub-environments of a `VecEnv` as Gymnasium does: call, set, for all rows.
+
+Sub-environments are local objects, or live in workers, or are behind the methods of a `VecEnv` of
+any class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from sb3compat._convert.types import Kwargs, SingleEnv, Value
+from sb3compat._upstream.subproc_vec_env import Workers
+from sb3compat._upstream.worker_guard import call_env, set_env
+
+
+class SubEnvs(Protocol):
+    """How to reach the sub-environments."""
+
+    def call(self, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> list[Value]:
+        """The attribute of each row; called, where it can be."""
+
+    def set(self, name: str, values: Sequence[Value]) -> None:
+        """Set the attribute, one value for each row."""
+
+
+class LocalEnvs:
+    """Objects in this process."""
+
+    def __init__(self, envs: Sequence[SingleEnv]) -> None:
+        self._envs = envs
+
+    def call(self, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> list[Value]:
+        """The attribute of each row, from the outermost wrapper that has it; called if it can."""
+        return [call_env(env, name, args, kwargs) for env in self._envs]
+
+    def set(self, name: str, values: Sequence[Value]) -> None:
+        """Set the attribute on the wrapper that has it, one value for each row."""
+        for env, value in zip(self._envs, values, strict=True):
+            set_env(env, name, value)
+
+
+class WorkerEnvs:
+    """In the workers of a `SubprocVecEnv`."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+
+    def call(self, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> list[Value]:
+        """As `LocalEnvs`, in parallel."""
+        rows = range(self._workers.vec_env.num_envs)
+        return list(self._workers.ask(dict.fromkeys(rows, ("call", name, args, kwargs))).values())
+
+    def set(self, name: str, values: Sequence[Value]) -> None:
+        """As `LocalEnvs`, in parallel."""
+        self._workers.ask({i: ("set", name, value) for i, value in enumerate(values)})
+
+
+class MethodEnvs:
+    """Behind the methods of a `VecEnv`."""
+
+    def __init__(self, vec_env: Any) -> None:
+        self._vec_env = vec_env
+
+    def call(self, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> list[Value]:
+        """What `env_method` returns or, where the attribute is no method, `get_attr`."""
+        if not args and not kwargs:
+            values = list(self._method("get_attr")(name))
+            if not all(map(callable, values)):
+                return values
+        return list(self._method("env_method")(name, *args, **kwargs))
+
+    def set(self, name: str, values: Sequence[Value]) -> None:
+        """Set the attribute on the wrapper that has it or, if that fails, by `set_attr`."""
+        for i, value in enumerate(values):
+            self._set(i, name, value)
+
+    def _set(self, row: int, name: str, value: Value) -> None:
+        try:
+            self._method("env_method")("set_wrapper_attr", name, value, indices=[row])
+        except (AttributeError, NotImplementedError, TypeError):
+            self._method("set_attr")(name, value, indices=[row])
+
+    def _method(self, name: str) -> Any:
+        try:
+            return getattr(self._vec_env, name)
+        except AttributeError as error:
+            raise AttributeError(
+                f"{self._vec_env} has no method {name!r}, by which its sub-environments could be "
+                "reached."
+            ) from error

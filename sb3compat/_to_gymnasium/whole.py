@@ -1,0 +1,313 @@
+"""Drive any `VecEnv` as a whole: wrapped, custom, or an object with the same methods.
+
+Such an environment resets ended rows within the step, and has no way to reset some rows only. So
+SAME_STEP is what it does already. In DISABLED mode, the first observation of a new episode is held
+until a reset of that row asks for it. NEXT_STEP is not possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from sb3compat._convert.actions import action_batch
+from sb3compat._convert.arrays import copy_value, row_array
+from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, same_step_info
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.repeats import RepeatWatch
+from sb3compat._convert.types import (
+    Action,
+    Array,
+    Flags,
+    Info,
+    Observation,
+    Options,
+    Rewards,
+    Seeds,
+    Transition,
+    Value,
+)
+from sb3compat._upstream import subproc_vec_env
+from sb3compat._upstream.vec_env import (
+    forget_waiting,
+    inherits,
+    keeps_seeds_by_row,
+    set_waiting_seeds,
+    waiting_options,
+    waiting_seeds,
+)
+from sb3compat.errors import (
+    ConversionError,
+    MissingFinalObservationError,
+    MissingTruncationError,
+    PartialResetError,
+    WorkerError,
+)
+
+_ALONE = " A VecEnv returns them alone from reset, and keeps the infos in reset_infos."
+
+
+class WholeSteps:
+    """Steps and resets of all rows at once.
+
+    Args:
+        vec_env: The environment.
+        mode: SAME_STEP or DISABLED.
+        assume_terminated: Whether an ending without `TimeLimit.truncated` counts as termination.
+        require_final_obs: Whether every ending must come with its last observation.
+    """
+
+    def __init__(
+        self,
+        vec_env: Any,
+        mode: AutoresetMode,
+        *,
+        assume_terminated: bool,
+        require_final_obs: bool,
+    ) -> None:
+        self._vec_env = vec_env
+        # Wrappers have a `reset_infos` of their own, which stays empty.
+        self._base = getattr(vec_env, "unwrapped", vec_env)
+        self._holding = mode == AutoresetMode.DISABLED
+        self._repeats = RepeatWatch(
+            "Return copies from the sub-environments; or adapt the DummyVecEnv or SubprocVecEnv "
+            "without wrappers, which copies them in time."
+        )
+        self._assume_terminated = assume_terminated
+        self._require_final_obs = require_final_obs
+        self._n: int = vec_env.num_envs
+        self._layout = Observations(vec_env.observation_space, self._n, from_zero=False)
+        # In DISABLED mode: the observations returned last, and how ended rows' next episodes begin.
+        self._observed: list[Array] = []
+        self._held: dict[int, tuple[list[Array], Info]] = {}
+        self.ended = np.zeros(self._n, np.bool_)
+        self.broken = False
+
+    def prepare(self, actions: Action) -> Action:
+        """The actions as a `VecEnv` takes them."""
+        return action_batch(self._vec_env.action_space, actions, self._n)
+
+    def step(self, actions: Action) -> Transition:
+        """Step all rows."""
+        with self._worker_errors():
+            result = self._call_step(actions)
+        observations, rewards, ended, infos = self._checked(result)
+        truncated = np.zeros(self._n, np.bool_)
+        for i in np.flatnonzero(ended).tolist():
+            truncated[i] = self._is_truncated(infos[i], i)
+            infos[i] = self._end(i, observations, infos[i])
+        if self._holding:
+            self._observed, self.ended = [array.copy() for array in observations], ended
+        return Transition(observations, rewards, ended, truncated, infos, {})
+
+    def check_reset(self, rows: list[int], seeds: Seeds, options: Options | None) -> None:
+        """Refuse a reset that the `VecEnv` has no way to do.
+
+        Raises:
+            PartialResetError: If a masked reset includes a row that has not ended, or asks for a
+                seed or options.
+            ConversionError: If the `VecEnv` takes no options, no seed, or no seed for each row.
+        """
+        if self._hands_out(rows, seeds, options):
+            return
+        if len(rows) < self._n:
+            self._refuse(rows, _asks_nothing(rows, seeds, options))
+        if options and not hasattr(self._vec_env, "set_options"):
+            raise ConversionError(
+                f"Expected options=None, as {self._vec_env} has no method set_options to pass them "
+                f"to, got options={options!r:.200}."
+            )
+        if all(seed is None for seed in seeds):
+            return
+        if not self._counts_up(seeds) and not _seeds_by_row(self._vec_env):
+            raise ConversionError(
+                f"Expected one int as seed, from which {self._vec_env} derives those of its rows, "
+                f"got seed={list(seeds)}."
+            )
+        if not hasattr(self._vec_env, "seed"):
+            raise ConversionError(
+                f"Expected seed=None, as {self._vec_env} has no method seed to pass it to, got "
+                f"seed={seeds[0]}."
+            )
+
+    def _counts_up(self, seeds: Seeds) -> bool:
+        first = seeds[0]
+        return first is not None and list(seeds) == [first + i for i in range(self._n)]
+
+    def _hands_out(self, rows: list[int], seeds: Seeds, options: Options | None) -> bool:
+        """Whether this reset can be answered with the held beginnings of these rows."""
+        # Seeds and options that were set on the VecEnv wait for a reset of all rows.
+        waits = len(rows) == self._n and self._has_pending()
+        held = all(i in self._held for i in rows)
+        return _asks_nothing(rows, seeds, options) and held and not waits
+
+    def reset(
+        self, rows: list[int], seeds: Seeds, options: Options | None
+    ) -> tuple[Observation, list[Info]]:
+        """Reset all rows, or hand out the beginnings that are held.
+
+        Call `check_reset` before.
+        """
+        infos: list[Info] = [{} for _ in range(self._n)]
+        if self._hands_out(rows, seeds, options):
+            for i in rows:
+                first, infos[i] = self._held.pop(i)
+                for array, value in zip(self._observed, first, strict=True):
+                    array[i] = value
+            self.ended[rows] = False
+            return self._layout.pack([array.copy() for array in self._observed]), infos
+        self._prepare_reset(seeds, options)
+        try:
+            with self._worker_errors():
+                batch = self._vec_env.reset()
+        finally:
+            # Seeds and options are used once, also if the reset fails or forgets to clear them.
+            forget_waiting(self._base)
+        observations = self._owned(batch)
+        self.settle()
+        if self._holding:
+            self._observed = [array.copy() for array in observations]
+        return self._layout.pack(observations), [self._reset_info(i) for i in range(self._n)]
+
+    def settle(self) -> None:
+        """Forget the held rows: the `VecEnv` itself has reset them already."""
+        self._held.clear()
+        self.ended[:] = False
+
+    @contextmanager
+    def _worker_errors(self) -> Iterator[None]:
+        """Raise `WorkerError` if a worker of a wrapped `SubprocVecEnv` has died."""
+        try:
+            yield
+        except (EOFError, OSError) as error:
+            if not subproc_vec_env.has_workers(self._base):
+                raise
+            self.broken = True
+            subproc_vec_env.forget_step(self._base)
+            raise WorkerError(
+                f"A worker process of {self._base} has died without an answer; what it said last "
+                "is in its own output. Close this environment and build a new one."
+            ) from error
+
+    def _call_step(self, actions: Action) -> Value:
+        if subproc_vec_env.has_workers(self._base) and inherits(self._vec_env, "step"):
+            self._vec_env.step_async(actions)
+            subproc_vec_env.await_answers(self._base)
+            return self._vec_env.step_wait()
+        if hasattr(self._vec_env, "step"):
+            return self._vec_env.step(actions)
+        self._vec_env.step_async(actions)
+        return self._vec_env.step_wait()
+
+    def _checked(self, result: Value) -> tuple[list[Array], Rewards, Flags, list[Info]]:
+        if not isinstance(result, tuple) or len(result) != 4:
+            raise ConversionError(
+                f"Expected {self._vec_env}.step to return (observations, rewards, dones, infos), "
+                f"got {result!r:.200} ({type(result).__name__} of "
+                f"{len(result) if isinstance(result, tuple) else 1})."
+            )
+        batch, rewards, dones, infos = result
+        observations = self._owned(batch)
+        floats = row_array(rewards, self._n, "rewards").astype(np.float64)
+        ended = row_array(dones, self._n, "dones").astype(np.bool_)
+        listed = isinstance(infos, list | tuple) and len(infos) == self._n
+        if not listed or not all(isinstance(info, dict) for info in infos):
+            raise ConversionError(
+                f"Expected infos as a list of {self._n} dicts, one for each row, got "
+                f"infos={infos!r:.200} ({type(infos).__name__})."
+            )
+        return observations, floats, ended, list(infos)
+
+    def _owned(self, batch: Observation) -> list[Array]:
+        """The leaf arrays of a batch of observations, copied, in the dtypes of the space."""
+        return self._layout.batch(batch, copy=True, careful=True, advice=_ALONE)
+
+    def _is_truncated(self, info: Info, row: int) -> bool:
+        if TRUNCATED not in info and not self._assume_terminated:
+            raise MissingTruncationError(
+                f"Expected infos[{row}][{TRUNCATED!r}] at the end of an episode, got the keys "
+                f"{sorted(map(str, info))} from {self._vec_env}: without it, a truncated "
+                f"episode looks like a terminated one. Add info[{TRUNCATED!r}] = truncated and "
+                "not terminated to the VecEnv or, if its episodes only ever terminate, pass "
+                "missing_truncation='terminated'. DummyVecEnv loses it where a sub-environment "
+                "returns the same info dict from each step and reset: return a new one."
+            )
+        return bool(info.get(TRUNCATED, False))
+
+    def _end(self, row: int, observations: list[Array], step_info: Info) -> Info:
+        """Take note of an ending, and return the info that the row gives in this step."""
+        final = self._final(row, step_info)
+        if final is not None:
+            self._repeats.note(row, self._layout, final, observations)
+        if not self._holding:
+            return same_step_info(final, step_info, self._reset_info(row))
+        first = [array[row].copy() for array in observations]
+        for array, value in zip(observations, self._layout.unpack(final), strict=True):
+            np.copyto(array[row : row + 1], value, casting="same_kind")
+        self._held[row] = first, self._reset_info(row)
+        return step_info
+
+    def _final(self, row: int, info: Info) -> Observation:
+        final = info.get(TERMINAL_OBSERVATION)
+        if final is None:
+            if self._require_final_obs:
+                raise MissingFinalObservationError(
+                    f"Expected infos[{row}][{TERMINAL_OBSERVATION!r}] at the end of an episode, "
+                    f"got the keys {sorted(map(str, info))} from {self._vec_env}. Add it to the "
+                    "VecEnv, before it resets the row; or, in SAME_STEP mode, pass "
+                    "require_final_obs=False to go without."
+                )
+            return None
+        final = self._layout.to_numpy(final)
+        self._layout.check_shape(final, f"{TERMINAL_OBSERVATION!r} of row {row}")
+        return final
+
+    def _reset_info(self, row: int) -> Info:
+        infos = getattr(self._base, "reset_infos", None)
+        info: Info = copy_value(dict(infos[row])) if infos is not None else {}
+        return info
+
+    def _refuse(self, rows: list[int], plain: bool) -> None:
+        running = [i for i in rows if i not in self._held]
+        reason = f"rows {running} have not ended" if running else "they have been reset already"
+        raise PartialResetError(
+            f"Expected a reset of all rows of {self._vec_env}, or of rows that have ended and "
+            f"without seed or options, got reset_mask for the rows {rows}, of which {reason}"
+            f"{'' if plain else ', with a seed or options'}. A VecEnv resets rows by itself when "
+            "their episodes end, and has no other way to reset some of them. A plain DummyVecEnv "
+            "or SubprocVecEnv does: adapt that, and put Gymnasium's wrappers on top instead."
+        )
+
+    def _has_pending(self) -> bool:
+        """Whether seeds or options were set on the `VecEnv` itself, for its next reset."""
+        seeds = waiting_seeds(self._base)
+        return any(seed is not None for seed in seeds) or any(waiting_options(self._base))
+
+    def _prepare_reset(self, seeds: Seeds, options: Options | None) -> None:
+        if options:
+            self._vec_env.set_options(deepcopy(options))
+        if all(seed is None for seed in seeds):
+            return
+        if self._counts_up(seeds):
+            self._vec_env.seed(seeds[0])
+        else:
+            set_waiting_seeds(self._base, seeds)
+
+
+def _asks_nothing(rows: list[int], seeds: Seeds, options: Options | None) -> bool:
+    """Whether neither seeds nor options are asked for."""
+    return not options and all(seeds[i] is None for i in rows)
+
+
+def _seeds_by_row(vec_env: Any) -> bool:
+    """Whether seeds are kept by row, by SB3's own `seed` and that of its wrappers."""
+    while inherits(vec_env, "seed"):
+        if not hasattr(vec_env, "venv"):
+            return keeps_seeds_by_row(vec_env)
+        vec_env = vec_env.venv
+    return False

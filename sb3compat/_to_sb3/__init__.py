@@ -1,0 +1,1 @@
+"""A Gymnasium `VectorEnv` presented as a Stable-Baselines3 `VecEnv`."""

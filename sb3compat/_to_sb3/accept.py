@@ -1,0 +1,90 @@
+"""Check the environment to adapt, and find its autoreset mode."""
+
+from __future__ import annotations
+
+import inspect
+
+import gymnasium as gym
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+
+from sb3compat._convert.modes import parse_mode
+from sb3compat._convert.types import AnySync, AnyVectorEnv, Value
+from sb3compat.errors import AutoresetModeError, ClosedError, UnsupportedEnvError
+
+
+def check_env(env: object) -> None:
+    """Refuse an object that is no vector environment, and say what to pass instead."""
+    if isinstance(env, VectorEnv):
+        base = env.unwrapped
+        for space in ("single_observation_space", "single_action_space"):
+            if not isinstance(getattr(env, space, None), gym.Space):
+                raise UnsupportedEnvError(
+                    f"Expected {env} to have a {space}, the space of one row, got "
+                    f"{space}={getattr(env, space, None)!r}."
+                )
+        if base.closed:
+            raise ClosedError(f"Expected an open environment, but {env} was closed.")
+        if isinstance(base, SyncVectorEnv):
+            _check_distinct(base)
+        return
+    got = f"got env={env!r:.200} ({type(env).__name__})"
+    raise UnsupportedEnvError(f"Expected a gymnasium.vector.VectorEnv, {got}. {_hint(env)}")
+
+
+def _hint(env: object) -> str:
+    if isinstance(env, gym.Env):
+        return (
+            "That is a single environment. Stable-Baselines3 takes it as it is, or as "
+            "DummyVecEnv([lambda: env]); for n copies of it use "
+            "gymnasium.make_vec(id, num_envs=n) or SyncVectorEnv([make_env] * n)."
+        )
+    if inspect.isclass(env) or callable(env):
+        return "That is a function or class that makes environments: call it, and pass the result."
+    if isinstance(env, str):
+        return f"Make the environment first: to_sb3(gymnasium.make_vec({env!r}, num_envs=n))."
+    if isinstance(env, list | tuple):
+        return "Put them together first: to_sb3(gymnasium.vector.SyncVectorEnv(list_of_functions))."
+    return "gymnasium.make_vec makes one."
+
+
+def _check_distinct(env: AnySync) -> None:
+    """Refuse one environment in two rows: each would step and reset the other."""
+    seen: dict[int, int] = {}
+    for i, single in enumerate(env.envs):
+        first = seen.setdefault(id(single.unwrapped), i)
+        if first != i:
+            raise UnsupportedEnvError(
+                f"Expected a different environment in each row, but rows {first} and {i} hold the "
+                f"same object {single.unwrapped}. The function given to SyncVectorEnv has to make "
+                "a new one at each call: `lambda: gym.make(id)`, not `lambda: env`."
+            )
+
+
+def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> AutoresetMode:
+    """The autoreset mode: from the argument, else from the instance, else from its metadata.
+
+    The metadata come last since they are often a dict shared by a class, in which a second
+    environment overwrites what the first one declared (Gymnasium up to 1.3, ale-py).
+
+    Raises:
+        AutoresetModeError: If none of them says, or the argument contradicts the environment.
+    """
+    base = env.unwrapped
+    own: Value = getattr(base, "autoreset_mode", None)
+    if given is not None:
+        mode = parse_mode(given)
+        if isinstance(base, SyncVectorEnv | AsyncVectorEnv) and parse_mode(own, "its mode") != mode:
+            raise AutoresetModeError(
+                f"Expected autoreset_mode={own}, which is what {base} was built with, got "
+                f"autoreset_mode={mode}. Leave the argument out, or build the environment with "
+                "the mode that you want."
+            )
+        return mode
+    for declared in (own, (base.metadata or {}).get("autoreset_mode")):
+        if declared is not None:
+            return parse_mode(declared, f"the autoreset mode that {base} declares")
+    raise AutoresetModeError(
+        f"Expected {base} to declare its autoreset mode, as the attribute `autoreset_mode` or in "
+        "metadata['autoreset_mode'], got neither. Say what it does when an episode ends: "
+        "to_sb3(env, autoreset_mode='NextStep' | 'SameStep' | 'Disabled')."
+    )

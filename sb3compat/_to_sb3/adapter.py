@@ -1,0 +1,382 @@
+"""Gymnasium to SB3: a `VectorEnv` presented as a Stable-Baselines3 `VecEnv`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import AutoresetMode
+
+from sb3compat._convert.actions import Actions
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.types import (
+    Action,
+    AnyVectorEnv,
+    Array,
+    Flags,
+    HoldsVectorEnv,
+    Indices,
+    Info,
+    Observation,
+    Options,
+    SingleEnv,
+    Value,
+    holds_vec_env,
+)
+from sb3compat._to_sb3.accept import check_env, find_mode
+from sb3compat._to_sb3.source import Settings, make_source
+from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices, subenvs_of
+from sb3compat._upstream.sb3 import VecEnv
+from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
+from sb3compat.errors import (
+    CallOrderError,
+    ClosedError,
+    UnsupportedSpaceError,
+    refuse_first_step,
+)
+
+
+def to_sb3(
+    env: AnyVectorEnv | VecEnv,
+    *,
+    autoreset_mode: AutoresetMode | str | None = None,
+    copy: bool = True,
+    require_final_obs: bool = True,
+    padding: bool = False,
+    timeout: float | None = None,
+) -> VecEnv:
+    """Present a Gymnasium vector environment as a Stable-Baselines3 `VecEnv`.
+
+    For the same sub-environments, seeds and actions, the result yields what SB3's own
+    `DummyVecEnv` yields, value for value and dtype for dtype, whatever the autoreset mode.
+
+    Args:
+        env: A `gymnasium.vector.VectorEnv`, for example from `gymnasium.make_vec`, with or
+            without vector wrappers. A `VecEnv` is returned as it is. For the result of
+            `to_gymnasium`, the `VecEnv` inside is returned.
+        autoreset_mode: The environment's autoreset mode, if the environment does not declare it.
+            By default, the attribute `autoreset_mode` of `env.unwrapped`, then
+            `env.metadata["autoreset_mode"]`.
+        copy: Whether returned values stay unchanged. With False, the next step may overwrite the
+            observations, which saves one copy of them. SB3's algorithms need True: they keep the
+            observations during the next step.
+        require_final_obs: Whether a SAME_STEP environment must give the last observation of each
+            episode. With False, a *terminated* episode may end without `terminal_observation`. A
+            truncated episode may not, as its value could not be bootstrapped.
+        padding: Opt-in for NEXT_STEP environments without a partial reset: deliver the reset step
+            as one more step of the episode, with `done=True`, reward 0 and
+            `infos[i]["sb3compat.padding"]`. Episodes grow by one step, and the value of truncated
+            states is biased: not the exact stream, hence not the default.
+        timeout: For a bare `AsyncVectorEnv`: how many seconds a step or reset may take before
+            `WorkerTimeoutError` is raised. None waits for ever.
+
+    Returns:
+        A `VecEnvAdapter`, which is a subclass of SB3's `VecEnv` where SB3 is installed.
+
+    Raises:
+        UnsupportedEnvError: If `env` is no vector environment, or not one that can be adapted.
+        UnsupportedSpaceError: If SB3 has no way to batch one of the spaces.
+        AutoresetModeError: If the mode is declared nowhere, or contradicts the environment.
+        ValueError: If `padding` is True although the exact stream is available, or `timeout` is
+            set for anything but a bare `AsyncVectorEnv`.
+        PartialResetError: If the mode is NEXT_STEP and no partial reset is known for the class.
+
+    Example:
+        >>> import gymnasium as gym, sb3compat
+        >>> env = sb3compat.to_sb3(gym.make_vec("CartPole-v1", num_envs=4))
+        >>> env.reset().shape
+        (4, 4)
+    """
+    if isinstance(env, VecEnv):
+        return env
+    held = _vec_env_inside(env)
+    if held is not None:
+        return held
+    return VecEnvAdapter(
+        env,
+        autoreset_mode=autoreset_mode,
+        copy=copy,
+        require_final_obs=require_final_obs,
+        padding=padding,
+        timeout=timeout,
+    )
+
+
+def _vec_env_inside(env: object) -> VecEnv | None:
+    """The `VecEnv` that `to_gymnasium` has adapted, ready to be driven directly; else None."""
+    if not holds_vec_env(env) or not isinstance(env.vec_env, VecEnv):
+        return None
+    vec_env: VecEnv = env.settled()
+    return vec_env
+
+
+class VecEnvAdapter(VecEnv, HoldsVectorEnv):
+    """A Gymnasium vector environment as a Stable-Baselines3 `VecEnv`; `to_sb3` makes them.
+
+    Args:
+        env: The vector environment. The other arguments are those of `to_sb3`.
+        autoreset_mode: The autoreset mode, if the environment does not declare it.
+        copy: Whether returned values stay unchanged.
+        require_final_obs: Whether a SAME_STEP environment must give final observations.
+        padding: Whether to pad episodes where ended rows cannot be reset on demand.
+        timeout: How many seconds workers may take for a step or reset.
+
+    Attributes:
+        env: The vector environment, with its wrappers.
+        autoreset_mode: The autoreset mode of that environment, as declared or given.
+        num_envs: The number of rows, n.
+        observation_space: The space of a single observation.
+        action_space: The space of a single action.
+        reset_infos: The info of the last reset of each row.
+    """
+
+    def __init__(
+        self,
+        env: AnyVectorEnv,
+        *,
+        autoreset_mode: AutoresetMode | str | None = None,
+        copy: bool = True,
+        require_final_obs: bool = True,
+        padding: bool = False,
+        timeout: float | None = None,
+    ) -> None:
+        check_env(env)
+        self.env = env
+        self.autoreset_mode = find_mode(env, autoreset_mode)
+        observations = Observations(env.single_observation_space, env.num_envs)
+        self._actions = Actions(env.single_action_space, env.num_envs)
+        self._observations = observations
+        settings = Settings(
+            env,
+            self.autoreset_mode,
+            copy=copy,
+            require_final_obs=require_final_obs,
+            padding=padding,
+            timeout=timeout,
+        )
+        self._source = make_source(settings, observations, self._actions)
+        self._subenvs = subenvs_of(env)
+        self._check_starts()
+        self._waiting = False
+        self._closed = False
+        self._lost_step = False
+        # Whether this adapter has reset it; the user may have reset the environment before.
+        self._was_reset = False
+        super().__init__(env.num_envs, observations.presented, self._actions.presented)
+        # The environment's own, as in DummyVecEnv; its autoreset mode is not the adapter's.
+        self.metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
+
+    def reset(self) -> Observation:
+        """Reset all rows, with the seeds and options set before; a pending step is cancelled.
+
+        Returns:
+            The observations, of shape `(n, *space.shape)`; a dict or tuple of such arrays where
+            the space is one. The infos are in `reset_infos`.
+        """
+        self._check_open()
+        if self._waiting:
+            self._waiting = False
+            self._source.cancel()
+        batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))
+        self._lost_step = False
+        self._was_reset = True
+        forget_waiting(self)
+        return self._observations.pack(batch)
+
+    def set_options(self, options: list[Options] | Options | None = None) -> None:
+        """Set the options of the next reset.
+
+        Args:
+            options: One dict for all rows, or a list with one dict for each row.
+
+        Raises:
+            ValueError: If the list has another length than n.
+            TypeError: If an entry is not a dict.
+            PartialResetError: If the rows differ and the environment cannot reset them one by one.
+        """
+        options = {} if options is None else options
+        rows = options if isinstance(options, list) else [options] * self.num_envs
+        if len(rows) != self.num_envs:
+            raise ValueError(
+                f"Expected one dict of options or a list of {self.num_envs}, one for each "
+                f"sub-environment, got len(options)={len(rows)}."
+            )
+        for row in rows:
+            if not isinstance(row, dict):
+                raise TypeError(
+                    f"Expected options to be dicts, got {row!r} ({type(row).__name__})."
+                )
+        self._source.check_options(rows)
+        super().set_options(options)
+
+    def step_async(self, actions: Action) -> None:
+        """Start a step.
+
+        Args:
+            actions: One action for each row: an array of shape `(n, *space.shape)`, a dict or
+                tuple of such arrays, or a list of n single actions. Cast to the space's dtype
+                where that is safe.
+
+        Raises:
+            ValueError: If their count, shape or dtype does not fit. Nothing was sent.
+            CallOrderError: If a step is pending already, or a reset is due.
+        """
+        self._check_open()
+        if self._waiting:
+            raise CallOrderError("Expected step_wait() after step_async(), got step_async() again.")
+        if self._lost_step:
+            raise CallOrderError(
+                "Expected reset(), as the last step has raised an exception and its results are "
+                "lost, maybe with the end of an episode; got step_async()."
+            )
+        self._source.send(self._actions.prepare(actions))
+        self._waiting = True
+
+    def step_wait(self) -> tuple[Observation, npt.NDArray[np.float32], Flags, list[Info]]:
+        """Finish the step.
+
+        Returns:
+            observations: As from `reset`; in rows whose episode has ended, the first observation
+                of the next one.
+            rewards: float32 of shape `(n,)`.
+            dones: bool of shape `(n,)`.
+            infos: One dict for each row, with `TimeLimit.truncated` (a bool) in each and
+                `terminal_observation` in the rows whose episode has ended.
+
+        Raises:
+            CallOrderError: If no step is pending, or nothing was ever reset.
+            ConversionError: If the environment returned a value that cannot be presented exactly.
+        """
+        self._check_open()
+        if not self._waiting:
+            raise CallOrderError("Expected step_async(actions) before step_wait().")
+        self._waiting = False
+        try:
+            step = self._source.receive()
+        except BaseException as error:
+            # If a worker is lost, a reset would not help; the source's error says what to do.
+            self._lost_step = not self._source.broken
+            if not self._was_reset:
+                refuse_first_step(error)
+            raise
+        for i, info in step.reset_infos.items():
+            self.reset_infos[i] = info
+        rewards = step.rewards.astype(np.float32, copy=False)
+        return self._observations.pack(step.observations), rewards, step.ended, step.infos
+
+    @property
+    def envs(self) -> list[SingleEnv]:
+        """The sub-environments, where they are objects in this process, as `DummyVecEnv.envs`.
+
+        The list itself: assign to a row to replace its sub-environment, for example by a wrapper.
+
+        Raises:
+            AttributeError: If the sub-environments live in workers, or there are none.
+        """
+        if not isinstance(self._subenvs, LocalSubEnvs):
+            raise AttributeError(
+                f"{self.env} has no sub-environments in this process. Use get_attr, set_attr and "
+                "env_method."
+            )
+        return self._subenvs.envs
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """The `EnvSpec` with which the vector environment was made, or None."""
+        spec = self.env.spec
+        # EnvPool has a spec of another kind, without the `id` that SB3's `VecMonitor` asks for.
+        return spec if isinstance(spec, EnvSpec) else None
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether every sub-environment has the attribute."""
+        return all(self._subenvs.has(attr_name, self._rows(None)))
+
+    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Value]:
+        """Read an attribute of the sub-environments.
+
+        Args:
+            attr_name: The attribute, of the environment or any wrapper around it.
+            indices: The rows: None for all, an int, or an iterable of ints. Natively vectorised
+                environments have one value for every row.
+
+        Raises:
+            AttributeError: If one of the sub-environments does not have it.
+        """
+        return self._subenvs.get(attr_name, self._rows(indices))
+
+    def set_attr(self, attr_name: str, value: Value, indices: Indices = None) -> None:
+        """Set an attribute on the outermost wrapper of the sub-environments, as SB3 does."""
+        self._subenvs.set(attr_name, value, self._rows(indices))
+
+    def env_method(
+        self, method_name: str, *method_args: Value, indices: Indices = None, **method_kwargs: Value
+    ) -> list[Value]:
+        """Call a method of the sub-environments; the results are in the order of `indices`."""
+        return self._subenvs.call(method_name, method_args, method_kwargs, self._rows(indices))
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
+        """Whether each sub-environment is wrapped in that class."""
+        return self._subenvs.is_wrapped(wrapper_class, self._rows(indices))
+
+    def get_images(self) -> Sequence[Array | None]:
+        """One image for each row, in render mode `rgb_array`; otherwise a warning, and None."""
+        self._rows(None)
+        frames = self._source.render() if self.render_mode == "rgb_array" else None
+        if frames is None:
+            warnings.warn(
+                f"The render mode is {self.render_mode}, but images need `rgb_array`.",
+                stacklevel=2,
+            )
+            return [None] * self.num_envs
+        return list(frames)
+
+    def close(self) -> None:
+        """Close the environment; a second call has no effect."""
+        self._waiting = False
+        if not self._closed:
+            self._closed = True
+            self._source.close()
+
+    def original(self, autoreset_mode: AutoresetMode) -> AnyVectorEnv | None:
+        """The vector environment, if it can be driven directly from now on, in its own mode.
+
+        None if a step is under way or lost, or if seeds or options wait for the next reset. Also
+        None for a subclass, which may present the environment differently.
+        """
+        unfinished = self._waiting or self._lost_step
+        waiting = any(waiting_options(self)) or waiting_seeds(self) != [None] * self.num_envs
+        other = type(self) is not VecEnvAdapter or self.autoreset_mode != autoreset_mode
+        return None if unfinished or waiting or other else self.env
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, {self.env}>"
+
+    def _rows(self, indices: Indices) -> list[int]:
+        self._check_open()
+        if self._waiting and self._source.busy:
+            # The answer to the step would be taken for the answer to this call.
+            raise CallOrderError(
+                "Expected step_wait() first: the workers are in the middle of a step."
+            )
+        return resolve_indices(indices, self.num_envs)
+
+    def _check_starts(self) -> None:
+        """Refuse rows whose spaces start at different numbers, as one shift is for all rows."""
+        if getattr(self.env.unwrapped, "observation_mode", "same") == "same":
+            return
+        rows = list(range(self.env.num_envs))
+        for i, space in zip(rows, self._subenvs.get("observation_space", rows), strict=True):
+            starts = Observations(space, 1).starts
+            if starts != self._observations.starts:
+                raise UnsupportedSpaceError(
+                    "Expected all rows to count Discrete and MultiDiscrete observations from the "
+                    f"same start as row 0, {self._observations.starts}, got {starts} in row {i}. "
+                    "Stable-Baselines3 counts from 0, and has one space for all rows."
+                )
+
+    def _check_open(self) -> None:
+        if self._closed or self.env.unwrapped.closed:  # not every environment sets it
+            raise ClosedError(f"Expected an open environment, but {self.env} was closed.")

@@ -1,0 +1,217 @@
+"""How the end of an episode is presented to SB3: one small object for each autoreset mode.
+
+- `SameStep`: the environment hands out the last observation and has reset already.
+- `ResetWithin`: NEXT_STEP with a partial reset, and DISABLED. The rows that ended are reset
+  inside the step, which also cancels the autoreset pending in NEXT_STEP mode.
+- `Padded`: NEXT_STEP without a partial reset. Opt-in, as its stream is not the exact one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import SyncVectorEnv
+
+from sb3compat._convert.infos import (
+    FINAL_INFO,
+    FINAL_OBS_KEYS,
+    TERMINAL_OBSERVATION,
+    TRUNCATED,
+    mask_of,
+    refuse_final_keys,
+    split_infos,
+    split_step_infos,
+)
+from sb3compat._convert.repeats import RepeatWatch, refuse_same_memory
+from sb3compat._convert.types import (
+    Array,
+    Info,
+    Observation,
+    Options,
+    Rows,
+    Seeds,
+    Transition,
+    VectorInfos,
+)
+from sb3compat._to_sb3.whole import Stepped, VectorSource
+from sb3compat._upstream.sync_vector_env import held_observations
+from sb3compat.errors import MissingFinalObservationError
+
+PADDING = "sb3compat.padding"
+
+_FINAL_KEYS = frozenset(
+    prefix + key for key in (*FINAL_OBS_KEYS, FINAL_INFO) for prefix in ("", "_")
+)
+
+
+class ResetWithin(VectorSource):
+    """NEXT_STEP with a partial reset, and DISABLED: the step resets the rows that ended."""
+
+    _resets_any_row = True
+
+    def receive(self) -> Transition:
+        """Step, keep the results of the step, then reset the rows that ended."""
+        step = self._step()
+        self._check_mode(step.infos, step.ended)
+        row_infos = split_step_infos(step.infos, step.truncated)
+        reset_infos: dict[int, Info] = {}
+        obs = step.observations
+        (rows,) = step.ended.nonzero()
+        if len(rows):
+            for i, final in zip(rows.tolist(), self._observations.rows(obs, rows), strict=True):
+                row_infos[i][TERMINAL_OBSERVATION] = final
+            if not self._owned:  # the environment's own arrays are not written to
+                obs = [array.copy() for array in obs]
+            reset_obs, infos = self._reset_rows(step.ended.copy(), None, {})
+            self._check_others(obs, rows, reset_obs)
+            self._assign(obs, rows, reset_obs)
+            split = split_infos(infos, self.num_envs, rows)
+            reset_infos = dict(zip(rows.tolist(), split, strict=True))
+        return Transition(obs, step.rewards, step.ended, step.truncated, row_infos, reset_infos)
+
+
+class SameStep(VectorSource):
+    """SAME_STEP: the last observation is in the infos, and the ended rows are reset already."""
+
+    def __init__(self, *args: Any, require_final_obs: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._require_final_obs = require_final_obs
+        self._repeats = RepeatWatch()
+
+    def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
+        """Reset all rows."""
+        batch, infos = super().reset(seeds, options)
+        for info in infos:
+            refuse_final_keys(info)
+        return batch, infos
+
+    def receive(self) -> Transition:
+        """Step, and sort the infos of ended rows into those of the step and of the reset."""
+        step = self._step()
+        top = {key: value for key, value in step.infos.items() if key not in _FINAL_KEYS}
+        row_infos = split_step_infos(top, step.truncated)
+        reset_infos: dict[int, Info] = {}
+        if step.ended.any():
+            rows = np.flatnonzero(step.ended)
+            reset_infos = self._sort_infos(step, top, rows, row_infos)
+        return Transition(
+            step.observations, step.rewards, step.ended, step.truncated, row_infos, reset_infos
+        )
+
+    def _sort_infos(
+        self, step: Stepped, top: Info, rows: Rows, row_infos: list[Info]
+    ) -> dict[int, Info]:
+        """Give the ended rows the infos of their last step, and return those of their resets."""
+        terminal = self._final_observations(step, rows)
+        own = {key: value for key, value in top.items() if key in step.own_keys}
+        reset_infos = split_infos(own, self.num_envs, rows)
+        # Infos that a wrapper added in this step belong to the episode that has ended.
+        added = {key: value for key, value in top.items() if key not in step.own_keys}
+        added_infos = split_infos(added, self.num_envs, rows, without=(TERMINAL_OBSERVATION,))
+        for i, final, extra in zip(
+            rows.tolist(), self._final_infos(step.infos, rows), added_infos, strict=True
+        ):
+            final.pop(TERMINAL_OBSERVATION, None)
+            row_infos[i] = {**final, **extra, TRUNCATED: bool(step.truncated[i])}
+            if i in terminal:
+                row_infos[i][TERMINAL_OBSERVATION] = terminal[i]
+        return dict(zip(rows.tolist(), reset_infos, strict=True))
+
+    def _final_observations(self, step: Stepped, rows: Rows) -> dict[int, Observation]:
+        """The last observation of each ended row that has one, copied."""
+        infos = step.infos
+        key = next((key for key in FINAL_OBS_KEYS if key in infos), None)
+        found: dict[int, Observation] = {}
+        if key is not None:
+            mask = mask_of(infos, key, self.num_envs)
+            pick = self._observations.picker(infos[key], key)
+            for i in rows.tolist():
+                obs = pick(i) if mask is None or mask[i] else None
+                if obs is not None:
+                    found[i] = self._final(i, obs, step.observations)
+        missing = [i for i in rows.tolist() if i not in found]
+        self._check_missing(missing, step)
+        return found
+
+    def _check_missing(self, missing: list[int], step: Stepped) -> None:
+        fatal = [i for i in missing if self._require_final_obs or step.truncated[i]]
+        if fatal:
+            ways = (
+                "A truncated episode cannot be bootstrapped without it."
+                if not self._require_final_obs
+                else "If this environment only ever terminates and never truncates, pass "
+                "require_final_obs=False to to_sb3."
+            )
+            raise MissingFinalObservationError(
+                f"Expected infos['final_obs'] to hold the last observation of rows {fatal}, whose "
+                f"episodes ended in this step, as {self._tap.env} resets in the same step; got "
+                f"infos with the keys {list(step.infos)}. Make the environment return it, or build "
+                f"it in another autoreset mode. {ways}"
+            )
+
+    def _final(self, row: int, obs: Observation, batch: list[Array]) -> Observation:
+        """Copy a last observation; refuse it if the reset has overwritten it."""
+        base = self._tap.env
+        if isinstance(base, SyncVectorEnv):
+            refuse_same_memory(self._observations, row, held_observations(base)[row], obs)
+        final = self._observations.single(self._observations.to_numpy(obs), copy=True)
+        self._observations.check_shape(final, f"the last observation of row {row}")
+        self._repeats.note(row, self._observations, final, batch)
+        return final
+
+    def _final_infos(self, infos: VectorInfos, rows: Rows) -> list[Info]:
+        value = infos.get(FINAL_INFO)
+        if isinstance(value, Mapping):
+            return split_infos(value, self.num_envs, rows)
+        if isinstance(value, np.ndarray | list) and len(value) == self.num_envs:
+            wrapped = {FINAL_INFO: np.array([*value, None], dtype=object)[:-1]}
+            return [row[FINAL_INFO] or {} for row in split_infos(wrapped, self.num_envs, rows)]
+        return [{} for _ in rows]
+
+
+class Padded(VectorSource):
+    """NEXT_STEP without a partial reset: the reset step is presented as the end of the episode.
+
+    The last observation is an ordinary observation with `done=False`; the reset step that follows
+    has `done=True`, reward 0, the last observation as `terminal_observation`,
+    `TimeLimit.truncated` as it was, and is marked by `infos[i]["sb3compat.padding"]`.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._ended: dict[int, tuple[Observation, bool]] = {}
+
+    def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
+        """Reset all rows, and drop the endings that the next step would have presented."""
+        result = super().reset(seeds, options)
+        self._ended = {}
+        return result
+
+    def receive(self) -> Transition:
+        """Step, and present the endings of the step before."""
+        step = self._step()
+        self._check_mode(step.infos, step.ended)
+        none = np.zeros(self.num_envs, np.bool_)
+        row_infos = split_step_infos(step.infos, none)
+        ended, truncated = none, none.copy()
+        reset_infos: dict[int, Info] = {}
+        for i, (final, was_truncated) in self._ended.items():
+            reset_infos[i] = row_infos[i]
+            del reset_infos[i][TRUNCATED]
+            row_infos[i] = {
+                PADDING: True,
+                TRUNCATED: was_truncated,
+                TERMINAL_OBSERVATION: final,
+            }
+            ended[i], truncated[i], step.rewards[i] = True, was_truncated, 0.0
+        self._ended = self._endings(step)
+        return Transition(step.observations, step.rewards, ended, truncated, row_infos, reset_infos)
+
+    def _endings(self, step: Stepped) -> dict[int, tuple[Observation, bool]]:
+        """The endings that the next step presents: the last observation, and if truncated."""
+        rows = np.flatnonzero(step.ended)
+        finals = self._observations.rows(step.observations, rows)
+        pairs = zip(finals, step.truncated[rows].tolist(), strict=True)
+        return dict(zip(rows.tolist(), pairs, strict=True))

@@ -1,0 +1,148 @@
+"""How a `VectorEnv` class resets some of its rows and leaves the others alone.
+
+A registry, open to users: SB3 resets an ended sub-environment within the step, so a NEXT_STEP
+environment can only be presented exactly when its ended rows can be reset on demand.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Protocol, TypeVar, overload
+
+from gymnasium.vector import VectorEnv, VectorWrapper
+
+from sb3compat._convert.types import (
+    AnyVectorEnv,
+    Flags,
+    HoldsVecEnv,
+    Options,
+    Value,
+    VectorResetResult,
+)
+
+
+class PartialReset(Protocol):
+    """Reset the rows in `mask`, and nothing else.
+
+    Args:
+        env: The vector environment, without wrappers.
+        mask: Which rows to reset, bool of shape `(n,)`, at least one true.
+        seed: As for `env.reset`, or None.
+        options: The options for these rows, or None.
+
+    The function returns what `env.reset` returns: the observations of all `n` rows (those outside
+    `mask` are ignored) and the infos. Where the environment is in NEXT_STEP mode, the function also
+    cancels the autoreset that is pending for the rows in `mask`, so that the next step is an
+    ordinary one. If the environment's own `reset` of all rows leaves one pending, the function has
+    an attribute `after_reset`, a function of the environment that cancels it.
+    """
+
+    def __call__(
+        self,
+        env: Any,
+        mask: Flags,
+        *,
+        seed: Value = None,
+        options: Options | None = None,
+    ) -> VectorResetResult: ...
+
+
+F = TypeVar("F", bound=PartialReset)
+
+# By the class's qualified name, so that to register a class imports nothing.
+_REGISTRY: dict[str, PartialReset] = {}
+
+# The modules of `backends` by library; a module is imported once its library was imported.
+_BACKENDS = {
+    "gymnasium.envs.classic_control.cartpole": "cartpole",
+    "ale_py": "ale",
+    "envpool": "envpool",
+    "jax": "jax",
+}
+
+
+def _name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+@overload
+def register_partial_reset(cls: type, function: F) -> F: ...
+@overload
+def register_partial_reset(cls: type, function: None = None) -> Callable[[F], F]: ...
+def register_partial_reset(cls: type, function: F | None = None) -> F | Callable[[F], F]:
+    """Teach `to_sb3` how instances of `cls` (and its subclasses) reset some of their rows.
+
+    Like `functools.singledispatch`: the function of the nearest class in the method resolution
+    order is used, and a later registration replaces an earlier one.
+
+    Args:
+        cls: A subclass of `gymnasium.vector.VectorEnv`, not a wrapper.
+        function: A `PartialReset`: `function(env, mask, *, seed=None, options=None)` returns
+            `(observations, infos)`. For an environment whose `reset` honours
+            `options["reset_mask"]`, `sb3compat.reset_with_mask` is that function. When left out,
+            a decorator is returned.
+
+    Returns:
+        The function, or the decorator.
+
+    Raises:
+        TypeError: If `cls` is not a class of vector environments, or `function` cannot be called.
+
+    Example:
+        >>> import sb3compat
+        >>> from gymnasium.vector import VectorEnv
+        >>> class MyVectorEnv(VectorEnv): ...
+        >>> @sb3compat.register_partial_reset(MyVectorEnv)
+        ... def reset_some(env, mask, *, seed=None, options=None):
+        ...     env.state[mask] = env.initial_state(mask.sum())
+        ...     env.pending_autoreset[mask] = False
+        ...     return env.state.copy(), {}
+    """
+    if not (isinstance(cls, type) and issubclass(cls, VectorEnv)):
+        raise TypeError(f"Expected a subclass of gymnasium.vector.VectorEnv, got cls={cls!r}.")
+    if issubclass(cls, VectorWrapper):
+        raise TypeError(
+            f"Expected the class of a vector environment, got the wrapper cls={cls!r}. "
+            "Register the class that the wrapper is put around."
+        )
+    if function is None:
+        return lambda decorated: register_partial_reset(cls, decorated)
+    if not callable(function):
+        raise TypeError(f"Expected a function, got function={function!r}.")
+    register_by_name(_name(cls), function)
+    return function
+
+
+def register_by_name(name: str, function: PartialReset) -> None:
+    """Register a function for a class by its qualified name; for the modules in `backends`."""
+    _REGISTRY[name] = function
+
+
+def partial_reset_of(env: AnyVectorEnv) -> PartialReset | None:
+    """The function registered for the class of `env` (without wrappers), or None."""
+    for library, module in _BACKENDS.items():
+        if library in sys.modules:
+            import_module(f"sb3compat._to_sb3.backends.{module}")
+    for cls in type(env).__mro__:
+        if _name(cls) in _REGISTRY:
+            return _REGISTRY[_name(cls)]
+    return None
+
+
+def reset_with_mask(
+    env: AnyVectorEnv, mask: Flags, *, seed: Value = None, options: Options | None = None
+) -> VectorResetResult:
+    """The partial reset of an environment that honours `options["reset_mask"]`.
+
+    Gymnasium's convention for masked resets, which `SyncVectorEnv`, `AsyncVectorEnv` and ale-py's
+    `AtariVectorEnv` follow.
+    """
+    return env.reset(seed=seed, options={**(options or {}), "reset_mask": mask})
+
+
+register_by_name("gymnasium.vector.sync_vector_env.SyncVectorEnv", reset_with_mask)
+register_by_name("gymnasium.vector.async_vector_env.AsyncVectorEnv", reset_with_mask)
+# A VecEnv presented as a VectorEnv: the protocol promises masked resets.
+register_by_name(_name(HoldsVecEnv), reset_with_mask)

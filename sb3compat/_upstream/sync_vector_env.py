@@ -1,0 +1,36 @@
+"""What `SyncVectorEnv` keeps for itself between two calls. The same in Gymnasium 1.1 to 1.4."""
+
+from __future__ import annotations
+
+from sb3compat._convert.types import AnySync, AnyVectorEnv, Array, Info, Observation
+from sb3compat._upstream.private import private
+
+
+def held_observations(env: AnySync) -> list[Observation]:
+    """What each row has returned last, in the environment's own list."""
+    held: list[Observation] = private(env, "_env_obs")
+    return held
+
+
+def shared_batch(env: AnySync) -> Observation:
+    """The environment's own batch of observations, which it writes into."""
+    return private(env, "_observations")
+
+
+def forget_autoresets(env: AnySync, rows: list[int] | None = None) -> None:
+    """Clear the autoreset that is pending for some rows, or for all."""
+    flags: Array = private(env, "_autoreset_envs")
+    flags[slice(None) if rows is None else rows] = False
+
+
+def forget_endings(env: AnySync, rows: list[int]) -> None:
+    """Clear what the last step has said of some rows, and the autoreset pending for them."""
+    for name in ("_terminations", "_truncations"):
+        private(env, name)[rows] = False
+    forget_autoresets(env, rows)
+
+
+def add_info(env: AnyVectorEnv, infos: Info, info: Info, row: int) -> Info:
+    """The infos of a vector environment with those of one row added, as Gymnasium batches them."""
+    joined: Info = private(env, "_add_info")(infos, info, row)
+    return joined

@@ -1,0 +1,102 @@
+"""What SB3's `VecEnv` keeps for itself, and which classes and methods are SB3's own.
+
+Nothing here imports SB3: an environment of its classes exists only once SB3 was imported. What is
+only like a `VecEnv` may lack these names; a `VecEnv` that lacks them is an error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from sb3compat._convert.types import Options, Value
+from sb3compat._upstream.private import missing, private
+
+LIBRARY = "stable_baselines3"
+MODULE = "stable_baselines3.common.vec_env"
+# The stand-in for SB3's base class, where SB3 is not installed.
+STAND_IN = "sb3compat._upstream.sb3"
+# The methods that say which environments or workers some indices mean.
+_TARGETS = {"DummyVecEnv": "_get_target_envs", "SubprocVecEnv": "_get_target_remotes"}
+
+
+def sb3_class(name: str) -> type | None:
+    """SB3's class of that name; None as long as SB3 was not imported.
+
+    Raises:
+        UpstreamError: If SB3 was imported and has it no longer where it was.
+    """
+    module = sys.modules.get(MODULE)
+    if module is None and LIBRARY in sys.modules:
+        raise missing(MODULE.partition(".")[2], sys.modules[LIBRARY])
+    cls: type | None = None if module is None else private(module, name)
+    return cls
+
+
+def is_plain(vec_env: object, name: str) -> bool:
+    """Whether this is SB3's own class of that name, no subclass and nothing wrapped."""
+    return type(vec_env) is sb3_class(name)
+
+
+def reaches_rows_as(vec_env: object, name: str) -> bool:
+    """Whether this is SB3's class of that name, or reaches its rows by the methods of that.
+
+    Args:
+        vec_env: The environment.
+        name: `"DummyVecEnv"` or `"SubprocVecEnv"`.
+    """
+    cls = sb3_class(name)
+    if cls is None or not isinstance(vec_env, cls):
+        return False
+    names = ("get_attr", "set_attr", "env_method", _TARGETS[name])
+    return all(getattr(type(vec_env), n) is private(cls, n) for n in names)
+
+
+def inherits(vec_env: object, method: str) -> bool:
+    """Whether this method is the one of SB3's base classes, not overridden."""
+    own = getattr(type(vec_env), method, None)
+    return own is not None and any(own is getattr(cls, method, None) for cls in _base_classes())
+
+
+def is_vec_env(vec_env: object) -> bool:
+    """Whether this is a `VecEnv`, not only like one."""
+    return isinstance(vec_env, tuple(_base_classes()))
+
+
+def waiting_seeds(vec_env: object) -> list[int | None]:
+    """The seeds that were set and wait for the next reset, one for each row; empty if unknown."""
+    return list(_kept(vec_env, "_seeds"))
+
+
+def waiting_options(vec_env: object) -> list[Options]:
+    """The options that wait for the next reset, one dict for each row; empty if unknown."""
+    return list(_kept(vec_env, "_options"))
+
+
+def set_waiting_seeds(vec_env: Value, seeds: Sequence[int | None]) -> None:
+    """Set the seed of each row for the next reset, which `seed` has no way to."""
+    private(vec_env, "_seeds")
+    vec_env._seeds = list(seeds)
+
+
+def keeps_seeds_by_row(vec_env: object) -> bool:
+    """Whether the seeds wait in a list by row, as those of a `VecEnv` do."""
+    return is_vec_env(vec_env) or hasattr(vec_env, "_seeds")
+
+
+def forget_waiting(vec_env: object) -> None:
+    """Forget the seeds and options that waited for a reset: they are used once."""
+    for name in ("_reset_seeds", "_reset_options"):
+        if is_vec_env(vec_env) or hasattr(vec_env, name):
+            private(vec_env, name)()
+
+
+def _kept(vec_env: object, name: str) -> Value:
+    return private(vec_env, name) if is_vec_env(vec_env) else getattr(vec_env, name, [])
+
+
+def _base_classes() -> list[type]:
+    found = [sb3_class("VecEnv"), sb3_class("VecEnvWrapper")]
+    stand_in = sys.modules.get(STAND_IN)
+    found.append(getattr(stand_in, "VecEnv", None))
+    return [cls for cls in found if cls is not None]

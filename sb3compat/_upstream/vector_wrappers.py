@@ -1,0 +1,74 @@
+"""What Gymnasium's vector wrappers keep for themselves, and the classes that we know by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gymnasium.wrappers import vector as vector_wrappers
+
+from sb3compat._convert.types import AnyVectorEnv, Value
+from sb3compat._upstream.private import private
+from sb3compat._upstream.versions import GYMNASIUM
+
+# Imported by Gymnasium on first use only, as they need torch, JAX or array-api-compat.
+_CONVERTERS = {"ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"}
+_MODULE = "gymnasium.wrappers.vector."
+# What they remember of the autoreset mode, in the releases that always have it.
+_REMEMBERED = {
+    "RecordEpisodeStatistics": ("_autoreset_mode", (1, 1)),
+    "NormalizeReward": ("_autoreset_mode", (1, 4)),
+    "VectorizeTransformObservation": ("autoreset_mode", (1, 1)),
+    "RecordVideo": ("autoreset_mode", (1, 3)),
+}
+# Gymnasium has it since 1.2.1.
+_VIDEO_SINCE = (1, 3)
+
+
+def believed_mode(wrapper: AnyVectorEnv) -> tuple[str, Value]:
+    """The autoreset mode that a wrapper read from the metadata when it was made, or None.
+
+    Returns:
+        The name of the attribute, and its value.
+
+    Raises:
+        UpstreamError: If a wrapper of Gymnasium's no longer has it where it was.
+    """
+    for cls, (name, since) in _REMEMBERED.items():
+        if since <= GYMNASIUM and isinstance(wrapper, private(vector_wrappers, cls)):
+            return name, private(wrapper, name)
+    for name in ("autoreset_mode", "_autoreset_mode"):
+        if vars(wrapper).get(name) is not None:
+            return name, vars(wrapper)[name]
+    return "", None
+
+
+def converter_class(wrapper: AnyVectorEnv) -> type | None:
+    """Gymnasium's class by which this wrapper converts arrays to another library's, or None."""
+    for cls in type(wrapper).__mro__:
+        if cls.__name__ in _CONVERTERS and cls.__module__.startswith(_MODULE):
+            return cls
+    return None
+
+
+def is_gymnasiums(function: Value) -> bool:
+    """Whether a method was written in Gymnasium itself."""
+    return bool(function.__module__.startswith("gymnasium."))
+
+
+@contextmanager
+def paused(video: AnyVectorEnv) -> Iterator[None]:
+    """Have a `RecordVideo` record nothing for a while."""
+    recording = private(video, "recording")
+    video.recording = False  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        video.recording = recording  # type: ignore[attr-defined]
+
+
+def is_video(wrapper: AnyVectorEnv) -> bool:
+    """Whether this is a `RecordVideo`."""
+    if GYMNASIUM < _VIDEO_SINCE and not hasattr(vector_wrappers, "RecordVideo"):
+        return False
+    return isinstance(wrapper, private(vector_wrappers, "RecordVideo"))

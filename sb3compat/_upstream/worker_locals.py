@@ -1,0 +1,93 @@
+"""Reading the local variables of the loop that runs in a worker process.
+
+Neither Gymnasium's worker nor SB3's has a command for everything that we ask. What is asked for
+lies in the local variables of the loop, which is a frame below the code that asks.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+
+import gymnasium as gym
+
+from sb3compat._convert.types import SingleEnv, Value
+from sb3compat._upstream.private import installed, private
+from sb3compat.errors import UpstreamError
+
+# The loops that we know, by module and function.
+_LOOPS = {
+    ("gymnasium.vector.async_vector_env", "_async_worker"),
+    ("stable_baselines3.common.vec_env.subproc_vec_env", "_worker"),
+}
+# What runs the loop. Below it, a forked worker has the frames of its parent.
+_STARTS = "multiprocessing.process"
+
+
+def loop_of_worker() -> FrameType:
+    """The frame of the loop; of a custom worker, the innermost whose `env` is an environment.
+
+    Raises:
+        UpstreamError: If there is none: the worker is not one that we know.
+    """
+    for frame in _frames():
+        if _function(frame) in _LOOPS or isinstance(frame.f_locals.get("env"), gym.Env):
+            return frame
+    raise _missing("env", None)
+
+
+def env_of_worker() -> SingleEnv:
+    """The sub-environment of this worker.
+
+    Raises:
+        UpstreamError: If the loop has no local variable `env`.
+    """
+    env: SingleEnv = local_of_worker("env")
+    return env
+
+
+def local_of_worker(name: str) -> Value:
+    """A local variable of this worker's loop.
+
+    Raises:
+        UpstreamError: If there is no such variable.
+    """
+    loop = loop_of_worker()
+    if name not in loop.f_locals:
+        raise _missing(name, loop)
+    return loop.f_locals[name]
+
+
+def _frames() -> list[FrameType]:
+    """The frames of this worker, the innermost first, without those of its parent."""
+    frame: FrameType | None = private(sys, "_getframe")(1)
+    frames: list[FrameType] = []
+    while frame is not None and _function(frame)[0] != _STARTS:
+        frames.append(frame)
+        frame = frame.f_back
+    if frame is None:
+        raise UpstreamError(
+            f"Expected to be called in a worker process, which {_STARTS} of "
+            f"{installed('multiprocessing')} runs, got {len(frames)} frames without it. Run "
+            "`sb3compat versions`: it says which versions are supported."
+        )
+    return frames
+
+
+def _function(frame: FrameType) -> tuple[str, str]:
+    return str(frame.f_globals.get("__name__")), frame.f_code.co_name
+
+
+def _missing(name: str, loop: FrameType | None) -> UpstreamError:
+    if loop is not None and _function(loop) in _LOOPS:
+        module, function = _function(loop)
+        return UpstreamError(
+            f"Expected a local variable {name!r} in {function} of "
+            f"{installed(module.partition('.')[0])}, but it has none. Run `sb3compat versions`: it "
+            "says which versions are supported, and what else is missing."
+        )
+    return UpstreamError(
+        f"Expected a local variable {name!r} in the custom worker of a vector environment, as "
+        f"Gymnasium's own has it, but it has none ({installed('gymnasium')}). Rename the variable, "
+        "or use Gymnasium's worker."
+    )

@@ -1,0 +1,230 @@
+"""Lists of dicts to dicts of arrays: as Gymnasium batches them, where that keeps the values."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from copy import deepcopy
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from sb3compat._convert.infos import join_infos, same_step_info, split_infos
+from sb3compat.errors import ConversionError
+from tests.convert.test_infos import INFO, batched
+from tests.lockstep import same
+
+DTYPES = st.one_of(
+    hnp.integer_dtypes(),
+    hnp.unsigned_integer_dtypes(),
+    hnp.floating_dtypes(),
+    hnp.complex_number_dtypes(),
+    hnp.boolean_dtypes(),
+    hnp.unicode_string_dtypes(max_len=3),
+    hnp.datetime64_dtypes(),
+    hnp.timedelta64_dtypes(),
+)
+NUMBERS = st.one_of(
+    st.integers(),
+    st.integers(-3, 3),
+    st.floats(),
+    st.booleans(),
+    st.complex_numbers(),
+    st.sampled_from([2**53 + 1, 2**63, -(2**63), 0.5, np.uint64(2**64 - 1), np.int8(-1)]),
+    DTYPES.flatmap(lambda dtype: hnp.arrays(dtype, ()).map(lambda array: array[()])),
+)
+ARRAYS = DTYPES.flatmap(lambda dtype: hnp.arrays(dtype, hnp.array_shapes(max_dims=2, max_side=3)))
+OBJECTS = st.one_of(
+    st.none(),
+    st.text(max_size=3),
+    st.binary(max_size=2),
+    st.lists(NUMBERS, max_size=2),
+    st.tuples(NUMBERS),
+    st.lists(NUMBERS, max_size=2).map(lambda some: np.array([*some, None], object)),
+)
+# With and without underscores, so that masks and keys look alike; and what is no string.
+KEYS = st.sampled_from(["a", "_a", "__a", "___a", "b", "final_obs", "_final_obs", "", "_", 1, None])
+INFOS = st.recursive(
+    st.one_of(NUMBERS, ARRAYS, OBJECTS),
+    lambda values: st.dictionaries(KEYS, values, max_size=3),
+    max_leaves=6,
+)
+ROWS = st.lists(st.dictionaries(KEYS, INFOS, max_size=4), min_size=1, max_size=4)
+
+
+def collides(infos: list[Any]) -> bool:
+    """Whether there are keys `k` and `_k`, at any level, that would share an array."""
+    keys = {key for info in infos for key in info}
+    if any(f"_{key}" in keys for key in keys):
+        return True
+    for key in keys - {"final_obs"}:
+        values = [info[key] for info in infos if key in info]
+        if all(isinstance(value, dict) for value in values) and collides(values):
+            return True
+    return False
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Equal in value; numbers may have become Python's, and arrays without shape scalars."""
+    if isinstance(b, dict):
+        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in b)
+    if isinstance(b, np.ndarray) and b.ndim == 0:
+        b = b[()]
+    if isinstance(b, np.ndarray):
+        if a.shape != b.shape or not isinstance(a, np.ndarray):
+            return False
+        return all(equal(x, y) for x, y in zip(a.flat, b.flat, strict=True))
+    if isinstance(b, list | tuple):
+        return type(a) is type(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(b, bool | np.bool_) or isinstance(a, bool | np.bool_):
+        return isinstance(a, bool | np.bool_) and bool(a) == bool(b)
+    if isinstance(a, np.datetime64 | np.timedelta64):
+        return type(a) is type(b) and a.dtype == b.dtype and repr(a) == repr(b)
+    # Python's numbers compare exactly, NumPy's after a cast.
+    a, b = (value.item() if isinstance(value, np.number) else value for value in (a, b))
+    if isinstance(b, complex):
+        return equal(complex(a).real, b.real) and equal(complex(a).imag, b.imag)
+    return bool(a == b or (a != a and b != b))
+
+
+@given(ROWS)
+def test_split_undoes_join(rows: list[dict[Any, Any]]) -> None:
+    before = deepcopy(rows)
+    if collides(rows):
+        with pytest.raises(ConversionError, match="Rename one of them"):
+            join_infos(rows)
+        return
+    joined = join_infos(rows)
+    split = split_infos(joined, len(rows))
+    for ours, row in zip(split, before, strict=True):
+        assert equal(ours, row), (joined, ours, row)
+    for ours, row in zip(rows, before, strict=True):
+        assert equal(ours, row)
+
+
+@given(rows=st.lists(INFO, min_size=1, max_size=4))
+def test_as_gymnasium_batches_them(rows: list[dict[str, Any]]) -> None:
+    same(join_infos(rows), batched(rows))
+
+
+SAME = {
+    "integers": [1, 2],
+    "floats": [0.5, float("inf")],
+    "booleans": [True, False],
+    "numpy booleans": [np.bool_(True), np.bool_(False)],
+    "booleans of both kinds": [True, np.bool_(False)],
+    "numpy booleans first": [np.bool_(True), False],
+    "halves": [np.float32(0.1), np.float32(0.2)],
+    "small integers": [np.int8(3), np.int8(-3)],
+    "complex": [np.complex64(1j), np.complex64(2)],
+    "python's complex": [1j, 2j],
+    "arrays": [np.arange(3), np.arange(3)],
+    "arrays of objects": [np.array([None, "a"]), np.array([{}, 1], object)],
+    "arrays without shape": [np.array(1.5), np.array(2.5)],
+    "strings": ["a", "b"],
+    "arrays of strings": [np.array(["a", "bc"]), np.array(["d", "ef"])],
+    "none": [None, None],
+    "lists": [[1], [2, 3]],
+    "dates": [np.datetime64("2020"), np.datetime64("2021")],
+    "dicts": [{"a": 1}, {"a": 2, "b": None}],
+    "empty dicts": [{}, {}],
+    "ordered dicts": [OrderedDict(a=1), OrderedDict(a=2)],
+    "enums": [IntEnum("Color", "RED").RED, IntEnum("Color", "RED").RED],
+    "first float, then int": [1.75, 1],
+}
+
+
+@pytest.mark.parametrize("values", SAME.values(), ids=SAME)
+@pytest.mark.parametrize("gaps", [False, True])
+def test_the_same_array_as_gymnasium(values: list[Any], gaps: bool) -> None:
+    rows = [{"k": value} for value in values]
+    if gaps:
+        rows = [{}, rows[0], {}, {}, rows[1]]
+    same(join_infos(rows), batched(rows))
+
+
+KEPT = {
+    "promoted": ([1, 1.75], np.array([1.0, 1.75])),
+    "promoted to the wider": ([np.float32(0.1), 0.1], np.array([np.float32(0.1), 0.1])),
+    "integers of two widths": ([np.int8(1), 300], np.array([1, 300])),
+    "arrays of two types": ([np.ones(2, np.int8), np.full(2, 0.5)], np.array([[1, 1], [0.5, 0.5]])),
+    "strings of two lengths": ([np.array(["a"]), np.array(["bc"])], np.array([["a"], ["bc"]])),
+    "too precise": ([2**53 + 1, 0.5], [2**53 + 1, 0.5]),
+    "too precise in an array": ([np.array([2**53 + 1]), np.array([0.5])], None),
+    "too large": ([2**63, 1], [2**63, 1]),
+    "far too large": ([2**70, 1], [2**70, 1]),
+    "number and boolean": ([1, True], [1, True]),
+    "number and string": ([1, "a"], [1, "a"]),
+    "number and none": ([1, None], [1, None]),
+    "number and array": ([1, np.ones(2)], None),
+    "ragged": ([np.ones(2), np.ones(3)], None),
+    "would broadcast": ([np.ones(3), np.ones(1)], None),
+    "dict and string": ([{"a": 1}, "a"], [{"a": 1}, "a"]),
+    "matrices": ([np.ma.array([1, 2], mask=[True, False])] * 2, None),
+}
+
+
+@pytest.mark.parametrize(("values", "expected"), KEPT.values(), ids=KEPT)
+def test_values_that_gymnasium_would_change(values: list[Any], expected: Any) -> None:
+    joined = join_infos([{"k": value} for value in values])["k"]
+    if isinstance(expected, np.ndarray):
+        same(joined, expected)
+        return
+    assert joined.dtype == object
+    assert joined.shape == (2,)
+    for ours, value in zip(joined, values, strict=True):
+        assert type(ours) is type(value)
+        same(ours, value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "key"),
+    [
+        ([{"k": 1, "_k": 2}], "'_k' beside 'k'"),
+        ([{"k": 1}, {"_k": True}], "'_k' beside 'k'"),
+        ([{"_k": 1}, {"k": True}], "'_k' beside 'k'"),
+        ([{"a": {"k": 1, "_k": 2}}], "'_k' beside 'k'"),
+        ([{1: 1, "1": 1}], "'_1' beside '1'"),
+    ],
+)
+def test_keys_that_collide_with_masks(rows: list[dict[Any, Any]], key: str) -> None:
+    with pytest.raises(ConversionError, match=f"without the key {key}"):
+        join_infos(rows)
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_keys_that_look_like_masks_of_masks(deep: bool) -> None:
+    rows: list[Any] = [{"k": 1, "__k": True}, {"k": 2, "__k": False}, {"k": 3}]
+    if deep:
+        rows = [{"nested": row} for row in rows]
+    same(split_infos(join_infos(rows), 3), rows)
+
+
+def test_what_is_joined_shares_nothing() -> None:
+    rows = [
+        {"list": [1], "array": np.zeros(2), "nested": {"objects": np.array([[1], None], object)}}
+    ]
+    joined = join_infos(rows)
+    before = deepcopy(joined)
+    rows[0]["list"].append(2)
+    rows[0]["array"][0] = 5
+    rows[0]["nested"]["objects"][0].append(2)
+    same(joined, before)
+
+
+def test_keys_left_out() -> None:
+    assert join_infos([{"a": 1, "_a": 2}, {"a": 2}], without=("a", "_a")) == {}
+    assert join_infos([{}, {}]) == {}
+
+
+def test_the_info_of_an_ending() -> None:
+    info = {"x": 1, "TimeLimit.truncated": True, "terminal_observation": 5}
+    assert same_step_info(3, info, {"y": 2}) == {"final_obs": 3, "final_info": {"x": 1}, "y": 2}
+    assert same_step_info(None, {}, {}) == {"final_info": {}}
+    assert "terminal_observation" in info
+    with pytest.raises(ConversionError, match=r"without the keys \['final_obs'\]"):
+        same_step_info(3, {}, {"final_obs": 2})

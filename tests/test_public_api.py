@@ -1,0 +1,71 @@
+"""The public names and their signatures, held against a snapshot.
+
+After a change that is meant: `python -m tests.test_public_api` writes the snapshot anew.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import sb3compat
+import sb3compat.conformance
+
+SNAPSHOT = Path(__file__).parent / "snapshots" / "public_api.txt"
+
+
+def described(module: ModuleType) -> Iterator[str]:
+    for name in sorted(module.__all__):
+        value = getattr(module, name)
+        full = f"{module.__name__}.{name}"
+        if isinstance(value, type):
+            yield from _described_class(full, value)
+        elif callable(value):
+            yield f"def {full}{_signature(value)}"
+        else:
+            yield f"{full}: {type(value).__name__}"
+
+
+def _described_class(full: str, cls: type) -> Iterator[str]:
+    if issubclass(cls, BaseException):
+        bases = [b.__name__ for b in cls.__mro__[1:] if b not in (object, BaseException)]
+        yield f"exception {full}({', '.join(bases)})"
+        return
+    yield f"class {full}{_signature(cls)}"
+    for name, value in sorted(vars(cls).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(value, property):
+            yield f"    {name}: property{'' if value.fset is None else ', can be set'}"
+        elif callable(value):
+            yield f"    def {name}{_signature(value)}"
+
+
+def _signature(value: Any) -> str:
+    """The parameters and their defaults; `assert_type` tests hold the annotations."""
+    signature = inspect.signature(value)
+    bare = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in signature.parameters.values()
+    ]
+    return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+
+
+def snapshot() -> str:
+    lines = [*described(sb3compat), *described(sb3compat.conformance)]
+    return "\n".join(lines) + "\n"
+
+
+def test_public_names_and_signatures_are_those_of_the_snapshot() -> None:
+    pytest.importorskip("stable_baselines3", reason="the adapter's base class is SB3's")
+    assert snapshot() == SNAPSHOT.read_text(), "after a change that is meant, write it anew"
+
+
+if __name__ == "__main__":
+    sys.exit(SNAPSHOT.write_text(snapshot()) == 0)

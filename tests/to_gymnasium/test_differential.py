@@ -1,0 +1,97 @@
+"""The yardstick of the way back: what `SyncVectorEnv` yields, value for value, in every mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from gymnasium.vector import AutoresetMode
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sb3compat
+from sb3compat._convert.infos import split_infos
+from tests.convert.test_join_infos import equal
+from tests.envs import MakeEnv, Script, script
+from tests.lockstep_back import actions_of, back_programs, dummy, lockstep, monitored, subproc
+from tests.profiles import examples
+from tests.strategies import scripts
+
+pytest.importorskip("stable_baselines3", reason="the sources are SB3's")
+
+MODES = list(AutoresetMode)
+mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+
+
+@mode_of
+@given(data=st.data(), n=st.integers(1, 4))
+@settings(max_examples=examples(200))
+def test_dummy(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
+    chosen = data.draw(scripts(("none", "plain")))
+    lockstep(chosen, n, mode, dummy, data.draw(back_programs(n)))
+
+
+@mode_of
+@given(data=st.data(), n=st.integers(1, 3))
+@settings(max_examples=examples(15))
+def test_subproc(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
+    chosen = data.draw(scripts(("none", "plain")))
+    lockstep(chosen, n, mode, subproc, data.draw(back_programs(n)))
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+@given(data=st.data(), n=st.integers(1, 4))
+@settings(max_examples=examples(200))
+def test_monitored(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
+    chosen = data.draw(scripts(("none", "plain")))
+    lockstep(chosen, n, mode, monitored, data.draw(back_programs(n)))
+
+
+@mode_of
+@pytest.mark.parametrize("build", [dummy, subproc])
+def test_all_rows_end_at_once(mode: AutoresetMode, build: object) -> None:
+    chosen = script(lengths=(1,), endings=("truncated", "terminated", "both"), infos="plain")
+    program = [("reset", (3, {"x": 1})), *[("step", number) for number in range(6)]]
+    lockstep(chosen, 3, mode, build, program)
+
+
+class Tame(gym.Wrapper[Any, Any, Any, Any]):
+    """Without the keys that have no place in a dict of arrays."""
+
+    def step(self, action: Any) -> Any:
+        *rest, info = self.env.step(action)
+        return *rest, {key: info[key] for key in info if key not in ("_mixed", "_hidden")}
+
+
+def tame(chosen: Script, n: int) -> list[Callable[[], Any]]:
+    return [lambda i=i: Tame(MakeEnv(chosen, i)()) for i in range(n)]
+
+
+@given(data=st.data(), n=st.integers(1, 4), steps=st.lists(st.integers(0, 99), max_size=9))
+@settings(max_examples=examples(100))
+def test_infos_that_gymnasium_would_change(data: st.DataObject, n: int, steps: list[int]) -> None:
+    """Values of all types, row by row as `DummyVecEnv` has them."""
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    chosen = data.draw(scripts(("wild",), reuse=False))
+    ours = sb3compat.to_gymnasium(DummyVecEnv(tame(chosen, n)))
+    reference = DummyVecEnv(tame(chosen, n))
+    ours.reset()
+    reference.reset()
+    for number in steps:
+        actions = actions_of(chosen.action_space, n, 2 * number + 1)
+        _, _, terminations, truncations, infos = ours.step(actions)
+        _, _, dones, expected = reference.step(actions)
+        rows = split_infos(infos, n)
+        for i in range(n):
+            expected[i].pop("TimeLimit.truncated")
+            last = expected[i].pop("terminal_observation", None)
+            assert equal(rows[i].pop("final_obs", None), last)
+            assert dones[i] == (terminations[i] or truncations[i])
+            if dones[i]:
+                final = rows[i].pop("final_info")
+                assert equal(final, expected[i]), (final, expected[i])
+                expected[i] = reference.reset_infos[i]
+            assert equal(rows[i], expected[i]), (rows[i], expected[i])

@@ -1,0 +1,261 @@
+"""Everything in `gymnasium.wrappers.vector` on top: as over `SyncVectorEnv` in that mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import vector as wrappers
+
+import sb3compat
+from sb3compat._to_sb3.tap import MaskOptions
+from tests.envs import BOX, MakeEnv, Script, script
+from tests.lockstep import same
+from tests.lockstep_back import dummy, monitored, subproc
+from tests.profiles import some
+
+pytest.importorskip("stable_baselines3")
+
+MODES = list(AutoresetMode)
+mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+
+IMAGE = spaces.Box(0, 255, (6, 8, 3), np.uint8)
+DICT = spaces.Dict({"a": BOX, "b": spaces.Discrete(3)})
+ENDINGS = {"lengths": (2, 3, 4), "endings": ("truncated", "terminated"), "infos": "plain"}
+
+
+def torch_arrays(env: Any) -> Any:
+    import torch
+
+    return wrappers.ArrayConversion(env, np, torch)
+
+
+CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
+    "ArrayConversion": (torch_arrays, {}),
+    "ClipAction": (wrappers.ClipAction, {"action_space": BOX}),
+    "ClipReward": (partial(wrappers.ClipReward, min_reward=0.15, max_reward=1.2), {}),
+    "DictInfoToList": (wrappers.DictInfoToList, {}),
+    "DtypeObservation": (partial(wrappers.DtypeObservation, dtype=np.float64), {}),
+    "FilterObservation": (
+        partial(wrappers.FilterObservation, filter_keys=["a"]),
+        {"observation_space": DICT},
+    ),
+    "FlattenObservation": (wrappers.FlattenObservation, {"observation_space": DICT}),
+    "GrayscaleObservation": (wrappers.GrayscaleObservation, {"observation_space": IMAGE}),
+    "HumanRendering": (wrappers.HumanRendering, {}),
+    "JaxToNumpy": (lambda env: wrappers.JaxToNumpy(env), {"observation_space": BOX}),
+    "JaxToTorch": (lambda env: wrappers.JaxToTorch(env), {"observation_space": BOX}),
+    "NormalizeObservation": (wrappers.NormalizeObservation, {}),
+    "NormalizeReward": (wrappers.NormalizeReward, {}),
+    "NumpyToTorch": (lambda env: wrappers.NumpyToTorch(env), {}),
+    "RecordEpisodeStatistics": (wrappers.RecordEpisodeStatistics, {}),
+    "RescaleAction": (
+        partial(wrappers.RescaleAction, min_action=0, max_action=1),
+        {"action_space": BOX},
+    ),
+    "RescaleObservation": (partial(wrappers.RescaleObservation, min_obs=0, max_obs=1), {}),
+    "ReshapeObservation": (partial(wrappers.ReshapeObservation, shape=(3, 1)), {}),
+    "ResizeObservation": (
+        partial(wrappers.ResizeObservation, shape=(3, 4)),
+        {"observation_space": IMAGE},
+    ),
+    "TransformAction": (
+        partial(wrappers.TransformAction, func=lambda actions: actions / 2),
+        {"action_space": BOX},
+    ),
+    "TransformObservation": (
+        partial(wrappers.TransformObservation, func=lambda observations: observations * 2),
+        {},
+    ),
+    "TransformReward": (partial(wrappers.TransformReward, func=lambda rewards: rewards + 1), {}),
+    "VectorizeTransformAction": (
+        partial(
+            wrappers.VectorizeTransformAction,
+            wrapper=gym.wrappers.TransformAction,
+            func=lambda action: action / 2,
+            action_space=BOX,
+        ),
+        {"action_space": BOX},
+    ),
+    "VectorizeTransformObservation": (
+        partial(
+            wrappers.VectorizeTransformObservation,
+            wrapper=gym.wrappers.TransformObservation,
+            func=lambda observation: observation + 1,
+            observation_space=BOX,
+        ),
+        {},
+    ),
+    "VectorizeTransformReward": (
+        partial(
+            wrappers.VectorizeTransformReward,
+            wrapper=gym.wrappers.TransformReward,
+            func=lambda reward: reward + 1,
+        ),
+        {},
+    ),
+}
+NEEDS_JAX = {"JaxToNumpy", "JaxToTorch"}
+
+
+class Rounding(gym.Wrapper[Any, Any, Any, Any]):
+    """What SB3's `DummyVecEnv` does to rewards."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, *rest = self.env.step(action)
+        return obs, float(np.float32(reward)), *rest
+
+
+def make_rounding(fn: MakeEnv) -> Callable[[], Any]:
+    return lambda: Rounding(fn())
+
+
+def pair(chosen: Script, n: int, mode: AutoresetMode) -> tuple[Any, Any]:
+    fns = [MakeEnv(chosen, i) for i in range(n)]
+    theirs = SyncVectorEnv([make_rounding(fn) for fn in fns], autoreset_mode=mode)
+    return sb3compat.to_gymnasium(dummy(fns), autoreset_mode=mode), theirs
+
+
+def outcome(wrap: Callable[[Any], Any], env: Any, mode: AutoresetMode, steps: int = 9) -> list[Any]:
+    """All that comes out of some steps; the last may be the type of what was raised."""
+    seen: list[Any] = []
+    try:
+        wrapped = wrap(env)
+        space = deepcopy(wrapped.action_space)
+        seen.append((wrapped.observation_space, wrapped.single_observation_space, space))
+        seen.append(wrapped.reset(seed=3))
+        for number in range(steps):
+            space.seed(number)
+            actions = space.sample()
+            if "Torch" in repr(wrapped) or "Conversion" in repr(wrapped):
+                import torch
+
+                actions = torch.as_tensor(actions)
+            step = wrapped.step(actions)
+            seen.append(step)
+            ended = np.logical_or(np.asarray(step[2]), np.asarray(step[3]))
+            if mode == AutoresetMode.DISABLED and ended.any():
+                # SyncVectorEnv takes the mask out of the dict that RecordEpisodeStatistics looks
+                # at afterwards, which then forgets the running episodes of all rows.
+                keeping = MaskOptions if wrap is wrappers.RecordEpisodeStatistics else dict
+                seen.append(wrapped.reset(options=keeping(reset_mask=ended)))
+        seen.append(wrapped.render())
+        wrapped.close()
+    except Exception as error:
+        seen.append(type(error))
+    return [plain(value) for value in seen]
+
+
+def plain(value: Any) -> Any:
+    """As NumPy, and without the times that `RecordEpisodeStatistics` takes."""
+    if isinstance(value, dict):
+        left_out = ("t", "_t", "option", "_option")
+        return {key: plain(part) for key, part in value.items() if key not in left_out}
+    if isinstance(value, tuple | list):
+        return [plain(part) for part in value]
+    if type(value).__module__.partition(".")[0] in ("torch", "jax", "jaxlib"):
+        return np.asarray(value)
+    return value
+
+
+def need(name: str) -> None:
+    """Skip where this Gymnasium has no such wrapper, or the library that it converts to."""
+    try:
+        getattr(wrappers, name)
+        if name in NEEDS_JAX:
+            import jax  # noqa: F401
+    except (AttributeError, ImportError, gym.error.DependencyNotInstalled) as error:
+        pytest.skip(str(error))
+
+
+def test_every_wrapper_is_here() -> None:
+    assert set(wrappers.__all__) <= {*CASES, "RecordVideo"}
+
+
+@mode_of
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.jax] * (name in NEEDS_JAX)) for name in CASES],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_as_over_sync_vector_env(name: str, mode: AutoresetMode) -> None:
+    need(name)
+    wrap, kwargs = CASES[name]
+    ours, theirs = pair(script(**{**ENDINGS, **kwargs}), 3, mode)
+    got, expected = outcome(wrap, ours, mode), outcome(wrap, theirs, mode)
+    same(got, expected)
+    if not isinstance(expected[-1], type):
+        assert len(expected) > 9
+
+
+@mode_of
+@pytest.mark.parametrize("build", some([subproc, dummy]))
+@pytest.mark.filterwarnings("ignore")
+def test_record_video(mode: AutoresetMode, build: Any, tmp_path: Path) -> None:
+    need("RecordVideo")
+    pytest.importorskip("moviepy")
+    fns = [MakeEnv(script(lengths=(3,)), i) for i in range(2)]
+    ours = sb3compat.to_gymnasium(build(fns), autoreset_mode=mode)
+    wrap: Any = partial(wrappers.RecordVideo, episode_trigger=lambda episode: episode < 2, fps=7)
+    sizes = []
+    for name, env in (("ours", ours), ("theirs", SyncVectorEnv(fns, autoreset_mode=mode))):
+        assert not isinstance(
+            outcome(partial(wrap, video_folder=tmp_path / name), env, mode)[-1], type
+        )
+        videos = sorted((tmp_path / name).glob("*.mp4"))
+        sizes.append([(video.name, video.stat().st_size) for video in videos])
+    assert sizes[0] == sizes[1]
+    assert len(sizes[0]) == 2
+    assert all(size > 500 for _, size in sizes[0])
+
+
+@pytest.mark.parametrize(
+    ("mode", "inside"),
+    [
+        (mode, inside)
+        for mode in AutoresetMode
+        for inside in (True, False)
+        # VecMonitor steps all rows at once, so that NEXT_STEP cannot be had around it.
+        if not (inside and mode == AutoresetMode.NEXT_STEP)
+    ],
+)
+def test_statistics_inside_and_outside(mode: AutoresetMode, inside: bool) -> None:
+    """`VecMonitor` inside and `RecordEpisodeStatistics` outside agree."""
+    if mode == AutoresetMode.SAME_STEP and gym.__version__ < "1.4":
+        pytest.skip("RecordEpisodeStatistics is wrong there")
+    fns = [MakeEnv(script(**ENDINGS), i) for i in range(3)]
+    envs = sb3compat.to_gymnasium((monitored if inside else dummy)(fns), autoreset_mode=mode)
+    envs = wrappers.RecordEpisodeStatistics(envs, stats_key="outside")
+    envs.reset(seed=3)
+    seen, ended = 0, np.zeros(3, bool)
+    returns, lengths = np.zeros(3, np.float32), np.zeros(3, int)
+    for number in range(12):
+        stepped = ~ended if mode == AutoresetMode.NEXT_STEP else np.ones(3, bool)
+        _, rewards, terminations, truncations, infos = envs.step([number % 4] * 3)
+        returns[stepped] += rewards[stepped].astype(np.float32)
+        lengths += stepped
+        ended = terminations | truncations
+        if not ended.any():
+            assert "outside" not in infos
+            continue
+        seen += 1
+        outer = infos["outside"]
+        same(infos["_outside"], ended)
+        np.testing.assert_allclose(outer["r"][ended], returns[ended], rtol=1e-6)
+        assert outer["l"][ended].tolist() == lengths[ended].tolist()
+        if inside:
+            inner = infos.get("final_info", infos)["episode"]
+            np.testing.assert_allclose(inner["r"][ended], outer["r"][ended], rtol=1e-6)
+            assert inner["l"][ended].tolist() == outer["l"][ended].tolist()
+        returns[ended], lengths[ended] = 0, 0
+        if mode == AutoresetMode.DISABLED:
+            envs.reset(options={"reset_mask": ended.copy()})
+    assert seen > 3

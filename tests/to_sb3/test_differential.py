@@ -1,0 +1,118 @@
+"""The yardstick: what `DummyVecEnv` yields, value for value, from every source and mode."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.envs import Identity, MakeEnv, script
+from tests.lockstep import lockstep
+from tests.profiles import examples
+from tests.strategies import programs, scripts
+
+pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
+
+MODES = list(AutoresetMode)
+Build = Callable[[list[MakeEnv]], VectorEnv[Any, Any, Any]]
+
+mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+with_processes = settings(max_examples=examples(12))
+
+
+def sync(mode: AutoresetMode, **kwargs: Any) -> Build:
+    return lambda fns: SyncVectorEnv(fns, autoreset_mode=mode, **kwargs)
+
+
+def parallel(mode: AutoresetMode, **kwargs: Any) -> Build:
+    return lambda fns: AsyncVectorEnv(fns, autoreset_mode=mode, **kwargs)
+
+
+def wrapped(build: Build, layers: int = 1) -> Build:
+    def make(fns: list[MakeEnv]) -> VectorEnv[Any, Any, Any]:
+        env = build(fns)
+        for _ in range(layers):
+            env = Identity(env)
+        return env
+
+    return make
+
+
+@mode_of
+@given(data=st.data(), n=st.integers(1, 4), copy=st.booleans())
+@settings(max_examples=examples(150))
+def test_sync(mode: AutoresetMode, data: st.DataObject, n: int, copy: bool) -> None:
+    lockstep(data.draw(scripts()), n, sync(mode, copy=copy), data.draw(programs(n)))
+
+
+@mode_of
+@pytest.mark.parametrize("shared_memory", [True, False])
+@given(data=st.data(), n=st.integers(1, 3), copy=st.booleans())
+@with_processes
+def test_async(
+    mode: AutoresetMode, shared_memory: bool, data: st.DataObject, n: int, copy: bool
+) -> None:
+    # A worker in SAME_STEP mode resets before it sends: there, reused arrays are refused.
+    chosen = data.draw(scripts(reuse=mode != AutoresetMode.SAME_STEP))
+    build = parallel(mode, copy=copy, shared_memory=shared_memory)
+    lockstep(chosen, n, build, data.draw(programs(n)))
+
+
+@mode_of
+@given(data=st.data(), n=st.integers(1, 4), copy=st.booleans(), layers=st.integers(1, 2))
+@settings(max_examples=examples(150))
+def test_wrapped_sync(
+    mode: AutoresetMode, data: st.DataObject, n: int, copy: bool, layers: int
+) -> None:
+    chosen = data.draw(scripts(("none", "plain"), reuse=mode != AutoresetMode.SAME_STEP))
+    build = wrapped(sync(mode, copy=copy), layers)
+    lockstep(chosen, n, build, data.draw(programs(n)))
+
+
+@mode_of
+@pytest.mark.parametrize("shared_memory", [True, False])
+@given(data=st.data(), n=st.integers(1, 3), copy=st.booleans())
+@with_processes
+def test_wrapped_async(
+    mode: AutoresetMode, shared_memory: bool, data: st.DataObject, n: int, copy: bool
+) -> None:
+    chosen = data.draw(scripts(("none", "plain"), reuse=mode != AutoresetMode.SAME_STEP))
+    build = wrapped(parallel(mode, copy=copy, shared_memory=shared_memory))
+    lockstep(chosen, n, build, data.draw(programs(n)))
+
+
+PROGRAM = [
+    ("seed", 3),
+    ("options", [{"x": 1}, {}]),
+    ("reset", None),
+    *[("step", number) for number in range(7)],
+    ("options", {"x": 2}),
+    ("reset", None),
+    *[("step", number) for number in range(4)],
+]
+
+
+@mode_of
+@pytest.mark.parametrize(
+    ("context", "shared_memory"),
+    list(itertools.product(["fork", "forkserver", "spawn"], [True, False])),
+)
+def test_async_start_methods(mode: AutoresetMode, context: str, shared_memory: bool) -> None:
+    chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="wild")
+    build = parallel(mode, context=context, shared_memory=shared_memory)
+    lockstep(chosen, 2, build, PROGRAM)
+
+
+@mode_of
+@pytest.mark.parametrize("build", [sync, parallel])
+def test_images(mode: AutoresetMode, build: Callable[..., Build]) -> None:
+    from gymnasium.spaces import Box
+
+    chosen = script(observation_space=Box(0, 255, (84, 84, 4), np.uint8), lengths=(2, 3))
+    lockstep(chosen, 2, build(mode), PROGRAM)

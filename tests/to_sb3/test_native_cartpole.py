@@ -1,0 +1,399 @@
+"""Gymnasium's native CartPole, in NEXT_STEP mode, held against CartPole's own equations.
+
+There is no reference to run in lockstep: all rows share one generator. But each observation follows
+from the one before, so a step that is lost, invented, or taken by another row's action shows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+import pytest
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
+
+import sb3compat
+from sb3compat._to_sb3.partial_reset import partial_reset_of
+from tests.lockstep import same
+
+Array = npt.NDArray[Any]
+Policy = Callable[[Array], Array]
+
+X_LIMIT, THETA_LIMIT = 2.4, 12 * 2 * np.pi / 360
+RESET_BOUND = 0.05
+# The equations are evaluated from observations rounded to float32; one wrong action moves the
+# velocity by 0.4.
+TOLERANCE = 1e-5
+
+
+class Ending(NamedTuple):
+    """The end of one episode."""
+
+    row: int
+    length: int
+    truncated: bool
+    last: Array
+
+
+def after_one_step(obs: Array, actions: Array, polemass_length: float) -> Array:
+    """CartPole's equations of motion, one Euler step, in float64."""
+    _, x_dot, theta, theta_dot = obs.astype(np.float64).T
+    force = np.where(actions == 1, 10.0, -10.0)
+    sin, cos = np.sin(theta), np.cos(theta)
+    push = (force + polemass_length * theta_dot**2 * sin) / 1.1
+    theta_acc = (9.8 * sin - cos * push) / (0.5 * (4 / 3 - 0.1 * cos**2 / 1.1))
+    x_acc = push - polemass_length * theta_acc * cos / 1.1
+    change = np.stack([x_dot, x_acc, theta_dot, theta_acc], axis=1)
+    return obs.astype(np.float64) + 0.02 * change
+
+
+def is_outside(obs: Array) -> Array:
+    return (np.abs(obs[:, 0]) > X_LIMIT) | (np.abs(obs[:, 2]) > THETA_LIMIT)
+
+
+def check_cartpole(
+    env: Any,
+    policy: Policy,
+    steps: int,
+    limit: int,
+    *,
+    polemass_length: float = 0.05,
+    limit_wins: bool = False,
+) -> list[Ending]:
+    """Reset, step, and hold everything that comes back against the contract.
+
+    Args:
+        env: The adapted environment.
+        policy: The actions, by the observations.
+        steps: How many.
+        limit: The environment's `max_episode_steps`.
+        polemass_length: That constant of the equations.
+        limit_wins: Whether an episode that ends in both ways is a truncated one.
+
+    Returns:
+        The endings seen, in order.
+    """
+    n = env.num_envs
+    endings: list[Ending] = []
+    handed_out: list[tuple[Any, Any]] = []
+    obs = env.reset()
+    assert (obs.dtype, obs.shape) == (np.float32, (n, 4))
+    assert np.all(np.abs(obs) <= RESET_BOUND)
+    lengths = np.zeros(n, int)
+    for step in range(steps):
+        actions = policy(obs)
+        previous = obs
+        obs, rewards, dones, infos = result = env.step(actions)
+        handed_out.append((result, deepcopy(result)))
+        lengths += 1
+        assert [type(part) for part in (obs, rewards, dones)] == [np.ndarray] * 3
+        assert (obs.dtype, rewards.dtype, dones.dtype) == (np.float32, np.float32, np.bool_)
+        assert obs.shape == (n, 4)
+        np.testing.assert_array_equal(rewards, np.ones(n), err_msg=f"rewards of step {step}")
+
+        reached = obs.copy()
+        for i in np.flatnonzero(dones).tolist():
+            reached[i] = infos[i]["terminal_observation"]
+        np.testing.assert_allclose(
+            reached,
+            after_one_step(previous, actions, polemass_length),
+            atol=TOLERANCE,
+            err_msg=f"what step {step} led to",
+        )
+        outside = is_outside(reached)
+        np.testing.assert_array_equal(dones, outside | (lengths == limit))
+        for i in range(n):
+            info, done = infos[i], bool(dones[i])
+            assert ("terminal_observation" in info) == done
+            truncated = done and (lengths[i] == limit if limit_wins else not outside[i])
+            assert info["TimeLimit.truncated"] is bool(truncated)
+            if done:
+                last = info["terminal_observation"]
+                assert (type(last), last.dtype, last.shape) == (np.ndarray, np.float32, (4,))
+                assert not np.shares_memory(last, obs)
+                assert np.all(np.abs(obs[i]) <= RESET_BOUND), f"no reset state: {obs[i]}"
+                endings.append(Ending(i, int(lengths[i]), info["TimeLimit.truncated"], last))
+        lengths[dones] = 0
+    for value, snapshot in handed_out:
+        same(value, snapshot, "handed out earlier, and changed since")
+    # First states of different episodes are different draws.
+    first = [value[0][ended] for value, _ in handed_out for ended in np.flatnonzero(value[2])]
+    assert len({tuple(state) for state in first}) == len(first)
+    return endings
+
+
+def at_random(num_envs: int, seed: int = 0) -> Policy:
+    rng = np.random.default_rng(seed)
+    return lambda obs: rng.integers(0, 2, num_envs)
+
+
+def always(action: int) -> Policy:
+    return lambda obs: np.full(len(obs), action)
+
+
+def lean(obs: Array) -> Array:
+    """Keep the pole up, but leaning: the cart leaves the track while the pole has not fallen."""
+    return (obs[:, 2] + 0.3 * obs[:, 3] > 0.05).astype(np.int64)
+
+
+def native(num_envs: int, limit: int = 500) -> Any:
+    return gym.make_vec("CartPole-v1", num_envs=num_envs, max_episode_steps=limit)
+
+
+def adapted(num_envs: int, limit: int = 500, seed: int = 1) -> Any:
+    env = sb3compat.to_sb3(native(num_envs, limit))
+    env.seed(seed)
+    return env
+
+
+def test_the_default_of_make_vec_is_the_native_environment() -> None:
+    env = sb3compat.VecEnvAdapter(gym.make_vec("CartPole-v1", num_envs=2))
+    assert type(env.env).__name__ == "CartPoleVectorEnv"
+    assert env.autoreset_mode is AutoresetMode.NEXT_STEP
+
+
+@pytest.mark.parametrize("num_envs", [1, 2, 7])
+def test_random_actions(num_envs: int) -> None:
+    limit = 18
+    endings = check_cartpole(adapted(num_envs, limit), at_random(num_envs), 400, limit)
+    truncated = [ending for ending in endings if ending.truncated]
+    terminated = [ending for ending in endings if not ending.truncated]
+    assert len(truncated) > 5 * num_envs
+    assert len(terminated) > 5 * num_envs
+    assert all(ending.length == limit for ending in truncated)
+    assert {ending.row for ending in endings} == set(range(num_envs))
+
+
+@pytest.mark.parametrize("action", [0, 1])
+def test_constant_actions(action: int) -> None:
+    endings = check_cartpole(adapted(5), always(action), 200, 500)
+    assert len(endings) > 5 * 15
+    assert not any(ending.truncated for ending in endings)
+    # Pushed to one side, the pole falls to the other.
+    assert all((ending.last[2] < 0) == (action == 1) for ending in endings)
+
+
+def test_terminated_at_the_limit() -> None:
+    """Both flags at once: an episode that ends by itself is not to be bootstrapped."""
+    limit = 9
+    endings = check_cartpole(adapted(5, limit), always(1), 400, limit)
+    at_limit = [ending.truncated for ending in endings if ending.length == limit]
+    assert set(at_limit) == {True, False}
+
+
+def test_out_of_the_track() -> None:
+    endings = check_cartpole(adapted(4), lean, 300, 500)
+    assert any(abs(ending.last[0]) > X_LIMIT for ending in endings)
+    assert not any(ending.truncated for ending in endings)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_all_rows_end_together(limit: int) -> None:
+    endings = check_cartpole(adapted(3, limit), at_random(3), 40, limit)
+    assert len(endings) == 3 * (40 // limit)
+    assert all(ending.truncated for ending in endings)
+
+
+def test_reset_within_an_episode() -> None:
+    env = adapted(4, 12)
+    policy = at_random(4)
+    for steps in (3, 11, 12, 30):
+        check_cartpole(env, policy, steps, 12)
+
+
+def test_used_before() -> None:
+    source = native(3, 4)
+    source.reset()
+    for _ in range(4):
+        source.step(np.zeros(3, int))
+    check_cartpole(sb3compat.to_sb3(source), at_random(3), 20, 4)
+
+
+def run(env: Any, steps: int, *, scribble: bool = False) -> list[Any]:
+    """The whole stream, as it was when it came."""
+    rng = np.random.default_rng(4)
+    obs = env.reset()
+    stream = [deepcopy((obs, env.reset_infos))]
+    for _ in range(steps):
+        result = env.step(rng.integers(0, 2, env.num_envs))
+        stream.append(deepcopy((result, env.reset_infos)))
+        if scribble:
+            for array in result[:3]:
+                array[...] = 1
+            for info in result[3]:
+                if "terminal_observation" in info:
+                    info["terminal_observation"][...] = 9
+                info.clear()
+    return stream
+
+
+def test_same_seed_same_stream() -> None:
+    first, again, other = (run(adapted(3, 15, seed), 100) for seed in (5, 5, 6))
+    same(again, first, "the stream of the same seed")
+    assert not np.array_equal(first[0][0], other[0][0])
+    assert not np.array_equal(first[-1][0][0], other[-1][0][0])
+
+
+def test_a_seed_is_used_once() -> None:
+    env, again = adapted(3, seed=5), adapted(3, seed=5)
+    first, second = env.reset(), env.reset()
+    assert not np.isin(second, first).any()
+    again.seed(4)
+    again.seed(5)
+    same(again.reset(), first, "after the last seed given")
+
+
+def test_what_was_handed_out_may_be_overwritten() -> None:
+    same(run(adapted(3, 15), 100, scribble=True), run(adapted(3, 15), 100), "the stream")
+
+
+def test_up_to_the_first_ending_as_the_environment_itself() -> None:
+    raw, ours = native(3), adapted(3, seed=8)
+    expected, _ = raw.reset(seed=8)
+    same(ours.reset(), expected, "the first observations")
+    policy = at_random(3)
+    for _ in range(500):
+        actions = policy(expected)
+        expected, rewards, terminated, truncated, _ = raw.step(actions)
+        obs, our_rewards, dones, infos = ours.step(actions)
+        same(our_rewards, rewards.astype(np.float32), "rewards")
+        same(dones, terminated | truncated, "dones")
+        if dones.any():
+            break
+        same(obs, expected, "observations")
+    assert dones.any()
+    for i in range(3):
+        same(infos[i]["terminal_observation"] if dones[i] else obs[i], expected[i], f"row {i}")
+
+
+def test_episode_statistics_of_wrappers() -> None:
+    """Each partial reset reaches both wrappers as such: the other rows' episodes go on."""
+    inner = RecordEpisodeStatistics(native(4, 18), stats_key="inner")
+    env = sb3compat.to_sb3(RecordEpisodeStatistics(inner, stats_key="outer"))
+    env.seed(3)
+    env.reset()
+    policy, lengths, seen = at_random(4), np.zeros(4, int), 0
+    for _ in range(150):
+        _, _, dones, infos = env.step(policy(np.zeros(4)))
+        lengths += 1
+        for key, i in itertools.product(("inner", "outer"), range(4)):
+            assert (key in infos[i]) == bool(dones[i])
+            if dones[i]:
+                assert infos[i][key]["l"] == infos[i][key]["r"] == lengths[i]
+                seen += 1
+        lengths[dones] = 0
+    assert seen > 40
+
+
+def test_partial_reset_touches_the_rows_named_and_no_others() -> None:
+    env = native(4, 5)
+    env.reset(seed=0)
+    for _ in range(5):
+        before, _, _, truncated, _ = env.step(np.zeros(4, int))
+    assert truncated.all()
+    reset = partial_reset_of(env)
+    assert reset is not None
+    obs, infos = reset(env, np.array([False, True, False, True]))
+    assert infos == {}
+    same(obs[[0, 2]], before[[0, 2]], "the rows that were left alone")
+    assert within(obs[[1, 3]], -RESET_BOUND, RESET_BOUND)
+    # Those still have their autoreset to come; the others step from where they were reset to.
+    after, rewards, _, _, _ = env.step(np.ones(4, int))
+    same(rewards, np.array([0, 1, 0, 1], rewards.dtype), "rewards")
+    assert within(after[[0, 2]], -RESET_BOUND, RESET_BOUND)
+    expected = after_one_step(obs, np.ones(4, int), 0.05)
+    np.testing.assert_allclose(after[[1, 3]], expected[[1, 3]], atol=TOLERANCE)
+
+
+def within(obs: Array, low: float, high: float) -> bool:
+    return bool(np.all((obs >= low) & (obs <= high)))
+
+
+def test_options_move_the_bounds_of_one_reset() -> None:
+    env = adapted(6, 10)
+    env.set_options({"low": 0.01, "high": 0.02})
+    assert within(env.reset(), 0.01, 0.02)
+    first = [obs[dones] for obs, _, dones, _ in (env.step(np.ones(6, int)) for _ in range(40))]
+    drawn = np.concatenate(first)
+    assert len(drawn) > 12
+    assert within(drawn, -RESET_BOUND, RESET_BOUND)
+    assert not within(drawn, 0.0, 0.02)
+    assert drawn.min() < -0.03
+    assert drawn.max() > 0.03
+    obs = env.reset()
+    assert within(obs, -RESET_BOUND, RESET_BOUND)
+    assert obs.min() < 0
+
+
+@pytest.mark.parametrize("before", [0, 1], ids=["first reset", "later reset"])
+def test_options_by_row(before: int) -> None:
+    env = adapted(4, 10)
+    for _ in range(before):
+        env.reset()
+        env.step(np.zeros(4, int))
+    env.set_options([{"low": 0.03, "high": 0.04}, {}, {"low": -0.04, "high": -0.03}, {}])
+    obs = env.reset()
+    assert within(obs[0], 0.03, 0.04)
+    assert within(obs[2], -0.04, -0.03)
+    for row in (1, 3):
+        assert within(obs[row], -RESET_BOUND, RESET_BOUND)
+        assert np.ptp(obs[row]) > 0.01
+    # Used once, and nothing of it lingers: from here, a stream like any other.
+    check_cartpole(env, at_random(4), 60, 10)
+
+
+def test_equal_options_by_row_are_those_for_all() -> None:
+    one, each = adapted(3, seed=2), adapted(3, seed=2)
+    one.set_options({"low": 0.0, "high": 0.5})
+    each.set_options([{"low": 0.0, "high": 0.5} for _ in range(3)])
+    obs = one.reset()
+    assert obs.max() > 0.1
+    same(each.reset(), obs, "observations")
+
+
+def test_seed_and_options_by_row() -> None:
+    options: list[dict[str, Any]] = [{}, {"low": -RESET_BOUND, "high": RESET_BOUND}, {}]
+    first: list[Array] = []
+    env = adapted(3)
+    for _ in range(2):
+        env.seed(9)
+        env.set_options(options)
+        first.append(env.reset())
+    same(first[1], first[0], "the same seed and options")
+    # One generator serves all rows: seeding it anew for each group would repeat the draws.
+    assert len(np.unique(first[0])) == first[0].size
+
+
+def test_ppo_learns(request: pytest.FixtureRequest) -> None:
+    pytest.importorskip("stable_baselines3", reason="trains with stable-baselines3")
+    import torch
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.vec_env import VecMonitor
+
+    threads = torch.get_num_threads()
+    request.addfinalizer(lambda: torch.set_num_threads(threads))
+    torch.set_num_threads(1)  # the same sums on every machine
+    model = PPO(
+        "MlpPolicy",
+        VecMonitor(sb3compat.to_sb3(native(16))),
+        n_steps=64,
+        batch_size=256,
+        n_epochs=10,
+        gae_lambda=0.8,
+        gamma=0.98,
+        learning_rate=1e-3,
+        seed=1,
+        device="cpu",
+    )
+    model.learn(20_000)
+    assert model.ep_info_buffer is not None
+    returns = [episode["r"] for episode in model.ep_info_buffer]
+    assert len(returns) >= 50
+    # Random actions give 22.
+    assert np.mean(returns) > 66

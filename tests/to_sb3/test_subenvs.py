@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+import sb3compat
+from sb3compat._to_sb3.subenvs import resolve_indices
+from tests.envs import MakeEnv, ScriptedEnv, script
+from tests.lockstep import same
+from tests.native import NativeEnv
+
+Monitor: Any = pytest.importorskip("stable_baselines3.common.monitor").Monitor
+DummyVecEnv: Any = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv
+
+
+def monitored(row: int) -> Any:
+    return lambda: Monitor(ScriptedEnv(script(), row)) if row else ScriptedEnv(script(), row)
+
+
+@pytest.fixture(params=[SyncVectorEnv, AsyncVectorEnv])
+def env(request: pytest.FixtureRequest) -> Iterator[Any]:
+    adapted = sb3compat.to_sb3(request.param([monitored(row) for row in range(3)]))
+    yield adapted
+    adapted.close()
+
+
+@pytest.mark.parametrize(
+    ("indices", "rows"),
+    [
+        (None, [0, 1, 2]),
+        (1, [1]),
+        (-1, [2]),
+        (np.int64(2), [2]),
+        ([2, 0], [2, 0]),
+        ((1, 1), [1, 1]),
+        (np.array([-1, 0]), [2, 0]),
+        (range(2), [0, 1]),
+        ({1}, [1]),
+        (iter([0, 2]), [0, 2]),
+        ([], []),
+    ],
+)
+def test_indices(indices: Any, rows: list[int]) -> None:
+    assert resolve_indices(indices, 3) == rows
+
+
+@pytest.mark.parametrize(
+    ("indices", "kind"),
+    [(3, IndexError), (-4, IndexError), ("a", TypeError), (0.5, TypeError)],
+)
+def test_indices_that_do_not_exist(indices: Any, kind: Any) -> None:
+    with pytest.raises(kind):
+        resolve_indices(indices, 3)
+
+
+def test_get(env: Any) -> None:
+    assert env.get_attr("row") == [0, 1, 2]
+    assert env.get_attr("row", [2, 0]) == [2, 0]
+    assert env.get_attr("row", -1) == [2]
+    assert env.has_attr("row")
+
+
+def test_a_missing_attribute_leaves_everything_alive(env: Any) -> None:
+    assert not env.has_attr("nothing_here")
+    with pytest.raises(AttributeError, match="nothing_here"):
+        env.get_attr("nothing_here")
+    with pytest.raises(AttributeError, match="nothing_here"):
+        env.env_method("nothing_here")
+    env.reset()
+    env.step(np.zeros(3, int))
+
+
+def test_set_lands_on_the_outermost_wrapper(env: Any) -> None:
+    env.set_attr("mu", [1, 2, 3], indices=[1])  # one value, although it is a list of n
+    assert env.get_attr("mu") == [0.5, [1, 2, 3], 0.5]
+    assert env.env_method("__repr__", indices=1)[0].startswith("<Monitor")
+
+
+def test_what_cannot_be_pickled_leaves_everything_alive() -> None:
+    env = sb3compat.to_sb3(AsyncVectorEnv([monitored(row) for row in range(3)]))
+    for value in (lambda: 1, threading.Lock()):
+        with pytest.raises((AttributeError, TypeError, pickle.PicklingError), match="pickle"):
+            env.set_attr("mu", value)
+        with pytest.raises((AttributeError, TypeError, pickle.PicklingError), match="pickle"):
+            env.env_method("set_mu", mu=value, indices=[2])
+    assert env.get_attr("mu") == [0.5, 0.5, 0.5]
+    env.close()
+
+
+def test_methods(env: Any) -> None:
+    assert env.env_method("set_mu", 1.0) == [1.0, 2.0, 3.0]
+    assert env.env_method("set_mu", mu=4.0, indices=[2, 0]) == [6.0, 4.0]
+    env.reset()
+    env.step(np.zeros(3, int))
+
+
+def test_reset_of_some_rows(env: Any) -> None:
+    """What some do by hand; it is as it is in DummyVecEnv."""
+    reference = DummyVecEnv([monitored(row) for row in range(3)])
+    for adapted in (reference, env):
+        adapted.seed(3)
+        adapted.reset()
+    expected = reference.env_method("reset", seed=5, indices=[2, 0])
+    same(env.env_method("reset", seed=5, indices=[2, 0]), expected)
+    same(env.env_method("reset", indices=1), reference.env_method("reset", indices=1))
+    same(env.step(np.zeros(3, int)), reference.step(np.zeros(3, int)))
+
+
+def test_commands_are_no_methods(native: Any) -> None:
+    parallel = sb3compat.to_sb3(AsyncVectorEnv([monitored(0)]))
+    for env, names in ((native, ("reset", "step", "close")), (parallel, ("step", "close"))):
+        for name in names:
+            with pytest.raises(ValueError, match=rf"got '{name}'.*Use {name}\(\) of the vector"):
+                env.env_method(name)
+        env.reset()
+    parallel.close()
+
+
+def test_one_is_replaced() -> None:
+    class Louder(gym.RewardWrapper[Any, Any]):
+        def reward(self, reward: Any) -> Any:
+            return reward + 100
+
+    env = sb3compat.to_sb3(SyncVectorEnv([monitored(0), monitored(0)]))
+    env.envs[1] = Louder(env.envs[1])
+    env.reset()
+    rewards = env.step(np.zeros(2, int))[1]
+    assert rewards[1] == rewards[0] + 100
+    assert env.env_is_wrapped(Louder) == [False, True]
+
+
+def test_rewards_of_goals_that_are_no_rows(native: Any) -> None:
+    """A batch from a replay buffer, for which HER asks the first row, has any length."""
+
+    def compute_reward(achieved: Any, desired: Any, info: Any) -> Any:
+        return np.asarray(achieved) - np.asarray(desired)
+
+    native.env.compute_reward = compute_reward
+    for length in (1, native.num_envs, 7):
+        goals = np.arange(length)
+        (rewards,) = native.env_method("compute_reward", goals, goals * 2, None, indices=[0])
+        same(rewards, -goals)
+
+
+def test_wrappers_are_found_truthfully(env: Any) -> None:
+    assert env.env_is_wrapped(Monitor) == [False, True, True]
+    assert env.env_is_wrapped(Monitor, [1, 0]) == [True, False]
+    assert env.env_is_wrapped(gym.wrappers.TimeLimit) == [False, False, False]
+
+
+def test_not_in_the_middle_of_an_async_step() -> None:
+    env = sb3compat.to_sb3(AsyncVectorEnv([monitored(0)]))
+    env.reset()
+    env.step_async(np.zeros(1, int))
+    with pytest.raises(RuntimeError, match="step_wait"):
+        env.get_attr("row")
+    env.step_wait()
+    assert env.get_attr("row") == [0]
+    env.close()
+
+
+@pytest.fixture
+def native() -> Any:
+    fns = [MakeEnv(script(), row) for row in range(3)]
+    return sb3compat.to_sb3(NativeEnv(fns, AutoresetMode.SAME_STEP))
+
+
+def test_native_environments_answer_as_a_whole(native: Any) -> None:
+    assert native.get_attr("colour", [0, 2]) == ["blue", "blue"]
+    assert native.env_method("paint", "red") == ["red 0", "red 1", "red 2"]
+    native.set_attr("colour", "green")
+    assert native.env.colour == "green"
+    assert native.env_is_wrapped(Monitor) == [False, False, False]
+    with pytest.raises(AttributeError, match="no sub-environments of its own"):
+        native.get_attr("row")
+    with pytest.raises(ValueError, match="indices=None"):
+        native.set_attr("colour", "green", indices=[0])
+    with pytest.raises(ValueError, match="indices=None"):
+        native.env_method("paint", "red", indices=0)
+
+
+def test_native_environments_answer_what_every_single_one_does(native: Any) -> None:
+    assert native.env_method("get_wrapper_attr", "colour", indices=[0, 2]) == ["blue", "blue"]
+    assert native.env_method("has_wrapper_attr", "colour") == [True, True, True]
+    assert native.env_method("has_wrapper_attr", "row") == [False, False, False]
+    shades = ["light", "plain", "dark"]  # one value, although it is a list of n
+    assert native.env_method("set_wrapper_attr", "colour", value=shades) == [True, True, True]
+    assert native.env_method("get_wrapper_attr", name="colour") == [shades] * 3
+    missing = native.env_method("set_wrapper_attr", "shape", 1, force=False)
+    assert missing == [False, False, False]
+    assert not native.has_attr("shape")
+    with pytest.raises(AttributeError, match="no sub-environments of its own"):
+        native.env_method("get_wrapper_attr", "row")
+    with pytest.raises(ValueError, match="indices=None"):
+        native.env_method("set_wrapper_attr", "colour", "green", indices=[0])
+
+
+def test_images(native: Any, env: Any) -> None:
+    images = env.get_images()
+    assert [image[0, 0, 0] for image in images] == [0, 1, 2]
+    assert env.render().shape == (8, 8, 3)
+    with pytest.warns(UserWarning, match="render mode is None"):
+        assert native.get_images() == [None, None, None]
+
+
+def test_what_people_reach_for(native: Any) -> None:
+    source = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync")
+    env: Any = sb3compat.to_sb3(source)
+    assert env.envs == list(source.unwrapped.envs)  # type: ignore[attr-defined]
+    assert env.spec.id == "CartPole-v1"
+    assert not hasattr(native, "envs")
+    with pytest.raises(AttributeError, match="env_method"):
+        _ = native.envs
