@@ -35,7 +35,7 @@ REWRITTEN = {
 
 
 @pytest.mark.parametrize("condition", REWRITTEN)
-def test_what_holds_arrays_needs_no_helpers(condition: str) -> None:
+def test_arrays_need_no_helpers(condition: str) -> None:
     calls: list[int] = []
 
     def count() -> int:
