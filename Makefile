@@ -10,7 +10,11 @@ BIN := $(VENV)/bin
 
 # pip's own build environments ignore -c and read these: the first up to pip 25.2, the second since.
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
+
+# pip would compile all modules of all packages, which takes as long as to install them. Python
+# compiles those that are imported, and must be allowed to keep what it has compiled.
+export PYTHONDONTWRITEBYTECODE :=
 
 # One thread for torch: the networks of the tests are too small for more.
 TESTING := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}

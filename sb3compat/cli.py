@@ -1,4 +1,4 @@
-"""The command line of the conformance kit: `sb3compat check`, `list`, `explain` and `replay`."""
+"""The command line: the kit's `check`, `list`, `explain` and `replay`, and `versions`."""
 
 from __future__ import annotations
 
@@ -61,6 +61,20 @@ _EXPLAIN_EXAMPLES = """\
 example:
   sb3compat explain terminal_observation_iff_done
 """
+_VERSIONS = """\
+Say which versions are installed, whether sb3compat supports them together, and which of the private
+names of Gymnasium, Stable-Baselines3 and Python that it relies on are missing there. For each of
+these it prints where the name was expected and what goes wrong without it.
+
+Nothing but Gymnasium is imported. Put the output into every bug report.
+"""
+_VERSIONS_CODES = """\
+exit codes:
+  0  all is well
+  1  a private name is missing: what depends on it raises, or is not exact
+  2  wrong use
+  3  no name is missing, but nobody has tested Gymnasium and Stable-Baselines3 in these versions
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: What follows `sb3compat`; those of the process by default.
 
     Returns:
-        The exit code: 0 clean, 1 failures, 2 wrong use or a factory that fails.
+        The exit code: 0 clean, 1 failures, 2 wrong use or a factory that fails; of `versions`
+        also 3, for versions that are not supported together.
     """
     given = _parser().parse_args(arguments)
     try:
@@ -79,8 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         with suppress(ValueError):  # in another thread than the main one
             signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-        module = import_module(f"sb3compat.conformance.commands.{given.command}")
-        code: int = module.command(given)
+        code = _run(given)
         sys.stdout.flush()
         return code
     except ModuleNotFoundError as error:
@@ -97,6 +111,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # flush once more, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _run(given: argparse.Namespace) -> int:
+    """Run a command, and import no more than it needs."""
+    if given.command == "versions":
+        from sb3compat._upstream.report import print_versions
+
+        return print_versions(sb3compat.__version__)
+    module = import_module(f"sb3compat.conformance.commands.{given.command}")
+    code: int = module.command(given)
+    return code
 
 
 def _complain(message: str) -> int:
@@ -129,6 +154,7 @@ def _parser() -> argparse.ArgumentParser:
         command("explain", "explain a check", "Say what a check asks for.", _EXPLAIN_EXAMPLES)
     )
     _add_replay(command("replay", "run reproductions again", _REPLAY, _REPLAY_EXAMPLES))
+    command("versions", "say whether the installed versions fit", _VERSIONS, _VERSIONS_CODES)
     return parser
 
 

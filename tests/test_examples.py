@@ -37,7 +37,7 @@ def test_ppo_in_a_single_file_learns(mode: str) -> None:
 
     ppo = load("ppo_single_file")
     vec_env = DummyVecEnv([lambda: gym.make("CartPole-v1")] * 8)
-    returns = ppo.train(sb3compat.to_gymnasium(vec_env, autoreset_mode=mode), 60_000)
+    returns = ppo.train(sb3compat.to_gymnasium(vec_env, autoreset_mode=mode), 30_000)
     assert np.mean(returns[:50]) < 40
     assert np.mean(returns[-20:]) > 120
 

@@ -77,7 +77,7 @@ def install(environment: Environment, pythons: Iterable[Path] = ()) -> Path:
     base = find_python(environment.python, pythons)
     _call([str(base), "-m", "venv", "--clear", str(folder)])
     pins.write_text(wanted)
-    pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-compile"]
     # What pip builds is built in environments of their own, which read these variables only.
     build = {"PIP_CONSTRAINT": str(pins), "PIP_BUILD_CONSTRAINT": str(pins)}
     _call([*pip, "-c", str(pins), "-e", f".[{environment.extra}]"], **build)

@@ -1,4 +1,4 @@
-"""The types that the package speaks in: aliases, and the protocols of what is driven."""
+"""The types of the package: aliases, and the protocols of the objects that it drives."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Rewards = npt.NDArray[np.floating[Any]]
 # The numbers of rows, as an index array.
 Rows = npt.NDArray[np.intp]
 
-# Whatever a space describes: an array, a scalar, or a dict or tuple of them; of one row or of all.
+# An element of a space: an array, a scalar, or a dict or tuple of them; of one row or of all.
 Observation = Any
 Action = Any
-# What a sub-environment has under some name, or gets as an argument.
+# An attribute of a sub-environment, or an argument of its methods.
 Value = Any
 
 Info = dict[str, Any]
@@ -66,7 +66,7 @@ class Transition(NamedTuple):
         rewards: Floats of shape `(n,)`.
         ended: Which rows' episodes ended, bool of shape `(n,)`.
         truncated: Which of them were truncated and not terminated as well, bool of shape `(n,)`.
-        infos: One dict for each row, in the terms of the API that they go to.
+        infos: One dict for each row, with the keys of the API that receives them.
         reset_infos: The infos of the resets within the step, by row.
     """
 
@@ -79,10 +79,10 @@ class Transition(NamedTuple):
 
 
 class VecEnvLike(Protocol):
-    """What every `VecEnv` has, SB3's own and what is only like one.
+    """What every `VecEnv` has: SB3's own classes, and any object with the same methods.
 
-    Either `step`, or `step_async` and `step_wait`, come on top; `seed`, `set_options`, `get_attr`,
-    `set_attr`, `env_method` and `close` may.
+    It also has `step`, or `step_async` and `step_wait`. It may have `seed`, `set_options`,
+    `get_attr`, `set_attr`, `env_method` and `close`.
     """
 
     num_envs: int
@@ -100,7 +100,7 @@ class HoldsVectorEnv(Protocol):
     """
 
     def original(self, autoreset_mode: AutoresetMode) -> AnyVectorEnv | None:
-        """The vector environment, where it can be driven by itself from here on, in that mode."""
+        """The vector environment, if it can be driven directly from now on in that mode."""
 
 
 class HoldsVecEnv(Protocol):
@@ -113,14 +113,14 @@ class HoldsVecEnv(Protocol):
     vec_env: Any
 
     def settled(self) -> Any:
-        """The `VecEnv`, where it would be if it had been driven by itself all the time."""
+        """The `VecEnv`, in the state that it would have if it had been driven directly."""
 
 
 def holds_vector_env(value: object) -> TypeGuard[HoldsVectorEnv]:
     """Whether this is the adapter to SB3, or of a class that derives from it.
 
-    Not `isinstance`: SB3's `VecEnvWrapper` hands on the attributes of the environment inside, and
-    would look like that one.
+    Not `isinstance`: SB3's `VecEnvWrapper` forwards the attributes of the environment inside, and
+    would pass for it.
     """
     return HoldsVectorEnv in type(value).__mro__
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -32,6 +31,7 @@ from sb3compat._convert.types import (
     holds_vector_env,
 )
 from sb3compat._to_gymnasium.accept import check_vec_env
+from sb3compat._to_gymnasium.arguments import rows_under, seeds_by_row
 from sb3compat._to_gymnasium.source import (
     call_if_any,
     close_vec_env,
@@ -45,7 +45,6 @@ from sb3compat.errors import (
     CallOrderError,
     ClosedError,
     EndedRowError,
-    ResetArgumentError,
     refuse_first_step,
 )
 
@@ -69,19 +68,20 @@ def to_gymnasium(
         autoreset_mode: When ended rows are reset: `"SameStep"`, `"Disabled"`, `"NextStep"`, or
             `gymnasium.vector.AutoresetMode`. NEXT_STEP is for `DummyVecEnv` and `SubprocVecEnv`
             without wrappers, whose rows can be stepped one by one.
-        missing_truncation: `"terminated"`, to take an episode for terminated whose last info has
-            no `TimeLimit.truncated`. By default, that is an error.
-        require_final_obs: Whether each ending has to come with `terminal_observation`. With
-            False, in SAME_STEP mode only, `infos["_final_obs"]` is False where there is none.
+        missing_truncation: With `"terminated"`, an episode whose last info has no
+            `TimeLimit.truncated` counts as terminated. By default, that is an error.
+        require_final_obs: Whether the last info of each episode must have `terminal_observation`.
+            False is for SAME_STEP mode only: `infos["_final_obs"]` is False where it is missing.
 
     Returns:
-        A `VectorEnvAdapter`; or the vector environment that `to_sb3` has adapted, if that is what
-        `vec_env` is, in that mode and without seeds or options that wait for its next reset.
+        A `VectorEnvAdapter`. For the result of `to_sb3`, the vector environment inside, if it is
+        in that mode, and no step is under way or lost, and no seeds or options wait for its next
+        reset.
 
     Raises:
-        UnsupportedEnvError: If `vec_env` is no `VecEnv`, nor like one.
+        UnsupportedEnvError: If `vec_env` lacks the methods of a `VecEnv`.
         UnsupportedSpaceError: If SB3 has no way to batch its observations.
-        AutoresetModeError: If it cannot be presented in that mode.
+        AutoresetModeError: If `vec_env` cannot be presented in that mode.
         ValueError: If an option does not go with the mode.
 
     Example:
@@ -109,9 +109,9 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
     """A Stable-Baselines3 `VecEnv` as a Gymnasium vector environment; `to_gymnasium` makes them.
 
     Args:
-        vec_env: The `VecEnv`; the others as for `to_gymnasium`.
+        vec_env: The `VecEnv`. The other arguments are those of `to_gymnasium`.
         autoreset_mode: When ended rows are reset.
-        missing_truncation: What to assume of endings that do not say whether they are truncations.
+        missing_truncation: What an ending without `TimeLimit.truncated` counts as.
         require_final_obs: Whether each ending has to come with its last observation.
 
     Attributes:
@@ -122,7 +122,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         single_action_space: The space of a single action.
         observation_space: The space of a batch of n observations.
         action_space: The space of a batch of n actions.
-        metadata: Those of the sub-environments, and `autoreset_mode`.
+        metadata: The metadata of the sub-environments, and `autoreset_mode`.
         render_mode: The render mode of the sub-environments.
         spec: The `EnvSpec` that the sub-environments share, where they are in this process.
     """
@@ -158,7 +158,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self._layout = Observations(vec_env.observation_space, self.num_envs, from_zero=False)
         self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
         self._lost_step = False
-        # By this adapter; the user may have reset the VecEnv before.
+        # Whether this adapter has reset it; the user may have reset the VecEnv before.
         self._was_reset = False
 
     def reset(
@@ -171,22 +171,22 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
         Args:
             seed: An int, from which the rows get `seed`, `seed + 1` and so on; or a list with one
-                for each row, None among them.
-            options: What every sub-environment's reset gets. Under `"reset_mask"`, a bool array of
-                shape `(n,)`, which rows to reset. It is left as it is.
+                seed for each row, which may be None.
+            options: Passed to the reset of every sub-environment. Under `"reset_mask"`, the rows
+                to reset, a bool array of shape `(n,)`. The dict is not changed.
 
         Returns:
             The observations of all rows and, as a dict of arrays, the infos of those reset.
 
         Raises:
             ResetArgumentError: If the mask, or the number of seeds, is not valid.
-            PartialResetError: If some rows are to be reset that the `VecEnv` cannot reset alone.
+            PartialResetError: If the `VecEnv` cannot reset the rows under the mask alone.
         """
         self._check_open()
-        seeds = self._seeds(seed)
+        seeds = seeds_by_row(seed, self.num_envs)
         options = None if options is None else dict(options)
         if options is not None and "reset_mask" in options:
-            rows = self._rows_under(options.pop("reset_mask"))
+            rows = rows_under(options.pop("reset_mask"), self.num_envs)
             self._check_step()
         else:
             rows = list(range(self.num_envs))
@@ -206,7 +206,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
         Args:
             actions: One action for each row: an array of shape `(n, *space.shape)`, a dict or
-                tuple of such arrays, or a list of n single actions. They arrive uncast.
+                tuple of such arrays, or a list of n single actions. They are not cast.
 
         Returns:
             observations: Of shape `(n, *space.shape)`; a dict or tuple of such arrays where the
@@ -219,7 +219,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         Raises:
             ValueError: If the number of actions is not n; nothing was stepped.
             EndedRowError: In DISABLED mode, if a row has ended and was not reset.
-            ConversionError: If the `VecEnv` returned what cannot be presented exactly.
+            ConversionError: If the `VecEnv` returned a value that cannot be presented exactly.
             CallOrderError: If nothing was ever reset, or a reset is due after an error.
             ClosedError: If the environment was closed.
         """
@@ -293,7 +293,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
     @property
     def np_random(self) -> Value:
-        """The random generators of the sub-environments; one's own where they have none."""
+        """The random generators of the sub-environments; the adapter's own if they have none."""
         value = self._call_if_any("np_random")
         return super().np_random if value is None else value
 
@@ -313,7 +313,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         return super().np_random_seed if value is None else value
 
     def settled(self) -> Value:
-        """The `VecEnv`, where it would be if it had been driven by itself all the time.
+        """The `VecEnv`, in the state that it would have if it had been driven directly.
 
         Rows that have ended are reset. This adapter needs a `reset` before it can step again.
         """
@@ -345,48 +345,17 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
     @contextmanager
     def _marked_if_lost(self) -> Iterator[None]:
-        """Ask for a reset of all rows where some were stepped or reset and nobody saw it."""
+        """Ask for a reset of all rows after an exception, which loses the results of some rows."""
         try:
             yield
         except BaseException:
-            # Where workers are lost, a reset would not help, and the source says what does.
+            # If a worker is lost, a reset would not help; the source's error says what to do.
             self._lost_step = not self._source.broken
             raise
 
     def _call_if_any(self, name: str) -> tuple[Value, ...] | None:
         values = call_if_any(self._subenvs, name)
         return None if values is None or all(v is None for v in values) else tuple(values)
-
-    def _seeds(self, seed: Value) -> list[int | None]:
-        n = self.num_envs
-        if seed is None:
-            return [None] * n
-        if isinstance(seed, int | np.integer):
-            return [int(seed) + i for i in range(n)]
-        seeds = [None if one is None else operator.index(one) for one in seed]
-        if len(seeds) != n:
-            raise ResetArgumentError(
-                f"Expected an int, or a list of {n} seeds, one for each sub-environment, got "
-                f"len(seed)={len(seeds)}."
-            )
-        return seeds
-
-    def _rows_under(self, mask: Value) -> list[int]:
-        """The rows of a reset mask, if it is one by Gymnasium's rules."""
-        if not isinstance(mask, np.ndarray):
-            got = f"reset_mask={mask!r:.200} ({type(mask).__name__})"
-        elif mask.shape != (self.num_envs,):
-            got = f"reset_mask.shape={mask.shape}"
-        elif mask.dtype != np.bool_:
-            got = f"reset_mask.dtype={mask.dtype}"
-        elif not mask.any():
-            got = f"reset_mask={mask}"
-        else:
-            return list(map(int, np.flatnonzero(mask)))
-        raise ResetArgumentError(
-            f"Expected options['reset_mask'] to be a NumPy array of shape ({self.num_envs},) and "
-            f"dtype bool, with at least one True, got {got}."
-        )
 
     def _check_open(self) -> None:
         if self.closed:
@@ -395,6 +364,6 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
     def _check_step(self) -> None:
         if self._lost_step:
             raise CallOrderError(
-                "Expected reset() without a mask, as the last step has raised and its results are "
-                "lost, the end of an episode maybe among them."
+                "Expected reset() without a mask, as the last step or reset has raised an "
+                "exception and its results are lost, maybe with the end of an episode."
             )

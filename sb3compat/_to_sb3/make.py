@@ -41,7 +41,7 @@ def make_vec_env(
     `vectorization_mode="sync"` or `"async"`, the same call gives the same stream.
 
     Args:
-        env_id: The id or spec of a registered environment, or whatever makes one when called.
+        env_id: The id or spec of a registered environment, or a function that makes one.
         n_envs: The number of sub-environments.
         seed: The seed of the first sub-environment at the first reset; the others follow. None
             for random ones.
@@ -63,11 +63,12 @@ def make_vec_env(
             environment's and no argument needs single environments; otherwise `"sync"`.
 
     Returns:
-        The adapted environment, in SAME_STEP mode where there is a choice. Natively vectorized
-        ones are in a `VecMonitor` (without SB3, in Gymnasium's `RecordEpisodeStatistics`).
+        The adapted environment; from `"sync"` and `"async"`, in SAME_STEP mode by default. A
+        natively vectorized one is wrapped in `VecMonitor` (without SB3, in Gymnasium's
+        `RecordEpisodeStatistics`).
 
     Raises:
-        ValueError: If the mode is unknown, or cannot do what the other arguments ask for.
+        ValueError: If the vectorization mode is unknown, or does not go with another argument.
     """
     env_kwargs, vector_kwargs = dict(env_kwargs or {}), dict(vec_env_kwargs or {})
     single = [
@@ -118,7 +119,7 @@ def make_vec_env(
 
 
 def _mode(env_id: EnvId, given: str | None, vec_env_cls: type | None, single: bool) -> str | None:
-    """The vectorization mode: given, or the environment's best, or None if that is to be seen."""
+    """The vectorization mode; None for native vectorization, if the spaces turn out to match."""
     if vec_env_cls is not None:
         meant = {"DummyVecEnv": "sync", "SubprocVecEnv": "async"}.get(vec_env_cls.__name__)
         if meant is None or given not in (None, meant):
@@ -140,9 +141,9 @@ def _mode(env_id: EnvId, given: str | None, vec_env_cls: type | None, single: bo
 
 
 def _same_spaces(env_id: str | EnvSpec, env_kwargs: Kwargs) -> bool:
-    """Whether the natively vectorized environment looks like the single one of that id.
+    """Whether the natively vectorized environment has the spaces of the single one of that id.
 
-    Ale-py's scales and stacks its images, for example.
+    Ale-py's native environment scales and stacks its images, for example.
     """
     single = gym.make(env_id, **env_kwargs)
     native = _make_native(env_id, 1, env_kwargs)

@@ -32,26 +32,26 @@ SUFFIX = "monitor.csv"
 class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
     """Adds `info["episode"]` at the end of each episode, and writes the files of SB3's `Monitor`.
 
-    To `env_is_wrapped` it is that class. SB3's `evaluate_policy` asks for it, and where there is
-    none takes the rewards and endings that the wrappers outside of the monitor make.
+    `env_is_wrapped` takes it for that class. SB3's `evaluate_policy` asks for the class, and
+    without one evaluates the rewards and endings that wrappers outside of the monitor make.
 
-    The return `r` (rounded to 6 digits), the length `l` and the seconds `t` since the monitor was
-    made, as `stable_baselines3.common.monitor.Monitor` has them; its `load_results` reads the
-    files.
+    `info["episode"]` holds the return `r` (rounded to 6 digits), the length `l` and the seconds `t`
+    since the monitor was made, as `stable_baselines3.common.monitor.Monitor` has them. SB3's
+    `load_results` reads the files.
 
     Args:
         env: The environment.
         filename: Where to write; `.monitor.csv` is appended. None for no file.
         allow_early_resets: Whether an episode may be reset before it has ended.
-        reset_keywords: Arguments of `reset`, which it then has to get, to write as well.
+        reset_keywords: Arguments of `reset` to write as well; `reset` then requires them.
         info_keywords: Info keys of the last step to write as well.
-        override_existing: Whether to begin a new file, or to append to one that is there.
+        override_existing: Whether to begin a new file; False appends to an existing one.
 
     Attributes:
         total_steps: The number of steps so far.
         episode_returns: The return of each episode that has ended.
-        episode_lengths: Its length.
-        episode_times: When it ended, in seconds since the monitor was made.
+        episode_lengths: The length of each episode that has ended.
+        episode_times: When each episode ended, in seconds since the monitor was made.
     """
 
     stands_for = ("stable_baselines3.common.monitor", "Monitor")
@@ -169,11 +169,11 @@ class MonitoredEnv:
     """A function that makes one environment, as SB3's `make_vec_env` makes it.
 
     Args:
-        env_id: The id or spec of a registered environment, or whatever makes one when called.
-        rank: Its number, for the seed of its action space and the name of its file.
-        seed: The seed of the first one's action space.
-        env_kwargs: Passed to the environment. A registered one gets `render_mode="rgb_array"`
-            where it takes that and nothing else is asked for.
+        env_id: The id or spec of a registered environment, or a function that makes one.
+        rank: The number of the environment, for the seed of its action space and its file name.
+        seed: The seed of the action space of rank 0.
+        env_kwargs: Passed to the environment. A registered environment that takes a `render_mode`
+            gets `"rgb_array"`, unless `env_kwargs` has another one.
         monitor: The monitor's class.
         monitor_dir: The folder of the monitor files, or None.
         monitor_kwargs: Passed to the monitor.

@@ -228,6 +228,7 @@ def close(env: AnyAsync) -> None:
         return
     terminate = is_broken(env) or is_busy(env)
     note_step(env, under_way=False)
+    # `close` hands the argument on to `close_extras`.
     try:
         env.close(terminate=terminate)
     except (EOFError, OSError):  # one has died since

@@ -69,17 +69,18 @@ def next_raised(queue: Value, until: float) -> Raised | None:
 class ExceptionUnpickler(_Unpickler):  # type: ignore[misc]
     """Builds exceptions without their `__init__`, whose arguments pickle does not know."""
 
-    dispatch: ClassVar[dict[int, Any]] = dict(_Unpickler.dispatch)
+    dispatch: ClassVar[dict[int, Any]] = dict(private(_Unpickler, "dispatch"))
 
     def load_reduce(self) -> None:
         """What `pickle` does with the opcode REDUCE, but for exceptions."""
-        args = self.stack.pop()
-        function = self.stack[-1]
+        stack = private(self, "stack")
+        args = stack.pop()
+        function = stack[-1]
         if isinstance(function, type) and issubclass(function, BaseException):
             error = function.__new__(function, *args)
             error.args = args
-            self.stack[-1] = error
+            stack[-1] = error
         else:
-            self.stack[-1] = function(*args)
+            stack[-1] = function(*args)
 
     dispatch[pickle.REDUCE[0]] = load_reduce

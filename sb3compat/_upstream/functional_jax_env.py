@@ -19,11 +19,11 @@ def reset_rows(
     """
     if options:
         raise ValueError(f"Expected no options, as {env} takes none in a reset, got {options}.")
+    functions, generator = private(env, "func_env"), private(env, "rng")
     if seed is not None:
-        env.rng = jax.random.PRNGKey(seed)
-    functions = private(env, "func_env")
+        generator = jax.random.PRNGKey(seed)
     rows = np.flatnonzero(mask)
-    key, env.rng = jax.random.split(private(env, "rng"))
+    key, env.rng = jax.random.split(generator)
     initial = functions.initial(jax.random.split(key, len(rows)))
     env.state = jax.tree_util.tree_map(
         lambda state, new: state.at[rows].set(new), private(env, "state"), initial

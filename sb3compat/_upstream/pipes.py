@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 from sb3compat._convert.types import ConnectionLike, ProcessLike, Value
 
-# How long the others may take once a worker has died: what they wait for may never come.
-_DEAD_SECONDS = 5.0
+# What `poll` and selectors are asked to wait at most; they take milliseconds in a C int.
+_WAIT_SECONDS = 100_000.0
+# What surely fits into the buffer of a pipe, so that sending it cannot block.
+_SURE_BYTES = 4096
 
 
 class Line(NamedTuple):
@@ -35,100 +37,7 @@ def pickled(message: Value) -> bytes:
     return bytes(ForkingPickler.dumps(message))
 
 
-class Exchange:
-    """One message to each of some workers, and their answers.
-
-    Args:
-        lines: The workers, by row.
-
-    Attributes:
-        owed: The rows that were sent a message and have not answered. A row is noted before its
-            message is sent, so that an exception at any line leaves no answer unaccounted for.
-        answers: The answers that have come, by row.
-        dead: The rows whose worker has died before it answered, with what showed it.
-    """
-
-    def __init__(self, lines: Mapping[int, Line]) -> None:
-        self._lines = lines
-        self.owed: dict[int, None] = {}
-        self.answers: dict[int, Any] = {}
-        self.dead: dict[int, Exception] = {}
-
-    def send(self, messages: Mapping[int, bytes]) -> None:
-        """Send each row its message, pickled already."""
-        for row, message in messages.items():
-            self.owed[row] = None
-            try:
-                self._lines[row].pipe.send_bytes(message)
-            except TimeoutError:  # also an OSError, but of a signal handler: no pipe raises it
-                raise
-            except OSError as error:
-                self._bury(row, error)
-
-    def await_all(self) -> None:
-        """Wait until every row that owes an answer has given it, or is dead; take none."""
-        ready = _Ready(self._lines, self.owed)
-        while self.owed:
-            for row in ready.wait(None):
-                if ready.has_answer(row):
-                    del self.owed[row]
-                else:
-                    self._bury(row, self._ended(row))
-                ready.forget(row)
-
-    def receive(self, timeout: float | None = None) -> None:
-        """Take the answers that are owed.
-
-        Every answer that comes is taken, also after one that is an error, so that none is left to
-        be taken for the next one. What has not come within the time is still `owed`.
-
-        Args:
-            timeout: How many seconds all of them together may take; None for ever. Once a worker
-                has died, the others get some seconds.
-        """
-        if not self.owed:
-            return
-        ready = _Ready(self._lines, self.owed)
-        deadline = None if timeout is None else time.monotonic() + timeout
-        grace: float | None = time.monotonic() + _DEAD_SECONDS if self.dead else None
-        while self.owed:
-            limits = [limit for limit in (deadline, grace) if limit is not None]
-            left = max(0.0, min(limits) - time.monotonic()) if limits else None
-            rows = ready.wait(left)
-            if not rows:
-                break
-            for row in rows:
-                self._take(row, ready)
-            if self.dead and grace is None:
-                grace = time.monotonic() + _DEAD_SECONDS
-        if self.dead:
-            for row in list(self.owed):
-                self._bury(row, EOFError("no answer since another worker has died"))
-
-    def _take(self, row: int, ready: _Ready) -> None:
-        try:
-            # A process that has ended may have answered before.
-            if not ready.has_answer(row):
-                raise self._ended(row)
-            answer = self._lines[row].pipe.recv()
-        except TimeoutError:  # of a signal handler, as in `send`
-            raise
-        except (EOFError, OSError) as error:
-            self._bury(row, error)
-        else:
-            self.answers[row] = answer
-            del self.owed[row]
-        ready.forget(row)
-
-    def _ended(self, row: int) -> EOFError:
-        return EOFError(f"process {self._lines[row].process.pid} has ended")
-
-    def _bury(self, row: int, error: Exception) -> None:
-        self.dead[row] = error
-        del self.owed[row]
-
-
-class _WaitReady:
+class WaitReady:
     """Which of some workers have answered or ended; by `multiprocessing.connection.wait`."""
 
     def __init__(self, lines: Mapping[int, Line], rows: Iterable[int]) -> None:
@@ -151,7 +60,7 @@ class _WaitReady:
         del self._lines[row]
 
 
-class _PollReady:
+class PollReady:
     """The same by `poll`, where there is one: a small part of the time that `wait` takes.
 
     `wait` builds a selector for each call, which would double the time of a quick step.
@@ -189,6 +98,112 @@ class _PollReady:
 
 if hasattr(select, "poll"):
     _READABLE = select.POLLIN | select.POLLPRI
-    _Ready = _PollReady
-else:  # Windows
-    _Ready = _WaitReady  # type: ignore[misc, assignment]
+
+
+class Exchange:
+    """One message to each of some workers, and their answers.
+
+    Args:
+        lines: The workers, by row.
+
+    Attributes:
+        owed: The rows that were sent a message and have not answered. A row is noted before its
+            message is sent, so that an exception at any line leaves no answer unaccounted for.
+        answers: The answers that have come, by row.
+        dead: The rows whose worker has died before it answered, with what showed it.
+    """
+
+    ready_class: type[WaitReady | PollReady] = (
+        PollReady if hasattr(select, "poll") else WaitReady  # Windows
+    )
+    # How long the others may take once a worker has died: what they wait for may never come.
+    grace_seconds = 5.0
+
+    def __init__(self, lines: Mapping[int, Line]) -> None:
+        self._lines = lines
+        self.owed: dict[int, None] = {}
+        self.answers: dict[int, Any] = {}
+        self.dead: dict[int, Exception] = {}
+
+    def send(self, messages: Mapping[int, bytes]) -> None:
+        """Send each row its message, pickled already.
+
+        A long message to a worker that is dead would block for ever where another worker, forked
+        from the same parent, holds the other end of its pipe.
+        """
+        for row, message in messages.items():
+            line = self._lines[row]
+            self.owed[row] = None
+            try:
+                if len(message) > _SURE_BYTES and wait([line.process.sentinel], 0):
+                    raise self._ended(row)
+                line.pipe.send_bytes(message)
+            except TimeoutError:  # also an OSError, but of a signal handler: no pipe raises it
+                raise
+            except (EOFError, OSError) as error:
+                self._bury(row, error)
+
+    def await_all(self) -> None:
+        """Wait until every row that owes an answer has given it, or one is dead; take none.
+
+        Once a worker has died, what the others wait for may never come.
+        """
+        ready = self.ready_class(self._lines, self.owed)
+        while self.owed and not self.dead:
+            for row in ready.wait(None):
+                if ready.has_answer(row):
+                    del self.owed[row]
+                else:
+                    self._bury(row, self._ended(row))
+                ready.forget(row)
+
+    def receive(self, timeout: float | None = None) -> None:
+        """Take the answers that are owed.
+
+        Every answer that comes is taken, also after one that is an error, so that none is left to
+        be taken for the next one. What has not come within the time is still `owed`.
+
+        Args:
+            timeout: How many seconds all of them together may take; None for ever. Once a worker
+                has died, the others get some seconds.
+        """
+        if not self.owed:
+            return
+        ready = self.ready_class(self._lines, self.owed)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        grace: float | None = time.monotonic() + self.grace_seconds if self.dead else None
+        while self.owed:
+            limits = [limit for limit in (deadline, grace) if limit is not None]
+            left = max(0.0, min(limits) - time.monotonic()) if limits else None
+            rows = ready.wait(None if left is None else min(left, _WAIT_SECONDS))
+            if not rows and left is not None and left <= _WAIT_SECONDS:
+                break
+            for row in rows:
+                self._take(row, ready)
+            if self.dead and grace is None:
+                grace = time.monotonic() + self.grace_seconds
+        if self.dead:
+            for row in list(self.owed):
+                self._bury(row, EOFError("no answer since another worker has died"))
+
+    def _take(self, row: int, ready: WaitReady | PollReady) -> None:
+        try:
+            # A process that has ended may have answered before.
+            if not ready.has_answer(row):
+                raise self._ended(row)
+            answer = self._lines[row].pipe.recv()
+        except TimeoutError:  # of a signal handler, as in `send`
+            raise
+        except (EOFError, OSError) as error:
+            self._bury(row, error)
+        else:
+            self.answers[row] = answer
+            del self.owed[row]
+        ready.forget(row)
+
+    def _ended(self, row: int) -> EOFError:
+        return EOFError(f"process {self._lines[row].process.pid} has ended")
+
+    def _bury(self, row: int, error: Exception) -> None:
+        self.dead[row] = error
+        del self.owed[row]

@@ -12,6 +12,7 @@ from sb3compat._convert.types import Value
 from sb3compat._upstream.exceptions import unpacked
 from sb3compat._upstream.pipes import Exchange, Line, pickled
 from sb3compat._upstream.private import private
+from sb3compat._upstream.vec_env import sb3_class
 from sb3compat._upstream.worker_guard import NAME, Guard
 from sb3compat.errors import CallOrderError, ClosedError, WorkerError
 
@@ -94,8 +95,16 @@ class Workers:
 
 
 def has_workers(base: object) -> bool:
-    """Whether this is a `SubprocVecEnv`, or built like one: pipes and processes, by row."""
-    return hasattr(base, "remotes") and hasattr(base, "processes")
+    """Whether this is a `SubprocVecEnv`, or built like one: pipes and processes, by row.
+
+    Raises:
+        UpstreamError: If it is a `SubprocVecEnv` and has none of them.
+    """
+    if not _is_subproc(base):
+        return hasattr(base, "remotes") and hasattr(base, "processes")
+    for name in ("remotes", "processes"):
+        private(base, name)
+    return True
 
 
 def await_answers(base: SubprocLike) -> None:
@@ -116,6 +125,8 @@ def await_answers(base: SubprocLike) -> None:
 
 def forget_step(base: SubprocLike) -> None:
     """Let `close` wait for no answers, as they were taken already or will never come."""
+    if _is_subproc(base):
+        private(base, "waiting")
     base.waiting = False
 
 
@@ -132,7 +143,10 @@ def terminate(base: SubprocLike) -> None:
             process.join()
     for remote in base.remotes:
         remote.close()
-    base.waiting, base.closed = False, True
+    forget_step(base)
+    if _is_subproc(base):
+        private(base, "closed")
+    base.closed = True
 
 
 def died(row: int) -> WorkerError:
@@ -141,6 +155,11 @@ def died(row: int) -> WorkerError:
         f"The worker process of row {row} has died without an answer; what it said last is in its "
         "own output. Close this environment and build a new one."
     )
+
+
+def _is_subproc(base: object) -> bool:
+    cls = sb3_class("SubprocVecEnv")
+    return cls is not None and isinstance(base, cls)
 
 
 def _lines(vec_env: SubprocLike) -> dict[int, Line]:

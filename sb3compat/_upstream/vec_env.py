@@ -10,16 +10,25 @@ import sys
 from collections.abc import Sequence
 
 from sb3compat._convert.types import Options, Value
-from sb3compat._upstream.private import private
+from sb3compat._upstream.private import missing, private
 
+LIBRARY = "stable_baselines3"
 MODULE = "stable_baselines3.common.vec_env"
 # The stand-in for SB3's base class, where SB3 is not installed.
 STAND_IN = "sb3compat._upstream.sb3"
+# The methods that say which environments or workers some indices mean.
+_TARGETS = {"DummyVecEnv": "_get_target_envs", "SubprocVecEnv": "_get_target_remotes"}
 
 
 def sb3_class(name: str) -> type | None:
-    """SB3's class of that name; None as long as SB3 was not imported."""
+    """SB3's class of that name; None as long as SB3 was not imported.
+
+    Raises:
+        UpstreamError: If SB3 was imported and has it no longer where it was.
+    """
     module = sys.modules.get(MODULE)
+    if module is None and LIBRARY in sys.modules:
+        raise missing(MODULE.partition(".")[2], sys.modules[LIBRARY])
     cls: type | None = None if module is None else private(module, name)
     return cls
 
@@ -30,20 +39,23 @@ def is_plain(vec_env: object, name: str) -> bool:
 
 
 def reaches_rows_as(vec_env: object, name: str) -> bool:
-    """Whether this is SB3's class of that name, or reaches its rows by the methods of that."""
+    """Whether this is SB3's class of that name, or reaches its rows by the methods of that.
+
+    Args:
+        vec_env: The environment.
+        name: `"DummyVecEnv"` or `"SubprocVecEnv"`.
+    """
     cls = sb3_class(name)
-    names = ("get_attr", "set_attr", "env_method", "_get_target_envs", "_get_target_remotes")
-    return (
-        cls is not None
-        and isinstance(vec_env, cls)
-        and all(getattr(type(vec_env), n, None) is getattr(cls, n, None) for n in names)
-    )
+    if cls is None or not isinstance(vec_env, cls):
+        return False
+    names = ("get_attr", "set_attr", "env_method", _TARGETS[name])
+    return all(getattr(type(vec_env), n) is private(cls, n) for n in names)
 
 
 def inherits(vec_env: object, method: str) -> bool:
     """Whether this method is the one of SB3's base classes, not overridden."""
     own = getattr(type(vec_env), method, None)
-    return own is not None and any(own is vars(cls).get(method) for cls in _base_classes())
+    return own is not None and any(own is getattr(cls, method, None) for cls in _base_classes())
 
 
 def is_vec_env(vec_env: object) -> bool:

@@ -14,7 +14,15 @@ from sb3compat._upstream.versions import GYMNASIUM
 # Imported by Gymnasium on first use only, as they need torch, JAX or array-api-compat.
 _CONVERTERS = {"ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"}
 _MODULE = "gymnasium.wrappers.vector."
-_REMEMBERING = (vector_wrappers.RecordEpisodeStatistics, vector_wrappers.NormalizeReward)
+# What they remember of the autoreset mode, in the releases that always have it.
+_REMEMBERED = {
+    "RecordEpisodeStatistics": ("_autoreset_mode", (1, 1)),
+    "NormalizeReward": ("_autoreset_mode", (1, 4)),
+    "VectorizeTransformObservation": ("autoreset_mode", (1, 1)),
+    "RecordVideo": ("autoreset_mode", (1, 3)),
+}
+# Gymnasium has it since 1.2.1.
+_VIDEO_SINCE = (1, 3)
 
 
 def believed_mode(wrapper: AnyVectorEnv) -> tuple[str, Value]:
@@ -23,10 +31,12 @@ def believed_mode(wrapper: AnyVectorEnv) -> tuple[str, Value]:
     Returns:
         The name of the attribute, and its value.
 
-    Some keep it as `autoreset_mode`, some (since Gymnasium 1.4) as `_autoreset_mode`, others not.
+    Raises:
+        UpstreamError: If a wrapper of Gymnasium's no longer has it where it was.
     """
-    if GYMNASIUM >= (1, 4) and isinstance(wrapper, _REMEMBERING):
-        return "_autoreset_mode", private(wrapper, "_autoreset_mode")
+    for cls, (name, since) in _REMEMBERED.items():
+        if since <= GYMNASIUM and isinstance(wrapper, private(vector_wrappers, cls)):
+            return name, private(wrapper, name)
     for name in ("autoreset_mode", "_autoreset_mode"):
         if vars(wrapper).get(name) is not None:
             return name, vars(wrapper)[name]
@@ -58,6 +68,7 @@ def paused(video: AnyVectorEnv) -> Iterator[None]:
 
 
 def is_video(wrapper: AnyVectorEnv) -> bool:
-    """Whether this is a `RecordVideo`, which Gymnasium has since 1.2."""
-    recorder = getattr(vector_wrappers, "RecordVideo", None)
-    return recorder is not None and isinstance(wrapper, recorder)
+    """Whether this is a `RecordVideo`."""
+    if GYMNASIUM < _VIDEO_SINCE and not hasattr(vector_wrappers, "RecordVideo"):
+        return False
+    return isinstance(wrapper, private(vector_wrappers, "RecordVideo"))

@@ -12,40 +12,37 @@ from types import FrameType
 import gymnasium as gym
 
 from sb3compat._convert.types import SingleEnv, Value
-from sb3compat._upstream.private import installed
+from sb3compat._upstream.private import installed, private
 from sb3compat.errors import UpstreamError
 
-# The loops, by module and function: for messages.
+# The loops that we know, by module and function.
 _LOOPS = {
-    "_async_worker": "gymnasium",
-    "_worker": "stable_baselines3",
+    ("gymnasium.vector.async_vector_env", "_async_worker"),
+    ("stable_baselines3.common.vec_env.subproc_vec_env", "_worker"),
 }
+# What runs the loop. Below it, a forked worker has the frames of its parent.
+_STARTS = "multiprocessing.process"
 
 
 def loop_of_worker() -> FrameType:
-    """The innermost frame with a local variable `env` that is a Gymnasium environment.
+    """The frame of the loop; of a custom worker, the innermost whose `env` is an environment.
 
     Raises:
         UpstreamError: If there is none: the worker is not one that we know.
     """
-    frame: FrameType | None = sys._getframe(1)
-    loops = []
-    while frame is not None:
-        if isinstance(frame.f_locals.get("env"), gym.Env):
+    for frame in _frames():
+        if _function(frame) in _LOOPS or isinstance(frame.f_locals.get("env"), gym.Env):
             return frame
-        if frame.f_code.co_name in _LOOPS:
-            loops.append(frame.f_code.co_name)
-        frame = frame.f_back
-    library = installed(_LOOPS[loops[0]]) if loops else "a custom worker"
-    raise UpstreamError(
-        f"Expected a local variable `env` with the sub-environment in the worker of {library}, but "
-        "it has none. Run `sb3compat versions`: it says which versions are supported."
-    )
+    raise _missing("env", None)
 
 
 def env_of_worker() -> SingleEnv:
-    """The sub-environment of this worker."""
-    env: SingleEnv = loop_of_worker().f_locals["env"]
+    """The sub-environment of this worker.
+
+    Raises:
+        UpstreamError: If the loop has no local variable `env`.
+    """
+    env: SingleEnv = local_of_worker("env")
     return env
 
 
@@ -57,10 +54,40 @@ def local_of_worker(name: str) -> Value:
     """
     loop = loop_of_worker()
     if name not in loop.f_locals:
-        function = loop.f_code.co_name
-        library = installed(_LOOPS[function]) if function in _LOOPS else "a custom worker"
-        raise UpstreamError(
-            f"Expected a local variable `{name}` in {function} of {library}, but it has none. A "
-            "custom worker needs it as Gymnasium's has it; otherwise run `sb3compat versions`."
-        )
+        raise _missing(name, loop)
     return loop.f_locals[name]
+
+
+def _frames() -> list[FrameType]:
+    """The frames of this worker, the innermost first, without those of its parent."""
+    frame: FrameType | None = private(sys, "_getframe")(1)
+    frames: list[FrameType] = []
+    while frame is not None and _function(frame)[0] != _STARTS:
+        frames.append(frame)
+        frame = frame.f_back
+    if frame is None:
+        raise UpstreamError(
+            f"Expected to be called in a worker process, which {_STARTS} of "
+            f"{installed('multiprocessing')} runs, got {len(frames)} frames without it. Run "
+            "`sb3compat versions`: it says which versions are supported."
+        )
+    return frames
+
+
+def _function(frame: FrameType) -> tuple[str, str]:
+    return str(frame.f_globals.get("__name__")), frame.f_code.co_name
+
+
+def _missing(name: str, loop: FrameType | None) -> UpstreamError:
+    if loop is not None and _function(loop) in _LOOPS:
+        module, function = _function(loop)
+        return UpstreamError(
+            f"Expected a local variable {name!r} in {function} of "
+            f"{installed(module.partition('.')[0])}, but it has none. Run `sb3compat versions`: it "
+            "says which versions are supported, and what else is missing."
+        )
+    return UpstreamError(
+        f"Expected a local variable {name!r} in the custom worker of a vector environment, as "
+        f"Gymnasium's own has it, but it has none ({installed('gymnasium')}). Rename the variable, "
+        "or use Gymnasium's worker."
+    )

@@ -450,8 +450,16 @@ def record(env: AnyEnv, folder: Path, **kwargs: Any) -> tuple[AnyEnv, list[list[
 
 
 @pytest.mark.skipif(GYMNASIUM < (1, 2), reason="RecordVideo is there since Gymnasium 1.2")
-@mode_of
-@pytest.mark.parametrize("first_only", [True, False])
+@pytest.mark.parametrize(
+    ("mode", "first_only"),
+    some(
+        [
+            *((MODES[0], True), (MODES[1], False), (MODES[2], False)),
+            *((MODES[0], False), (MODES[1], True), (MODES[2], True)),
+        ],
+        3,
+    ),
+)
 def test_videos(mode: AutoresetMode, first_only: bool, tmp_path: Path) -> None:
     """The same pictures of the first row, whose episodes they follow, as without the adapter."""
     pytest.importorskip("moviepy", reason="RecordVideo writes with moviepy")

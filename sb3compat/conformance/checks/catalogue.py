@@ -15,7 +15,7 @@ ORDER: dict[Family, tuple[str, ...]] = {
     ),
     "vector_env": (
         "basics", "infos", "seeding", "episodes", "next_step", "same_step", "disabled", "masked",
-        "rows", "access",
+        "rows", "errors", "access",
     ),
 }  # fmt: skip
 

@@ -9,6 +9,7 @@ from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import start_at
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.subject.subject import Ending
 
 Event = Literal["step", "end", "reset"]
 
@@ -18,14 +19,14 @@ def lockstep(
 ) -> Iterator[Event]:
     """Step row i and its single environment together, until its episode ends and some more.
 
-    In the script the single environment returned `expected`, `reward`, `terminated`, `truncated`
-    and `info`. Where the mode resets in the same step, `final` and `final_info` are what they were
-    before.
+    In the script the results of the single environment are `expected`, `reward`, `terminated`,
+    `truncated` and `info`. In SAME_STEP mode `final` and `final_info` are its last observation and
+    info.
 
     Args:
         play: The run of the check.
         i: The row.
-        more: How many steps to go on.
+        more: The number of steps after that.
         infos: Whether to compare infos, without clock times.
         episodes: The number of episodes, as far as they begin alike.
 
@@ -33,16 +34,7 @@ def lockstep(
         NotExercisedError: If they do not begin alike, or no episode of the row ends.
     """
     ending = play.ending()
-    seed = start_at(play, ending)
-    single = _Single(play, i, infos)
-    single.make(seed + i)
-    # Row j must begin like its own, too: one generator for all rows would suit only one of them.
-    j = (i + 1) % play.n
-    own = play.value(f"reference[{j}]().reset(seed={seed + j})[0]")
-    if not play.value(f"agrees({at(play, 'obs', i)}, expected)") or not play.value("agrees")(
-        play.value(at(play, "obs", j)), own
-    ):
-        raise NotExercisedError
+    single = _start(play, ending, i, infos)
     if episodes > 1:
         play.run("start = deepcopy(expected)")
     mode = play.subject.mode
@@ -86,6 +78,25 @@ def lockstep(
             over = False
     if not ends:
         raise NotExercisedError
+
+
+def _start(play: Play, ending: Ending, i: int, infos: bool) -> _Single:
+    """Make the environment and the single environment of row i, and reset both.
+
+    Raises:
+        NotExercisedError: If they do not begin alike.
+    """
+    seed = start_at(play, ending)
+    single = _Single(play, i, infos)
+    single.make(seed + i)
+    # Row j must begin like its own, too: one generator for all rows would suit only one of them.
+    j = (i + 1) % play.n
+    own = play.value(f"reference[{j}]().reset(seed={seed + j})[0]")
+    if not play.value(f"agrees({at(play, 'obs', i)}, expected)") or not play.value("agrees")(
+        play.value(at(play, "obs", j)), own
+    ):
+        raise NotExercisedError
+    return single
 
 
 def demand_like_single(play: Play, i: int, why: str) -> None:

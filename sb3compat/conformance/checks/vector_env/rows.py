@@ -1,4 +1,4 @@
-"""Rows of a VectorEnv: each its own environment; and what happens to them after an error."""
+"""Rows of a VectorEnv: each is its own environment."""
 
 from __future__ import annotations
 
@@ -14,14 +14,11 @@ from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import start_at
 from sb3compat.conformance.checks.vector_env.marks import (
     DETERMINISTIC,
-    SYNC,
     error,
-    warning,
 )
 from sb3compat.conformance.contract import GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
-from sb3compat.conformance.program.calls import opening
 from sb3compat.conformance.program.script import to_source
 from sb3compat.conformance.subject.actions import sample_seed_source
 
@@ -133,14 +130,39 @@ def _no_row_late(play: Play) -> None:
     if not play.subject.capabilities.get("seeding"):
         raise NotExercisedError
     seed = play.draw_seed()
+    t, ended = _past_an_end(play, seed)
+    i = play.draw(st.sampled_from(ended))
+    exercised = False
+    for changed in _changes(play, i, t):
+        before = len(play.script.lines)
+        play.run("twin = make_env()")
+        play.run(f"others = [deepcopy(twin.reset(seed={seed})[0])]")
+        play.run(f"changed = {changed}")
+        disabled = play.subject.mode == "Disabled"
+        play.run(f"others += [step[0] for step in record(twin, changed, disabled={disabled})]")
+        for j in (j for j in range(play.n) if j not in ended):
+            for start in (t, t + 1):
+                exercised = _in_time(play, i, j, start) or exercised
+        del play.script.lines[before:]
+    if not exercised:
+        raise NotExercisedError
+
+
+def _past_an_end(play: Play, seed: int) -> tuple[int, list[int]]:
+    """Reset, and step until a row has ended and some more; returns that step and these rows.
+
+    In the script the actions are `played`, and the observations `seen`. From the end on the
+    actions stay the same, so that lateness is the only difference between two runs.
+
+    Raises:
+        NotExercisedError: If no row ends.
+    """
     play.run(sample_seed_source(play.subject, play.draw(st.integers(0, 9))))
     play.run(f"obs, infos = env.reset(seed={seed})")
     play.run("played, seen = [], [deepcopy(obs)]")
-    disabled = play.subject.mode == "Disabled"
-    t = 0
+    t, ended = 0, []
     left: int | None = None
     while left != 0:
-        # The same actions from the end on, so that a step late is the only difference.
         again = "played[-1]" if left is not None else play.sample()
         play.run(f"played.append({again})")
         play.go_on("played[-1]")
@@ -151,10 +173,14 @@ def _no_row_late(play: Play) -> None:
             left -= 1
         if play.script.steps > 300:
             raise NotExercisedError
-    i = play.draw(st.sampled_from(ended))
-    exercised = False
-    # Other actions in the last steps only, or all actions drawn anew: in some of these programs the
-    # row does not end, and goes on.
+    return t, ended
+
+
+def _changes(play: Play, i: int, t: int) -> list[str]:
+    """Source for other actions in row i, which ended in step t.
+
+    They differ in the last steps only, or in all. In some of these programs the row does not end.
+    """
     begins = [(max(t - last, 0), a) for last, a in product((6, 12), play.subject.actions[:2])]
     changes = [
         f"played[:{begin}] + [replaced(actions, {i}, {to_source(action)}) "
@@ -163,22 +189,10 @@ def _no_row_late(play: Play) -> None:
     ]
     play.run(f"drawn = [[{play.sample()} for _ in played] for _ in range({_DRAWN})]")
     mine = at(play, "actions", i).replace("actions", "others", 1)
-    changes += [
+    return changes + [
         f"[replaced(actions, {i}, {mine}) for actions, others in zip(played, drawn[{k}])]"
         for k in range(_DRAWN)
     ]
-    for changed in changes:
-        before = len(play.script.lines)
-        play.run("twin = make_env()")
-        play.run(f"others = [deepcopy(twin.reset(seed={seed})[0])]")
-        play.run(f"changed = {changed}")
-        play.run(f"others += [step[0] for step in record(twin, changed, disabled={disabled})]")
-        for j in (j for j in range(play.n) if j not in ended):
-            for start in (t, t + 1):
-                exercised = _in_time(play, i, j, start) or exercised
-        del play.script.lines[before:]
-    if not exercised:
-        raise NotExercisedError
 
 
 def _in_time(play: Play, i: int, j: int, start: int) -> bool:
@@ -196,123 +210,3 @@ def _in_time(play: Play, i: int, j: int, start: int) -> bool:
         j,
     )
     return True
-
-
-@warning(group="step", source=SYNC)
-def wrong_action_count_rejected(play: Play) -> None:
-    """`step` with another number of actions than rows raises.
-
-    Actions that are broadcast, or cut off, train without an error. Check the length before
-    anything is stepped.
-    """
-    play.start()
-    play.run(f"error = caught(lambda: env.step({_wrong_count(play)}))")
-    play.demand("error is not None", "error", f"an exception: not {play.n} actions")
-
-
-def _wrong_count(play: Play) -> str:
-    action = play.subject.actions[0]
-    if isinstance(action, dict | tuple):
-        raise NotExercisedError
-    more = play.draw(st.booleans()) or play.n == 1
-    return to_source(np.stack([action] * (play.n + 1 if more else play.n - 1)))
-
-
-@error(
-    group="step",
-    source=SYNC,
-    needs=("seeding", "repeatable"),
-    after=(*DETERMINISTIC, "autoreset_mode_matches_behaviour"),
-)
-def no_stale_result_after_error(play: Play) -> None:
-    """After a `step` that raised, the next call returns its own result.
-
-    If actions were sent to workers before the error, the answers are still in the pipes, and the
-    next step returns them: from then on every result is one step late, without an error. Check
-    actions before any is sent, or collect the answers. `AsyncVectorEnv` does neither, up to
-    Gymnasium 1.4. With shared memory, observations may be in time while rewards and flags are
-    late.
-    """
-    known = play.subject.actions
-    if len(known) < 2 or isinstance(known[0], dict | tuple):
-        raise NotExercisedError
-    rejected, right = known[play.draw(st.integers(0, 1))], known[1]
-    if play.value("equal")(rejected, right):
-        rejected, right = right, known[0]
-    seed = play.draw_seed()
-    play.run("env, twin, third = make_env(), make_env(), make_env()")
-    for line in opening(play.family, "", seed):
-        play.run(line)
-    wrong = to_source(np.stack([rejected] * (play.n + 1)))
-    play.run(f"error = caught(lambda: env.step({wrong}))")
-    if play.value("error") is None:
-        raise NotExercisedError
-    # The results that the rejected actions would have had, without the one too many.
-    play.run(f"actions = {to_source(np.stack([right] * play.n))}")
-    play.run(f"rejected = {to_source(np.stack([rejected] * play.n))}")
-    most = 2 * play.subject.endings[0].steps + 4 if play.subject.endings else 1
-    disabled = play.subject.mode == "Disabled"
-    for name, first in (("twin", "[rejected] + "), ("third", "")):
-        play.run(f"{name}.reset(seed={seed})")
-        batches = f"{first}[actions] * {most}"
-        play.run(f"by_{name} = record({name}, {batches}, disabled={disabled})")
-    whole, flags = _telling(play, range(4), 1), _telling(play, range(1, 4), most)
-    if whole is None and flags is None:
-        raise NotExercisedError
-    play.run("results = []")
-    play.run("error = caught(lambda: results.extend(env.step(actions)))")
-    if play.value("error") is not None:
-        return
-    if whole is not None:
-        _, i = whole
-        got, late = (_of_row(play, name, range(4), i) for name in ("results", "by_twin[0]"))
-        own = short(play.value(at(play, "by_third[0][0]", i)))
-        play.demand(f"not equal({got}, {late})", at(play, "results[0]", i), own + _NOT_LATE, i)
-    if flags is None or (disabled and play.value("ended(*results[2:4]).any()")):
-        return
-    # Observations in shared memory may be in time, while the results in the pipe are late.
-    steps, i = flags
-    play.run(f"seen = [results[:4], *record(env, [actions] * {steps - 1}, disabled={disabled})]")
-    play.script.steps += steps - 1
-    got, late = (
-        f"[{_of_row(play, 'step', range(1, 4), i)} for step in {name}]"
-        for name in ("seen", f"by_twin[:{steps}]")
-    )
-    last = _of_row(play, "seen[-1]", range(1, 4), i)
-    own = short(play.value(_of_row(play, f"by_third[{steps - 1}]", range(1, 4), i)))
-    play.demand(f"not equal({got}, {late})", last, own + _NOT_LATE, i)
-
-
-_NOT_LATE = ", or else anything but the results of the rejected step and on, each one step late"
-
-
-def _of_row(play: Play, result: str, parts: range, i: int) -> str:
-    """Source for the row's share of these parts of a result, as a list."""
-    of_row = (at(play, f"{result}[0]", i) if k == 0 else f"{result}[{k}][{i}]" for k in parts)
-    return f"[{', '.join(of_row)}]"
-
-
-def _telling(play: Play, parts: range, most: int) -> tuple[int, int] | None:
-    """The number of steps, and the row, in which late results differ from all others.
-
-    A row that was stepped before the error goes on from there, any other as if there had been no
-    such step. One that ended in it might do either, and more.
-
-    Args:
-        play: The run of the check.
-        parts: Which of the four results to look at.
-        most: How many steps to look at.
-    """
-    equal = play.value("equal")
-    found = []
-    for i in np.flatnonzero(~play.value("ended(*by_twin[0][2:4])")).tolist():
-        row = _of_row(play, "step", parts, i)
-        late, both, fresh = (
-            play.value(f"[{row} for step in {name}]")
-            for name in ("by_twin", "by_twin[1:]", "by_third")
-        )
-        for steps in range(1, most + 1):
-            if not any(equal(late[:steps], other[:steps]) for other in (both, fresh)):
-                found.append((steps, i))
-                break
-    return min(found, default=None)

@@ -1,0 +1,50 @@
+"""What is private in Python itself."""
+
+from __future__ import annotations
+
+from sb3compat._upstream.table.entry import Kind, names
+
+CPYTHON = (
+    *names(
+        "pickle",
+        Kind.NAME,
+        "_upstream/exceptions.py",
+        {"_Unpickler": "exceptions whose class takes several arguments could not be read"},
+    ),
+    *names(
+        "pickle:_Unpickler",
+        Kind.ATTRIBUTE,
+        "_upstream/exceptions.py",
+        {
+            "dispatch": "our way to build exceptions would not be called",
+            "load_reduce": "our way to build exceptions would not be called",
+            "stack": "our way to build exceptions would not find their arguments",
+        },
+    ),
+    *names(
+        "multiprocessing.queues:Queue",
+        Kind.ATTRIBUTE,
+        "_upstream/exceptions.py",
+        {
+            "_rlock": "an exception could be read by two at once",
+            "_reader": "an exception that never comes would be waited for: a hang",
+            "_sem": "the queue would be full after some errors",
+        },
+    ),
+    *names(
+        "sys",
+        Kind.NAME,
+        "_upstream/worker_locals.py",
+        {"_getframe": "a worker's local variables could not be read"},
+    ),
+    *names(
+        "multiprocessing.process:BaseProcess.run",
+        Kind.CODE,
+        "_upstream/worker_locals.py",
+        {
+            "self._target(*self._args, **self._kwargs)": (
+                "where a worker's own frames end could not be told: its parent's would be read"
+            )
+        },
+    ),
+)

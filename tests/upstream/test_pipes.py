@@ -1,0 +1,312 @@
+"""Exchanges with real worker processes, which answer, hang and die as they are told."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import select
+import signal
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sb3compat._upstream.pipes import Exchange, Line, PollReady, WaitReady, pickled
+
+fork = multiprocessing.get_context("fork")
+LONG = bytes(10_000_000)  # more than a pipe holds
+
+
+def work(pipe: Any, gate: Any) -> None:
+    """Do what each message says; `gate` is opened by the test, or by another worker."""
+    while True:
+        command, data = pipe.recv()
+        if command == "wait":
+            gate.wait()
+        if command == "die":
+            os._exit(1)
+        if command == "signal":
+            os.kill(data, signal.SIGUSR1)
+            gate.wait()
+        if command == "half":
+            answer = pickled(LONG)
+            rest = memoryview(struct.pack("!i", len(answer)) + answer[:-1])
+            while rest:
+                rest = rest[os.write(pipe.fileno(), rest) :]
+            os.kill(data, signal.SIGUSR1)
+            gate.wait()
+        pipe.send(Odd() if command == "odd" else (command, data))
+        if command == "open":
+            gate.set()
+        if command == "answer and die":
+            os._exit(1)
+
+
+class Odd:
+    """Cannot be unpickled."""
+
+    def __reduce__(self) -> Any:
+        return int, ("not a number",)
+
+
+class Workers:
+    """Three of them. As with SB3, the first holds the pipes of the others."""
+
+    def __init__(self, number: int = 3) -> None:
+        self.gate = fork.Event()
+        pairs = [fork.Pipe() for _ in range(number)]
+        self.processes = []
+        for _, child in pairs:
+            process = fork.Process(target=work, args=(child, self.gate), daemon=True)
+            process.start()
+            child.close()
+            self.processes.append(process)
+        self.pipes = [parent for parent, _ in pairs]
+        self.lines = {
+            row: Line(pipe, self.processes[row])  # type: ignore[arg-type]
+            for row, pipe in enumerate(self.pipes)
+        }
+
+    def end(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.join()
+        for pipe in self.pipes:
+            pipe.close()
+
+
+def fail(*_: Any) -> None:
+    raise AssertionError("The exchange hangs.")
+
+
+@pytest.fixture
+def workers() -> Iterator[Workers]:
+    # Should an exchange hang, the test fails.
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(120)
+    workers = Workers()
+    yield workers
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+    workers.end()
+
+
+WAYS = [WaitReady, PollReady] if hasattr(select, "poll") else [WaitReady]
+
+
+@pytest.fixture(params=WAYS, ids=lambda way: way.__name__)
+def make(request: Any, workers: Workers) -> Callable[[], Exchange]:
+    class Chosen(Exchange):
+        ready_class = request.param
+        grace_seconds = 0.0
+
+    return lambda: Chosen(workers.lines)
+
+
+Make = Callable[[], Exchange]
+
+
+def started(exchange: Exchange, **commands: Any) -> Exchange:
+    """Send each row a command: `_0="wait"`."""
+    exchange.send({int(row[1:]): pickled((what, row)) for row, what in commands.items()})
+    return exchange
+
+
+def test_poll_is_the_way_where_there_is_one() -> None:
+    assert Exchange.ready_class is WAYS[-1]
+
+
+def test_answers_are_taken_in_the_order_in_which_they_come(make: Make) -> None:
+    exchange = started(make(), _0="wait", _1="wait")
+    # The last opens the gate for the others once its answer, longer than a pipe, was taken.
+    exchange.send({2: pickled(("open", LONG))})
+    exchange.receive()
+    assert next(iter(exchange.answers)) == 2
+    assert exchange.answers == {0: ("wait", "_0"), 1: ("wait", "_1"), 2: ("open", LONG)}
+    assert (exchange.owed, exchange.dead) == ({}, {})
+
+
+def test_only_rows_that_owe_an_answer_are_waited_for(make: Make) -> None:
+    exchange = started(make(), _1="answer")
+    assert exchange.owed == {1: None}
+    exchange.receive()
+    assert list(exchange.answers) == [1]
+    exchange.receive()
+    assert list(exchange.answers) == [1]
+
+
+def test_worker_that_dies_without_an_answer(make: Make, workers: Workers) -> None:
+    exchange = started(make(), _0="answer", _2="answer")
+    exchange.receive()
+    exchange = started(make(), _1="die")
+    exchange.receive()
+    assert list(exchange.dead) == [1]
+    assert isinstance(exchange.dead[1], EOFError | OSError)
+    assert (exchange.owed, exchange.answers) == ({}, {})
+
+
+def test_answer_of_a_worker_that_has_ended_since_is_taken(make: Make, workers: Workers) -> None:
+    exchange = started(make(), _0="answer", _1="answer and die")
+    workers.processes[1].join()
+    exchange.receive()
+    assert exchange.answers == {0: ("answer", "_0"), 1: ("answer and die", "_1")}
+    assert exchange.dead == {}
+    exchange = started(make(), _1="answer")
+    exchange.receive()
+    assert list(exchange.dead) == [1]
+
+
+def test_others_are_not_waited_for_once_a_worker_has_died(make: Make) -> None:
+    exchange = started(make(), _0="wait", _1="die")
+    exchange.receive()
+    assert sorted(exchange.dead) == [0, 1]
+    assert "since another worker has died" in str(exchange.dead[0])
+    assert exchange.owed == {}
+
+
+def test_others_have_some_time_to_answer_after_a_death(make: Make, workers: Workers) -> None:
+    exchange = make()
+    exchange.grace_seconds = 100.0
+    started(exchange, _1="die")
+    workers.processes[1].join()
+    started(exchange, _0="wait", _2="open")
+    exchange.receive()
+    assert sorted(exchange.answers) == [0, 2]
+    assert list(exchange.dead) == [1]
+
+
+def test_timeout_leaves_owed_what_has_not_come(make: Make, workers: Workers) -> None:
+    exchange = started(make(), _0="wait", _1="answer", _2="wait")
+    workers.pipes[1].poll(None)
+    exchange.receive(timeout=0.0)
+    assert exchange.answers == {1: ("answer", "_1")}
+    assert exchange.owed == {0: None, 2: None}
+    assert exchange.dead == {}
+    workers.gate.set()
+    exchange.receive(timeout=100.0)
+    assert sorted(exchange.answers) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("timeout", [1e12, float("inf")])
+def test_timeout_may_be_longer_than_any_wait(make: Make, timeout: float) -> None:
+    exchange = started(make(), _0="wait", _1="open")
+    exchange.receive(timeout)
+    assert sorted(exchange.answers) == [0, 1]
+
+
+def test_answer_that_cannot_be_read_leaves_the_others_owed(make: Make) -> None:
+    exchange = started(make(), _1="odd", _2="wait")
+    with pytest.raises(ValueError, match="not a number"):
+        exchange.receive()
+    assert set(exchange.owed) == {1, 2}
+
+
+def test_message_to_a_dead_worker(make: Make, workers: Workers) -> None:
+    workers.processes[2].kill()
+    workers.processes[2].join()
+    exchange = started(make(), _2="answer")
+    exchange.receive()  # where another worker holds the pipe, sending shows nothing
+    assert list(exchange.dead) == [2]
+    assert (exchange.owed, exchange.answers) == ({}, {})
+
+
+def test_long_message_to_a_dead_worker_whose_pipe_another_holds(
+    make: Make, workers: Workers
+) -> None:
+    workers.processes[1].kill()
+    workers.processes[1].join()
+    exchange = make()
+    exchange.send({0: pickled(("answer", 0)), 1: pickled(("answer", LONG))})
+    assert list(exchange.dead) == [1]
+    assert exchange.owed == {0: None}
+
+
+def test_long_messages_and_answers(make: Make) -> None:
+    exchange = make()
+    exchange.send({row: pickled(("answer", LONG)) for row in range(3)})
+    exchange.receive()
+    assert all(exchange.answers[row] == ("answer", LONG) for row in range(3))
+
+
+class InterruptedByHandlerError(TimeoutError):
+    """What a handler raises; also an OSError, as the errors of pipes are."""
+
+
+@pytest.fixture
+def handler() -> Iterator[None]:
+    def handle(*_: Any) -> None:
+        raise InterruptedByHandlerError
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
+def ask_for_signal(exchange: Exchange) -> None:
+    exchange.send({1: pickled(("signal", os.getpid()))})  # the signal may come already here
+    exchange.receive()
+
+
+def test_signal_handler_that_raises_while_answers_are_awaited(make: Make, handler: None) -> None:
+    exchange = make()
+    with pytest.raises(InterruptedByHandlerError):
+        ask_for_signal(exchange)
+    assert exchange.owed == {1: None}
+    assert (exchange.answers, exchange.dead) == ({}, {})
+
+
+def test_signal_handler_that_raises_while_an_answer_is_read(make: Make, handler: None) -> None:
+    exchange = make()
+    # Most of the answer has to be read before the signal comes, and the rest never does.
+    exchange.send({1: pickled(("half", os.getpid()))})
+    with pytest.raises(InterruptedByHandlerError):
+        exchange.receive()
+    assert exchange.owed == {1: None}
+    assert (exchange.answers, exchange.dead) == ({}, {})
+
+
+def test_signal_handler_that_raises_while_a_message_is_sent(
+    make: Make, workers: Workers, handler: None
+) -> None:
+    stuck = started(make(), _2="wait")
+    exchange = make()
+    # Row 2 reads nothing, so that its message cannot have been sent when row 0 gives the signal.
+    messages = {0: pickled(("signal", os.getpid())), 2: pickled(("answer", LONG))}
+    with pytest.raises(InterruptedByHandlerError):
+        exchange.send({**messages, 1: pickled(("answer", 1))})
+    assert set(exchange.owed) <= {0, 2}
+    assert 0 in exchange.owed
+    assert (exchange.answers, exchange.dead) == ({}, {})
+    assert stuck.owed == {2: None}
+
+
+def test_await_all_takes_no_answer(make: Make, workers: Workers) -> None:
+    exchange = started(make(), _0="wait", _1="open", _2="answer")
+    exchange.await_all()
+    assert (exchange.owed, exchange.answers, exchange.dead) == ({}, {}, {})
+    assert [pipe.recv()[0] for pipe in workers.pipes] == ["wait", "open", "answer"]
+
+
+def test_await_all_ends_with_the_first_death(make: Make, workers: Workers) -> None:
+    exchange = started(make(), _0="wait", _1="die", _2="wait")
+    exchange.await_all()
+    assert list(exchange.dead) == [1]
+    assert "has ended" in str(exchange.dead[1])
+
+
+def test_await_all_counts_the_answer_of_a_worker_that_has_ended(
+    make: Make, workers: Workers
+) -> None:
+    exchange = started(make(), _1="answer and die")
+    workers.processes[1].join()
+    exchange.await_all()
+    assert exchange.dead == {}
+    assert workers.pipes[1].recv() == ("answer and die", "_1")
+
+
+def test_message_that_cannot_be_pickled() -> None:
+    assert pickle.loads(pickled(("step", 1))) == ("step", 1)
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        pickled(("step", lambda: None))

@@ -1,0 +1,222 @@
+"""The workers of Gymnasium and SB3 answer as `_upstream` expects: asked for real, by raw messages.
+
+Where one of these fails, look at the worker's loop in the installed library, then at
+`_upstream/async_vector_env.py` or `_upstream/subproc_vec_env.py`, and at the entries for the loop
+in `_upstream/table/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+import sb3compat
+from sb3compat._upstream import async_vector_env as workers
+from sb3compat._upstream.private import private
+from sb3compat._upstream.table import NAMES, Kind, Name
+from tests.envs import GYMNASIUM, ScriptedEnv, script
+
+LOOK = "look at gymnasium.vector.async_vector_env._async_worker and _upstream/async_vector_env.py"
+LOOK_SB3 = "look at stable_baselines3's subproc_vec_env._worker and _upstream/subproc_vec_env.py"
+
+
+class Failing(ScriptedEnv):
+    def render(self) -> Any:
+        raise KeyError("no frame")
+
+
+def make(length: int = 2) -> Any:
+    return Failing(script(lengths=(length,), infos="none"))
+
+
+@pytest.fixture(params=list(AutoresetMode), ids=lambda mode: mode.name)
+def mode(request: Any) -> Any:
+    return request.param
+
+
+@pytest.fixture(params=[True, False], ids=["shared", "piped"])
+def envs(request: Any, mode: AutoresetMode) -> Iterator[Any]:
+    envs = AsyncVectorEnv([make] * 2, shared_memory=request.param, autoreset_mode=mode)
+    yield envs
+    if not envs.closed:
+        envs.close(terminate=True)
+
+
+def asked(envs: Any, command: str, data: Any) -> Any:
+    """What the first worker answers."""
+    pipe = private(envs, "parent_pipes")[0]
+    pipe.send((command, data))
+    return pipe.recv()
+
+
+def test_answers_of_gymnasiums_worker(envs: Any, mode: AutoresetMode) -> None:
+    def is_place(observation: Any) -> bool:
+        return (observation is None) == bool(envs.shared_memory)
+
+    (observation, info), success = asked(envs, "reset", {"seed": 3, "options": None})
+    assert success is True, LOOK
+    assert is_place(observation), LOOK
+    assert info["seed"] == 3, LOOK
+    for time in (1, 2):
+        answer, success = asked(envs, "step", 0)
+        observation, reward, terminated, truncated, info = answer
+        assert success is True, LOOK
+        assert is_place(observation) or time == 2, LOOK
+        assert reward == 0.1 * time, LOOK
+        assert (bool(terminated), bool(truncated)) == (time == 2, False), LOOK
+        if time == 2 and mode == AutoresetMode.SAME_STEP:
+            assert envs.single_observation_space.contains(info["final_obs"]), LOOK
+            assert info["final_info"]["shared"] == 2, LOOK
+            assert info["resets"] == 2, LOOK
+        else:
+            assert info["shared"] == time, LOOK
+    if mode == AutoresetMode.NEXT_STEP:
+        (observation, reward, terminated, truncated, info), success = asked(envs, "step", None)
+        assert (success, reward, terminated, truncated) == (True, 0, False, False), LOOK
+        assert info["resets"] == 2, LOOK
+    assert asked(envs, "_call", ("set_mu", (2.0,), {})) == (2.0, True), LOOK
+    assert asked(envs, "_call", ("mu", (), {})) == (2.0, True), LOOK
+
+
+def test_error_of_gymnasiums_worker(envs: Any) -> None:
+    assert asked(envs, "_call", ("render", (), {})) == (None, False), LOOK
+    index, kind, value, trace = private(envs, "error_queue").get()
+    assert (index, kind) == (0, KeyError), LOOK
+    assert isinstance(value, KeyError), LOOK
+    assert "in render" in trace, LOOK
+
+
+def test_pending_autoreset_can_be_asked(envs: Any, mode: AutoresetMode) -> None:
+    envs.reset()
+    assert workers.lingering_autoresets(envs, [0, 1]) == []
+    envs.step(np.zeros(2, np.int64))
+    envs.step(np.zeros(2, np.int64))
+    lingers = mode == AutoresetMode.NEXT_STEP and not envs.shared_memory
+    assert workers.lingering_autoresets(envs, [1, 0]) == ([1, 0] if lingers else []), LOOK
+    assert workers.is_wrapped(envs, gym.Wrapper, [0]) == [False], LOOK
+    assert envs.call("mu") == (0.5, 0.5)
+
+
+def test_state_while_a_step_is_under_way(envs: Any) -> None:
+    envs.reset()
+    assert not workers.is_busy(envs)
+    envs.step_async(np.zeros(2, np.int64))
+    assert workers.is_stepping(envs), LOOK
+    assert workers.is_busy(envs), LOOK
+    envs.step_wait()
+    assert not workers.is_stepping(envs), LOOK
+
+
+def test_answers_of_sb3s_worker() -> None:
+    subproc = pytest.importorskip("stable_baselines3.common.vec_env").SubprocVecEnv
+    envs = subproc([make], start_method="fork")
+    try:
+        (remote,), (process,) = private(envs, "remotes"), private(envs, "processes")
+        assert private(envs, "waiting") is False, LOOK_SB3
+        assert private(envs, "closed") is False, LOOK_SB3
+        for command, data, answer in (
+            ("set_attr", ("planted", len), None),
+            ("env_method", ("planted", ("four",), {}), 4),
+            ("env_method", ("set_mu", (), {"mu": 2.0}), 2.0),
+            ("env_method", ("get_wrapper_attr", ("mu",), {}), 2.0),
+        ):
+            remote.send((command, data))
+            assert remote.recv() == answer, LOOK_SB3
+        envs.reset()
+        envs.step_async([0])
+        assert private(envs, "waiting") is True, LOOK_SB3
+        envs.step_wait()
+        remote.send(("close", None))
+        process.join()
+        assert process.exitcode == 0, LOOK_SB3
+    finally:
+        envs.processes[0].terminate()
+        envs.waiting, envs.closed = False, True
+
+
+def built(where: str) -> Any:
+    """An instance of the class that an entry names; None of those that cost too much."""
+    cls = where.rpartition(":")[2]
+    if cls == "VectorEnv":
+        return gym.vector.VectorEnv()
+    if cls == "SyncVectorEnv":
+        return SyncVectorEnv([make])
+    if cls == "AsyncVectorEnv":
+        return AsyncVectorEnv([make])
+    if cls == "AsyncState":
+        return workers.AsyncState
+    if cls == "CartPoleVectorEnv":
+        return gym.make_vec("CartPole-v1", 1, vectorization_mode="vector_entry_point")
+    if cls in ("RecordEpisodeStatistics", "NormalizeReward"):
+        return getattr(gym.wrappers.vector, cls)(SyncVectorEnv([make]))
+    if cls == "VectorizeTransformObservation":
+        wrapper = gym.wrappers.vector.VectorizeTransformObservation
+        single: Any = gym.wrappers.TransformObservation
+        env = SyncVectorEnv([make])
+        space = env.single_observation_space
+        return wrapper(env, single, func=lambda obs: obs, observation_space=space)
+    if cls in ("VecEnv", "DummyVecEnv"):
+        from stable_baselines3.common.vec_env import DummyVecEnv
+
+        return DummyVecEnv([make])
+    if cls == "SubprocVecEnv":
+        from stable_baselines3.common.vec_env import SubprocVecEnv
+
+        return SubprocVecEnv([make], start_method="fork")
+    return None
+
+
+ATTRIBUTES = {
+    where: [name for name in NAMES if name.where == where]
+    for where in dict.fromkeys(n.where for n in NAMES if n.kind is Kind.ATTRIBUTE)
+    if where.partition(".")[0] in ("gymnasium", "stable_baselines3")
+}
+
+
+@pytest.mark.parametrize("where", ATTRIBUTES, ids=lambda where: where.rpartition(":")[2])
+def test_attributes_of_real_objects(where: str, tmp_path: Any) -> None:
+    if where.startswith("stable_baselines3"):
+        pytest.importorskip("stable_baselines3")
+    if where.endswith("FunctionalJaxVectorEnv"):
+        pytest.skip("the tests of the JAX backend reset it by these")
+    if where.endswith("RecordVideo"):
+        pytest.skip("the tests of rendering record by these")
+    env = built(where)
+    expected = [name for name in ATTRIBUTES[where] if name.kind is Kind.ATTRIBUTE]
+    expected = [name for name in expected if not _later(name)]
+    absent = [str(name) for name in expected if not hasattr(env, name.name)]
+    if hasattr(env, "close"):
+        env.close()
+    assert absent == []
+
+
+def _later(name: Name) -> bool:
+    major_minor = tuple(map(int, name.since.split("."))) if name.since else (0, 0)
+    return major_minor > GYMNASIUM
+
+
+def test_add_info_takes_infos_info_and_row() -> None:
+    envs = SyncVectorEnv([make] * 2)
+    infos = private(envs, "_add_info")({}, {"x": 7}, 1)
+    assert infos["x"].tolist() == [0, 7]
+    assert infos["_x"].tolist() == [False, True]
+    envs.close()
+
+
+def test_seeds_and_options_wait_where_sb3_keeps_them() -> None:
+    pytest.importorskip("stable_baselines3")
+    vec_env = sb3compat.to_sb3(SyncVectorEnv([make] * 2))
+    vec_env.seed(4)
+    vec_env.set_options({"x": 1})
+    assert private(vec_env, "_seeds") == [4, 5]
+    assert private(vec_env, "_options") == [{"x": 1}] * 2
+    vec_env._reset_seeds()
+    vec_env._reset_options()
+    assert private(vec_env, "_seeds") == [None, None]
+    assert private(vec_env, "_options") == [{}, {}]
+    vec_env.close()
