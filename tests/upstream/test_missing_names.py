@@ -135,6 +135,34 @@ def test_partial_reset_of_cartpole(name: str) -> None:
     env.close()
 
 
+@pytest.mark.jax
+@pytest.mark.parametrize("name", ["rng", "state", "steps", "prev_done", "func_env"])
+def test_partial_reset_of_a_functional_jax_env(name: str) -> None:
+    pytest.importorskip("jax")
+    from sb3compat._upstream import functional_jax_env
+
+    env: Any = gym.make_vec(
+        "phys2d/CartPole-v1", num_envs=2, vectorization_mode="vector_entry_point"
+    )
+    env.reset(seed=0)
+    delattr(env, name)
+    with lacks(name):
+        functional_jax_env.reset_rows(env, np.array([True, False]), seed=3)
+
+
+@pytest.mark.jax
+def test_pending_autoreset_of_a_functional_jax_env() -> None:
+    pytest.importorskip("jax")
+    from sb3compat._upstream import functional_jax_env
+
+    env: Any = gym.make_vec(
+        "phys2d/CartPole-v1", num_envs=2, vectorization_mode="vector_entry_point"
+    )
+    del env.prev_done
+    with lacks("prev_done"):
+        functional_jax_env.clear_pending(env)
+
+
 @pytest.mark.skipif(GYMNASIUM < (1, 4), reason="not looked for in older versions")
 def test_mode_that_a_wrapper_remembers() -> None:
     env = RecordEpisodeStatistics(SyncVectorEnv([make]))
