@@ -4,23 +4,25 @@ PYTHON ?= python3
 VENV := .venv
 WORLD := .venv-world
 ARGS ?=
+BESIDE ?=
 
 BIN := $(VENV)/bin
 
 # pip's own build environments ignore -c and read these: the first up to pip 25.2, the second since.
 INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 
-# In one process: pytest-xdist's have threads of their own, and a process with threads must not
-# fork, as AsyncVectorEnv does. One thread for torch: the networks of the tests are too small for
-# more.
-PYTEST := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} \
-	$(BIN)/python -m pytest
+# pip would compile all modules of all packages, which takes as long as to install them. Python
+# compiles those that are imported, and must be allowed to keep what it has compiled.
+export PYTHONDONTWRITEBYTECODE :=
+
+# One thread for torch: the networks of the tests are too small for more.
+TESTING := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint bench docs matrix conformance dist clean
+.PHONY: help demo test pairs nightly lint bench docs matrix conformance dist clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -29,8 +31,19 @@ help:  ## Show this list
 demo: $(VENV)/demo.stamp  ## Train PPO on CartPole, 64 environments at once
 	@$(BIN)/python docs/examples/train_cartpole.py $(ARGS)
 
-test: $(VENV)/dev.stamp  ## Run the tests
-	@$(PYTEST) $(ARGS)
+# BESIDE="lint demo" runs these, too, beside the tests.
+test: $(VENV)/dev.stamp  ## Run the tests; with ARGS, one pytest with these
+ifeq ($(strip $(ARGS)),)
+	@$(TESTING) $(BIN)/python -m tests.side_by_side $(BESIDE)
+else
+	@$(TESTING) $(BIN)/python -m pytest $(ARGS)
+endif
+
+pairs:  ## Run the tests on every supported pair of versions: docs/reference/versions.md
+	@$(TESTING) $(PYTHON) -m versions $(ARGS)
+
+nightly:  ## Everything: all examples, pairs of wrappers, mutants, pairs of versions
+	@SB3COMPAT_PROFILE=nightly $(MAKE) --keep-going lint demo matrix pairs
 
 lint: $(VENV)/dev.stamp  ## Check style (ruff) and types (mypy)
 	@$(BIN)/python -m ruff check
@@ -44,18 +57,17 @@ docs: $(VENV)/dev.stamp  ## Write docs/reference/checks.md anew
 	@$(BIN)/python docs/generate.py
 
 matrix: $(VENV)/dev.stamp  ## Run every check on every mutant: docs/reference/kill-matrix.md
-	@OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m conformance.matrix $(ARGS)
+	@$(TESTING) $(BIN)/python -m conformance.matrix $(ARGS)
 
 conformance: $(WORLD)/world.stamp  ## Run the kit on the world, and write conformance/RESULTS.md
-	@SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} \
-		$(WORLD)/bin/python -W ignore -m conformance $(ARGS)
+	@$(TESTING) $(WORLD)/bin/python -W ignore -m conformance $(ARGS)
 
 dist: $(VENV)/dev.stamp  ## Build sdist and wheel into dist/
 	@rm -rf dist
 	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/python -m build
 
 clean:  ## Remove .venv, caches and builds
-	rm -rf $(VENV) $(WORLD) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache learning_curve.png
+	rm -rf $(VENV) $(WORLD) .venv-pairs build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache learning_curve.png
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

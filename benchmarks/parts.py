@@ -20,7 +20,7 @@ from measure import Work
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
 import sb3compat
-from sb3compat._to_sb3 import modes as autoreset
+from sb3compat._to_sb3 import modes
 
 REST = "the rest"
 # An owner, the name of its function, and what to call it.
@@ -71,11 +71,11 @@ def native() -> None:
         source = env._source
         functions = [
             (env.env, "step", "the environment's own step"),
-            (autoreset, "split_step_infos", "the infos of the step"),
+            (modes, "split_step_infos", "the infos of the step"),
             (env._observations, "rows", "the terminal observations"),
             (source, "_reset_rows", "the reset of the ended rows"),
             (source, "_assign", "the first observations written"),
-            (autoreset, "split_infos", "the infos of the reset"),
+            (modes, "split_infos", "the infos of the reset"),
             (env._observations, "batch", "observations checked and copied"),
             (env._actions, "prepare", "actions checked and copied"),
         ]

@@ -1,7 +1,7 @@
 """Run the kit on the world: `make conformance`.
 
-Without names it checks all of `targets/`, and writes RESULTS.md. With `--seeds` it checks those
-that have to be clean, once for each seed, and writes SEEDS.md.
+It checks all targets, or the named ones, and writes RESULTS.md. With `--seeds` it checks the
+targets that must be clean, once for each seed, and writes SEEDS.md.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from pathlib import Path
 
 from conformance import results
 from conformance.targets import TARGETS, Target
-from sb3compat.conformance.api import Options, run
-from sb3compat.conformance.contract import checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.output import render
-from sb3compat.conformance.report import Report
+from sb3compat.conformance.run.entry import run
+from sb3compat.conformance.run.options import Options
+from sb3compat.conformance.run.report import Report
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build" / "conformance"
 MAX_SECONDS = 50.0
-# Twenty seeds take long enough as it is.
+# Twenty seeds take long even so.
 SEED_SECONDS = 3.0
 TRAINING = ("trains_ppo", "trains_off_policy")
-# Else JAX compiles anew with each instance, which takes seconds, and there are hundreds.
+# Without its cache JAX compiles for each of hundreds of instances, which takes seconds.
 CACHE = {
     "JAX_COMPILATION_CACHE_DIR": str(BUILD / "jax"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -35,7 +36,7 @@ CACHE = {
 
 
 def main() -> int:
-    """Check what was named; 1 if anything is not as expected."""
+    """Check the chosen targets; 1 if a result is not the expected one."""
     options = _parser().parse_args()
     chosen = [
         target
@@ -70,7 +71,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--list", action="store_true", help="show all targets, and run none")
     parser.add_argument(
-        "--seeds", type=int, default=0, metavar="N", help="run what has to be clean N times"
+        "--seeds",
+        type=int,
+        default=0,
+        metavar="N",
+        help="run those that must be clean N times",
     )
     parser.add_argument(
         "--max-seconds", type=float, metavar="S",
@@ -105,7 +110,7 @@ def _over_seeds(target: Target, options: argparse.Namespace) -> bool:
 
 def _report(target: Target, seed: int, seconds: float) -> Report:
     defined = target.define()
-    # Training takes longer than all else, and is much the same under each seed.
+    # Training takes most of the time, and is much the same under each seed.
     quick = tuple(check.id for check in checks_of() if check.id not in TRAINING)
     options = Options(
         seed=seed,
@@ -141,7 +146,7 @@ def _write(target: Target, kind: str, found: object) -> None:
 
 
 def _read(kind: str) -> dict[str, results.Found]:
-    """What is there of this and earlier runs, by target."""
+    """The results of this and earlier runs, by target."""
     paths = {name: BUILD / f"{name}.{kind}" for name in TARGETS}
     return {
         name: json.loads(path.read_text(encoding="utf-8"))

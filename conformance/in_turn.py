@@ -1,26 +1,26 @@
-"""Checks one after the other, each after those that it comes after."""
+"""Checks in an order that respects which comes after which."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
 from sb3compat.conformance.contract import Check
-from sb3compat.conformance.report import Result
-from sb3compat.conformance.subject import Subject
+from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.subject.subject import Subject
 
 
 def in_turn(
     subject: Subject, checks: Iterable[Check], run: Callable[[Check], Result]
 ) -> Iterator[tuple[Check, Result | None]]:
-    """Each check with its result, or None where one that it comes after has failed.
+    """Each check with its result, or None if a check that it comes after has failed.
 
-    As in a run of the kit, one that was skipped as a capability is missing, or that was not
-    exercised, holds up nothing.
+    As in a run of the kit, a check that was skipped for a missing capability, or was not exercised,
+    blocks nothing.
 
     Args:
-        subject: What is checked.
-        checks: What is to be run.
-        run: Runs one.
+        subject: The environment.
+        checks: The checks to run.
+        run: Runs a check.
     """
     failed: set[str] = set()
     for check in run_order(checks):
@@ -32,7 +32,7 @@ def in_turn(
 
 
 def run_order(checks: Iterable[Check]) -> list[Check]:
-    """The same checks, each after those that it depends on, else in the order given."""
+    """The checks, each after those that it comes after, otherwise in the order given."""
     waiting = {check.id: check for check in checks}
     ordered: list[Check] = []
 

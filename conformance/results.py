@@ -1,4 +1,4 @@
-"""RESULTS.md and SEEDS.md, from what the runs have found."""
+"""RESULTS.md and SEEDS.md, from the results of the runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.targets import TARGETS
 from sb3compat.conformance.output.markdown import escaped, fenced
-from sb3compat.conformance.report import Report
+from sb3compat.conformance.run.report import Report
 
 Found = Mapping[str, Any]
 
@@ -22,30 +22,30 @@ LIBRARIES = {
 _RESULTS = """\
 # The kit, run on the world
 
-What `sb3compat check` finds in vector environments that people use, with the versions named
-below. This page is generated: `make conformance`. The failures that are known, with the reason and,
-where there is one, the link, are data: [`expected/`](expected). Each was looked into by hand before
-it was put there. What is run is in [`targets/`](targets).
+The failures that `sb3compat check` finds in vector environments that people use, with the
+versions named below. This page is generated: `make conformance`. The known failures, each with its
+reason and most with a link, are data: [`expected/`](expected). Each was analysed by hand before it
+was put there. The environments are in [`targets/`](targets).
 
-A script runs with NumPy and what its `make_env` imports.
+A script needs NumPy and the imports of its `make_env`.
 """
 
 _SEEDS = """\
 # No false alarms
 
-Environments of Gymnasium, Stable-Baselines3 and sb3compat, checked under one seed after the other:
-each draws other programs. The checks that train run under the first only. Checks that ask for
-something that an environment has not got (images, options, masks) are not counted; one is exercised
+Environments of Gymnasium, Stable-Baselines3 and sb3compat, checked under one seed after the other;
+each seed draws other programs. The checks that train run under the first seed only. A check that
+needs something the environment lacks (images, options, masks) is not counted; a check is exercised
 if it ran under at least one seed. This page is generated: `make conformance ARGS="--seeds 20"`.
 
-A false alarm is a failure that is not expected. Those that are stand in [`expected/`](expected),
-with the reasons, and in [RESULTS.md](RESULTS.md), with scripts; for one that not every seed finds,
-the last column has the number of those that do.
+A false alarm is a failure that is not expected. The expected failures are in
+[`expected/`](expected), with reasons, and in [RESULTS.md](RESULTS.md), with scripts. If not every
+seed finds one of them, the last column has the number of seeds that do.
 """
 
 
 def refusal(make_env: Callable[[], Any]) -> str:
-    """What the adapter says when it refuses the environment, empty if it does not."""
+    """The message with which the adapter refuses the environment; empty if it does not."""
     from sb3compat.errors import ConversionError
 
     try:
@@ -107,7 +107,7 @@ def _of(library: str) -> Iterator[str]:
 
 
 def _entries(library: str, found: Mapping[str, Found]) -> Iterator[str]:
-    """The failures in this library's environments; those with one reason together."""
+    """The failures in this library's environments; failures with the same reason are one entry."""
     together: dict[tuple[str, str], list[tuple[str, Found]]] = {}
     for name in _of(library):
         for result in found[name].get("results", ()):
@@ -133,12 +133,12 @@ def _linked(reason: str) -> str:
 
 
 def _stable(text: str) -> str:
-    """Without the addresses of objects, which differ from run to run."""
+    """The text without addresses of objects, which differ from run to run."""
     return re.sub(r"0x[0-9a-f]{8,}", "0x…", text)
 
 
 def over_seeds(reports: list[Report]) -> dict[str, Any]:
-    """How often each check had which outcome."""
+    """The number of times that each check had each outcome."""
     counts: dict[str, dict[str, int]] = {}
     for report in reports:
         for result in report.results:
@@ -175,7 +175,7 @@ def _over_seeds(data: Found) -> str:
         for check, of in known.items()
         if of.get("xfailed", 0) < data["seeds"]
     ]
-    # The others need what the environment has not got, or never saw it happen.
+    # A check that was always skipped needs a capability that the environment lacks.
     applied = [of.keys() - {"skipped"} for _, of in counts if of.keys() - {"skipped"}]
     exercised = f"{sum(of != {'not_exercised'} for of in applied)} of {len(applied)}"
     found = len(alarms) and ", ".join(alarms)

@@ -1,6 +1,6 @@
-"""Writes docs/reference/checks.md from the checks themselves: `make docs`.
+"""Writes docs/reference/checks.md from the checks: `make docs`.
 
-With `--check` it writes nothing, and fails if the page is not up to date.
+With `--check` it writes nothing, and fails if the page is out of date.
 """
 
 from __future__ import annotations
@@ -8,21 +8,23 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from sb3compat.conformance.contract import FAMILIES, Check, checks_of
-from sb3compat.conformance.subject import CAPABILITIES
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.contract import Check
+from sb3compat.conformance.findings import FAMILIES
+from sb3compat.conformance.subject.capabilities import CAPABILITIES
 
 PAGE = Path(__file__).with_name("reference") / "checks.md"
 
 _HEAD = """\
 # The checks
 
-What `sb3compat check` holds an environment against. This page is generated: `make docs`. See
+The checks of `sb3compat check`. This page is generated: `make docs`. See
 [how to check an environment](../how-to/check-an-environment.md). Each check is tried on
 environments that are wrong on purpose: [the kill matrix](kill-matrix.md).
 
 An *error* breaks the contract, and fails the run. A *warning* works, but is hazardous; it fails the
-run with `--strict` only. A check that needs a capability which the environment does not have is
-skipped, and what did not happen (no episode ended, say) is *not exercised*.
+run with `--strict` only. A check is *skipped* if the environment lacks a capability that it needs,
+and *not exercised* if no program reached its situation, for example if no episode ended.
 """
 
 
@@ -37,7 +39,7 @@ def _family(family: str) -> str:
     checks = [check for check in checks_of() if check.family == family]
     parts = [f"## {FAMILIES[family]}"]
     for group in dict.fromkeys(check.group for check in checks):
-        parts.append(f"### {group.capitalize()}")
+        parts.append(f"### {group[0].upper()}{group[1:]}")
         parts += [_entry(check) for check in checks if check.group == group]
     return "\n\n".join(parts)
 

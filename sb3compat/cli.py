@@ -119,8 +119,8 @@ def _run(given: argparse.Namespace) -> int:
         from sb3compat._upstream.report import print_versions
 
         return print_versions(sb3compat.__version__)
-    commands = import_module("sb3compat.conformance.commands")
-    code: int = commands.COMMANDS[given.command](given)
+    module = import_module(f"sb3compat.conformance.commands.{given.command}")
+    code: int = module.command(given)
     return code
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from gymnasium.error import ClosedEnvironmentError
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 
 class ConversionError(ValueError):
-    """An environment, or something that it returned, cannot be presented exactly.
+    """An environment, or a value that it returned, cannot be presented exactly.
 
-    The base of every refusal of this package. Refusing is the point: a transition that is only
-    nearly right trains without any error.
+    The base class of every refusal of this package. The package refuses instead of approximating:
+    training on a transition that is only nearly right raises no error.
     """
 
 
 class UnsupportedEnvError(ConversionError, TypeError):
-    """What was passed is not a vector environment, or not one that can be adapted."""
+    """The object is not a vector environment, or this vector environment cannot be adapted."""
 
 
 class UnsupportedSpaceError(ConversionError, NotImplementedError):
@@ -67,8 +67,27 @@ class WorkerTimeoutError(WorkerError, TimeoutError):
     """A worker process of an `AsyncVectorEnv` has not answered in time."""
 
 
-class CallOrderError(RuntimeError):
-    """Methods were called in the wrong order, such as `step_wait` without `step_async`."""
+class CallOrderError(RuntimeError, ResetNeeded):
+    """Methods were called in the wrong order, such as `step` before `reset`.
+
+    Also Gymnasium's `ResetNeeded`, which Gymnasium's single environments raise in that case.
+    """
+
+
+def refuse_first_step(error: BaseException) -> None:
+    """Raise `CallOrderError` if the first step has failed because nothing was reset yet.
+
+    Args:
+        error: The exception of a step before the adapter's first reset. Gymnasium's environments
+            raise `ResetNeeded` there; others raise an `AssertionError` or `RuntimeError` that
+            names the reset.
+
+    Raises:
+        CallOrderError: If `error` is such an exception.
+    """
+    worded = isinstance(error, AssertionError | RuntimeError) and "reset" in str(error).lower()
+    if isinstance(error, ResetNeeded) or (worded and not isinstance(error, _OURS)):
+        raise CallOrderError("Expected reset() before the first step.") from error
 
 
 class UpstreamError(RuntimeError):
@@ -76,3 +95,6 @@ class UpstreamError(RuntimeError):
 
     `sb3compat versions` lists the names that are missing.
     """
+
+
+_OURS = (EndedRowError, ClosedError, WorkerError, CallOrderError, UpstreamError)

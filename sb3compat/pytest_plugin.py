@@ -1,7 +1,6 @@
 """Every check of the conformance kit as a test: `pytest --vec-env my_package:make_env`.
 
-Loaded with each pytest where sb3compat is installed, and therefore imports nothing of the kit
-before the option is given.
+Every pytest loads it where sb3compat is installed, so it imports the kit only for the option.
 """
 
 from __future__ import annotations
@@ -14,23 +13,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from sb3compat.conformance.api import Session
     from sb3compat.conformance.contract import Check
-    from sb3compat.conformance.report import Result
+    from sb3compat.conformance.run.report import Result
+    from sb3compat.conformance.run.session import Session
 
 _SESSIONS = pytest.StashKey["list[Session]"]()
 
 
 class ConformanceWarning(pytest.PytestWarning):
-    """A check has failed that is only a warning."""
+    """A check that is only a warning failed."""
 
 
 class BrokenContract(Exception):  # noqa: N818  (pytest shows the name)
-    """A check has failed; the message says all of it."""
+    """A check failed; the message has the whole result."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options, which are those of `sb3compat check`."""
+    """Add the options, which are those of `sb3compat check`."""
     group = parser.getgroup("sb3compat", "conformance of vector environments (sb3compat)")
     group.addoption(
         "--vec-env", action="append", default=[], metavar="TARGET",
@@ -60,7 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Put the checks behind the files that are collected."""
+    """Collect the checks after the files."""
     report = yield
     if isinstance(collector, pytest.Session) and report.passed:
         report.result.extend(
@@ -83,7 +82,7 @@ class ChecksCollector(pytest.Collector):
         """An item for each check that applies to the environment.
 
         Raises:
-            CollectError: If it cannot be made.
+            CollectError: If the environment cannot be made.
         """
         session = _opened(self.name, self.config)
         self.config.stash.setdefault(_SESSIONS, []).append(session)
@@ -104,8 +103,8 @@ class CheckItem(pytest.Item):
         self._check, self._checks = check, checks
 
     def runtest(self) -> None:
-        """Run the check, and those that it comes after."""
-        from sb3compat.conformance.api import complaint
+        """Run the check, after the checks that it comes after."""
+        from sb3compat.conformance.run.entry import complaint
 
         result = self._checks.result(self._check)
         self.user_properties.append(("severity", result.severity))
@@ -125,26 +124,27 @@ class CheckItem(pytest.Item):
         )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> Any:
-        """What the check has found, without a traceback of the kit."""
+        """The result of the check, without a traceback of the kit."""
         if isinstance(excinfo.value, BrokenContract):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where the check is defined, and the title of a failure."""
+        """The place where the check is defined, and the title of a failure."""
         code = inspect.unwrap(self._check.function).__code__
         title = f"{self._check.id} [{self.parent.name if self.parent else ''}]"
         return Path(code.co_filename), code.co_firstlineno - 1, title
 
 
 def _opened(target: str, config: pytest.Config) -> Session:
-    """The checks of what the option names."""
+    """The session for the target that the option names."""
     try:
-        from sb3compat.conformance.api import Options, OptionsError, Session
-        from sb3compat.conformance.expected import load_expected
-        from sb3compat.conformance.isolate import factory_trace
-        from sb3compat.conformance.subject import FactoryError
-        from sb3compat.conformance.targets import TargetError, resolve
+        from sb3compat.conformance.commands.expected import load_expected
+        from sb3compat.conformance.commands.targets import TargetError, resolve
+        from sb3compat.conformance.findings import FactoryError
+        from sb3compat.conformance.run.child import factory_trace
+        from sb3compat.conformance.run.options import Options, OptionsError
+        from sb3compat.conformance.run.session import Session
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise

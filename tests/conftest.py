@@ -3,11 +3,10 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import HealthCheck, settings
 
-# A busy machine must not fail a test: no deadlines, and no complaint about slow drawing.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+from tests import profiles
+
+profiles.load()
 
 pytest_plugins = ["pytester"]
 

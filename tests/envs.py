@@ -31,7 +31,7 @@ class Script:
 
 
 class ScriptedEnv(gym.Env[Any, Any]):
-    """Everything it returns follows from the script, the row, the seed and what was called."""
+    """Its results depend only on the script, the row, the seed and the calls so far."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 7}
 
@@ -163,7 +163,7 @@ def _overwrite(buffer: Any, obs: Any) -> Any:
 
 
 class Copying(gym.Wrapper[Any, Any, Any, Any]):
-    """What a careful author does: return copies. The reference needs it, our side does not."""
+    """Returns copies, as a careful author does. The reference needs it, our side does not."""
 
     def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
         return deepcopy(self.env.reset(**kwargs))

@@ -1,4 +1,4 @@
-"""VecEnvs as people write them: natively vectorised, and without SB3's base class."""
+"""VecEnvs as users write them: natively vectorised, and without SB3's base class."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def same(ours: Any, reference: Any, where: str = "value") -> None:
 
 
 def from_zero(space: spaces.Space[Any], value: Any) -> Any:
-    """An observation (or batch) of the reference, counted from 0 as SB3 counts."""
+    """An observation (or batch) of the reference, shifted to start at 0, as in SB3."""
     if isinstance(space, spaces.Dict):
         return {key: from_zero(part, value[key]) for key, part in space.spaces.items()}
     if isinstance(space, spaces.Tuple):

@@ -50,14 +50,14 @@ def back_programs(num_envs: int, max_size: int = 16) -> st.SearchStrategy[list[O
     masks = st.lists(st.booleans(), min_size=num_envs, max_size=num_envs)
     reset = st.tuples(st.just("reset"), st.tuples(seeds, options))
     masked = st.tuples(st.just("masked"), st.tuples(masks, seeds, options))
-    ended = st.just(("ended", None))  # a reset of those that have ended, if any
+    ended = st.just(("ended", None))  # a reset of the rows that have ended, if any
     step = st.tuples(st.just("step"), st.integers(0, 999))
     rest = st.lists(st.one_of(step, step, step, step, ended, masked, reset), max_size=max_size)
     return st.builds(lambda first, more: [first, *more], reset, rest)
 
 
 class Reference:
-    """What `SyncVectorEnv` yields, with what is SB3's own done to it."""
+    """The results of `SyncVectorEnv`, with the two differences of SB3 applied to them."""
 
     def __init__(self, script: Script, num_envs: int, mode: AutoresetMode, rounds: bool) -> None:
         fns = [MakeEnv(script, i, copying=True) for i in range(num_envs)]
@@ -182,7 +182,7 @@ def actions_of(space: spaces.Space[Any], n: int, number: int) -> Any:
 
 
 def without(value: Any, whole: bool) -> Any:
-    """What both know of: not what `VecMonitor` adds, nor whether empty options were passed."""
+    """The infos that both sides have, without those of `VecMonitor` and without empty options."""
     if not whole:
         return value
     if isinstance(value, tuple):

@@ -16,7 +16,7 @@ from tests.envs import MakeEnv
 
 @dataclass(frozen=True)
 class Form:
-    """How the environment hands things out."""
+    """The form of the environment's results."""
 
     library: str = "numpy"  # or "torch", "jax": of observations, rewards and flags
     final_key: str = "final_obs"  # or "final_observation", as it was called before
@@ -26,7 +26,7 @@ class Form:
 
 
 class UnknownEnv(VectorEnv[Any, Any, Any]):
-    """Reuses its arrays from step to step, takes one seed, and has no sub-environments to show."""
+    """Reuses its arrays from step to step, takes one seed, and shows no sub-environments."""
 
     def __init__(
         self, env_fns: list[MakeEnv], mode: AutoresetMode | None, form: Form | None = None
@@ -144,7 +144,7 @@ class UnknownEnv(VectorEnv[Any, Any, Any]):
 
 
 class NativeEnv(UnknownEnv):
-    """The same, made known to sb3compat."""
+    """The same, with a registered partial reset."""
 
 
 @sb3compat.register_partial_reset(NativeEnv)

@@ -1,4 +1,4 @@
-"""The wheel, built as for a release, and what is in it."""
+"""The wheel, built as for a release, and its contents."""
 
 from __future__ import annotations
 
@@ -42,23 +42,22 @@ def metadata(wheel: Path) -> Message:
         return Parser().parsestr(archive.read(name).decode())
 
 
-def test_is_for_every_platform(wheel: Path) -> None:
+def test_wheel_is_for_every_platform(wheel: Path) -> None:
     assert wheel.name == f"sb3compat-{sb3compat.__version__}-py3-none-any.whl"
 
 
-def test_holds_the_package_and_nothing_else(wheel: Path) -> None:
+def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         held = {name: archive.read(name) for name in archive.namelist()}
     expected = {
         path.relative_to(ROOT).as_posix(): path.read_bytes()
         for path in (ROOT / "sb3compat").rglob("*")
-        if path.suffix in (".py", ".css", ".js", ".json") or path.name == "py.typed"
+        if path.suffix in (".py", ".css", ".jinja", ".js", ".json") or path.name == "py.typed"
     }
     output = "sb3compat/conformance/output"
-    assert {f"{output}/page.css", f"{output}/page.js", f"{output}/report.schema.json"} <= set(
-        expected
-    )
-    assert {"sb3compat/py.typed", "sb3compat/__init__.py", "sb3compat/vec_env.py"} <= set(expected)
+    data = ("page.css", "page.html.jinja", "page.js", "report.schema.json")
+    assert {f"{output}/{name}" for name in data} <= set(expected)
+    assert {"sb3compat/py.typed", "sb3compat/__init__.py", "sb3compat/errors.py"} <= set(expected)
     about = f"sb3compat-{sb3compat.__version__}.dist-info/"
     assert {name: data for name, data in held.items() if not name.startswith(about)} == expected
     assert held[about + "licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
@@ -71,7 +70,7 @@ def test_holds_the_package_and_nothing_else(wheel: Path) -> None:
     }
 
 
-def test_metadata(metadata: Message) -> None:
+def test_metadata_name_versions_and_extras(metadata: Message) -> None:
     assert metadata["Name"] == "sb3compat"
     assert metadata["Version"] == sb3compat.__version__
     assert metadata["License-Expression"] == "MIT"
@@ -81,7 +80,7 @@ def test_metadata(metadata: Message) -> None:
     assert {"sb3", "conformance", "dev"} <= set(metadata.get_all("Provides-Extra", []))
 
 
-def test_depends_on_three_libraries_and_on_others_by_extras(metadata: Message) -> None:
+def test_core_needs_three_libraries_and_extras_the_others(metadata: Message) -> None:
     needed = [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
     core = {r.name: r.specifier for r in needed if r.marker is None}
     assert set(core) == {"gymnasium", "numpy", "cloudpickle"}
@@ -94,11 +93,12 @@ def test_depends_on_three_libraries_and_on_others_by_extras(metadata: Message) -
     assert by_extra == {
         "": set(),
         "sb3": {"stable-baselines3"},
-        "conformance": {"hypothesis", "pytest"} | ({"tomli"} if OLD_PYTHON else set()),
+        "conformance": {"hypothesis", "jinja2", "pytest", "rich"}
+        | ({"tomli"} if OLD_PYTHON else set()),
     }
 
 
-def test_entry_points(wheel: Path) -> None:
+def test_entry_points_are_the_command_and_the_pytest_plugin(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         text = archive.read(
             f"sb3compat-{sb3compat.__version__}.dist-info/entry_points.txt"
@@ -112,7 +112,7 @@ def test_entry_points(wheel: Path) -> None:
     }
 
 
-def test_works_as_installed(wheel: Path, tmp_path: Path) -> None:
+def test_installed_wheel_works(wheel: Path, tmp_path: Path) -> None:
     with ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     script = """

@@ -1,4 +1,4 @@
-"""From Gymnasium to SB3 and back, and the other way round, at the start and in mid-episode."""
+"""From Gymnasium to SB3 and back, and from SB3 to Gymnasium and back, also in mid-episode."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import sb3compat
 from tests.envs import Identity, MakeEnv, Script, script
 from tests.lockstep import batched, same
 from tests.lockstep_back import dummy, monitored, subproc
+from tests.profiles import examples
 from tests.strategies import scripts
 
 pytest.importorskip("stable_baselines3")
@@ -34,7 +35,7 @@ def actions_for(space: Any, n: int, number: int) -> Any:
 
 @mode_of
 @pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-def test_a_vector_env_comes_back(mode: AutoresetMode, cls: Any) -> None:
+def test_vector_env_comes_back_in_its_own_mode(mode: AutoresetMode, cls: Any) -> None:
     env = cls(fns(script(), 2), autoreset_mode=mode)
     wrapped = Identity(env)
     for original in (env, wrapped):
@@ -48,13 +49,13 @@ def test_a_vector_env_comes_back(mode: AutoresetMode, cls: Any) -> None:
 
 @mode_of
 @pytest.mark.parametrize("build", [dummy, subproc])
-def test_a_vec_env_comes_back(mode: AutoresetMode, build: Any) -> None:
+def test_vec_env_comes_back_in_every_mode(mode: AutoresetMode, build: Any) -> None:
     vec_env = build(fns(script(), 2))
     assert sb3compat.to_sb3(sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)) is vec_env
     vec_env.close()
 
 
-def test_what_waits_for_the_next_reset_is_not_lost() -> None:
+def test_pending_seeds_and_options_are_not_lost() -> None:
     for mode in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
         for method, argument, expected in (
             ("seed", 5, {"seed": [5, 6], "given": [0, 0]}),
@@ -67,7 +68,7 @@ def test_what_waits_for_the_next_reset_is_not_lost() -> None:
                 assert infos[key].tolist() == values
 
 
-def test_a_step_under_way_stays_with_the_adapter() -> None:
+def test_environment_with_a_pending_step_does_not_come_back() -> None:
     vec_env = sb3compat.to_sb3(
         SyncVectorEnv(fns(script(), 2), autoreset_mode=AutoresetMode.SAME_STEP)
     )
@@ -95,7 +96,7 @@ def unshared(made: Any, mode: AutoresetMode) -> Any:
 def gymnasium_in_mid_episode(
     chosen: Script, n: int, mode: AutoresetMode, build: Any, before: int, within: int
 ) -> None:
-    """Some steps by itself, some as a VecEnv, then by itself again: the stream of `DummyVecEnv`.
+    """Steps of the env itself, as a VecEnv, and itself again: the stream of `DummyVecEnv`.
 
     Compared with the sub-environments driven by SB3 up to there, and by `SyncVectorEnv` after.
     """
@@ -146,7 +147,7 @@ def first_row(batch: Any) -> Any:
 
 
 def shifted_rows(space: Any, batch: Any, n: int) -> list[Any]:
-    """Single actions, from SB3's count to the sub-environments' own."""
+    """Single actions, shifted from SB3's start to the start of the sub-environments' space."""
     from tests.lockstep import from_start
 
     if isinstance(space, spaces.Dict):
@@ -159,8 +160,8 @@ def shifted_rows(space: Any, batch: Any, n: int) -> list[Any]:
 @mode_of
 @pytest.mark.parametrize("build", [sync, wrapped_sync])
 @given(data=st.data(), n=st.integers(1, 3), before=st.integers(0, 3), within=st.integers(0, 5))
-@settings(max_examples=60)
-def test_gymnasium_in_mid_episode(
+@settings(max_examples=examples(60))
+def test_vector_env_comes_back_in_mid_episode(
     mode: AutoresetMode, build: Any, data: st.DataObject, n: int, before: int, within: int
 ) -> None:
     chosen = data.draw(scripts(("none", "plain"), reuse=False))
@@ -169,13 +170,13 @@ def test_gymnasium_in_mid_episode(
 
 @mode_of
 @pytest.mark.parametrize("build", [parallel, unshared])
-def test_gymnasium_in_mid_episode_with_workers(mode: AutoresetMode, build: Any) -> None:
+def test_async_vector_env_comes_back_in_mid_episode(mode: AutoresetMode, build: Any) -> None:
     chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="plain")
     # Without shared memory, an autoreset that is pending happens besides the reset (upstream).
     gymnasium_in_mid_episode(chosen, 2, mode, build, 2 if build is parallel else 1, 4)
 
 
-def test_the_observations_of_other_rows_are_those_of_now() -> None:
+def test_masked_reset_after_a_round_trip_returns_current_observations() -> None:
     for mode in MODES:
         env = sync(fns(script(lengths=(3, 5)), 2), mode)
         vec_env = sb3compat.to_sb3(env)
@@ -190,11 +191,11 @@ def test_the_observations_of_other_rows_are_those_of_now() -> None:
 @mode_of
 @pytest.mark.parametrize("build", [dummy, subproc, monitored])
 @given(data=st.data(), n=st.integers(1, 3), within=st.integers(0, 6))
-@settings(max_examples=12)
-def test_sb3_in_mid_episode(
+@settings(max_examples=examples(12))
+def test_vec_env_comes_back_in_mid_episode(
     mode: AutoresetMode, build: Any, data: st.DataObject, n: int, within: int
 ) -> None:
-    """Some steps as a VectorEnv, then by itself again: as if by itself all the time."""
+    """Steps as a VectorEnv, then of the VecEnv itself: as if it had been driven directly."""
     if build is monitored and mode == AutoresetMode.NEXT_STEP:
         return
     # Nothing that SubprocVecEnv itself would lose.
@@ -246,8 +247,8 @@ def rows_of(space: Any, batch: Any, n: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.DISABLED, AutoresetMode.NEXT_STEP])
-def test_wrapped_it_is_a_vec_env_like_any_other(mode: AutoresetMode) -> None:
-    """With a Gymnasium wrapper on top, nothing comes back, but everything is the same."""
+def test_wrapped_vec_env_does_not_come_back_but_steps_the_same(mode: AutoresetMode) -> None:
+    """With a Gymnasium wrapper on top, the VecEnv does not come back, but steps the same."""
     chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="plain")
     reference = dummy(fns(chosen, 2))
     ours = sb3compat.to_sb3(

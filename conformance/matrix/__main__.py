@@ -1,10 +1,12 @@
 """Run every check on every mutant and on what is correct, and write the kill matrix.
 
     make matrix
+    make matrix ARGS=--changed
     make matrix ARGS="--only ResetsTwice Alike"
-    make matrix ARGS=--draw
+    make matrix ARGS=--page
 
-`--only` runs some environments and takes the others from the last run; `--draw` runs none.
+`--changed` runs the environments whose outcomes are of other sources, `--only` those with these
+names; both take the others from the last run. `--page` runs none and writes the page anew.
 """
 
 from __future__ import annotations
@@ -13,36 +15,43 @@ import argparse
 import gc
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.matrix.outcomes import Outcomes, examine_all, problems, read, up_to_date, write
+from conformance.matrix.digests import differences, present
+from conformance.matrix.outcomes import Outcomes, examine_all, problems, up_to_date
 from conformance.matrix.page import page
-from conformance.matrix.picture import picture
-from conformance.matrix.specimens import Section, Specimen, sections
+from conformance.matrix.record import OUTCOMES, REFERENCE, Record, read, versions, write
+from conformance.matrix.selection import Pairs, stale
+from conformance.matrix.specimens import Section, sections
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-OUTCOMES = "kill-matrix/outcomes.json"
-
-Pairs = list[tuple[Section, Specimen]]
+PAGE = "kill-matrix.md"
 
 
-def chosen(everything: Pairs, names: Sequence[str], outcomes: Outcomes) -> Pairs:
-    """Those with these names.
+def named(everything: Pairs, names: Sequence[str]) -> Pairs:
+    """The environments with these names.
 
     Raises:
-        ValueError: If there is none of a name, or if there are no outcomes of another one.
+        ValueError: If there is none of a name.
     """
     if unknown := set(names) - {specimen.name for _, specimen in everything}:
         raise ValueError(f"Expected names of environments, got {', '.join(sorted(unknown))}.")
-    others = [(section, one) for section, one in everything if one.name not in names]
-    if missing := [one.name for section, one in others if not up_to_date(section, one, outcomes)]:
-        raise ValueError(f"The last run did not run all checks on {', '.join(missing[:5])}.")
     return [(section, specimen) for section, specimen in everything if specimen.name in names]
 
 
+def must_be_known(others: Pairs, record: Record) -> None:
+    """Refuse to take from the last run what it did not run.
+
+    Raises:
+        ValueError: If there are no outcomes of an environment.
+    """
+    missing = [one.name for section, one in others if not up_to_date(section, one, record.outcomes)]
+    if missing:
+        raise ValueError(f"The last run did not run all checks on {', '.join(missing[:5])}.")
+
+
 def run(wanted: Pairs, outcomes: Outcomes) -> None:
-    """Run these; says how far it is."""
+    """Run the checks on these environments; prints how far it is."""
     # A check collects garbage: not through all that has been imported so far, each time.
     gc.collect()
     gc.freeze()
@@ -57,44 +66,69 @@ def run(wanted: Pairs, outcomes: Outcomes) -> None:
         gc.unfreeze()
 
 
-def files(
-    found: list[Section], versions: dict[str, str], outcomes: Outcomes
-) -> Iterator[tuple[str, str]]:
-    """The names of what is drawn, and the texts."""
-    yield "kill-matrix.md", page(found, versions, outcomes)
-    for section in found:
-        yield f"kill-matrix/{section.key}.svg", picture(section, outcomes[section.key])
-
-
 def main(arguments: Sequence[str] | None = None, reference: Path = REFERENCE) -> int:
-    """Write it all; 1 if a mutant survives what it is aimed at, or is not what it says."""
-    parser = argparse.ArgumentParser(prog="python -m conformance.matrix")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--only", nargs="+", metavar="NAME", help="some of the environments")
-    which.add_argument("--draw", action="store_true", help="from the outcomes of the last run")
+    """Write it all; 1 if a mutant survives a check that is aimed at it, or another one kills it."""
+    parser = _parser()
     args = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     path = reference / OUTCOMES
     found = sections()
-    wanted = [(section, specimen) for section in found for specimen in section.specimens]
-    outcomes: Outcomes = {}
-    if args.only or args.draw:
-        outcomes = read(path)[1]
-        try:
-            wanted = chosen(wanted, args.only or (), outcomes)
-        except ValueError as error:
-            parser.error(str(error))
-    if not args.draw:
-        run(wanted, outcomes)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(path, found, outcomes)
-    versions, outcomes = read(path)
-    for name, text in files(found, versions, outcomes):
-        (reference / name).write_text(text, encoding="utf-8", newline="\n")
-    wrong = problems(found, outcomes)
+    try:
+        record = _record(args, path, found)
+    except ValueError as error:
+        parser.error(str(error))
+    (reference / PAGE).write_text(
+        page(found, record.versions, record.outcomes), encoding="utf-8", newline="\n"
+    )
+    for line in differences(record.digests, present()):
+        print(f"Not run again since: {line}", file=sys.stderr)
+    wrong = problems(found, record.outcomes)
     for problem in wrong:
         print(problem, file=sys.stderr)
     return 1 if wrong else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m conformance.matrix")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--changed", action="store_true", help="the environments whose sources have changed"
+    )
+    which.add_argument("--only", nargs="+", metavar="NAME", help="some of the environments")
+    which.add_argument(
+        "--page", action="store_true", help="none: the page, from the outcomes of the last run"
+    )
+    return parser
+
+
+def _record(args: argparse.Namespace, path: Path, found: list[Section]) -> Record:
+    """The outcomes, after the environments that are asked for have been run.
+
+    Raises:
+        ValueError: If the last run does not have those of the others.
+    """
+    everything = [(section, specimen) for section in found for specimen in section.specimens]
+    if not (args.changed or args.only or args.page):
+        return _run(path, found, everything, Record(versions(), present(), {}))
+    last = read(path)
+    due = stale(found, last.digests, present())
+    due += [pair for pair in everything if pair not in due and not up_to_date(*pair, last.outcomes)]
+    wanted = due if args.changed else named(everything, args.only or ())
+    others = [pair for pair in everything if pair not in wanted]
+    must_be_known(others, last)
+    if args.page:
+        return last
+    # Where outcomes of older versions or sources stay, the record goes on to say so.
+    number = last.versions if others else versions()
+    digests = last.digests if any(pair in others for pair in due) else present()
+    return _run(path, found, wanted, Record(number, digests, last.outcomes))
+
+
+def _run(path: Path, found: list[Section], wanted: Pairs, record: Record) -> Record:
+    run(wanted, record.outcomes)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, found, record)
+    return read(path)
 
 
 if __name__ == "__main__":

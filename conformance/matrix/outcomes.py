@@ -1,20 +1,18 @@
-"""What the checks say of each specimen, and the file that keeps it."""
+"""What the checks say of each specimen."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from conformance.in_turn import in_turn
 from conformance.matrix.specimens import Section, Specimen
 from sb3compat.conformance.contract import Check
-from sb3compat.conformance.report import Result
-from sb3compat.conformance.runner import Settings, run_check
-from sb3compat.conformance.subject import examine
+from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.settings import Settings
+from sb3compat.conformance.subject.examine import examine
 
 # How often a check is run, each time with other programs: with two of them, the fewest that there
 # are, so that no clock has a say in what comes out.
@@ -32,10 +30,6 @@ _WORDS = {
     "skipped": SKIPPED,
     "not_exercised": IDLE,
 }
-# What is not written down has passed.
-_KEPT = (KILLED, BLOCKED, SKIPPED, IDLE)
-_UNAIDED = "killed without a reference"
-_PACKAGES = ("gymnasium", "stable-baselines3")
 
 
 @dataclass(frozen=True)
@@ -111,52 +105,3 @@ def problems(sections: Iterable[Section], outcomes: Outcomes) -> list[str]:
             what = "is not said to break" if specimen.is_mutant else "is correct, but is killed by"
             found += [f"{where} {what} {name}" for name in besides]
     return found
-
-
-# The file
-
-
-def write(path: Path, sections: Iterable[Section], outcomes: Outcomes) -> None:
-    """Keep the outcomes, a line for each specimen."""
-    versions = json.dumps({package: version(package) for package in _PACKAGES})
-    blocks = [f'"versions": {versions}']
-    for section in sections:
-        found = outcomes[section.key]
-        checks = json.dumps([check.id for check in section.checks])
-        lines = ",\n".join(
-            f"  {json.dumps(specimen.name)}: {json.dumps(_kept(found[specimen.name]))}"
-            for specimen in section.specimens
-        )
-        body = f' "checks": {checks},\n "specimens": {{\n{lines}\n }}'
-        blocks.append(f"{json.dumps(section.key)}: {{\n{body}\n}}")
-    text = ",\n".join(blocks)
-    path.write_text(f"{{\n{text}\n}}\n", encoding="utf-8", newline="\n")
-
-
-def _kept(outcome: Outcome) -> dict[str, list[str]]:
-    kept = {
-        word: [name for name, found in outcome.words.items() if found == word] for word in _KEPT
-    }
-    kept = {word: names for word, names in kept.items() if names}
-    if outcome.unaided is not None:
-        kept[_UNAIDED] = [name for name in outcome.words if name in outcome.unaided]
-    return kept
-
-
-def read(path: Path) -> tuple[dict[str, str], Outcomes]:
-    """The versions of the libraries, and the outcomes."""
-    document = json.loads(path.read_text(encoding="utf-8"))
-    versions = document.pop("versions")
-    return versions, {
-        key: {
-            name: _outcome(section["checks"], kept) for name, kept in section["specimens"].items()
-        }
-        for key, section in document.items()
-    }
-
-
-def _outcome(checks: list[str], kept: dict[str, list[str]]) -> Outcome:
-    words = dict.fromkeys(checks, PASSED)
-    for word in _KEPT:
-        words |= dict.fromkeys(kept.get(word, ()), word)
-    return Outcome(words, frozenset(kept[_UNAIDED]) if _UNAIDED in kept else None)

@@ -18,7 +18,8 @@ from conformance.matrix.outcomes import (
     Outcomes,
 )
 from conformance.matrix.specimens import Section, Specimen
-from sb3compat.conformance.contract import Check, checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.contract import Check
 
 Anchors = dict[tuple[str, str], str]
 
@@ -47,11 +48,6 @@ _MARKS = """\
 In the tables, a mutant in plain letters is aimed at the check, one in *italics* is killed besides.
 +2 says that two other checks kill it as well, † that the check kills it only if the single
 environments are given, too.
-
-In the pictures, a full square is a kill that was meant, an open one a kill besides. A dash is a
-check that is not run as it comes after one that has failed; a point one that was not exercised, or
-skipped as the environment lacks a capability. Where nothing is, the check has passed. A click shows
-a picture alone, at its full size.
 """
 
 
@@ -112,10 +108,8 @@ def _anchors() -> Anchors:
 
 
 def _section(section: Section, outcomes: dict[str, Outcome], anchors: Anchors) -> list[str]:
-    image = f"kill-matrix/{section.key}.svg"
     return [
         f"## {section.title}",
-        f"[![Which check kills which mutant]({image})]({image})",
         _checks(section, outcomes, anchors),
         _not_alone(section, outcomes),
         _several(section, outcomes),

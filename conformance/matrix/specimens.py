@@ -14,7 +14,9 @@ from conformance.mutants.family import reference as points_of
 from conformance.mutants.registry import Mutant
 from conformance.mutants.rows_env import MODES, Form, RowsEnv
 from conformance.mutants.rows_env import reference as rows_of
-from sb3compat.conformance.contract import Check, Family, checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.contract import Check
+from sb3compat.conformance.findings import Family
 
 
 @dataclass(frozen=True)

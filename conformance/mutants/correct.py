@@ -1,4 +1,4 @@
-"""What is correct, in many forms: no check may fail any of it."""
+"""Correct environments in many forms: no check may fail on them."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ FORMS: dict[str, dict[str, Any]] = {
     "one generator": {"one_generator": True, "sub_envs": False, "masks": False},
     "one generator, noise": {"one_generator": True, "sub_envs": False, "noise": True},
 }
-# Those whose rows are what single environments are, too.
+# The forms whose rows equal single environments.
 WITH_REFERENCE = ("plain", "dict", "discrete", "noise")

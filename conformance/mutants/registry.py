@@ -1,4 +1,4 @@
-"""How a mutant is written down, of either family; and those of a VecEnv, by name."""
+"""The registration of a mutant, for both interfaces; the mutants of a VecEnv, by name."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class Mutant:
     """One broken environment.
 
     Attributes:
-        cls: The class that is broken.
+        cls: The broken class.
         factory: Makes it.
         fails: The ids of the checks that it must fail.
-        may_fail: Ids of others that it may fail; it passes all the rest.
+        may_fail: The ids of checks that it may fail; it passes all others.
         mode: The value of its autoreset mode, for a `VectorEnv`.
-        reference: Its single environments as they should be, where they are to be given.
-        needs_reference: Whether nothing else can bring it to light.
+        reference: The factories of its correct single environments, if they are given.
+        needs_reference: Whether the checks find it with a reference only.
         options: Options that it should understand.
-        declared: Capabilities that are declared.
+        declared: Declared capabilities.
     """
 
     cls: type
@@ -38,7 +38,7 @@ class Mutant:
 
     @property
     def given(self) -> dict[str, Any]:
-        """What the user tells the kit."""
+        """The arguments of `examine` that the user gives."""
         return {
             "reference": self.reference,
             "options": self.options,

@@ -18,7 +18,7 @@ MODES = ("NextStep", "SameStep", "Disabled")
 
 @dataclass(frozen=True)
 class Form:
-    """What the environment is like.
+    """The properties of the environment.
 
     Attributes:
         mode: The value of its autoreset mode.
@@ -55,7 +55,7 @@ _SPACES: dict[str, spaces.Space[Any]] = {
 
 
 class RowEnv(gym.Env[Any, Any]):
-    """What a row does: it adds up actions from a random start until there is nothing left to do."""
+    """A row: it adds up actions from a random start until its episode ends."""
 
     def __init__(self, form: Form, row: int) -> None:
         self.form, self.row = form, row

@@ -1,7 +1,7 @@
-"""VecEnvs that break one contract each, and the checks that have to say so.
+"""VecEnvs that break one contract each, and the checks that have to fail them.
 
-The kit has to fail each with the checks that are named, and with no other. Where there is more than
-one, one defect breaks several contracts, and the comment says why.
+The kit has to fail each with the checks that it names, and with no other. A mutant that names
+several breaks several contracts with one defect, and a comment says why.
 """
 
 from __future__ import annotations

@@ -235,7 +235,7 @@ class ResetsUnaskedInstead(_ResetsAtOnce):
         return super().begin(i, seed, options)
 
 
-# What lets a step through and resets the row breaks both.
+# A step that is let through and resets the row breaks both.
 @mutant("no_reset_unasked", "stepping_ended_row_rejected", modes=("Disabled",))
 class ResetsInTheNextStep(RowsEnv):
     def refuse_ended(self) -> None:

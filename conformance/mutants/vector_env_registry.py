@@ -1,4 +1,4 @@
-"""How a mutant of a VectorEnv is written down: `MUTANTS`, by name and mode."""
+"""The registration of a mutant of a VectorEnv: `MUTANTS`, by name and mode."""
 
 from __future__ import annotations
 

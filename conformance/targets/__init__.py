@@ -1,6 +1,6 @@
-"""The environments that the kit is run on, a module for each library that they are from.
+"""The environments that the kit runs on, a module for each library.
 
-What a module needs is imported by the functions alone, so that all can be listed without it.
+Only the functions import the library, so that the targets can be listed without it.
 """
 
 from __future__ import annotations

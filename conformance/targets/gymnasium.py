@@ -8,7 +8,7 @@ from conformance.targets.registry import target
 
 MODES = ("NEXT_STEP", "SAME_STEP", "DISABLED")
 IDS = ("CartPole-v1", "Blackjack-v1", "Pendulum-v1")
-# What CartPole takes: where it begins.
+# The reset options of CartPole: the bounds of its first state.
 BOUNDS = {"low": -0.01, "high": 0.01}
 
 

@@ -1,4 +1,4 @@
-"""Where the environments that the kit is run on are registered: `TARGETS`, by name."""
+"""The registry of the environments that the kit runs on: `TARGETS`, by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from sb3compat.conformance.expected import load_expected
+from sb3compat.conformance.commands.expected import load_expected
 
 EXPECTED = Path(__file__).parents[1] / "expected"
 ROWS = 3
@@ -22,17 +22,16 @@ class Target:
     """An environment to be checked.
 
     Attributes:
-        name: What it is called here; a file of `expected/` is about all targets whose names begin
-            with its own.
-        about: What it is, in a line.
-        packages: The distributions that it is made of, besides Gymnasium and SB3.
+        name: Its name; a file of `expected/` concerns all targets whose names begin with its own.
+        about: A description in one line.
+        packages: The distributions that it needs, besides Gymnasium and SB3.
         source: Source that defines `make_env`, and `reference` if the single environments are
             given; it stands by itself, so that reproductions do.
-        correct: Whether it is one of those that have to be clean, save what is expected.
-        refused: Whether making it has to fail, as it cannot be adapted.
+        correct: Whether it must be clean, except for expected failures.
+        refused: Whether the adapter must refuse it.
         options: Options that its reset understands.
-        capabilities: Those that are declared.
-        seconds: How long the checks may take, if not the usual time.
+        capabilities: Declared capabilities.
+        seconds: The time for the checks, if not the usual one.
     """
 
     name: str
@@ -51,7 +50,7 @@ class Target:
         return self.correct and not self.packages
 
     def expected(self) -> dict[str, str]:
-        """The failures that are known, with the reasons."""
+        """The known failures, with the reasons."""
         known: dict[str, str] = {}
         for path in sorted(EXPECTED.glob("*.toml")):
             if f"{self.name}-".startswith(f"{path.stem}-"):
@@ -59,7 +58,7 @@ class Target:
         return known
 
     def define(self) -> dict[str, Any]:
-        """What the source defines: `make_env`, and perhaps `reference`."""
+        """The names that the source defines: `make_env`, and perhaps `reference`."""
         namespace: dict[str, Any] = {"__name__": "conformance_target"}
         exec(compile(self.source, f"<{self.name}>", "exec"), namespace)
         return namespace
@@ -80,18 +79,18 @@ def target(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function that makes an environment, once for each choice of its arguments.
 
-    The function has to stand by itself: its text is what reproductions begin with.
+    The function must stand by itself: reproductions begin with its text.
 
     Args:
-        *packages: The distributions that the environment is made of.
-        correct: Whether the environment has to be clean.
-        refused: Whether making it has to fail.
-        single: Makes the single environment of each row, if that is to be given; takes those of
-            the arguments that it has.
+        *packages: The distributions that the environment needs.
+        correct: Whether the environment must be clean.
+        refused: Whether the adapter must refuse it.
+        single: Makes the single environment of a row, for a reference; it gets those of the
+            arguments that it has in its signature.
         options: Options that the environment's reset understands.
-        capabilities: Those that are declared.
-        seconds: How long the checks may take, if not the usual time.
-        **choices: The values that an argument takes.
+        capabilities: Declared capabilities.
+        seconds: The time for the checks, if not the usual one.
+        **choices: The values of an argument.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:

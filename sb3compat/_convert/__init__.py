@@ -1,1 +1,1 @@
-"""Conversions: pure functions and value types, no environment in sight."""
+"""Conversions: pure functions and value types that know no environment."""

@@ -1,4 +1,4 @@
-"""Actions: checked, cast and taken apart, by space. Pure functions and a small value object."""
+"""Check, cast and split batches of actions, by space. Pure functions and a small value object."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sb3compat._convert.types import Action, Array, Space, Value
 
 
 class Actions(BatchLayout):
-    """Batches of actions: checked, cast and taken apart."""
+    """Checks and casts batches of actions, and splits them into single actions."""
 
     def __init__(self, space: Space, num_envs: int) -> None:
         super().__init__(space, num_envs, "action_space")
 
     def prepare(self, actions: Action) -> list[Array]:
-        """Check and copy what the user passed, before anything is sent anywhere.
+        """Check and copy the user's actions, before anything is sent to a sub-environment.
 
         Args:
             actions: A batch: arrays of shape `(n, *leaf.shape)`, in a dict or tuple where the
@@ -93,7 +93,7 @@ class Actions(BatchLayout):
 
 
 def action_rows(space: Space, actions: Action, num_envs: int) -> list[Action]:
-    """The single actions of a batch, as Gymnasium's `iterate` would hand them out: uncast.
+    """The single actions of a batch, as Gymnasium's `iterate` would return them: not cast.
 
     Args:
         space: The space of a single action.

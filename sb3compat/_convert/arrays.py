@@ -1,4 +1,4 @@
-"""Values of any library: brought to NumPy in bulk, copied, without importing that library."""
+"""NumPy arrays from values of any library, without importing it; copies and safe casts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic)
 def is_foreign_array(value: object) -> bool:
     """Whether `value` is a torch tensor or a JAX array.
 
-    A type of theirs can only exist once the library was imported, so `sys.modules` answers
-    without importing anything.
+    A tensor can only exist once its library was imported, so `sys.modules` answers without
+    importing anything.
     """
-    if isinstance(value, np.ndarray):  # the commonest, and the others' checks are slow
+    if isinstance(value, np.ndarray):  # the most common type; the other checks are slow
         return False
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
     return (torch is not None and isinstance(value, torch.Tensor)) or (
@@ -28,11 +28,11 @@ def is_foreign_array(value: object) -> bool:
     )
 
 
-def to_numpy(value: Value) -> Array:
+def to_numpy(value: object) -> Array:
     """`value` as a NumPy array, moved as one piece; NumPy arrays are returned as they are.
 
     Torch and JAX arrays may share their memory with the result where they live on the CPU, so
-    whoever hands the result out has to copy it.
+    the caller has to copy the result before it returns it to the user.
     """
     if isinstance(value, np.ndarray):
         return value
@@ -47,8 +47,8 @@ def to_numpy(value: Value) -> Array:
 def copy_value(value: Value) -> Value:
     """A copy of `value` that shares nothing mutable with it.
 
-    Containers, arrays and whatever else can change are copied all the way down, as
-    `DummyVecEnv` does with `deepcopy`; what cannot change is returned as it is.
+    Containers, arrays and other mutable values are copied at every depth, as `DummyVecEnv` does
+    with `deepcopy`; immutable values are returned as they are.
     """
     if isinstance(value, _IMMUTABLE) and not isinstance(value, np.void):  # a view of its array
         return value
@@ -65,9 +65,9 @@ def copy_value(value: Value) -> Value:
 def cast_safely(array: Array, dtype: np.dtype[Any]) -> Array | None:
     """A new array of `dtype`, or None where the cast would change what the values mean.
 
-    Safe is a float of another precision (NumPy's `same_kind`) and anything whose values come
-    through unchanged: SB3 itself sends float32 actions for MultiBinary. An integer that does not
-    fit is not safe, although `same_kind` lets it wrap around.
+    A cast is safe between floats of different precision (NumPy's `same_kind`), and wherever every
+    value stays the same: SB3 itself sends float32 actions for MultiBinary. An integer that does
+    not fit is not safe, although `same_kind` lets it wrap around.
     """
     if np.can_cast(array.dtype, dtype, "safe") or (
         dtype.kind in "fc" and np.can_cast(array.dtype, dtype, "same_kind")
@@ -83,14 +83,14 @@ def cast_safely(array: Array, dtype: np.dtype[Any]) -> Array | None:
     return cast if same else None
 
 
-def row_array(value: Value, num_envs: int, name: str, hint: str = "") -> Array:
+def row_array(value: object, num_envs: int, name: str, hint: str = "") -> Array:
     """`value` as an array with one element for each row.
 
     Args:
         value: A NumPy, torch or JAX array, or a list.
         num_envs: The number of rows, n.
-        name: What it is, for the message.
-        hint: What to do about another shape.
+        name: The name of the value, for the message.
+        hint: What to do if the shape is another one, for the message.
 
     Raises:
         ConversionError: If its shape is not `(n,)`.

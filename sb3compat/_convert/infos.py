@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 
 from sb3compat._convert.arrays import copy_value, is_foreign_array, to_numpy
-from sb3compat._convert.types import Array, Flags, Info, Observation, Rows, VectorInfos
+from sb3compat._convert.types import Array, Flags, Info, Observation, Rows, Value, VectorInfos
 from sb3compat.errors import ConversionError
 
 TRUNCATED = "TimeLimit.truncated"
@@ -22,16 +21,19 @@ TERMINAL_OBSERVATION = "terminal_observation"
 # Where a SAME_STEP environment reports the last observation of an episode, now and formerly.
 FINAL_OBS_KEYS = ("final_obs", "final_observation")
 FINAL_INFO = "final_info"
-# What SB3 adds to infos, and Gymnasium's do not have.
+# The keys that SB3 adds to infos, and that Gymnasium's infos do not have.
 SB3_KEYS = (TRUNCATED, TERMINAL_OBSERVATION)
 
-# The dtypes for which a Python scalar says everything; `tolist` makes them many times faster than
-# indexing. Any other (float32, int8, ...) came from NumPy scalars and stays one.
+# The dtypes whose values Python scalars represent fully; `tolist` makes these many times faster
+# than indexing. A value of any other dtype (float32, int8, ...) stays a NumPy scalar.
 _PYTHON_DTYPES = frozenset(np.dtype(t) for t in (np.bool_, np.int64, np.float64))
 
+# Builds one dict for each row from the keys and their columns.
+Build = Callable[[list[str], list[list[Value]]], list[Info]]
 
-def mask_of(infos: VectorInfos, key: Any, num_envs: int) -> Flags | None:
-    """Which rows have `key`, if the infos say so: `_key` is there, a bool array of length n."""
+
+def mask_of(infos: VectorInfos, key: str, num_envs: int) -> Flags | None:
+    """The mask of `key`: the bool array of length n under `_key`; None if there is no mask."""
     value = infos.get(f"_{key}")
     if value is None:
         return None
@@ -53,7 +55,7 @@ def split_infos(
 
     Args:
         infos: The infos of a `VectorEnv`. An array (NumPy, torch or JAX) of length `num_envs` is
-            a batch; a nested dict is split in turn; any other value goes to every row as it is.
+            a batch; a nested dict is split in turn; of any other value, every row gets a copy.
             Under `_k`, a bool array of length `num_envs` says which rows have `k`; without it,
             all have.
         num_envs: The number of rows, n.
@@ -61,7 +63,7 @@ def split_infos(
         without: Keys to leave out, with their masks.
 
     Returns:
-        One new dict for each row wanted, in that order. No two share anything mutable, with one
+        One new dict for each row wanted, in that order. The dicts share no mutable value with one
         another or with `infos`.
 
     Raises:
@@ -75,9 +77,9 @@ def split_infos(
     if any(masks.get(key) is not None for key in skip):
         skip = _mask_keys(masks)
     skip.update(without, (f"_{key}" for key in without))
-    keys: list[Any] = []
-    columns: list[list[Any]] = []
-    partial: list[tuple[Any, Rows, list[Any]]] = []
+    keys: list[str] = []
+    columns: list[list[Value]] = []
+    partial: list[tuple[str, Rows, list[Value]]] = []
     for key, value in infos.items():
         mask = masks[key]
         if key in skip:
@@ -111,7 +113,7 @@ def split_step_infos(infos: VectorInfos, truncated: Flags) -> list[Info]:
         One new dict for each row, without a `terminal_observation` that the environment gave.
     """
     if not infos:
-        # The commonest infos by far, and to copy a dict is the fastest way to make one.
+        # By far the most common infos. Copying a dict is the fastest way to make one.
         out = list(map(dict.copy, repeat({TRUNCATED: False}, len(truncated))))
         for i in truncated.nonzero()[0].tolist():
             out[i][TRUNCATED] = True
@@ -121,15 +123,15 @@ def split_step_infos(infos: VectorInfos, truncated: Flags) -> list[Info]:
     return split_infos(columns, len(truncated), without=(TERMINAL_OBSERVATION,))
 
 
-def _mask_keys(masks: Mapping[Any, Any]) -> set[str]:
-    """Which keys are masks, where a mask looks as if it had a mask itself.
+def _mask_keys(masks: Mapping[str, Flags | None]) -> set[str]:
+    """The keys that are masks, for infos in which a mask seems to have a mask of its own.
 
     With `k`, `_k`, `__k` and `___k`, sub-environments gave `k` and `__k`. Without `___k`, they gave
     `k` and `_k`, whose values and masks Gymnasium has written over one another.
     """
     owners = {f"_{key}": key for key, mask in masks.items() if mask is not None}
 
-    def is_mask(key: Any) -> bool:
+    def is_mask(key: str) -> bool:
         return key in owners and not is_mask(owners[key])
 
     for key, owner in owners.items():
@@ -143,7 +145,7 @@ def _mask_keys(masks: Mapping[Any, Any]) -> set[str]:
 
 
 @cache
-def _dicts(count: int) -> Callable[[list[Any], list[list[Any]]], list[Info]]:
+def _dicts(count: int) -> Build:
     """A function that builds one dict for each row out of `count` keys and their columns.
 
     A dict display with all keys takes less than half the time of `dict(zip(keys, values))`. Only
@@ -156,13 +158,12 @@ def _dicts(count: int) -> Callable[[list[Any], list[list[Any]]], list[Info]]:
         f"    {', '.join(names[0])}, = keys\n"
         f"    return [{{{display}}} for {', '.join(names[1])}, in zip(*columns, strict=True)]\n"
     )
-    namespace: dict[str, Any] = {}
+    namespace: dict[str, Build] = {}
     exec(source, namespace)
-    build: Callable[[list[Any], list[list[Any]]], list[Info]] = namespace["build"]
-    return build
+    return namespace["build"]
 
 
-def _column(value: Any, num_envs: int, rows: Rows | None) -> list[Any]:
+def _column(value: object, num_envs: int, rows: Rows | None) -> list[Value]:
     """The values of one key for the rows wanted, each owned by its row."""
     if isinstance(value, dict):
         return split_infos(value, num_envs, rows)
@@ -174,43 +175,43 @@ def _column(value: Any, num_envs: int, rows: Rows | None) -> list[Any]:
     return [copy_value(value) for _ in range(count)]
 
 
-def _batch_column(array: Array, rows: Rows | None) -> list[Any]:
+def _batch_column(array: Array, rows: Rows | None) -> list[Value]:
     if array.dtype.hasobject:
         return [copy_value(item) for item in (array if rows is None else array[rows])]
     wanted = array if rows is None else array[rows]
     if array.ndim == 1 and (array.dtype in _PYTHON_DTYPES or array.dtype.kind in "US"):
-        values: list[Any] = wanted.tolist()
+        values: list[Value] = wanted.tolist()
         return values
     # Indexing by an array has copied already.
     return list(array.copy() if rows is None else wanted)
 
 
-def join_infos(infos: Sequence[Mapping[Any, Any]], without: Collection[str] = ()) -> Info:
+def join_infos(infos: Sequence[Info], without: Collection[str] = ()) -> Info:
     """Join one dict for each row to a dict of arrays; the inverse of `split_infos`.
 
     Where the values of a key have one type, its array is what Gymnasium's own batching makes, in
-    dtype, shape and mask. Where that would change values, it differs:
+    dtype, shape and mask. Where Gymnasium's batching would change values, the result differs:
 
     - numbers (or arrays of one shape) of several types get the type that holds them all, an object
       array where there is none: `1` and `1.75` become `[1.0, 1.75]`, `2**53 + 1` and `0.5` stay;
     - numbers and booleans, values of unlike kinds, arrays of several shapes: an object array.
 
     Args:
-        infos: The infos of n rows. Whatever they hold is copied where it could change.
+        infos: The infos of n rows. Their mutable values are copied.
         without: Keys to leave out.
 
     Returns:
         Under each key `k` an array of length n and under `_k` which rows have it, bool of shape
-        `(n,)`. Dicts become dicts of arrays in turn. Split again, numbers come back equal, Python
-        numbers and NumPy's `int64` and `float64` as Python numbers, other NumPy scalars as they
-        were, arrays without shape as scalars.
+        `(n,)`. Dicts become dicts of arrays in turn. When `split_infos` splits them again, numbers
+        are equal to the originals: Python numbers and NumPy's `int64` and `float64` come back as
+        Python numbers, other NumPy scalars as they were, and arrays without shape as scalars.
 
     Raises:
         ConversionError: If a key `k` comes with a key `_k`, which is where its mask goes.
     """
     if not any(infos):
         return {}
-    columns: dict[Any, tuple[list[int], list[Any]]] = {}
+    columns: dict[str, tuple[list[int], list[Value]]] = {}
     for row, info in enumerate(infos):
         for key, value in info.items():
             if key in without:
@@ -226,8 +227,8 @@ def join_infos(infos: Sequence[Mapping[Any, Any]], without: Collection[str] = ()
         mask_key = f"_{key}"
         if mask_key in columns or mask_key in out:
             raise ConversionError(
-                f"Expected infos without the key {mask_key!r} beside {key!r}, as Gymnasium keeps "
-                f"there which rows have {key!r}. Rename one of them in the sub-environment, or in "
+                f"Expected infos without the key {mask_key!r} beside {key!r}, where Gymnasium "
+                f"stores the mask of {key!r}. Rename one of them in the sub-environment, or in "
                 "a wrapper around it."
             )
         out[key] = _joined(key, rows, values, len(infos))
@@ -242,15 +243,15 @@ def refuse_final_keys(
     keys: Collection[str] = (*FINAL_OBS_KEYS, FINAL_INFO),
     otherwise: str = ", or use autoreset_mode=AutoresetMode.NEXT_STEP",
 ) -> None:
-    """Refuse reset infos with the names under which SAME_STEP environments report an ending.
+    """Refuse reset infos with the keys under which SAME_STEP environments report an ending.
 
     Args:
         reset_info: The info of a reset.
-        keys: The names.
-        otherwise: What else to do about it than to rename them.
+        keys: The reserved keys.
+        otherwise: An alternative to renaming them, for the message.
 
     Raises:
-        ConversionError: If it has one of them.
+        ConversionError: If the info has a reserved key.
     """
     taken = sorted(set(keys).intersection(reset_info))
     if taken:
@@ -262,13 +263,13 @@ def refuse_final_keys(
 
 
 def same_step_info(final_obs: Observation, final_info: Info, reset_info: Info) -> Info:
-    """The info of a row that has ended, in SAME_STEP mode: the reset's, and the step's within.
+    """The info of an ended row in SAME_STEP mode: the reset's info, with `final_info` added.
 
     The same in Gymnasium 1.1 to 1.4.
 
     Args:
         final_obs: The last observation; None where it is not known.
-        final_info: The info of the step; what SB3 adds to it is left out.
+        final_info: The info of the step; the keys that SB3 adds are left out.
         reset_info: The info of the reset.
 
     Raises:
@@ -280,14 +281,14 @@ def same_step_info(final_obs: Observation, final_info: Info, reset_info: Info) -
     return {**final, "final_info": kept, **reset_info}
 
 
-def _joined(key: Any, rows: list[int], values: list[Any], num_envs: int) -> Any:
+def _joined(key: str, rows: list[int], values: list[Value], num_envs: int) -> Value:
     """The values of one key as an array of all rows, or as a dict of such arrays."""
     kinds = set(map(type, values))
     array: Array | None = None
-    if key == "final_obs":  # where Gymnasium batches nothing
+    if key == "final_obs":  # Gymnasium does not batch this key
         pass
     elif all(issubclass(kind, dict) for kind in kinds):
-        nested: list[Any] = [{}] * num_envs
+        nested: list[Value] = [{}] * num_envs
         for row, value in zip(rows, values, strict=True):
             nested[row] = value
         return join_infos(nested)
@@ -315,7 +316,7 @@ def _is_number(kind: type) -> bool:
     )
 
 
-def _joined_numbers(rows: list[int], values: list[Any], num_envs: int) -> Array | None:
+def _joined_numbers(rows: list[int], values: list[Value], num_envs: int) -> Array | None:
     dtypes = {np.dtype(type(value)) for value in values}
     array = np.zeros(num_envs, np.result_type(*dtypes))
     try:

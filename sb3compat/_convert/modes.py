@@ -10,14 +10,14 @@ NAMES = [mode.value for mode in AutoresetMode]
 
 
 def parse_mode(value: object, what: str = "autoreset_mode") -> AutoresetMode:
-    """The autoreset mode that is meant, by member, value or name.
+    """The autoreset mode given by its member, value or name.
 
     Args:
         value: An `AutoresetMode`, `"NextStep"` or `"NEXT_STEP"`, and so on.
-        what: What the value is, for the message.
+        what: The name of the value, for the message.
 
     Raises:
-        AutoresetModeError: If it is none of them.
+        AutoresetModeError: If the value is no autoreset mode.
     """
     for mode in AutoresetMode:
         if names_mode(value, mode):

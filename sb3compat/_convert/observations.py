@@ -13,7 +13,7 @@ from sb3compat.errors import ConversionError
 
 
 class Observations(BatchLayout):
-    """Batches of observations: made, filled, copied and taken apart."""
+    """Makes, fills, copies and splits batches of observations."""
 
     def __init__(self, space: Space, num_envs: int, *, from_zero: bool = True) -> None:
         super().__init__(space, num_envs, "observation_space", from_zero=from_zero)
@@ -57,7 +57,8 @@ class Observations(BatchLayout):
         """Refuse a single observation of another shape than the space's.
 
         Raises:
-            ConversionError: As where a wrapper transforms observations but not the last ones.
+            ConversionError: If the shape is another one, for example because a wrapper transforms
+                observations but not `final_obs`.
         """
         for leaf, value in zip(self.leaves, self.unpack(obs), strict=True):
             if np.shape(value) != leaf.shape:
@@ -76,8 +77,7 @@ class Observations(BatchLayout):
             obs: Arrays (NumPy, torch or JAX) of shape `(n, *leaf.shape)`, in a dict or tuple where
                 the space is one.
             copy: Whether the arrays returned must share nothing with `obs`.
-            careful: Whether to refuse a cast that changes values. `DummyVecEnv` casts whatever
-                comes.
+            careful: Whether to refuse a cast that changes values. `DummyVecEnv` refuses none.
             advice: What to do about observations of another form, for messages.
 
         Raises:
@@ -107,7 +107,7 @@ class Observations(BatchLayout):
         return arrays
 
     def picker(self, value: Value, name: str) -> Callable[[int], Observation]:
-        """How to get single observations out of what a SAME_STEP environment gives as final.
+        """Make a function that picks single observations out of `final_obs`.
 
         Args:
             value: An object array of single observations (None where there is none), or a batch
@@ -115,7 +115,7 @@ class Observations(BatchLayout):
             name: The info key, for messages.
 
         Returns:
-            A function of the row. What it returns may share memory with `value`.
+            A function of the row. Its results may share memory with `value`.
         """
         if isinstance(value, list):
             value = np.array([*value, None], dtype=object)[:-1]  # the None keeps it from nesting
@@ -152,7 +152,7 @@ class Observations(BatchLayout):
         )
 
     def repeats(self, batch: list[Array], row: int, final: Observation) -> bool:
-        """Whether `final`, the last observation of an episode, is the one in `batch` once more."""
+        """Whether `final`, the last observation of an episode, equals the row's one in `batch`."""
         return all(
             np.array_equal(value, array[row])
             for array, value in zip(batch, self.unpack(final), strict=True)
@@ -173,7 +173,7 @@ def _cast(array: Array, leaf: Leaf, *, careful: bool) -> Array:
     if cast is None:
         raise ConversionError(
             f"Expected observations of dtype {leaf.dtype}, as {leaf.name} says, got "
-            f"dtype={array.dtype}, which that cannot hold. Give the wrapper that changes them an "
-            "observation_space of its own."
+            f"dtype={array.dtype}, whose values {leaf.dtype} cannot hold. Give the wrapper that "
+            "changes the observations an observation_space of its own."
         )
     return cast

@@ -1,4 +1,4 @@
-"""Last observations that are overwritten by the reset which follows: refused, or warned of."""
+"""Detect last observations that the following reset has overwritten: an error, or a warning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sb3compat.errors import ConversionError
 def refuse_same_memory(
     observations: Observations, row: int, first: Observation, final: Observation
 ) -> None:
-    """Refuse a last observation that shares its memory with what the reset has returned."""
+    """Refuse a last observation that shares its memory with the observation of the reset."""
     pairs = list(zip(observations.unpack(final), observations.unpack(first), strict=True))
     arrays = [(a, b) for a, b in pairs if isinstance(a, np.ndarray) and isinstance(b, np.ndarray)]
     # One array among several may be the same by design: a goal that never changes.
@@ -30,8 +30,9 @@ def refuse_same_memory(
 class RepeatWatch:
     """Warns once of last observations that look overwritten by the reset.
 
-    In floats or many numbers, one that equals the first observation of the next episode is enough.
-    Few small integers repeat by chance: there, it takes a run of them from the start.
+    A last observation that equals the first one of the next episode is suspicious. One is enough
+    for the warning if the observation has floats or many numbers. A few small integers repeat by
+    chance: there, all of the first `_REPEATS` endings have to be suspicious.
 
     Args:
         advice: What to do about it.
@@ -50,7 +51,7 @@ class RepeatWatch:
             return
         self._endings += 1
         if not observations.repeats(batch, row, final):
-            # Where one differs, small integers have told enough; floats are looked at each time.
+            # For small integers, one ending that differs is enough; floats are always compared.
             self._done = not observations.telling
         elif observations.telling or self._endings >= _REPEATS:
             self._done = True

@@ -28,7 +28,7 @@ class Leaf:
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    # What Gymnasium counts a Discrete or MultiDiscrete from; SB3 counts from 0.
+    # The first value of a Discrete or MultiDiscrete in Gymnasium; SB3 counts from 0.
     start: Value = None
 
 
@@ -39,7 +39,7 @@ class BatchLayout:
         space: The single space, as the vector environment has it.
         num_envs: The number of rows, n.
         what: `"observation_space"` or `"action_space"`, for messages.
-        from_zero: Whether what counts from elsewhere is shifted, as SB3 counts from 0.
+        from_zero: Whether spaces with another start are shifted to 0, as SB3 counts from 0.
 
     Raises:
         UnsupportedSpaceError: If SB3 cannot batch the space; the message names the part.
@@ -48,7 +48,7 @@ class BatchLayout:
     def __init__(self, space: Space, num_envs: int, what: str, *, from_zero: bool = True) -> None:
         self.num_envs = num_envs
         self.what = what
-        # The space that SB3 is shown: the same object, unless something counts from elsewhere.
+        # The space that SB3 gets: the same object, unless a part of it starts at another number.
         self.presented: Space = space
         self.keys: list[Value] | None = None
         self.kind: type[Space] = type(space)
@@ -75,7 +75,7 @@ class BatchLayout:
 
     @property
     def starts(self) -> list[Value]:
-        """What each leaf is counted from."""
+        """The first value of each leaf."""
         return [
             np.asarray(0 if leaf.start is None else leaf.start).tolist() for leaf in self.leaves
         ]
@@ -118,7 +118,7 @@ def _leaf(space: Space, name: str, whole: Space) -> Leaf:
 
 
 def _from_zero(space: Space) -> Space:
-    """`space`, counted from 0; the same object where it is already."""
+    """`space`, shifted to start at 0; the same object if it starts there already."""
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete) and np.any(space.start):
         shown: Value = deepcopy(space)
         shown.start = shown.start * 0

@@ -1,14 +1,20 @@
-"""The types that the package speaks in: aliases, and the protocols of what is driven."""
+"""The types of the package: aliases, and the protocols of the objects that it drives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import (
+    AsyncVectorEnv,
+    AutoresetMode,
+    SyncVectorEnv,
+    VectorEnv,
+    VectorWrapper,
+)
 
 Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
@@ -16,10 +22,10 @@ Rewards = npt.NDArray[np.floating[Any]]
 # The numbers of rows, as an index array.
 Rows = npt.NDArray[np.intp]
 
-# Whatever a space describes: an array, a scalar, or a dict or tuple of them; of one row or of all.
+# An element of a space: an array, a scalar, or a dict or tuple of them; of one row or of all.
 Observation = Any
 Action = Any
-# What a sub-environment has under some name, or gets as an argument.
+# An attribute of a sub-environment, or an argument of its methods.
 Value = Any
 
 Info = dict[str, Any]
@@ -33,15 +39,16 @@ Kwargs = Mapping[str, Any]
 Space = gym.Space[Any]
 SingleEnv = gym.Env[Any, Any]
 AnyVectorEnv = VectorEnv[Any, Any, Any]
-AnyWrapper = gym.vector.VectorWrapper
 
 if TYPE_CHECKING:
+    AnySync = SyncVectorEnv[Any, Any]
+    AnyAsync = AsyncVectorEnv[Any, Any]
+    AnyWrapper = VectorWrapper[Any, Any, Any, Any, Any]
     VectorEnvBase = VectorEnv[Any, Any, Any]
-    VectorWrapperBase = gym.vector.VectorWrapper[Any, Any, Any, Any, Any]
 else:
-    # `VectorWrapper` is not generic before Gymnasium 1.4.
+    # Not all are generic before Gymnasium 1.4, and a base class needs no parameters.
+    AnySync, AnyAsync, AnyWrapper = SyncVectorEnv, AsyncVectorEnv, VectorWrapper
     VectorEnvBase = VectorEnv
-    VectorWrapperBase = gym.vector.VectorWrapper
 
 # What a single environment returns.
 ResetResult = tuple[Observation, Info]
@@ -59,7 +66,7 @@ class Transition(NamedTuple):
         rewards: Floats of shape `(n,)`.
         ended: Which rows' episodes ended, bool of shape `(n,)`.
         truncated: Which of them were truncated and not terminated as well, bool of shape `(n,)`.
-        infos: One dict for each row, in the terms of the API that they go to.
+        infos: One dict for each row, with the keys of the API that receives them.
         reset_infos: The infos of the resets within the step, by row.
     """
 
@@ -71,6 +78,21 @@ class Transition(NamedTuple):
     reset_infos: dict[int, Info]
 
 
+class VecEnvLike(Protocol):
+    """What every `VecEnv` has: SB3's own classes, and any object with the same methods.
+
+    It also has `step`, or `step_async` and `step_wait`. It may have `seed`, `set_options`,
+    `get_attr`, `set_attr`, `env_method` and `close`.
+    """
+
+    num_envs: int
+    observation_space: Space
+    action_space: Space
+
+    def reset(self) -> Observation:
+        """Reset all rows."""
+
+
 class HoldsVectorEnv(Protocol):
     """A `VecEnv` made from a `VectorEnv`, which it hands back for a round trip.
 
@@ -78,7 +100,7 @@ class HoldsVectorEnv(Protocol):
     """
 
     def original(self, autoreset_mode: AutoresetMode) -> AnyVectorEnv | None:
-        """The vector environment, where it can be driven by itself from here on, in that mode."""
+        """The vector environment, if it can be driven directly from now on in that mode."""
 
 
 class HoldsVecEnv(Protocol):
@@ -91,16 +113,21 @@ class HoldsVecEnv(Protocol):
     vec_env: Any
 
     def settled(self) -> Any:
-        """The `VecEnv`, where it would be if it had been driven by itself all the time."""
+        """The `VecEnv`, in the state that it would have if it had been driven directly."""
 
 
-def derives_from(value: object, protocol: type) -> bool:
-    """Whether the class of `value` names `protocol` among its bases.
+def holds_vector_env(value: object) -> TypeGuard[HoldsVectorEnv]:
+    """Whether this is the adapter to SB3, or of a class that derives from it.
 
-    Not `isinstance`: SB3's `VecEnvWrapper` hands on the attributes of the environment inside, and
-    would look like that one.
+    Not `isinstance`: SB3's `VecEnvWrapper` forwards the attributes of the environment inside, and
+    would pass for it.
     """
-    return protocol in type(value).__mro__
+    return HoldsVectorEnv in type(value).__mro__
+
+
+def holds_vec_env(value: object) -> TypeGuard[HoldsVecEnv]:
+    """Whether this is the adapter to Gymnasium, or of a class that derives from it."""
+    return HoldsVecEnv in type(value).__mro__
 
 
 class ConnectionLike(Protocol):

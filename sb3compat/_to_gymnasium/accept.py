@@ -1,4 +1,4 @@
-"""What is adapted; what is no `VecEnv`, nor like one, is refused here."""
+"""Check the `VecEnv` to adapt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sb3compat.errors import ClosedError, UnsupportedEnvError
 
 
 def check_vec_env(vec_env: object) -> None:
-    """Refuse what is no `VecEnv`, nor like one, saying what to pass instead."""
+    """Refuse an object without the methods of a `VecEnv`, and say what to pass instead."""
     needed = ("num_envs", "observation_space", "action_space", "reset")
     missing = [name for name in needed if not hasattr(vec_env, name)]
     if not hasattr(vec_env, "step") and not hasattr(vec_env, "step_wait"):
@@ -37,7 +37,7 @@ def _hint(vec_env: object, missing: list[str]) -> str:
     if isinstance(vec_env, gym.Env):
         return "That is a single environment: pass DummyVecEnv([lambda: env])."
     if inspect.isclass(vec_env) or (callable(vec_env) and missing):
-        return "That makes environments but is none: call it, and pass what it returns."
+        return "That is a function or class that makes environments: call it, and pass the result."
     if isinstance(vec_env, list | tuple):
         return "Put them together first: to_gymnasium(DummyVecEnv(list_of_functions))."
     return f"It lacks {missing}."

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
@@ -22,15 +21,17 @@ from sb3compat._convert.types import (
     AnyVectorEnv,
     Flags,
     HoldsVecEnv,
-    HoldsVectorEnv,
     Info,
     Observation,
     Options,
+    Transition,
     Value,
+    VecEnvLike,
     VectorEnvBase,
-    derives_from,
+    holds_vector_env,
 )
 from sb3compat._to_gymnasium.accept import check_vec_env
+from sb3compat._to_gymnasium.arguments import rows_under, seeds_by_row
 from sb3compat._to_gymnasium.source import (
     call_if_any,
     close_vec_env,
@@ -40,11 +41,16 @@ from sb3compat._to_gymnasium.source import (
 )
 from sb3compat._upstream.vec_env import is_plain
 from sb3compat._upstream.vector_env import set_generator
-from sb3compat.errors import CallOrderError, ClosedError, EndedRowError, ResetArgumentError
+from sb3compat.errors import (
+    CallOrderError,
+    ClosedError,
+    EndedRowError,
+    refuse_first_step,
+)
 
 
 def to_gymnasium(
-    vec_env: Any,
+    vec_env: VecEnvLike | AnyVectorEnv,
     *,
     autoreset_mode: AutoresetMode | str = "SameStep",
     missing_truncation: str | None = None,
@@ -62,19 +68,20 @@ def to_gymnasium(
         autoreset_mode: When ended rows are reset: `"SameStep"`, `"Disabled"`, `"NextStep"`, or
             `gymnasium.vector.AutoresetMode`. NEXT_STEP is for `DummyVecEnv` and `SubprocVecEnv`
             without wrappers, whose rows can be stepped one by one.
-        missing_truncation: `"terminated"`, to take an episode for terminated whose last info has
-            no `TimeLimit.truncated`. By default, that is an error.
-        require_final_obs: Whether each ending has to come with `terminal_observation`. With
-            False, in SAME_STEP mode only, `infos["_final_obs"]` is False where there is none.
+        missing_truncation: With `"terminated"`, an episode whose last info has no
+            `TimeLimit.truncated` counts as terminated. By default, that is an error.
+        require_final_obs: Whether the last info of each episode must have `terminal_observation`.
+            False is for SAME_STEP mode only: `infos["_final_obs"]` is False where it is missing.
 
     Returns:
-        A `VectorEnvAdapter`; or the vector environment that `to_sb3` has adapted, if that is what
-        `vec_env` is, in that mode and without seeds or options that wait for its next reset.
+        A `VectorEnvAdapter`. For the result of `to_sb3`, the vector environment inside, if it is
+        in that mode, and no step is under way or lost, and no seeds or options wait for its next
+        reset.
 
     Raises:
-        UnsupportedEnvError: If `vec_env` is no `VecEnv`, nor like one.
+        UnsupportedEnvError: If `vec_env` lacks the methods of a `VecEnv`.
         UnsupportedSpaceError: If SB3 has no way to batch its observations.
-        AutoresetModeError: If it cannot be presented in that mode.
+        AutoresetModeError: If `vec_env` cannot be presented in that mode.
         ValueError: If an option does not go with the mode.
 
     Example:
@@ -87,10 +94,9 @@ def to_gymnasium(
     mode = parse_mode(autoreset_mode)
     if isinstance(vec_env, VectorEnv):
         return vec_env
-    if derives_from(vec_env, HoldsVectorEnv):
-        held: AnyVectorEnv | None = vec_env.original(mode)
-        if held is not None:
-            return held
+    held = vec_env.original(mode) if holds_vector_env(vec_env) else None
+    if held is not None:
+        return held
     return VectorEnvAdapter(
         vec_env,
         autoreset_mode=autoreset_mode,
@@ -103,9 +109,9 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
     """A Stable-Baselines3 `VecEnv` as a Gymnasium vector environment; `to_gymnasium` makes them.
 
     Args:
-        vec_env: The `VecEnv`; the others as for `to_gymnasium`.
+        vec_env: The `VecEnv`. The other arguments are those of `to_gymnasium`.
         autoreset_mode: When ended rows are reset.
-        missing_truncation: What to assume of endings that do not say whether they are truncations.
+        missing_truncation: What an ending without `TimeLimit.truncated` counts as.
         require_final_obs: Whether each ending has to come with its last observation.
 
     Attributes:
@@ -116,14 +122,14 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         single_action_space: The space of a single action.
         observation_space: The space of a batch of n observations.
         action_space: The space of a batch of n actions.
-        metadata: Those of the sub-environments, and `autoreset_mode`.
+        metadata: The metadata of the sub-environments, and `autoreset_mode`.
         render_mode: The render mode of the sub-environments.
         spec: The `EnvSpec` that the sub-environments share, where they are in this process.
     """
 
     def __init__(
         self,
-        vec_env: Any,
+        vec_env: VecEnvLike,
         *,
         autoreset_mode: AutoresetMode | str = "SameStep",
         missing_truncation: str | None = None,
@@ -152,6 +158,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self._layout = Observations(vec_env.observation_space, self.num_envs, from_zero=False)
         self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
         self._lost_step = False
+        # Whether this adapter has reset it; the user may have reset the VecEnv before.
+        self._was_reset = False
 
     def reset(
         self,
@@ -163,22 +171,22 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
         Args:
             seed: An int, from which the rows get `seed`, `seed + 1` and so on; or a list with one
-                for each row, None among them.
-            options: What every sub-environment's reset gets. Under `"reset_mask"`, a bool array of
-                shape `(n,)`, which rows to reset. It is left as it is.
+                seed for each row, which may be None.
+            options: Passed to the reset of every sub-environment. Under `"reset_mask"`, the rows
+                to reset, a bool array of shape `(n,)`. The dict is not changed.
 
         Returns:
             The observations of all rows and, as a dict of arrays, the infos of those reset.
 
         Raises:
             ResetArgumentError: If the mask, or the number of seeds, is not valid.
-            PartialResetError: If some rows are to be reset that the `VecEnv` cannot reset alone.
+            PartialResetError: If the `VecEnv` cannot reset the rows under the mask alone.
         """
         self._check_open()
-        seeds = self._seeds(seed)
+        seeds = seeds_by_row(seed, self.num_envs)
         options = None if options is None else dict(options)
         if options is not None and "reset_mask" in options:
-            rows = self._rows_under(options.pop("reset_mask"))
+            rows = rows_under(options.pop("reset_mask"), self.num_envs)
             self._check_step()
         else:
             rows = list(range(self.num_envs))
@@ -188,7 +196,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         with self._marked_if_lost():
             observations, infos = self._source.reset(rows, seeds, options)
             joined = join_infos(infos, without=SB3_KEYS)
-        self._lost_step = False
+        self._lost_step, self._was_reset = False, True
         return observations, joined
 
     def step(
@@ -198,7 +206,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
         Args:
             actions: One action for each row: an array of shape `(n, *space.shape)`, a dict or
-                tuple of such arrays, or a list of n single actions. They arrive uncast.
+                tuple of such arrays, or a list of n single actions. They are not cast.
 
         Returns:
             observations: Of shape `(n, *space.shape)`; a dict or tuple of such arrays where the
@@ -211,7 +219,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         Raises:
             ValueError: If the number of actions is not n; nothing was stepped.
             EndedRowError: In DISABLED mode, if a row has ended and was not reset.
-            ConversionError: If the `VecEnv` returned what cannot be presented exactly.
+            ConversionError: If the `VecEnv` returned a value that cannot be presented exactly.
+            CallOrderError: If nothing was ever reset, or a reset is due after an error.
             ClosedError: If the environment was closed.
         """
         self._check_open()
@@ -225,7 +234,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             )
         prepared = self._source.prepare(actions)
         with self._marked_if_lost():
-            step = self._source.step(prepared)
+            step = self._step(prepared)
             infos = join_infos(step.infos, without=SB3_KEYS)
         return (
             self._layout.pack(step.observations),
@@ -239,8 +248,13 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         """One frame for each row."""
         self._check_open()
         by_row = self._is_plain or self.render_mode != "rgb_array"
-        frames = self.call("render") if by_row else self.vec_env.get_images()
+        frames = self.call("render") if by_row else self._images()
         return tuple(map(copy_value, frames))
+
+    def _images(self) -> Sequence[Value]:
+        vec_env: Any = self.vec_env
+        images: Sequence[Value] = vec_env.get_images()
+        return images
 
     def call(self, name: str, *args: Value, **kwargs: Value) -> tuple[Value, ...]:
         """Call a method of each sub-environment, or read an attribute that is no method.
@@ -279,7 +293,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
     @property
     def np_random(self) -> Value:
-        """The random generators of the sub-environments; one's own where they have none."""
+        """The random generators of the sub-environments; the adapter's own if they have none."""
         value = self._call_if_any("np_random")
         return super().np_random if value is None else value
 
@@ -298,8 +312,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         value = self._call_if_any("np_random_seed")
         return super().np_random_seed if value is None else value
 
-    def settled(self) -> Any:
-        """The `VecEnv`, where it would be if it had been driven by itself all the time.
+    def settled(self) -> Value:
+        """The `VecEnv`, in the state that it would have if it had been driven directly.
 
         Rows that have ended are reset. This adapter needs a `reset` before it can step again.
         """
@@ -321,50 +335,27 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
     def _is_plain(self) -> bool:
         return is_plain(self.vec_env, "DummyVecEnv") or is_plain(self.vec_env, "SubprocVecEnv")
 
+    def _step(self, actions: Action) -> Transition:
+        try:
+            return self._source.step(actions)
+        except Exception as error:
+            if not self._was_reset:
+                refuse_first_step(error)
+            raise
+
     @contextmanager
     def _marked_if_lost(self) -> Iterator[None]:
-        """Ask for a reset of all rows where some were stepped or reset and nobody saw it."""
+        """Ask for a reset of all rows after an exception, which loses the results of some rows."""
         try:
             yield
         except BaseException:
-            # Where workers are lost, a reset would not help, and the source says what does.
+            # If a worker is lost, a reset would not help; the source's error says what to do.
             self._lost_step = not self._source.broken
             raise
 
     def _call_if_any(self, name: str) -> tuple[Value, ...] | None:
         values = call_if_any(self._subenvs, name)
         return None if values is None or all(v is None for v in values) else tuple(values)
-
-    def _seeds(self, seed: Value) -> list[int | None]:
-        n = self.num_envs
-        if seed is None:
-            return [None] * n
-        if isinstance(seed, int | np.integer):
-            return [int(seed) + i for i in range(n)]
-        seeds = [None if one is None else operator.index(one) for one in seed]
-        if len(seeds) != n:
-            raise ResetArgumentError(
-                f"Expected an int, or a list of {n} seeds, one for each sub-environment, got "
-                f"len(seed)={len(seeds)}."
-            )
-        return seeds
-
-    def _rows_under(self, mask: Value) -> list[int]:
-        """The rows of a reset mask, if it is one by Gymnasium's rules."""
-        if not isinstance(mask, np.ndarray):
-            got = f"reset_mask={mask!r:.200} ({type(mask).__name__})"
-        elif mask.shape != (self.num_envs,):
-            got = f"reset_mask.shape={mask.shape}"
-        elif mask.dtype != np.bool_:
-            got = f"reset_mask.dtype={mask.dtype}"
-        elif not mask.any():
-            got = f"reset_mask={mask}"
-        else:
-            return list(map(int, np.flatnonzero(mask)))
-        raise ResetArgumentError(
-            f"Expected options['reset_mask'] to be a NumPy array of shape ({self.num_envs},) and "
-            f"dtype bool, with at least one True, got {got}."
-        )
 
     def _check_open(self) -> None:
         if self.closed:
@@ -373,6 +364,6 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
     def _check_step(self) -> None:
         if self._lost_step:
             raise CallOrderError(
-                "Expected reset() without a mask, as the last step has raised and its results are "
-                "lost, the end of an episode maybe among them."
+                "Expected reset() without a mask, as the last step or reset has raised an "
+                "exception and its results are lost, maybe with the end of an episode."
             )

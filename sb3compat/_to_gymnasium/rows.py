@@ -1,9 +1,9 @@
 """Drive the sub-environments of a plain `DummyVecEnv` or `SubprocVecEnv` one by one.
 
-Their own `step` resets ended rows at once and has one reset for all rows. Row by row, every
-autoreset mode, masked resets, seeds and options are what `SyncVectorEnv` makes of the same
-sub-environments. What is SB3's own stays: `DummyVecEnv` rounds rewards to float32, and an episode
-that is terminated and truncated at once counts as terminated.
+Their own `step` resets ended rows at once, and their own `reset` resets all rows. Driven row by
+row, they have every autoreset mode, masked resets, seeds and options as `SyncVectorEnv` over the
+same sub-environments. Two things remain SB3's: `DummyVecEnv` rounds rewards to float32, and an
+episode that is terminated and truncated at once counts as terminated.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from sb3compat.errors import PartialResetError
 
 
 class Rows:
-    """What both have in common: which rows have ended, and what each has returned last.
+    """The base of both: which rows have ended, and the last observation of each row.
 
     Args:
         vec_env: The environment.
@@ -59,7 +59,7 @@ class Rows:
         return False
 
     def check_reset(self, rows: list[int], seeds: Seeds, options: Options | None) -> None:
-        """Refuse a reset of some rows before the others were ever seen.
+        """Refuse a masked reset while the observations of the other rows are not known.
 
         Raises:
             PartialResetError: If all rows have to be reset first.
@@ -81,7 +81,7 @@ class Rows:
         """
         kwargs: list[Kwargs] = []
         every = len(rows) == self._n
-        # What was set on the VecEnv itself waits for the next reset, as it would there.
+        # Seeds and options set on the VecEnv itself are for the next reset of all rows, as in SB3.
         held_seeds, held_options = waiting_seeds(self._vec_env), waiting_options(self._vec_env)
         for i in rows:
             seed = held_seeds[i] if every and seeds[i] is None else seeds[i]
@@ -114,7 +114,7 @@ class Rows:
         raise NotImplementedError
 
     def _batch(self) -> list[Array]:
-        """New arrays with what each row has returned last."""
+        """New arrays with the last observation of each row."""
         layout = self._layout
         if layout.keys is None:
             return [self._stacked(layout.leaves[0], self._observed)]
@@ -134,7 +134,7 @@ class LocalRows(Rows):
     """The sub-environments of a `DummyVecEnv`, in this process."""
 
     def step(self, actions: list[Action]) -> Transition:
-        """Step each row, or reset it where that is its turn."""
+        """Step each row; in NEXT_STEP mode, reset a row that ended in the step before."""
         n, vec_env = self._n, self._vec_env
         same_step = self._mode == AutoresetMode.SAME_STEP
         resetting = self.ended.tolist() if self.ended.any() else None
@@ -171,7 +171,7 @@ class LocalRows(Rows):
 class RemoteRows(Rows):
     """The sub-environments of a `SubprocVecEnv`, in its workers.
 
-    All that have something to do are asked before the first answer is waited for.
+    Every worker gets its command before the first answer is waited for.
     """
 
     def __init__(self, vec_env: Any, mode: AutoresetMode, workers: Workers) -> None:
@@ -184,7 +184,7 @@ class RemoteRows(Rows):
         return self._workers.lost
 
     def step(self, actions: list[Action]) -> Transition:
-        """Step each row, or reset it where that is its turn; all at the same time."""
+        """Step or reset each row, as `LocalRows` does; all at the same time."""
         n = self._n
         same_step = self._mode == AutoresetMode.SAME_STEP
         answers = self._workers.ask(

@@ -1,4 +1,4 @@
-"""Where the transitions come from: the protocol `Source`, and which one drives a `VecEnv`."""
+"""The protocol `Source`, which drives a `VecEnv`, and the choice of the right one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sb3compat.errors import AutoresetModeError, ConversionError, WorkerError
 
 
 class Source(Protocol):
-    """Where the transitions come from: `rows.py` and `whole.py` have three of them."""
+    """Drives the `VecEnv`; `rows.py` and `whole.py` have three of them."""
 
-    # The rows whose episode has ended and that were not reset since, as far as the user knows.
+    # The rows whose episode has ended and that, for the user, were not reset since.
     ended: Flags
 
     @property
@@ -30,7 +30,7 @@ class Source(Protocol):
     def check_reset(
         self, rows: list[int], seeds: list[int | None], options: Options | None
     ) -> None:
-        """Refuse a reset that could not be done, before anything is."""
+        """Refuse a reset that cannot be done, before any row is reset."""
 
     def reset(
         self, rows: list[int], seeds: list[int | None], options: Options | None
@@ -44,7 +44,7 @@ class Source(Protocol):
         """Step all rows."""
 
     def settle(self) -> None:
-        """Bring the `VecEnv` to where it would be if it had been driven by itself."""
+        """Bring the `VecEnv` into the state that it would have if it had been driven directly."""
 
 
 def make_source(
@@ -54,11 +54,11 @@ def make_source(
     missing_truncation: str | None,
     require_final_obs: bool,
 ) -> tuple[Source, SubEnvs]:
-    """How to drive this environment, and how to reach its sub-environments.
+    """The source that drives this environment, and the access to its sub-environments.
 
     Raises:
-        AutoresetModeError: If it cannot be driven in that mode.
-        ValueError: If an option is none, or none that goes with the mode.
+        AutoresetModeError: If the environment cannot be driven in that mode.
+        ValueError: If the value of an option is not known, or does not go with the mode.
     """
     if missing_truncation not in (None, "terminated"):
         raise ConversionError(
@@ -107,9 +107,9 @@ def _subenvs_below(vec_env: Any) -> SubEnvs:
 
 
 def call_if_any(subenvs: SubEnvs, name: str) -> list[Value] | None:
-    """What the sub-environments have under that name, or None.
+    """The attribute of each sub-environment, called if it is a method; None if that fails.
 
-    Many hand-written environments have no sub-environments, and stubs for these methods.
+    In many hand-written environments without sub-environments, `get_attr` and the like are stubs.
     """
     try:
         return subenvs.call(name, (), {})
@@ -137,12 +137,12 @@ def spec_of(vec_env: Any, subenvs: SubEnvs) -> Value:
 
 
 def close_vec_env(vec_env: Any, *, broken: bool) -> None:
-    """Close the environment; where a worker is gone, terminate those that are left."""
+    """Close the environment; if a worker is gone, terminate the others."""
     base = getattr(vec_env, "unwrapped", vec_env)
     if getattr(base, "closed", False) or not hasattr(vec_env, "close"):
         return
     if broken and subproc_vec_env.has_workers(base):
-        # SB3 would wait for workers that wait for someone to take their answers.
+        # SB3 would wait for workers that wait until their answers are received.
         subproc_vec_env.terminate(base)
         return
     try:

@@ -1,7 +1,7 @@
 """Reach the sub-environments of a `VecEnv` as Gymnasium does: call, set, for all rows.
 
-Three ways to have sub-environments, as in `subenvs.py`: as local objects, in workers, or behind
-the methods of a `VecEnv` of whatever class.
+Sub-environments are local objects, or live in workers, or are behind the methods of a `VecEnv` of
+any class.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sb3compat._upstream.worker_guard import call_env, set_env
 
 
 class SubEnvs(Protocol):
-    """How to reach them."""
+    """How to reach the sub-environments."""
 
     def call(self, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> list[Value]:
         """The attribute of each row; called, where it can be."""
@@ -71,7 +71,7 @@ class MethodEnvs:
         return list(self._method("env_method")(name, *args, **kwargs))
 
     def set(self, name: str, values: Sequence[Value]) -> None:
-        """Set the attribute on the wrapper that has it or, if that cannot be, by `set_attr`."""
+        """Set the attribute on the wrapper that has it or, if that fails, by `set_attr`."""
         for i, value in enumerate(values):
             self._set(i, name, value)
 

@@ -1,8 +1,8 @@
-"""Drive a `VecEnv` as a whole, whatever it is: wrapped, custom, or only like one.
+"""Drive any `VecEnv` as a whole: wrapped, custom, or an object with the same methods.
 
 Such an environment resets ended rows within the step, and has no way to reset some rows only. So
-SAME_STEP is what it does already, DISABLED holds each new episode's beginning until it is asked
-for, and NEXT_STEP cannot be had.
+SAME_STEP is what it does already. In DISABLED mode, the first observation of a new episode is held
+until a reset of that row asks for it. NEXT_STEP is not possible.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class WholeSteps:
     Args:
         vec_env: The environment.
         mode: SAME_STEP or DISABLED.
-        assume_terminated: Whether an ending that does not say what it is counts as termination.
+        assume_terminated: Whether an ending without `TimeLimit.truncated` counts as termination.
         require_final_obs: Whether every ending must come with its last observation.
     """
 
@@ -71,7 +71,7 @@ class WholeSteps:
         require_final_obs: bool,
     ) -> None:
         self._vec_env = vec_env
-        # Wrappers have a `reset_infos` of their own, which nobody fills.
+        # Wrappers have a `reset_infos` of their own, which stays empty.
         self._base = getattr(vec_env, "unwrapped", vec_env)
         self._holding = mode == AutoresetMode.DISABLED
         self._repeats = RepeatWatch(
@@ -82,7 +82,7 @@ class WholeSteps:
         self._require_final_obs = require_final_obs
         self._n: int = vec_env.num_envs
         self._layout = Observations(vec_env.observation_space, self._n, from_zero=False)
-        # In DISABLED mode: what was returned last, and how the next episodes of ended rows begin.
+        # In DISABLED mode: the observations returned last, and how ended rows' next episodes begin.
         self._observed: list[Array] = []
         self._held: dict[int, tuple[list[Array], Info]] = {}
         self.ended = np.zeros(self._n, np.bool_)
@@ -106,12 +106,12 @@ class WholeSteps:
         return Transition(observations, rewards, ended, truncated, infos, {})
 
     def check_reset(self, rows: list[int], seeds: Seeds, options: Options | None) -> None:
-        """Refuse what the `VecEnv` has no way to do.
+        """Refuse a reset that the `VecEnv` has no way to do.
 
         Raises:
-            PartialResetError: If some rows are to be reset that have not ended, or that have been
-                without the seed or options asked for.
-            ConversionError: If it takes no options, no seed, or none for each row.
+            PartialResetError: If a masked reset includes a row that has not ended, or asks for a
+                seed or options.
+            ConversionError: If the `VecEnv` takes no options, no seed, or no seed for each row.
         """
         if self._hands_out(rows, seeds, options):
             return
@@ -140,7 +140,7 @@ class WholeSteps:
         return first is not None and list(seeds) == [first + i for i in range(self._n)]
 
     def _hands_out(self, rows: list[int], seeds: Seeds, options: Options | None) -> bool:
-        """Whether these rows are to begin as the `VecEnv` has begun them already."""
+        """Whether this reset can be answered with the held beginnings of these rows."""
         # Seeds and options that were set on the VecEnv wait for a reset of all rows.
         waits = len(rows) == self._n and self._has_pending()
         held = all(i in self._held for i in rows)
@@ -151,7 +151,7 @@ class WholeSteps:
     ) -> tuple[Observation, list[Info]]:
         """Reset all rows, or hand out the beginnings that are held.
 
-        Only once `check_reset` has let it through.
+        Call `check_reset` before.
         """
         infos: list[Info] = [{} for _ in range(self._n)]
         if self._hands_out(rows, seeds, options):
@@ -166,7 +166,7 @@ class WholeSteps:
             with self._worker_errors():
                 batch = self._vec_env.reset()
         finally:
-            # Used once, also by a VecEnv that does not see to it, or that has failed.
+            # Seeds and options are used once, also if the reset fails or forgets to clear them.
             forget_waiting(self._base)
         observations = self._owned(batch)
         self.settle()
@@ -175,13 +175,13 @@ class WholeSteps:
         return self._layout.pack(observations), [self._reset_info(i) for i in range(self._n)]
 
     def settle(self) -> None:
-        """Forget what is held: the `VecEnv` itself has reset those rows long ago."""
+        """Forget the held rows: the `VecEnv` itself has reset them already."""
         self._held.clear()
         self.ended[:] = False
 
     @contextmanager
     def _worker_errors(self) -> Iterator[None]:
-        """Say what has happened where a worker of a wrapped `SubprocVecEnv` has died."""
+        """Raise `WorkerError` if a worker of a wrapped `SubprocVecEnv` has died."""
         try:
             yield
         except (EOFError, OSError) as error:
@@ -231,8 +231,8 @@ class WholeSteps:
         if TRUNCATED not in info and not self._assume_terminated:
             raise MissingTruncationError(
                 f"Expected infos[{row}][{TRUNCATED!r}] at the end of an episode, got the keys "
-                f"{sorted(map(str, info))} from {self._vec_env}: without it, nobody can tell a "
-                f"truncated episode from a terminated one. Add info[{TRUNCATED!r}] = truncated and "
+                f"{sorted(map(str, info))} from {self._vec_env}: without it, a truncated "
+                f"episode looks like a terminated one. Add info[{TRUNCATED!r}] = truncated and "
                 "not terminated to the VecEnv or, if its episodes only ever terminate, pass "
                 "missing_truncation='terminated'. DummyVecEnv loses it where a sub-environment "
                 "returns the same info dict from each step and reset: return a new one."

@@ -1,4 +1,4 @@
-"""What is adapted, and in which autoreset mode; what cannot be adapted is refused here."""
+"""Check the environment to adapt, and find its autoreset mode."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import gymnasium as gym
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.modes import parse_mode
-from sb3compat._convert.types import AnyVectorEnv, Value
-from sb3compat.errors import AutoresetModeError, UnsupportedEnvError
+from sb3compat._convert.types import AnySync, AnyVectorEnv, Value
+from sb3compat.errors import AutoresetModeError, ClosedError, UnsupportedEnvError
 
 
 def check_env(env: object) -> None:
-    """Refuse what is no vector environment, saying what to pass instead."""
+    """Refuse an object that is no vector environment, and say what to pass instead."""
     if isinstance(env, VectorEnv):
         base = env.unwrapped
         for space in ("single_observation_space", "single_action_space"):
@@ -23,7 +23,7 @@ def check_env(env: object) -> None:
                     f"{space}={getattr(env, space, None)!r}."
                 )
         if base.closed:
-            raise UnsupportedEnvError(f"Expected an open environment, but {env} was closed.")
+            raise ClosedError(f"Expected an open environment, but {env} was closed.")
         if isinstance(base, SyncVectorEnv):
             _check_distinct(base)
         return
@@ -39,7 +39,7 @@ def _hint(env: object) -> str:
             "gymnasium.make_vec(id, num_envs=n) or SyncVectorEnv([make_env] * n)."
         )
     if inspect.isclass(env) or callable(env):
-        return "That makes environments but is none: call it, and pass what it returns."
+        return "That is a function or class that makes environments: call it, and pass the result."
     if isinstance(env, str):
         return f"Make the environment first: to_sb3(gymnasium.make_vec({env!r}, num_envs=n))."
     if isinstance(env, list | tuple):
@@ -47,7 +47,7 @@ def _hint(env: object) -> str:
     return "gymnasium.make_vec makes one."
 
 
-def _check_distinct(env: SyncVectorEnv) -> None:
+def _check_distinct(env: AnySync) -> None:
     """Refuse one environment in two rows: each would step and reset the other."""
     seen: dict[int, int] = {}
     for i, single in enumerate(env.envs):
@@ -61,13 +61,13 @@ def _check_distinct(env: SyncVectorEnv) -> None:
 
 
 def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> AutoresetMode:
-    """The autoreset mode: given, of the instance, or of its metadata, in this order.
+    """The autoreset mode: from the argument, else from the instance, else from its metadata.
 
     The metadata come last since they are often a dict shared by a class, in which a second
     environment overwrites what the first one declared (Gymnasium up to 1.3, ale-py).
 
     Raises:
-        AutoresetModeError: If none of them says, or the one given contradicts the environment.
+        AutoresetModeError: If none of them says, or the argument contradicts the environment.
     """
     base = env.unwrapped
     own: Value = getattr(base, "autoreset_mode", None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,6 @@ from sb3compat._convert.types import (
     AnyVectorEnv,
     Array,
     Flags,
-    HoldsVecEnv,
     HoldsVectorEnv,
     Indices,
     Info,
@@ -26,14 +24,19 @@ from sb3compat._convert.types import (
     Options,
     SingleEnv,
     Value,
-    derives_from,
+    holds_vec_env,
 )
 from sb3compat._to_sb3.accept import check_env, find_mode
 from sb3compat._to_sb3.source import Settings, make_source
 from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices, subenvs_of
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
-from sb3compat.errors import CallOrderError, ClosedError, UnsupportedSpaceError
+from sb3compat.errors import (
+    CallOrderError,
+    ClosedError,
+    UnsupportedSpaceError,
+    refuse_first_step,
+)
 
 
 def to_sb3(
@@ -51,18 +54,18 @@ def to_sb3(
     `DummyVecEnv` yields, value for value and dtype for dtype, whatever the autoreset mode.
 
     Args:
-        env: What `gymnasium.make_vec` returns, or any other `gymnasium.vector.VectorEnv`, with or
-            without vector wrappers. A `VecEnv` is returned as it is, and one that `to_gymnasium`
-            has adapted as it was.
-        autoreset_mode: The environment's autoreset mode, where it does not say so itself. By
-            default, the attribute `autoreset_mode` of `env.unwrapped`, then
+        env: A `gymnasium.vector.VectorEnv`, for example from `gymnasium.make_vec`, with or
+            without vector wrappers. A `VecEnv` is returned as it is. For the result of
+            `to_gymnasium`, the `VecEnv` inside is returned.
+        autoreset_mode: The environment's autoreset mode, if the environment does not declare it.
+            By default, the attribute `autoreset_mode` of `env.unwrapped`, then
             `env.metadata["autoreset_mode"]`.
-        copy: Whether what is returned stays as it was. With False, observations may be overwritten
-            by the next step, which saves one copy of them. Not for SB3's algorithms, which keep
-            the observations during the next step.
+        copy: Whether returned values stay unchanged. With False, the next step may overwrite the
+            observations, which saves one copy of them. SB3's algorithms need True: they keep the
+            observations during the next step.
         require_final_obs: Whether a SAME_STEP environment must give the last observation of each
-            episode. With False, a *terminated* episode may end without `terminal_observation`; a
-            truncated one never, as its value could not be bootstrapped.
+            episode. With False, a *terminated* episode may end without `terminal_observation`. A
+            truncated episode may not, as its value could not be bootstrapped.
         padding: Opt-in for NEXT_STEP environments without a partial reset: deliver the reset step
             as one more step of the episode, with `done=True`, reward 0 and
             `infos[i]["sb3compat.padding"]`. Episodes grow by one step, and the value of truncated
@@ -77,8 +80,8 @@ def to_sb3(
         UnsupportedEnvError: If `env` is no vector environment, or not one that can be adapted.
         UnsupportedSpaceError: If SB3 has no way to batch one of the spaces.
         AutoresetModeError: If the mode is declared nowhere, or contradicts the environment.
-        ValueError: If padding is asked for where the exact stream is to be had, or a timeout where
-            nothing heeds it.
+        ValueError: If `padding` is True although the exact stream is available, or `timeout` is
+            set for anything but a bare `AsyncVectorEnv`.
         PartialResetError: If the mode is NEXT_STEP and no partial reset is known for the class.
 
     Example:
@@ -102,9 +105,9 @@ def to_sb3(
     )
 
 
-def _vec_env_inside(env: Any) -> VecEnv | None:
-    """The `VecEnv` that the way back has adapted, ready to be driven by itself again."""
-    if not derives_from(env, HoldsVecEnv) or not isinstance(env.vec_env, VecEnv):
+def _vec_env_inside(env: object) -> VecEnv | None:
+    """The `VecEnv` that `to_gymnasium` has adapted, ready to be driven directly; else None."""
+    if not holds_vec_env(env) or not isinstance(env.vec_env, VecEnv):
         return None
     vec_env: VecEnv = env.settled()
     return vec_env
@@ -114,16 +117,16 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
     """A Gymnasium vector environment as a Stable-Baselines3 `VecEnv`; `to_sb3` makes them.
 
     Args:
-        env: The vector environment; the others as for `to_sb3`.
-        autoreset_mode: The autoreset mode, where the environment does not declare it.
-        copy: Whether what is returned stays as it was.
+        env: The vector environment. The other arguments are those of `to_sb3`.
+        autoreset_mode: The autoreset mode, if the environment does not declare it.
+        copy: Whether returned values stay unchanged.
         require_final_obs: Whether a SAME_STEP environment must give final observations.
         padding: Whether to pad episodes where ended rows cannot be reset on demand.
         timeout: How many seconds workers may take for a step or reset.
 
     Attributes:
         env: The vector environment, with its wrappers.
-        autoreset_mode: The mode of that environment, as it was found or given.
+        autoreset_mode: The autoreset mode of that environment, as declared or given.
         num_envs: The number of rows, n.
         observation_space: The space of a single observation.
         action_space: The space of a single action.
@@ -160,8 +163,10 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         self._waiting = False
         self._closed = False
         self._lost_step = False
+        # Whether this adapter has reset it; the user may have reset the environment before.
+        self._was_reset = False
         super().__init__(env.num_envs, observations.presented, self._actions.presented)
-        # The environment's own, as DummyVecEnv has them, but for what is no longer true of it.
+        # The environment's own, as in DummyVecEnv; its autoreset mode is not the adapter's.
         self.metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
 
     def reset(self) -> Observation:
@@ -177,6 +182,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             self._source.cancel()
         batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))
         self._lost_step = False
+        self._was_reset = True
         forget_waiting(self)
         return self._observations.pack(batch)
 
@@ -188,7 +194,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
 
         Raises:
             ValueError: If the list has another length than n.
-            TypeError: If it holds anything but dicts.
+            TypeError: If an entry is not a dict.
             PartialResetError: If the rows differ and the environment cannot reset them one by one.
         """
         options = {} if options is None else options
@@ -223,8 +229,8 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             raise CallOrderError("Expected step_wait() after step_async(), got step_async() again.")
         if self._lost_step:
             raise CallOrderError(
-                "Expected reset(), as the last step has raised and its results are lost, the end "
-                "of an episode maybe among them; got step_async()."
+                "Expected reset(), as the last step has raised an exception and its results are "
+                "lost, maybe with the end of an episode; got step_async()."
             )
         self._source.send(self._actions.prepare(actions))
         self._waiting = True
@@ -238,11 +244,11 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             rewards: float32 of shape `(n,)`.
             dones: bool of shape `(n,)`.
             infos: One dict for each row, with `TimeLimit.truncated` (a bool) in each and
-                `terminal_observation` in those whose episode has ended.
+                `terminal_observation` in the rows whose episode has ended.
 
         Raises:
-            CallOrderError: If no step is pending.
-            ConversionError: If the environment returned what cannot be presented exactly.
+            CallOrderError: If no step is pending, or nothing was ever reset.
+            ConversionError: If the environment returned a value that cannot be presented exactly.
         """
         self._check_open()
         if not self._waiting:
@@ -250,9 +256,11 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         self._waiting = False
         try:
             step = self._source.receive()
-        except BaseException:
-            # Where workers are lost, a reset would not help, and the source says what does.
+        except BaseException as error:
+            # If a worker is lost, a reset would not help; the source's error says what to do.
             self._lost_step = not self._source.broken
+            if not self._was_reset:
+                refuse_first_step(error)
             raise
         for i, info in step.reset_infos.items():
             self.reset_infos[i] = info
@@ -263,10 +271,10 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
     def envs(self) -> list[SingleEnv]:
         """The sub-environments, where they are objects in this process, as `DummyVecEnv.envs`.
 
-        The list itself: to replace one, by a wrapper around it for example, assign to its row.
+        The list itself: assign to a row to replace its sub-environment, for example by a wrapper.
 
         Raises:
-            AttributeError: Where they live in workers, or there are none.
+            AttributeError: If the sub-environments live in workers, or there are none.
         """
         if not isinstance(self._subenvs, LocalSubEnvs):
             raise AttributeError(
@@ -295,7 +303,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
                 environments have one value for every row.
 
         Raises:
-            AttributeError: If one of them does not have it.
+            AttributeError: If one of the sub-environments does not have it.
         """
         return self._subenvs.get(attr_name, self._rows(indices))
 
@@ -306,7 +314,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
     def env_method(
         self, method_name: str, *method_args: Value, indices: Indices = None, **method_kwargs: Value
     ) -> list[Value]:
-        """Call a method of the sub-environments and return its results, in the order asked."""
+        """Call a method of the sub-environments; the results are in the order of `indices`."""
         return self._subenvs.call(method_name, method_args, method_kwargs, self._rows(indices))
 
     def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
@@ -326,17 +334,17 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         return list(frames)
 
     def close(self) -> None:
-        """Close the environment; again has no effect."""
+        """Close the environment; a second call has no effect."""
         self._waiting = False
         if not self._closed:
             self._closed = True
             self._source.close()
 
     def original(self, autoreset_mode: AutoresetMode) -> AnyVectorEnv | None:
-        """The vector environment, where it can be driven by itself from here on, in its own mode.
+        """The vector environment, if it can be driven directly from now on, in its own mode.
 
-        None where a step is under way or lost, or seeds or options wait for the next reset; and
-        for a subclass, which may present it otherwise.
+        None if a step is under way or lost, or if seeds or options wait for the next reset. Also
+        None for a subclass, which may present the environment differently.
         """
         unfinished = self._waiting or self._lost_step
         waiting = any(waiting_options(self)) or waiting_seeds(self) != [None] * self.num_envs
@@ -349,14 +357,14 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
     def _rows(self, indices: Indices) -> list[int]:
         self._check_open()
         if self._waiting and self._source.busy:
-            # The answer to the step would be taken for the answer to this.
+            # The answer to the step would be taken for the answer to this call.
             raise CallOrderError(
                 "Expected step_wait() first: the workers are in the middle of a step."
             )
         return resolve_indices(indices, self.num_envs)
 
     def _check_starts(self) -> None:
-        """Refuse rows that count from different numbers, as one shift is for all."""
+        """Refuse rows whose spaces start at different numbers, as one shift is for all rows."""
         if getattr(self.env.unwrapped, "observation_mode", "same") == "same":
             return
         rows = list(range(self.env.num_envs))
@@ -370,5 +378,5 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
                 )
 
     def _check_open(self) -> None:
-        if self._closed or self.env.unwrapped.closed:  # not all environments take note
+        if self._closed or self.env.unwrapped.closed:  # not every environment sets it
             raise ClosedError(f"Expected an open environment, but {self.env} was closed.")

@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
+from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv, Value
 from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._to_sb3.monitor import SUFFIX, EpisodeMonitor, MonitoredEnv
-from sb3compat._upstream import sb3 as _sb3
+from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, monitor_class, vec_monitor_class
 
-Env = gym.Env[Any, Any]
+# What `env_id` may be.
+EnvId = str | EnvSpec | Callable[..., SingleEnv]
 
 _MODES = ("sync", "async", "vector_entry_point")
 
 
 def make_vec_env(
-    env_id: str | EnvSpec | Callable[..., Env],
+    env_id: EnvId,
     n_envs: int = 1,
     seed: int | None = None,
     start_index: int = 0,
     monitor_dir: str | None = None,
-    wrapper_class: Callable[..., Env] | None = None,
-    env_kwargs: Mapping[str, Any] | None = None,
+    wrapper_class: Callable[..., SingleEnv] | None = None,
+    env_kwargs: Kwargs | None = None,
     vec_env_cls: type | None = None,
-    vec_env_kwargs: Mapping[str, Any] | None = None,
-    monitor_kwargs: Mapping[str, Any] | None = None,
-    wrapper_kwargs: Mapping[str, Any] | None = None,
+    vec_env_kwargs: Kwargs | None = None,
+    monitor_kwargs: Kwargs | None = None,
+    wrapper_kwargs: Kwargs | None = None,
     *,
     vectorization_mode: str | None = None,
-) -> _sb3.VecEnv:
+) -> VecEnv:
     """Make a Gymnasium vector environment, with episode statistics, adapted to SB3.
 
     A drop-in replacement for `stable_baselines3.common.env_util.make_vec_env`: with
     `vectorization_mode="sync"` or `"async"`, the same call gives the same stream.
 
     Args:
-        env_id: The id or spec of a registered environment, or whatever makes one when called.
+        env_id: The id or spec of a registered environment, or a function that makes one.
         n_envs: The number of sub-environments.
         seed: The seed of the first sub-environment at the first reset; the others follow. None
             for random ones.
@@ -58,15 +59,16 @@ def make_vec_env(
             `info_keywords` only.
         wrapper_kwargs: Passed to `wrapper_class`.
         vectorization_mode: `"sync"`, `"async"`, or `"vector_entry_point"` for an environment that
-            is vectorized natively. By default the last where there is one with the spaces of the
-            single environment and nothing is asked for that only these could do, else `"sync"`.
+            is vectorized natively. Default: native vectorization if its spaces match the single
+            environment's and no argument needs single environments; otherwise `"sync"`.
 
     Returns:
-        The adapted environment, in SAME_STEP mode where there is a choice. Natively vectorized
-        ones are in a `VecMonitor` (without SB3, in Gymnasium's `RecordEpisodeStatistics`).
+        The adapted environment; from `"sync"` and `"async"`, in SAME_STEP mode by default. A
+        natively vectorized one is wrapped in `VecMonitor` (without SB3, in Gymnasium's
+        `RecordEpisodeStatistics`).
 
     Raises:
-        ValueError: If the mode is unknown, or cannot do what the other arguments ask for.
+        ValueError: If the vectorization mode is unknown, or does not go with another argument.
     """
     env_kwargs, vector_kwargs = dict(env_kwargs or {}), dict(vec_env_kwargs or {})
     single = [
@@ -81,6 +83,7 @@ def make_vec_env(
     ]
     mode = _mode(env_id, vectorization_mode, vec_env_cls, bool(single))
     if mode is None:
+        assert isinstance(env_id, str | EnvSpec)
         mode = "vector_entry_point" if _same_spaces(env_id, env_kwargs) else "sync"
     if mode == "vector_entry_point":
         if single:
@@ -91,14 +94,14 @@ def make_vec_env(
             )
         env = _native(env_id, n_envs, env_kwargs, monitor_dir, start_index, monitor_kwargs or {})
     else:
-        local = mode == "sync" and _sb3.HAS_SB3
+        local = mode == "sync" and HAS_SB3
         functions = [
             MonitoredEnv(
                 env_id,
                 rank,
                 seed=seed,
                 env_kwargs=env_kwargs,
-                monitor=_sb3.monitor_class() if local else EpisodeMonitor,
+                monitor=monitor_class() if local else EpisodeMonitor,
                 monitor_dir=monitor_dir,
                 monitor_kwargs=monitor_kwargs or {},
                 wrapper_class=wrapper_class,
@@ -109,14 +112,14 @@ def make_vec_env(
         vector_kwargs.setdefault("autoreset_mode", AutoresetMode.SAME_STEP)
         if "start_method" in vector_kwargs:
             vector_kwargs["context"] = vector_kwargs.pop("start_method")
-        cls: Any = SyncVectorEnv if mode == "sync" else AsyncVectorEnv
+        cls: Callable[..., AnyVectorEnv] = SyncVectorEnv if mode == "sync" else AsyncVectorEnv
         env = to_sb3(cls(functions, **vector_kwargs))
     env.seed(seed)
     return env
 
 
-def _mode(env_id: Any, given: str | None, vec_env_cls: type | None, single: bool) -> str | None:
-    """The vectorization mode: given, or the environment's best, or None if that is to be seen."""
+def _mode(env_id: EnvId, given: str | None, vec_env_cls: type | None, single: bool) -> str | None:
+    """The vectorization mode; None for native vectorization, if the spaces turn out to match."""
     if vec_env_cls is not None:
         meant = {"DummyVecEnv": "sync", "SubprocVecEnv": "async"}.get(vec_env_cls.__name__)
         if meant is None or given not in (None, meant):
@@ -137,10 +140,10 @@ def _mode(env_id: Any, given: str | None, vec_env_cls: type | None, single: bool
     return "sync" if spec.vector_entry_point is None else None
 
 
-def _same_spaces(env_id: Any, env_kwargs: dict[str, Any]) -> bool:
-    """Whether the natively vectorized environment looks like the single one of that id.
+def _same_spaces(env_id: str | EnvSpec, env_kwargs: Kwargs) -> bool:
+    """Whether the natively vectorized environment has the spaces of the single one of that id.
 
-    Ale-py's scales and stacks its images, for example.
+    Ale-py's native environment scales and stacks its images, for example.
     """
     single = gym.make(env_id, **env_kwargs)
     native = _make_native(env_id, 1, env_kwargs)
@@ -153,13 +156,11 @@ def _same_spaces(env_id: Any, env_kwargs: dict[str, Any]) -> bool:
     return same
 
 
-def _make_native(
-    env_id: str | EnvSpec, n_envs: int, env_kwargs: dict[str, Any]
-) -> VectorEnv[Any, Any, Any]:
+def _make_native(env_id: str | EnvSpec, n_envs: int, env_kwargs: Kwargs) -> AnyVectorEnv:
     # The checker is a wrapper around single environments.
     kwargs = {key: value for key, value in env_kwargs.items() if key != "disable_env_checker"}
 
-    def make(**kwargs: Any) -> VectorEnv[Any, Any, Any]:
+    def make(**kwargs: Value) -> AnyVectorEnv:
         return gym.make_vec(env_id, n_envs, vectorization_mode="vector_entry_point", **kwargs)
 
     try:
@@ -169,13 +170,13 @@ def _make_native(
 
 
 def _native(
-    env_id: Any,
+    env_id: EnvId,
     n_envs: int,
-    env_kwargs: dict[str, Any],
+    env_kwargs: Kwargs,
     monitor_dir: str | None,
     start_index: int,
-    monitor_kwargs: Mapping[str, Any],
-) -> _sb3.VecEnv:
+    monitor_kwargs: Kwargs,
+) -> VecEnv:
     """A natively vectorized environment, its episodes recorded around all rows at once."""
     if not isinstance(env_id, str | EnvSpec):
         raise ValueError(
@@ -184,7 +185,7 @@ def _native(
         )
 
     source = _make_native(env_id, n_envs, env_kwargs)
-    if not _sb3.HAS_SB3:
+    if not HAS_SB3:
         if monitor_dir is not None:
             raise ValueError(
                 "Expected monitor_dir=None: the monitor files of natively vectorized environments "
@@ -196,5 +197,5 @@ def _native(
         Path(monitor_dir).mkdir(parents=True, exist_ok=True)
         filename = str(Path(monitor_dir) / f"{start_index}.{SUFFIX}")
     keywords = tuple(monitor_kwargs.get("info_keywords", ()))
-    monitored: _sb3.VecEnv = _sb3.vec_monitor_class()(to_sb3(source), filename, keywords)
+    monitored: VecEnv = vec_monitor_class()(to_sb3(source), filename, keywords)
     return monitored

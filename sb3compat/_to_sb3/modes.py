@@ -1,4 +1,4 @@
-"""How the end of an episode crosses over: one small object for each autoreset mode.
+"""How the end of an episode is presented to SB3: one small object for each autoreset mode.
 
 - `SameStep`: the environment hands out the last observation and has reset already.
 - `ResetWithin`: NEXT_STEP with a partial reset, and DISABLED. The rows that ended are reset
@@ -52,7 +52,7 @@ class ResetWithin(VectorSource):
     _resets_any_row = True
 
     def receive(self) -> Transition:
-        """Step, take what the step said, then reset the rows that ended."""
+        """Step, keep the results of the step, then reset the rows that ended."""
         step = self._step()
         self._check_mode(step.infos, step.ended)
         row_infos = split_step_infos(step.infos, step.truncated)
@@ -62,7 +62,7 @@ class ResetWithin(VectorSource):
         if len(rows):
             for i, final in zip(rows.tolist(), self._observations.rows(obs, rows), strict=True):
                 row_infos[i][TERMINAL_OBSERVATION] = final
-            if not self._owned:  # what is the environment's own is not written to
+            if not self._owned:  # the environment's own arrays are not written to
                 obs = [array.copy() for array in obs]
             reset_obs, infos = self._reset_rows(step.ended.copy(), None, {})
             self._check_others(obs, rows, reset_obs)
@@ -73,7 +73,7 @@ class ResetWithin(VectorSource):
 
 
 class SameStep(VectorSource):
-    """SAME_STEP: the last observation comes in the infos, and the rows are reset already."""
+    """SAME_STEP: the last observation is in the infos, and the ended rows are reset already."""
 
     def __init__(self, *args: Any, require_final_obs: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -107,7 +107,7 @@ class SameStep(VectorSource):
         terminal = self._final_observations(step, rows)
         own = {key: value for key, value in top.items() if key in step.own_keys}
         reset_infos = split_infos(own, self.num_envs, rows)
-        # What wrappers added in this step speaks of the episode that has ended.
+        # Infos that a wrapper added in this step belong to the episode that has ended.
         added = {key: value for key, value in top.items() if key not in step.own_keys}
         added_infos = split_infos(added, self.num_envs, rows, without=(TERMINAL_OBSERVATION,))
         for i, final, extra in zip(
@@ -152,7 +152,7 @@ class SameStep(VectorSource):
             )
 
     def _final(self, row: int, obs: Observation, batch: list[Array]) -> Observation:
-        """A last observation, copied, if it is still the last one."""
+        """Copy a last observation; refuse it if the reset has overwritten it."""
         base = self._tap.env
         if isinstance(base, SyncVectorEnv):
             refuse_same_memory(self._observations, row, held_observations(base)[row], obs)
@@ -172,7 +172,7 @@ class SameStep(VectorSource):
 
 
 class Padded(VectorSource):
-    """NEXT_STEP as it comes: the reset step is delivered as the one with which an episode ends.
+    """NEXT_STEP without a partial reset: the reset step is presented as the end of the episode.
 
     The last observation is an ordinary observation with `done=False`; the reset step that follows
     has `done=True`, reward 0, the last observation as `terminal_observation`,
@@ -184,13 +184,13 @@ class Padded(VectorSource):
         self._ended: dict[int, tuple[Observation, bool]] = {}
 
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
-        """Reset all rows; an ending still to be delivered is dropped, as its episode is over."""
+        """Reset all rows, and drop the endings that the next step would have presented."""
         result = super().reset(seeds, options)
         self._ended = {}
         return result
 
     def receive(self) -> Transition:
-        """Step, and deliver the endings of the step before."""
+        """Step, and present the endings of the step before."""
         step = self._step()
         self._check_mode(step.infos, step.ended)
         none = np.zeros(self.num_envs, np.bool_)
@@ -210,7 +210,7 @@ class Padded(VectorSource):
         return Transition(step.observations, step.rewards, ended, truncated, row_infos, reset_infos)
 
     def _endings(self, step: Stepped) -> dict[int, tuple[Observation, bool]]:
-        """What the next step has to deliver: last observations, and which are truncations."""
+        """The endings that the next step presents: the last observation, and if truncated."""
         rows = np.flatnonzero(step.ended)
         finals = self._observations.rows(step.observations, rows)
         pairs = zip(finals, step.truncated[rows].tolist(), strict=True)

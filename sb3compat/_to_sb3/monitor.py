@@ -9,14 +9,22 @@ from __future__ import annotations
 import csv
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
-Env = gym.Env[Any, Any]
+from sb3compat._convert.types import (
+    Action,
+    Info,
+    Kwargs,
+    ResetResult,
+    SingleEnv,
+    StepResult,
+    Value,
+)
 
 SUFFIX = "monitor.csv"
 
@@ -24,33 +32,33 @@ SUFFIX = "monitor.csv"
 class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
     """Adds `info["episode"]` at the end of each episode, and writes the files of SB3's `Monitor`.
 
-    To `env_is_wrapped` it is that class. SB3's `evaluate_policy` asks for it, and where there is
-    none takes the rewards and endings that the wrappers outside of the monitor make.
+    `env_is_wrapped` takes it for that class. SB3's `evaluate_policy` asks for the class, and
+    without one evaluates the rewards and endings that wrappers outside of the monitor make.
 
-    The return `r` (rounded to 6 digits), the length `l` and the seconds `t` since the monitor was
-    made, as `stable_baselines3.common.monitor.Monitor` has them; its `load_results` reads the
-    files.
+    `info["episode"]` holds the return `r` (rounded to 6 digits), the length `l` and the seconds `t`
+    since the monitor was made, as `stable_baselines3.common.monitor.Monitor` has them. SB3's
+    `load_results` reads the files.
 
     Args:
         env: The environment.
         filename: Where to write; `.monitor.csv` is appended. None for no file.
         allow_early_resets: Whether an episode may be reset before it has ended.
-        reset_keywords: Arguments of `reset`, which it then has to get, to write as well.
+        reset_keywords: Arguments of `reset` to write as well; `reset` then requires them.
         info_keywords: Info keys of the last step to write as well.
-        override_existing: Whether to begin a new file, or to append to one that is there.
+        override_existing: Whether to begin a new file; False appends to an existing one.
 
     Attributes:
         total_steps: The number of steps so far.
         episode_returns: The return of each episode that has ended.
-        episode_lengths: Its length.
-        episode_times: When it ended, in seconds since the monitor was made.
+        episode_lengths: The length of each episode that has ended.
+        episode_times: When each episode ended, in seconds since the monitor was made.
     """
 
     stands_for = ("stable_baselines3.common.monitor", "Monitor")
 
     def __init__(
         self,
-        env: Env,
+        env: SingleEnv,
         filename: str | None = None,
         allow_early_resets: bool = True,
         reset_keywords: Sequence[str] = (),
@@ -61,7 +69,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         self.allow_early_resets = allow_early_resets
         self.reset_keywords = tuple(reset_keywords)
         self.info_keywords = tuple(info_keywords)
-        self._reset_info: dict[str, Any] = {}
+        self._reset_info: Info = {}
         self._start = time.time()
         self._rewards: list[float] = []
         self._running = False
@@ -83,7 +91,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
                 self._writer.writeheader()
             self._file.flush()
 
-    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+    def reset(self, **kwargs: Value) -> ResetResult:
         """Reset, and begin a new episode.
 
         Raises:
@@ -105,7 +113,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         self._running = True
         return self.env.reset(**kwargs)
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Action) -> StepResult:
         """Step, and sum up the episode if it has ended.
 
         Raises:
@@ -121,7 +129,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
             self.episode_returns.append(sum(self._rewards))
             self.episode_lengths.append(len(self._rewards))
             self.episode_times.append(time.time() - self._start)
-            episode: dict[str, Any] = {
+            episode: Info = {
                 "r": round(self.episode_returns[-1], 6),
                 "l": self.episode_lengths[-1],
                 "t": round(self.episode_times[-1], 6),
@@ -161,11 +169,11 @@ class MonitoredEnv:
     """A function that makes one environment, as SB3's `make_vec_env` makes it.
 
     Args:
-        env_id: The id or spec of a registered environment, or whatever makes one when called.
-        rank: Its number, for the seed of its action space and the name of its file.
-        seed: The seed of the first one's action space.
-        env_kwargs: Passed to the environment. A registered one gets `render_mode="rgb_array"`
-            where it takes that and nothing else is asked for.
+        env_id: The id or spec of a registered environment, or a function that makes one.
+        rank: The number of the environment, for the seed of its action space and its file name.
+        seed: The seed of the action space of rank 0.
+        env_kwargs: Passed to the environment. A registered environment that takes a `render_mode`
+            gets `"rgb_array"`, unless `env_kwargs` has another one.
         monitor: The monitor's class.
         monitor_dir: The folder of the monitor files, or None.
         monitor_kwargs: Passed to the monitor.
@@ -175,16 +183,16 @@ class MonitoredEnv:
 
     def __init__(
         self,
-        env_id: str | EnvSpec | Callable[..., Env],
+        env_id: str | EnvSpec | Callable[..., SingleEnv],
         rank: int,
         *,
         seed: int | None,
-        env_kwargs: Mapping[str, Any],
-        monitor: Callable[..., Env],
+        env_kwargs: Kwargs,
+        monitor: Callable[..., SingleEnv],
         monitor_dir: str | None,
-        monitor_kwargs: Mapping[str, Any],
-        wrapper_class: Callable[..., Env] | None,
-        wrapper_kwargs: Mapping[str, Any],
+        monitor_kwargs: Kwargs,
+        wrapper_class: Callable[..., SingleEnv] | None,
+        wrapper_kwargs: Kwargs,
     ) -> None:
         self.env_id, self.rank, self.seed = env_id, rank, seed
         self.env_kwargs = dict(env_kwargs)
@@ -192,7 +200,7 @@ class MonitoredEnv:
         self.monitor_dir = monitor_dir
         self.wrapper_class, self.wrapper_kwargs = wrapper_class, dict(wrapper_kwargs)
 
-    def __call__(self) -> Env:
+    def __call__(self) -> SingleEnv:
         """Make the environment."""
         env = self._make()
         if self.seed is not None:
@@ -204,7 +212,7 @@ class MonitoredEnv:
         env = self.monitor(env, filename=filename, **self.monitor_kwargs)
         return env if self.wrapper_class is None else self.wrapper_class(env, **self.wrapper_kwargs)
 
-    def _make(self) -> Env:
+    def _make(self) -> SingleEnv:
         if not isinstance(self.env_id, str | EnvSpec):
             return self.env_id(**self.env_kwargs)
         try:

@@ -29,7 +29,7 @@ class PartialReset(Protocol):
     Args:
         env: The vector environment, without wrappers.
         mask: Which rows to reset, bool of shape `(n,)`, at least one true.
-        seed: What `env.reset` would take, or None.
+        seed: As for `env.reset`, or None.
         options: The options for these rows, or None.
 
     The function returns what `env.reset` returns: the observations of all `n` rows (those outside
@@ -51,10 +51,10 @@ class PartialReset(Protocol):
 
 F = TypeVar("F", bound=PartialReset)
 
-# By the class's qualified name, so that nothing has to be imported to be known.
+# By the class's qualified name, so that to register a class imports nothing.
 _REGISTRY: dict[str, PartialReset] = {}
 
-# Our own functions for the classes of a library; imported once that module is.
+# The modules of `backends` by library; a module is imported once its library was imported.
 _BACKENDS = {
     "gymnasium.envs.classic_control.cartpole": "cartpole",
     "ale_py": "ale",
@@ -144,5 +144,5 @@ def reset_with_mask(
 
 register_by_name("gymnasium.vector.sync_vector_env.SyncVectorEnv", reset_with_mask)
 register_by_name("gymnasium.vector.async_vector_env.AsyncVectorEnv", reset_with_mask)
-# A VecEnv presented as a VectorEnv: the protocol promises it.
+# A VecEnv presented as a VectorEnv: the protocol promises masked resets.
 register_by_name(_name(HoldsVecEnv), reset_with_mask)

@@ -1,4 +1,4 @@
-"""What the two row-by-row sources have in common: arguments of a reset, rewards, infos of a row."""
+"""Functions of both row-by-row sources: the arguments of a reset, rewards, infos of a row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def own_info(info: Info, *, copy: bool) -> Info:
 
 
 def step_info(info: Info, *, truncated: bool, copy: bool) -> Info:
-    """The info of a step as SB3 has it; only the adapter says which observation is terminal."""
+    """The info of a step as SB3 has it; a `terminal_observation` in it is left out."""
     own = own_info(info, copy=copy)
     own.pop(TERMINAL_OBSERVATION, None)
     own[TRUNCATED] = truncated
@@ -22,12 +22,12 @@ def step_info(info: Info, *, truncated: bool, copy: bool) -> Info:
 
 
 def reset_kwargs(seed: int | None, options: Options) -> Kwargs:
-    """What `DummyVecEnv` passes to a sub-environment's `reset`."""
+    """The arguments that `DummyVecEnv` passes to a sub-environment's `reset`."""
     return {"seed": seed, "options": options} if options else {"seed": seed}
 
 
 def set_reward(rewards: Rewards, row: int, reward: Value) -> None:
-    """Store one reward, or say what is wrong with it."""
+    """Store one reward; a value that is not one number is a `ConversionError`."""
     try:
         rewards[row] = reward
     except (TypeError, ValueError) as error:

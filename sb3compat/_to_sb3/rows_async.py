@@ -15,7 +15,16 @@ from sb3compat._convert.actions import Actions
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, refuse_final_keys
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.repeats import RepeatWatch, refuse_same_memory
-from sb3compat._convert.types import Array, Info, Observation, Options, Seeds, Transition, Value
+from sb3compat._convert.types import (
+    AnyAsync,
+    Array,
+    Info,
+    Observation,
+    Options,
+    Seeds,
+    Transition,
+    Value,
+)
 from sb3compat._to_sb3.rows import own_info, reset_kwargs, set_reward, step_info
 from sb3compat._upstream import async_vector_env as workers
 
@@ -33,7 +42,7 @@ class AsyncRows:
 
     def __init__(
         self,
-        env: workers.AnyAsync,
+        env: AnyAsync,
         observations: Observations,
         actions: Actions,
         *,
@@ -75,16 +84,16 @@ class AsyncRows:
         return batch, [own_info(info, copy=False) for _, info in results]
 
     def send(self, actions: list[Array]) -> None:
-        """Send every worker its action; they step while the caller does something else."""
+        """Send every worker its action; the workers step while the caller goes on."""
         single = self._actions.rows(actions)
         if isinstance(self._env.single_action_space, Discrete):
-            # To pickle takes as long as to send, and few actions are different.
+            # Pickling takes as long as sending, and there are few different actions.
             pickled = {action: pickle.dumps(("step", action)) for action in set(single)}
             messages = [pickled[action] for action in single]
         else:
             messages = [pickle.dumps(("step", action)) for action in single]
         workers.send(self._env, dict(enumerate(messages)))
-        # So that the environment knows what is going on, when it is closed for instance.
+        # The environment itself has to know that a step is under way, for its `close` for instance.
         workers.note_step(self._env, under_way=True)
 
     def receive(self) -> Transition:
@@ -114,7 +123,7 @@ class AsyncRows:
         return Transition(batch, rewards, ended, truncated, infos, reset_infos)
 
     def cancel(self) -> None:
-        """Let the step that is under way come to its end, and drop it."""
+        """Wait for the step that is under way, and drop its results."""
         if self.busy:
             workers.note_step(self._env, under_way=False)
             workers.receive(self._env, range(self._env.num_envs), self._timeout)
@@ -125,7 +134,7 @@ class AsyncRows:
 
     def close(self) -> None:
         """Close the vector environment; workers that can no longer answer are terminated."""
-        with suppress(Exception):  # the worker's own; it is gone either way
+        with suppress(Exception):  # from a worker, which is closed anyway
             if not self._env.closed:
                 self.cancel()
         workers.close(self._env)
@@ -133,9 +142,9 @@ class AsyncRows:
     def _reset_rows(self, rows: list[int], batch: list[Array]) -> dict[int, Info]:
         """Reset the rows that ended, by `reset()` without arguments.
 
-        In NEXT_STEP mode by the autoreset that the worker has pending: its next step, whatever the
-        action. A reset command would leave it pending where there is no shared memory (an upstream
-        bug, see `lingering_autoresets`).
+        In NEXT_STEP mode, the worker has an autoreset pending: its next step, whatever the action,
+        is that reset. A reset command would leave the autoreset pending without shared memory (an
+        upstream bug, see `lingering_autoresets`).
         """
         next_step = self._env.autoreset_mode == AutoresetMode.NEXT_STEP
         message: tuple[str, Any] = ("step", None) if next_step else ("reset", {})
@@ -177,7 +186,7 @@ class AsyncRows:
         """The step's info and the reset's, where the worker has reset within the step.
 
         The worker steps, resets, and only then sends both observations. If the sub-environment
-        returns one and the same array each time, the last observation is lost by then.
+        returns the same array each time, the reset has overwritten the last observation by then.
         """
         reset_info = own_info(given, copy=False)
         final = reset_info.pop("final_obs")

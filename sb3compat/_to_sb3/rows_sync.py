@@ -1,9 +1,9 @@
 """Drive the sub-environments of a bare `SyncVectorEnv` one by one.
 
-Its own `step` batches the infos, which loses what the sub-environments said: of the values 1 and
-1.75 of two rows it makes `[1, 1]`, and it raises for arrays of different shapes. Row by row,
-everything arrives as `DummyVecEnv` would see it, from all three autoreset modes alike: the step,
-and, where the episode has ended, `reset()` without arguments.
+Its own `step` batches the infos, which changes values: 1 and 1.75 of two rows become `[1, 1]`, and
+arrays of different shapes raise. Driven row by row, every value arrives as in `DummyVecEnv`. All
+three autoreset modes are driven alike: each row is stepped and, if its episode has ended, reset by
+`reset()` without arguments.
 
 `rows_async.py` does the same for a bare `AsyncVectorEnv`. With vector wrappers in between, or for
 any other class, `whole.py` and `modes.py` do the work instead.
@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from gymnasium.vector import SyncVectorEnv
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.infos import TERMINAL_OBSERVATION
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import Action, Array, Info, Options, Seeds, Transition, Value
+from sb3compat._convert.types import Action, AnySync, Array, Info, Options, Seeds, Transition, Value
 from sb3compat._to_sb3.rows import own_info, reset_kwargs, set_reward, step_info
 from sb3compat._upstream.sync_vector_env import forget_autoresets, held_observations
 
@@ -39,7 +38,7 @@ class SyncRows:
 
     def __init__(
         self,
-        env: SyncVectorEnv,
+        env: AnySync,
         observations: Observations,
         actions: Actions,
         *,
@@ -60,7 +59,7 @@ class SyncRows:
         """Reset all rows."""
         batch = self._new_batch()
         infos = []
-        # The environment's own notes, so that it can be driven by itself again at any time.
+        # The environment's own state is kept up to date, so that it can be driven directly again.
         held = held_observations(self._env)
         forget_autoresets(self._env)
         for i, env in enumerate(self._envs):
@@ -70,11 +69,11 @@ class SyncRows:
         return batch, infos
 
     def send(self, actions: list[Array]) -> None:
-        """Note the actions; there is nobody to send them to."""
+        """Keep the actions for `receive`; there are no workers to send them to."""
         self._pending = self._actions.rows(actions)
 
     def receive(self) -> Transition:
-        """Step each row, and reset those that end."""
+        """Step each row, and reset the rows that end."""
         observations, batch = self._observations, self._new_batch()
         n = len(self._envs)
         rewards = np.empty(n, np.float32)
@@ -99,7 +98,7 @@ class SyncRows:
         return Transition(batch, rewards, ended, truncated, infos, reset_infos)
 
     def cancel(self) -> None:
-        """Forget the actions noted."""
+        """Forget the actions."""
         self._pending = []
 
     def render(self) -> Value:

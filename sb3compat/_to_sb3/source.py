@@ -1,4 +1,4 @@
-"""Where the transitions come from: the protocol `Source`, and which one drives an environment."""
+"""The protocol `Source`, which drives an environment, and the choice of the right one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from sb3compat.errors import PartialResetError
 
 
 class Source(Protocol):
-    """Where the transitions come from; `VecEnvAdapter` drives one."""
+    """Drives the environment: `VecEnvAdapter` gets its transitions from here."""
 
     @property
     def busy(self) -> bool:
@@ -51,10 +51,10 @@ class Source(Protocol):
         """Start a step."""
 
     def receive(self) -> Transition:
-        """Finish it."""
+        """Finish the step."""
 
     def cancel(self) -> None:
-        """Drop it."""
+        """Drop a step that was started."""
 
     def render(self) -> Value:
         """One frame for each row, or None."""
@@ -69,12 +69,12 @@ class Settings:
 
     Attributes:
         env: The environment, with its wrappers.
-        mode: The autoreset mode that it is in.
+        mode: The autoreset mode of the environment.
         copy: Whether each step returns arrays of its own.
         require_final_obs: Whether a SAME_STEP environment must give last observations.
         padding: Whether to pad episodes where ended rows cannot be reset on demand.
         timeout: How many seconds workers may take; None for ever.
-        partial_reset: How to reset some rows; None where there is no way.
+        partial_reset: The function that resets some rows; None if there is none.
     """
 
     env: AnyVectorEnv
@@ -87,12 +87,12 @@ class Settings:
 
 
 def make_source(settings: Settings, observations: Observations, actions: Actions) -> Source:
-    """How to drive this environment: row by row where that is possible, else as a whole.
+    """The source that drives this environment: row by row where possible, else as a whole.
 
     Raises:
         PartialResetError: If ended rows could not be reset within the step.
         UnsupportedEnvError: If a vector wrapper could not be presented exactly.
-        ValueError: If padding or a timeout is asked for where it has no place.
+        ValueError: If padding or a timeout is asked for, but does not apply to the environment.
     """
     known = replace(settings, partial_reset=_partial_reset(settings))
     by_row = _row_source(known)
@@ -104,13 +104,13 @@ def make_source(settings: Settings, observations: Observations, actions: Actions
 
 def _partial_reset(settings: Settings) -> PartialReset | None:
     known = partial_reset_of(settings.env.unwrapped)
-    # What DISABLED mode promises.
+    # DISABLED mode promises masked resets.
     promised = reset_with_mask if settings.mode == AutoresetMode.DISABLED else None
     return known or promised
 
 
 def _row_source(settings: Settings) -> Callable[[Observations, Actions], Source] | None:
-    """What drives the environment row by row, or None."""
+    """A function that makes the row-by-row source, or None."""
     env = settings.env
     if settings.padding:
         return None
@@ -126,12 +126,12 @@ def _is_bare_async(env: AnyVectorEnv) -> bool:
 
 
 def _refuse(settings: Settings, *, by_row: bool) -> None:
-    """Refuse what cannot be presented exactly, and options that have no place."""
+    """Refuse an environment that cannot be presented exactly, and options that do not apply."""
     env, mode, padding = settings.env, settings.mode, settings.padding
     if settings.timeout is not None and not _is_bare_async(env):
         raise ValueError(
-            f"Expected timeout=None for {env}, got timeout={settings.timeout}: only the workers of "
-            "an AsyncVectorEnv without vector wrappers are waited for here."
+            f"Expected timeout=None for {env}, got timeout={settings.timeout}. A timeout is only "
+            "for an AsyncVectorEnv without vector wrappers. Leave the argument out."
         )
     if by_row:
         return
@@ -140,8 +140,8 @@ def _refuse(settings: Settings, *, by_row: bool) -> None:
         _refuse_next_step(env.unwrapped, settings.partial_reset)
     if padding and (mode != AutoresetMode.NEXT_STEP or settings.partial_reset is not None):
         raise ValueError(
-            f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly, "
-            "without it. Padding is for NEXT_STEP environments that cannot reset single rows."
+            f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly. "
+            "Padding is for NEXT_STEP environments that cannot reset single rows."
         )
 
 
@@ -166,7 +166,7 @@ def _refuse_next_step(base: AnyVectorEnv, partial_reset: PartialReset | None) ->
 
 def _whole_source(settings: Settings, observations: Observations, actions: Actions) -> Source:
     outer, tap = _seat_tap(settings.env)
-    # A wrapper may write to what it is given.
+    # A wrapper may write into the observations that it gets.
     copies = outer is not tap and not getattr(settings.env.unwrapped, "copy", True)
     tap.configure(settings.partial_reset, copies=copies)
     fresh = _hands_out_fresh_arrays(outer, copies=copies)
@@ -179,7 +179,7 @@ def _whole_source(settings: Settings, observations: Observations, actions: Actio
 
 
 def _seat_tap(env: AnyVectorEnv) -> tuple[AnyVectorEnv, BaseTap]:
-    """Put a `BaseTap` directly above the base environment, or find the one that is there.
+    """Put a `BaseTap` directly above the base environment, or find the existing one.
 
     Inside of the user's wrappers, where there are any: the innermost wrapper's `env` becomes the
     tap, which stays there. It hands everything on, and acts only while the adapter resets.

@@ -18,6 +18,7 @@ from gymnasium.vector.utils import iterate
 
 from sb3compat._convert.arrays import is_foreign_array, to_numpy
 from sb3compat._convert.types import (
+    AnyAsync,
     AnyVectorEnv,
     Indices,
     Kwargs,
@@ -116,11 +117,11 @@ class LocalSubEnvs:
 class RemoteSubEnvs:
     """Sub-environments in the workers of an `AsyncVectorEnv`; only the rows named are asked.
 
-    `AsyncVectorEnv.call` asks all of them, and a worker that is asked for an attribute it does not
-    have dies of the `AttributeError`. So the question whether it has it comes first.
+    `AsyncVectorEnv.call` asks all workers, and a worker that does not have the attribute dies of
+    the `AttributeError`. So each worker is asked first whether it has the attribute.
     """
 
-    def __init__(self, env: workers.AnyAsync) -> None:
+    def __init__(self, env: AnyAsync) -> None:
         self.env = env
 
     def get(self, name: str, rows: list[int]) -> list[Value]:
@@ -161,7 +162,7 @@ class RemoteSubEnvs:
         return workers.is_wrapped(self.env, wrapper_class, rows)
 
     def has(self, name: str, rows: list[int]) -> list[bool]:
-        """Whether each row has the attribute, which stays where it is: not all can be pickled."""
+        """Whether each row has the attribute. Its value is not sent: it may not be picklable."""
         return workers.call(self.env, "has_wrapper_attr", (name,), {}, rows)
 
     def _check(self, name: str, rows: list[int]) -> None:
@@ -200,14 +201,15 @@ class NoSubEnvs:
     ) -> list[Value]:
         """Call the method once; a batch of n is split by row, anything else is for every row.
 
-        What every `gymnasium.Env` has to reach attributes, and no `VectorEnv`, is answered here.
+        `has_wrapper_attr`, `get_wrapper_attr` and `set_wrapper_attr`, which a `gymnasium.Env` has
+        and a `VectorEnv` has not, are answered here.
         """
         if name in _WRAPPER_ATTR and not all(self.has(name, rows)):
             return _WRAPPER_ATTR[name](self, rows, *args, **kwargs)
         if name in _COMMANDS:
             raise ValueError(
-                f"Expected a method that every row could have, got {name!r} of {self.env}, which "
-                f"is vectorised natively. Use {name}() of the vector environment."
+                f"Expected a method of single rows, got {name!r} of {self.env}, which is "
+                f"vectorised natively. Use {name}() of the vector environment."
             )
         if name not in _OF_ARGUMENTS:
             self._check_all(name, rows)
@@ -222,7 +224,7 @@ class NoSubEnvs:
         return [result for _ in rows]
 
     def is_wrapped(self, wrapper_class: type, rows: list[int]) -> list[bool]:
-        """There is nothing that a `gymnasium.Wrapper` could have been put around."""
+        """False for each row: there are no sub-environments that could be wrapped."""
         return [False for _ in rows]
 
     def _owner(self, name: str, default: Any = None) -> Any:
@@ -247,7 +249,7 @@ class NoSubEnvs:
             )
 
 
-# What a worker takes for a command, and what means the whole of a natively vectorised environment.
+# Names that a worker takes for commands, and that of a native environment concern all rows.
 _COMMANDS = ("reset", "step", "close")
 
 # By the contract of goal environments, these depend on their arguments alone, which are a batch

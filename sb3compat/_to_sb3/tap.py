@@ -1,4 +1,4 @@
-"""What has to be done directly above the base environment, below every vector wrapper."""
+"""`BaseTap`: a wrapper directly above the base environment, below every vector wrapper."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gymnasium.vector.utils import concatenate, iterate
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,
+    AnyWrapper,
     Flags,
     Info,
     Kwargs,
@@ -20,7 +21,6 @@ from sb3compat._convert.types import (
     Value,
     VectorResetResult,
     VectorStepResult,
-    VectorWrapperBase,
 )
 from sb3compat._to_sb3.partial_reset import PartialReset
 from sb3compat._to_sb3.rows import reset_kwargs
@@ -36,7 +36,7 @@ class MaskOptions(dict[str, Any]):
     """Options that keep their mask when a wrapper pops it.
 
     Gymnasium's wrappers and environments share one options dict and each pops `reset_mask` from
-    it: whoever comes second no longer sees a mask, and takes the reset for one of all rows
+    it. The second one then sees no mask, and takes the reset for one of all rows
     (`RecordEpisodeStatistics` then forgets the running episodes).
     """
 
@@ -46,13 +46,13 @@ class MaskOptions(dict[str, Any]):
 
 
 class SeenStep(NamedTuple):
-    """What came down to the base environment while the outermost wrapper was stepped.
+    """The calls that reached the base environment while the outermost wrapper was stepped.
 
     Attributes:
         steps: How often the environment was stepped.
         resets: How often a wrapper has reset it.
-        ended: The terminations and truncations of the last of those steps; None if it returned
-            something else than five values.
+        ended: The terminations and truncations of the last of those steps; None if it did not
+            return five values.
         info_keys: The info keys that the environment itself gave in that step.
     """
 
@@ -63,11 +63,11 @@ class SeenStep(NamedTuple):
 
 
 class SeenReset(NamedTuple):
-    """What came down to the base environment while the outermost wrapper was reset.
+    """The reset that reached the base environment while the outermost wrapper was reset.
 
     Attributes:
-        mask: The rows to reset; None for all, or if no reset came down.
-        row_options: The options of each row, if those came down.
+        mask: The rows to reset; None for all, or if no reset arrived.
+        row_options: The options of each row, if they arrived.
     """
 
     mask: Flags | None
@@ -77,12 +77,11 @@ class SeenReset(NamedTuple):
 _NO_STEP = SeenStep(0, 0, None, frozenset())
 
 
-class BaseTap(VectorWrapperBase):
+class BaseTap(AnyWrapper):
     """Seated directly above the base environment, below every vector wrapper.
 
-    It does what has to be done down there: it sends a masked reset that came down through the
-    wrappers to the registered function, and notes which info keys the environment itself gave,
-    as those that come up in addition were added by wrappers.
+    It passes a masked reset that arrives through the wrappers on to the registered function. It
+    also records which info keys the environment itself gave: all others were added by wrappers.
     """
 
     def __init__(self, env: AnyVectorEnv) -> None:
@@ -100,8 +99,8 @@ class BaseTap(VectorWrapperBase):
 
         Args:
             partial_reset: How to reset some of its rows.
-            copies: Whether Gymnasium's environment is to keep its own arrays, built with
-                copy=False, to itself: an observation wrapper writes into what it is given.
+            copies: Whether to copy the observations of an environment built with copy=False, as an
+                observation wrapper may write into the arrays that it gets.
         """
         self._partial_reset, self._copies = partial_reset, copies
 
@@ -111,14 +110,14 @@ class BaseTap(VectorWrapperBase):
         return self._partial_reset is not None or resets_rows_itself(self.env)
 
     def watch_step(self, step: Callable[[], VectorStepResult]) -> tuple[VectorStepResult, SeenStep]:
-        """Call `step`, the outermost wrapper's, and return what it returns and what came down."""
+        """Call the outermost wrapper's `step`: its result, and the calls that arrived here."""
         self._step = _NO_STEP
         return step(), self._step
 
     def watch_reset(
         self, reset: Callable[[], VectorResetResult]
     ) -> tuple[VectorResetResult, SeenReset]:
-        """Call `reset`, the outermost wrapper's, and return what it returns and what came down."""
+        """Call the outermost wrapper's `reset`: its result, and the reset that arrived here."""
         self._reset = SeenReset(None, None)
         try:
             return reset(), self._reset
@@ -126,13 +125,13 @@ class BaseTap(VectorWrapperBase):
             self._reset = None
 
     def start(self, actions: Action) -> None:
-        """Start a step, where the environment can; `step` with the same actions finishes it."""
+        """Start a step, if the environment can; `step` with the same actions finishes it."""
         if self._halves is not None:
             self._halves.start(actions)
             self._started = True
 
     def cancel(self) -> None:
-        """Finish a step that was started, and drop what it returns."""
+        """Finish a step that was started, and drop its results."""
         if self._halves is not None and self._started:
             self._started = False
             self._halves.finish()
@@ -173,7 +172,7 @@ class BaseTap(VectorWrapperBase):
             result = self._halves.finish()
         if self._copies:
             result = (deepcopy(result[0]), *result[1:])
-        # A wrapper may make five values of an environment's own form.
+        # The environment may return another form, from which a wrapper makes five values.
         whole = isinstance(result, tuple) and len(result) == 5
         keys = result[4] if whole and isinstance(result[4], Mapping) else ()
         ended = (result[2], result[3]) if whole else None
@@ -183,7 +182,8 @@ class BaseTap(VectorWrapperBase):
     def render(self) -> Value:
         """The frames as a tuple, as the interface has it.
 
-        To a list, which `CartPoleVectorEnv` returns, `RecordVideo.render` would help itself.
+        `CartPoleVectorEnv` returns a list, whose frames `RecordVideo.render` would add to the
+        video.
         """
         if isinstance(self.env, AsyncVectorEnv) and has_async_methods(self.env, "render"):
             return tuple(workers.call(self.env, "render", (), {}, range(self.num_envs)))
@@ -211,7 +211,7 @@ class BaseTap(VectorWrapperBase):
         return _reset_rows(env, rows, kwargs, copy=env.copy or self._copies)
 
     def __getattr__(self, name: str) -> Any:
-        # Wrappers reach for what only the environment has, `self.env.envs` for instance.
+        # Wrappers read attributes that only the environment has, `self.env.envs` for instance.
         if name == "env":
             raise AttributeError(name)
         return getattr(self.env, name)
@@ -227,9 +227,9 @@ class BaseTap(VectorWrapperBase):
 def resets_rows_itself(env: AnyVectorEnv) -> bool:
     """Whether a tap above `env` resets its rows one by one, each with its own arguments.
 
-    For Gymnasium's own two, and subclasses that reset as they do: their reset has one options dict
-    for all rows, and passes it (empty) where `DummyVecEnv`, like their own autoreset, passes
-    nothing.
+    So it does for `SyncVectorEnv`, `AsyncVectorEnv`, and subclasses with the same reset methods.
+    Their own masked reset passes one options dict to all rows, an empty one by default, where
+    `DummyVecEnv`, like their own autoreset, passes nothing.
     """
     for cls in (SyncVectorEnv, AsyncVectorEnv):
         if isinstance(env, cls):
@@ -251,7 +251,7 @@ def _reset_rows(
         results = workers.reset(env, rows, kwargs)
         out = workers.shared_batch(env)
         if not env.shared_memory:
-            # Copied, as they are views of what is written to below.
+            # Copied, as they are views of `out`, which is written to below.
             held = deepcopy(list(iterate(env.observation_space, out)))
     infos: Info = {}
     for i, (obs, info) in zip(rows, results, strict=True):
@@ -263,7 +263,7 @@ def _reset_rows(
     return (deepcopy(out) if copy else out), infos
 
 
-def wrappers_of(env: AnyVectorEnv) -> Iterator[VectorWrapper[Any, Any, Any, Any, Any]]:
+def wrappers_of(env: AnyVectorEnv) -> Iterator[AnyWrapper]:
     """The vector wrappers around an environment, the outermost first."""
     while isinstance(env, VectorWrapper):
         yield env

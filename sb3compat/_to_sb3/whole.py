@@ -79,7 +79,7 @@ class VectorSource:
 
     Args:
         env: The environment with its wrappers; a `BaseTap` sits directly above the base.
-        tap: That tap.
+        tap: The `BaseTap`.
         observations: The layout of the observations.
         actions: The layout of the actions.
         copy: Whether each step returns arrays of its own.
@@ -143,7 +143,7 @@ class VectorSource:
             )
 
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
-        """Reset all rows; in groups where their options differ and it cannot be done at once."""
+        """Reset all rows; in groups of equal options, if one call cannot pass different ones."""
         seed: Value = None
         if any(value is not None for value in seeds):
             seed = list(seeds) if self._seed_rows else seeds[0]
@@ -167,16 +167,16 @@ class VectorSource:
             self._tap.start(self._sent)
 
     def receive(self) -> Transition:
-        """Step all rows, and reset those that end."""
+        """Step all rows, and reset the rows that end."""
         raise NotImplementedError
 
     def cancel(self) -> None:
-        """Forget the actions kept, or the step that they have started."""
+        """Forget the actions, or drop the step that was started with them."""
         self._sent = None
         self._tap.cancel()
 
     def render(self) -> Value:
-        """What the environment and its wrappers render."""
+        """The frames of the environment, as its wrappers return them."""
         return self.env.render()
 
     def close(self) -> None:
@@ -245,7 +245,7 @@ class VectorSource:
     def _reset(
         self, seed: Value, options: Options | None
     ) -> tuple[Observation, VectorInfos, SeenReset]:
-        """Reset through the wrappers, and check the form of what comes back."""
+        """Reset through the wrappers, and check the form of the result."""
         result, seen = self._tap.watch_reset(lambda: self.env.reset(seed=seed, options=options))
         if not (isinstance(result, tuple) and len(result) == 2):
             raise ConversionError(
@@ -270,8 +270,8 @@ class VectorSource:
     ) -> tuple[list[Array], list[Info]]:
         one_seed = seed is not None and not self._seed_rows
         if one_seed or not self._was_reset:
-            # One seed is one for all rows. And some environments can only reset some rows once
-            # all have been reset.
+            # One seed is for all rows. And some environments can only reset single rows after a
+            # reset of all.
             self._reset(seed, None)
             self._was_reset = True
             seed = None if one_seed else seed
@@ -289,7 +289,7 @@ class VectorSource:
     def _reset_rows(
         self, mask: Flags, seed: Value, options: Options
     ) -> tuple[Observation, VectorInfos]:
-        """Reset some rows through the wrappers, and make sure that the request got through."""
+        """Reset some rows through the wrappers, and check that the mask has reached the base."""
         with paused_videos(self.env, mask):
             obs, infos, seen = self._reset(seed, MaskOptions(options, reset_mask=mask))
         if seen.mask is None:
@@ -299,13 +299,13 @@ class VectorSource:
     def _not_handed_on(self, what: str) -> PartialResetError:
         return PartialResetError(
             f"Expected {what} to reach {self._tap.env}, but a wrapper in {self.env} did not hand "
-            "it on, and all rows were reset without. Let its reset pass `options` to the "
+            "it on, and all rows were reset without it. Let its reset pass `options` to the "
             "environment inside, or build the environment with "
             "autoreset_mode=AutoresetMode.SAME_STEP."
         )
 
     def _check_mode(self, infos: VectorInfos, ended: Flags) -> None:
-        """Refuse an ending as only SAME_STEP environments report it: the rows are reset already."""
+        """Refuse an ending that is reported as in SAME_STEP mode: its row is reset already."""
         given = [key for key in FINAL_OBS_KEYS if key in infos]
         if given and ended.any():
             raise AutoresetModeError(
@@ -315,9 +315,9 @@ class VectorSource:
             )
 
     def _check_others(self, batch: list[Array], rows: Rows, reset_obs: Observation) -> None:
-        """Refuse a wrapper that took the reset of some rows for one of all, where it shows.
+        """Refuse a wrapper that took a masked reset for one of all rows, if that can be seen.
 
-        Only Gymnasium's own two are known to hand out the other rows unchanged.
+        It can be seen over `SyncVectorEnv` and `AsyncVectorEnv`, which return other rows unchanged.
         """
         if self.env is self._tap or not resets_rows_itself(self._tap.env):
             return

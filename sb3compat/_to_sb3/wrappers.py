@@ -1,4 +1,4 @@
-"""Gymnasium's vector wrappers: which can stand between, and where the others belong instead."""
+"""Gymnasium's vector wrappers: which can be adapted, and where the others belong instead."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def check_wrappers(env: AnyVectorEnv, mode: AutoresetMode, *, resets_rows: bool)
 
     Args:
         env: The environment with its wrappers.
-        mode: The mode that it is really in.
-        resets_rows: Whether rows that ended are going to be reset through the wrappers.
+        mode: The mode of the environment itself.
+        resets_rows: Whether the adapter will reset ended rows through the wrappers.
 
     Raises:
-        UnsupportedEnvError: For the outermost such wrapper, saying where it belongs instead.
+        UnsupportedEnvError: For the outermost such wrapper; the message says where it belongs.
     """
     for wrapper in wrappers_of(env):
         _check_conversion(wrapper, env)
@@ -50,9 +50,9 @@ def check_wrappers(env: AnyVectorEnv, mode: AutoresetMode, *, resets_rows: bool)
 
 @contextmanager
 def paused_videos(env: AnyVectorEnv, mask: Flags) -> Iterator[None]:
-    """Record no frame while rows are reset, unless the first is among them, which videos follow.
+    """Record no frame in a masked reset, unless it resets the first row, which videos show.
 
-    That row's frame would otherwise be in the video twice.
+    The current frame of the first row would otherwise be in the video twice.
     """
     with ExitStack() as stack:
         if not mask[0]:
@@ -95,8 +95,7 @@ def _check_statistics(
         )
     if not same_step or GYMNASIUM >= (1, 4):
         return
-    # Both take each environment for one in NEXT_STEP mode, and leave out the first step of every
-    # episode but the first.
+    # Both assume NEXT_STEP mode, and leave out the first step of every episode but the first.
     for cls, instead in (
         (
             vector_wrappers.RecordEpisodeStatistics,
@@ -114,10 +113,10 @@ def _check_statistics(
 
 
 def _check_observations(wrapper: AnyWrapper, env: AnyVectorEnv, mode: AutoresetMode) -> None:
-    """Refuse observation wrappers that would leave `final_obs` as it was.
+    """Refuse observation wrappers that do not transform `final_obs`.
 
-    Gymnasium refuses them in SAME_STEP mode too, where it knows of that mode: it goes by the
-    metadata, which may say something else, or nothing.
+    Gymnasium refuses them too if the metadata say SAME_STEP; but the metadata may be missing, or
+    say something else.
     """
     if mode != AutoresetMode.SAME_STEP or not isinstance(wrapper, VectorObservationWrapper):
         return
@@ -132,10 +131,10 @@ def _check_observations(wrapper: AnyWrapper, env: AnyVectorEnv, mode: AutoresetM
 
 
 def _check_belief(wrapper: AnyWrapper, mode: AutoresetMode) -> None:
-    """Refuse wrappers that took the environment for one in another mode.
+    """Refuse wrappers that assume another autoreset mode than the environment's.
 
-    They look at the metadata when they are made, which up to Gymnasium 1.3 are one dict for all
-    environments of a class: one made in between changes what the first one declares.
+    A wrapper reads the mode from the metadata when it is made. Up to Gymnasium 1.3, all
+    environments of a class share one metadata dict, and each new environment writes its own mode.
     """
     if isinstance(wrapper, BaseTap):
         return
@@ -145,6 +144,6 @@ def _check_belief(wrapper: AnyWrapper, mode: AutoresetMode) -> None:
         raise UnsupportedEnvError(
             f"Expected {type(wrapper).__name__} to know that {wrapper.env} is in {mode.name} "
             f"mode, got {name}={believed}, which it read from the metadata when it was made. "
-            "Put the wrapper around the environment directly after that is made, and let the "
-            "environment declare its mode in metadata['autoreset_mode']."
+            "Make the wrapper directly after the environment, and let the environment declare "
+            "its mode in metadata['autoreset_mode']."
         )

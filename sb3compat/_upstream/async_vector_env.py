@@ -14,12 +14,13 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from gymnasium.vector import AutoresetMode
 from gymnasium.vector.async_vector_env import AsyncState
 from gymnasium.vector.utils import concatenate, iterate
 
 from sb3compat._convert.types import (
     Action,
+    AnyAsync,
     ConnectionLike,
     Info,
     Kwargs,
@@ -33,8 +34,6 @@ from sb3compat._upstream.private import private
 from sb3compat._upstream.sync_vector_env import add_info
 from sb3compat._upstream.worker_locals import env_of_worker, local_of_worker
 from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError
-
-AnyAsync = AsyncVectorEnv[Any, Any]
 
 # How long exceptions may take from the workers' queue to here, once they have been reported.
 _ERROR_SECONDS = 5.0

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from gymnasium.vector import SyncVectorEnv, VectorEnv
-
-from sb3compat._convert.types import Array, Info, Observation
+from sb3compat._convert.types import AnySync, AnyVectorEnv, Array, Info, Observation
 from sb3compat._upstream.private import private
-
-AnySync = SyncVectorEnv
 
 
 def held_observations(env: AnySync) -> list[Observation]:
@@ -34,7 +30,7 @@ def forget_endings(env: AnySync, rows: list[int]) -> None:
     forget_autoresets(env, rows)
 
 
-def add_info(env: VectorEnv, infos: Info, info: Info, row: int) -> Info:
+def add_info(env: AnyVectorEnv, infos: Info, info: Info, row: int) -> Info:
     """The infos of a vector environment with those of one row added, as Gymnasium batches them."""
     joined: Info = private(env, "_add_info")(infos, info, row)
     return joined

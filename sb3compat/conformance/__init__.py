@@ -1,8 +1,22 @@
 """The conformance kit: does a vector environment keep its contract?
 
-`check_vec_env` judges a Stable-Baselines3 `VecEnv`, `check_vector_env` a Gymnasium `VectorEnv`.
-They draw programs with Hypothesis, hold what comes out against the contract, and shrink what fails
-to a script of a few lines. Needs Hypothesis: `pip install "sb3compat[conformance]"`.
+`check_vec_env` checks a Stable-Baselines3 `VecEnv`, `check_vector_env` a Gymnasium `VectorEnv`.
+They draw programs with Hypothesis, compare the results with the contract, and shrink a failure to
+a script of a few lines. Needs Hypothesis: `pip install "sb3compat[conformance]"`.
+
+The rooms, from the lowest to the highest. A module imports from lower rooms and from its own:
+
+- `findings`: findings and errors.
+- `program`: statements that run as they are written down, and the scripts made of them.
+- `subject`: facts about the environment under test.
+- `play`: one run of a check on a subject.
+- `contract`: what a check is.
+- `checks`: the checks, a folder for each interface.
+- `run`: the search for a failing program, in this process or a child; results and reports.
+- `output`: a report as text.
+- `commands`: the commands of `sb3compat`, and the arguments that pytest shares with them.
+
+The kit calls only public methods of an environment, and never imports the adapters.
 """
 
 from __future__ import annotations
@@ -11,9 +25,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sb3compat.conformance.api import ConformanceError, check_vec_env, check_vector_env
-    from sb3compat.conformance.report import Report, Result
-    from sb3compat.conformance.subject import FactoryError
+    from sb3compat.conformance.findings import FactoryError
+    from sb3compat.conformance.run.entry import ConformanceError, check_vec_env, check_vector_env
+    from sb3compat.conformance.run.report import Report, Result
 
 __all__ = [
     "ConformanceError",
@@ -25,12 +39,12 @@ __all__ = [
 ]
 
 _HOME = {
-    "ConformanceError": "api",
-    "FactoryError": "subject",
-    "Report": "report",
-    "Result": "report",
-    "check_vec_env": "api",
-    "check_vector_env": "api",
+    "ConformanceError": "run.entry",
+    "FactoryError": "findings",
+    "Report": "run.report",
+    "Result": "run.report",
+    "check_vec_env": "run.entry",
+    "check_vector_env": "run.entry",
 }
 
 

@@ -5,27 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from sb3compat.conformance.play import Play
+from sb3compat.conformance.findings import Family
+from sb3compat.conformance.play import Play
 
-Family = Literal["vec_env", "vector_env"]
 Severity = Literal["error", "warning"]
-CheckFunction = Callable[["Play"], None]
-
-FAMILIES: dict[str, str] = {
-    "vec_env": "SB3 VecEnv",
-    "vector_env": "Gymnasium VectorEnv",
-}
-
-
-def family_name(family: str) -> str:
-    """The name of an interface with its article."""
-    return f"{'an' if family == 'vec_env' else 'a'} {FAMILIES[family]}"
-
+CheckFunction = Callable[[Play], None]
 
 # Where the contracts are written down.
 SB3_GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
@@ -36,43 +22,28 @@ SB3_SOURCE = (
 GYM_VECTOR = "https://gymnasium.farama.org/api/vector/"
 GYM_AUTORESET = "https://farama.org/Vector-Autoreset-Mode"
 
-_MODULES = (
-    "vec_env_basics",
-    "vec_env_step",
-    "vec_env_episodes",
-    "vec_env_rows",
-    "vec_env_seeding",
-    "vec_env_ownership",
-    "vec_env_access",
-    "vec_env_sb3",
-    "vector_env_basics",
-    "vector_env_infos",
-    "vector_env_seeding",
-    "vector_env_episodes",
-    "vector_env_next_step",
-    "vector_env_same_step",
-    "vector_env_disabled",
-    "vector_env_masked",
-    "vector_env_rows",
-    "vector_env_access",
-)
+# The checks before all others: reset and step return values of the right kinds.
+BASICS: dict[Family, tuple[str, ...]] = {
+    "vec_env": ("reset_returns_obs_only", "step_returns_four"),
+    "vector_env": ("reset_returns_two", "step_returns_five", "flags_shape"),
+}
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that an environment has to do.
+    """One clause of the contract, and the function that checks it.
 
     Attributes:
         id: Its name, the same in Python, on the command line, in pytest and in the docs.
-        family: Which of the two interfaces it is about.
+        family: The interface that it concerns.
         group: The heading under which it is listed.
         severity: `"error"` breaks a contract, `"warning"` works but is hazardous.
-        contract: What is asked for, in one sentence.
-        source: Where that is written down.
-        needs: Capabilities without which it is skipped.
-        after: Checks that have to have passed, as this one could not tell anything otherwise.
-        modes: The autoreset modes in which it applies; all where it is empty.
-        function: What does the checking.
+        contract: The clause, in one sentence.
+        source: Where the clause is written down.
+        needs: Capabilities without which the check is skipped.
+        after: Checks whose failure makes this one pointless.
+        modes: The autoreset modes in which it applies; empty for all.
+        function: The check itself.
     """
 
     id: str
@@ -93,7 +64,7 @@ class Check:
         return rest.strip()
 
 
-_REGISTRY: dict[tuple[str, str], Check] = {}
+_REGISTRY: dict[tuple[Family, str], Check] = {}
 
 
 def check(
@@ -121,121 +92,6 @@ def check(
     return register
 
 
-# What has to hold before anything else can be looked at.
-BASICS: dict[str, tuple[str, ...]] = {
-    "vec_env": ("reset_returns_obs_only", "step_returns_four"),
-    "vector_env": ("reset_returns_two", "step_returns_five", "flags_shape"),
-}
-
-
-def checks_of(family: Family | None = None, mode: str | None = None) -> list[Check]:
-    """All checks, or those for one family and one autoreset mode, in the order of the docs."""
-    for module in _MODULES:
-        import_module(f"sb3compat.conformance.checks.{module}")
-    return [
-        check
-        for check in _REGISTRY.values()
-        if family in (None, check.family) and (mode is None or mode in (check.modes or (mode,)))
-    ]
-
-
-def find_checks(check_id: str) -> list[Check]:
-    """The checks with this id, of both families.
-
-    Raises:
-        ValueError: If there is none; the message names the nearest.
-    """
-    known = checks_of()
-    found = [check for check in known if check.id == check_id]
-    if found:
-        return found
-    hint = nearest(check_id, [check.id for check in known]) or " `sb3compat list` shows them."
-    raise ValueError(f"Expected the id of a check, got {check_id!r}.{hint}")
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A question whether one of these was meant, if one is near."""
-    names = list(known)
-    found = get_close_matches(name, names, n=1) or [other for other in names if name in other]
-    return f" Did you mean {found[0]!r}?" if found else ""
-
-
-def find_check(family: str, check_id: str) -> Check:
-    """The check of one family with this id."""
-    checks_of()
-    return _REGISTRY[family, check_id]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What is wrong, and where.
-
-    Attributes:
-        what: The expression that was looked at.
-        got: Its value.
-        should: What it should have been, in words.
-        step: The number of the step; 0 before the first one.
-        row: The row that it is about, or None.
-        bounds: Whether bounds are all that is wrong, and structure and shapes are right.
-    """
-
-    what: str
-    got: str
-    should: str
-    step: int
-    row: int | None = None
-    bounds: bool = False
-
-    @property
-    def place(self) -> str:
-        """The step and the row, in words."""
-        place = f"step {self.step}" if self.step else "before the first step"
-        return place if self.row is None else f"{place}, row {self.row}"
-
-
-class ViolationError(Exception):
-    """A contract is broken; the message says what came and what should have come.
-
-    Args:
-        message: All of it, in one line.
-        finding: The same in parts, for a drawing.
-    """
-
-    def __init__(self, message: str, finding: Finding | None = None) -> None:
-        super().__init__(message)
-        self.finding = finding
-
-
-class NotExercisedError(Exception):
-    """What the check is about has not happened, so it can say nothing."""
-
-
-class EnvFailureError(Exception):
-    """The environment raised where it should not have."""
-
-    def __init__(self, line: str, error: BaseException, trace: str) -> None:
-        super().__init__(f"{line.strip()} raised {said_by(error)}")
-        self.error = error
-        self.trace = trace
-
-
-_MOST_WORDS = 2000
-
-
-def said_by(error: BaseException) -> str:
-    """The type of an exception, and what it says: nothing perhaps, or megabytes."""
-    try:
-        text = str(error)
-    except Exception as other:
-        text = f"<its str raised {type(other).__name__}>"
-    text = text if len(text) <= _MOST_WORDS else f"{text[: _MOST_WORDS - 1]}…"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def short(value: Any, limit: int = 160) -> str:
-    """`repr` on one line, cut."""
-    try:
-        text = " ".join(repr(value).split())
-    except Exception as error:
-        text = f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+def registered(module: str) -> list[Check]:
+    """The checks that a module defines, in the order of their definition."""
+    return [check for check in _REGISTRY.values() if check.function.__module__ == module]

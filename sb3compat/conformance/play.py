@@ -1,4 +1,4 @@
-"""One run of a check: draws a program, runs it on the environment, and asks for what must hold."""
+"""One run of a check: it draws a program, runs it on the environment, and demands conditions."""
 
 from __future__ import annotations
 
@@ -9,33 +9,24 @@ from typing import TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from sb3compat.conformance.contract import NotExercisedError
-from sb3compat.conformance.script import Script, to_source
-from sb3compat.conformance.subject import (
-    Ending,
-    Subject,
-    batch_source,
-    opening,
-    sample_source,
-)
+from sb3compat.conformance.findings import NotExercisedError
+from sb3compat.conformance.program.calls import opening, resetting, resetting_rows, stepping
+from sb3compat.conformance.program.script import Script, to_source
+from sb3compat.conformance.subject.actions import batch_source, sample_source
+from sb3compat.conformance.subject.subject import Ending, Subject
 
 T = TypeVar("T")
 
-_STEP = {
-    "vec_env": "obs, rewards, dones, infos = env.step({})",
-    "vector_env": "obs, rewards, terminations, truncations, infos = env.step({})",
-}
-
 
 class Play:
-    """What a check gets: the environment's particulars, draws, and statements to run.
+    """The argument of a check: facts about the environment, draws, and a script to extend.
 
-    In the script the environment is `env`, what its methods returned last is `obs`, `rewards`,
+    In the script the environment is `env`, and the results of its last call are `obs`, `rewards`,
     `dones` (or `terminations` and `truncations`) and `infos`.
 
     Args:
-        subject: What is checked.
-        script: Where statements are run and written down.
+        subject: The environment under test.
+        script: Runs statements and writes them down.
         data: Hypothesis' source of draws.
     """
 
@@ -50,13 +41,17 @@ class Play:
         self.demand = script.demand
 
     def aside(self) -> Play:
-        """Another one, whose statements do not get into the reproduction; to be closed."""
+        """Another play, whose statements stay out of the reproduction; close its script."""
         script = Script(self.subject.factory, alone=self.subject.alone)
         return Play(self.subject, script, self._data)
 
     def draw(self, strategy: st.SearchStrategy[T]) -> T:
-        """A value, which shrinks when the check fails."""
+        """A value that Hypothesis shrinks when the check fails."""
         return self._data.draw(strategy)
+
+    def draw_seed(self) -> int:
+        """A seed to reset with; 0 is the simplest."""
+        return self.draw(st.integers(0, 9))
 
     def make(self) -> None:
         """Make the environment."""
@@ -70,8 +65,12 @@ class Play:
     def open(self, seed: int | None = None) -> None:
         """Reset, with a seed if one is given or can be drawn."""
         if seed is None and self.subject.capabilities.get("seeding"):
-            seed = self.draw(st.integers(0, 9))
-        for line in opening(self.family, "", seed):
+            seed = self.draw_seed()
+        self.reset(seed)
+
+    def reset(self, seed: int | None = None, env: str = "env") -> None:
+        """Reset an environment, with a seed if one is given."""
+        for line in resetting(self.family, seed, env):
             self.run(line)
 
     def actions(self) -> str:
@@ -84,18 +83,18 @@ class Play:
             chosen = self.draw(others)
         return batch_source(self.family, [known[i] for i in chosen])
 
-    def step(self, actions: str | None = None) -> None:
-        """Step once, with drawn actions unless some are given."""
-        self.run(_STEP[self.family].format(self.actions() if actions is None else actions))
+    def step(self, actions: str | None = None, env: str = "env") -> None:
+        """Step an environment once, with drawn actions unless some are given."""
+        self.run(stepping(self.family, self.actions() if actions is None else actions, env))
 
     def go_on(self, actions: str | None = None) -> None:
-        """Step, after resetting the rows that have ended where nobody else does that."""
+        """Step; in DISABLED mode, reset the rows that ended first."""
         if rows := self.awaiting_reset():
             self.reset_rows(rows)
         self.step(actions)
 
     def awaiting_reset(self) -> list[int]:
-        """The rows that the caller has to reset before the next step."""
+        """The rows that the caller must reset before the next step, in DISABLED mode."""
         if self.subject.mode != "Disabled":
             return []
         calls = (
@@ -108,18 +107,16 @@ class Play:
     def reset_rows(self, rows: list[int], env: str = "env", seed: int | None = None) -> None:
         """Reset some rows, by mask."""
         mask = to_source(np.isin(np.arange(self.n), rows))
-        first = "" if seed is None else f"seed={seed}, "
-        names = "obs, infos" if env == "env" else f"{env}_obs, {env}_infos"
-        self.run(f"{names} = {env}.reset({first}options={{'reset_mask': {mask}}})")
+        self.run(resetting_rows(mask, seed, env))
 
     def steps(self, most: int = 8) -> Iterator[int]:
-        """Step with drawn actions, some times; yields the number of each step."""
+        """Step with drawn actions, up to `most` times; yields the number of each step."""
         for number in range(1, self.draw(st.integers(1, most)) + 1):
             self.go_on()
             yield number
 
     def through_ending(self, after: int = 4) -> Iterator[int]:
-        """Start, step until a row ends, then some more; yields after each step.
+        """Start, step until a row ends, and up to `after` steps more; yields after each step.
 
         Raises:
             NotExercisedError: If no row ends.
@@ -140,7 +137,7 @@ class Play:
             yield number + more + 1
 
     def to_ending(self) -> list[int]:
-        """Start and step until a row ends; returns the rows that did."""
+        """Start and step until a row ends; returns the rows that ended."""
         for _ in self.through_ending(after=0):
             pass
         return self.ended()
@@ -154,6 +151,10 @@ class Play:
         if not self.subject.endings:
             raise NotExercisedError
         return self.draw(st.sampled_from(self.subject.endings))
+
+    def known_ending(self) -> Ending | None:
+        """A way to the end of an episode, or None if none is known."""
+        return self.ending() if self.subject.endings else None
 
     def ended(self) -> list[int]:
         """The rows that ended in the last step."""

@@ -1,4 +1,4 @@
-"""Run all checks in this process, in an order in which each comes after those it depends on."""
+"""Run checks in this process, each after the checks that it comes after."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from conformance.in_turn import in_turn
-from sb3compat.conformance.contract import Check, checks_of
-from sb3compat.conformance.report import Result
-from sb3compat.conformance.runner import Settings, run_check
-from sb3compat.conformance.subject import Subject, examine
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.contract import Check
+from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.settings import Settings
+from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.subject import Subject
 
 TRAINING = {"trains_ppo", "trains_off_policy"}
 
@@ -17,39 +20,63 @@ TRAINING = {"trains_ppo", "trains_off_policy"}
 def judge(
     subject: Subject,
     *,
-    seconds: float,
+    seconds: float = 0.0,
     seed: int = 0,
     thorough: Collection[str] = (),
+    thorough_seconds: float = 0.1,
     skip: Collection[str] = (),
     only: Collection[str] | None = None,
     make_env: str = "make_env = ...",
 ) -> dict[str, Result]:
-    """The results by id; what depends on a failed check is left out.
+    """The results by id; a check that comes after a failed one is skipped.
 
     Args:
-        subject: What is checked.
-        seconds: For each check.
-        seed: Of the programs.
-        thorough: Checks that get a multiple of that time.
-        skip: Checks that are not run.
-        only: Checks that are run, and no others.
+        subject: The environment.
+        seconds: The time for each check.
+        seed: The seed of the programs.
+        thorough: The ids of checks that get more time.
+        thorough_seconds: That time.
+        skip: The ids of checks that are not run.
+        only: The ids of the checks whose results are returned; None for all. The checks that they
+            come after are run, too.
         make_env: Source of the factory, for reproductions.
     """
+    known = {
+        check.id: check for check in checks_of(subject.family, subject.mode) if check.id not in skip
+    }
+    wanted = known.keys() if only is None else only
 
     def run(check: Check) -> Result:
-        share = max(seconds, 0.1) if check.id in thorough else seconds
+        share = max(seconds, thorough_seconds) if check.id in thorough else seconds
         return run_check(check, subject, Settings(seed, share, make_env))
 
-    wanted = [
-        check
-        for check in checks_of(subject.family)
-        if check.id not in skip and (only is None or check.id in only)
-    ]
-    return {check.id: result for check, result in in_turn(subject, wanted, run) if result}
+    needed = _with_those_before(wanted, known)
+    return {
+        check.id: result or Result.of(check, "skipped", message="comes after a failed check")
+        for check, result in in_turn(subject, needed, run)
+        if check.id in wanted
+    }
+
+
+def _with_those_before(wanted: Collection[str], known: dict[str, Check]) -> list[Check]:
+    """The checks with these ids, and the checks that they come after."""
+    found: dict[str, Check] = {}
+    waiting = [name for name in wanted if name in known]
+    while waiting:
+        check = known[waiting.pop()]
+        if check.id not in found:
+            found[check.id] = check
+            waiting += [name for name in check.after if name in known]
+    return [check for check in known.values() if check.id in found]
+
+
+def bad(results: dict[str, Result]) -> dict[str, str]:
+    """The checks that failed, with the messages."""
+    failed = {k: r for k, r in results.items() if r.status in ("failed", "errored")}
+    return {k: r.message + r.trace for k, r in failed.items()}
 
 
 def broken(factory: Callable[[], Any], seconds: float = 0.02, **options: Any) -> dict[str, str]:
     """The checks that the environment fails, with the messages."""
     known = {k: options.pop(k) for k in ("reference", "options", "declared") if k in options}
-    results = judge(examine(factory, **known), seconds=seconds, **options)
-    return {k: r.message for k, r in results.items() if r.status in ("failed", "errored")}
+    return bad(judge(examine(factory, **known), seconds=seconds, **options))

@@ -6,12 +6,14 @@ the diff, and look at the page in a browser, before you commit.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from sb3compat.conformance.contract import Finding
+from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.output import render, terminal
-from sb3compat.conformance.report import Moment, Report, Result
+from sb3compat.conformance.run.report import Moment, Report, Result
 
+ROOT = Path(__file__).parents[2]
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
 
@@ -149,11 +151,14 @@ def sample(*, strict: bool = False) -> Report:
     )
 
 
+EMPTY = replace(sample(), results=(), notes=())
+
+
 def snapshots() -> dict[str, str]:
     report = sample()
     return {
         "report.txt": render(report, "terminal"),
-        "report.colour.txt": terminal.render(report, colour=True),
+        "report.colour.txt": terminal.render(report, width=80, colour=True),
         "report.json": render(report, "json"),
         "report.junit.xml": render(report, "junit"),
         "report.md": render(report, "markdown"),

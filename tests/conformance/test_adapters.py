@@ -11,11 +11,13 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from sb3compat.conformance.api import Options, run
-from sb3compat.conformance.contract import checks_of
-from sb3compat.conformance.report import Result
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.run.entry import run
+from sb3compat.conformance.run.options import Options
+from sb3compat.conformance.run.report import Result
 from tests.conformance.kit import TRAINING
 from tests.envs import GYMNASIUM
+from tests.profiles import nightly
 
 vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
 
@@ -221,6 +223,16 @@ def failures(factory: Any, **options: Any) -> dict[str, Result]:
     return {r.check_id: r for r in results if r.status in ("failed", "errored")}
 
 
+# For all checks together.
+BRIEFLY = 3.0 if nightly() else 1.0
+
+
+def found_of(names: set[str], factory: Any, **options: Any) -> dict[str, Result]:
+    """The failures of all checks, where those that are named get the time that they need."""
+    found = failures(factory, max_seconds=BRIEFLY, **options)
+    return found | (failures(factory, only=tuple(names), **options) if names else {})
+
+
 ALONE = [
     (FlagStays, "truncated_flag_exclusive"),
     (LastOfOneForAll, "rows_independent"),
@@ -239,19 +251,19 @@ BESIDE = [
 def test_what_is_right_passes() -> None:
     for single in (Stroll, Wide, Narrow, Silent):
         factory = type(single.__name__, (Rows,), {"single": single})
-        assert not failures(factory, max_seconds=3)
-        assert not failures(factory, max_seconds=3, reference=[single] * 3)
+        assert not failures(factory, max_seconds=BRIEFLY)
+        assert not failures(factory, max_seconds=BRIEFLY, reference=[single] * 3)
 
 
 @pytest.mark.parametrize(("factory", "name"), ALONE)
 def test_what_shows_by_itself(factory: Any, name: str) -> None:
-    found = failures(factory)
+    found = found_of({name}, factory)
     assert found.keys() == {name}, {k: r.message for k, r in found.items()}
 
 
 @pytest.mark.parametrize(("factory", "name"), BESIDE)
 def test_what_shows_beside_single_environments(factory: Any, name: str) -> None:
-    found = failures(factory, reference=[factory.single] * 3)
+    found = found_of({name}, factory, reference=[factory.single] * 3)
     assert found.keys() == {name}, {k: r.message for k, r in found.items()}
 
 
@@ -265,7 +277,7 @@ def test_what_shows_beside_single_environments(factory: Any, name: str) -> None:
     ],
 )
 def test_one_mistake_is_one_failure(factory: Any, name: str, message: str, beside: bool) -> None:
-    found = failures(lambda: factory(1), reference=[Stroll] if beside else None)
+    found = found_of({name}, lambda: factory(1), reference=[Stroll] if beside else None)
     assert found.keys() == {name}, {k: r.message for k, r in found.items()}
     assert message in found[name].message
 
@@ -347,9 +359,6 @@ class TruncatesOnce(Vector):
 )
 def test_vector_environments(kind: Any, modes: str, names: set[str], beside: bool) -> None:
     for mode in (mode for mode in ("NextStep", "SameStep", "Disabled") if mode[0] in modes):
-        found = failures(
-            lambda mode=mode: kind(mode),
-            reference=[Stroll] * 3 if beside else None,
-            max_seconds=None if names else 3,
-        )
+        reference = [Stroll] * 3 if beside else None
+        found = found_of(names, lambda mode=mode: kind(mode), reference=reference)
         assert found.keys() == names, {k: r.message for k, r in found.items()}

@@ -9,14 +9,18 @@ from typing import Any
 
 import pytest
 
-from conformance.matrix.__main__ import OUTCOMES, REFERENCE, files, main
-from conformance.matrix.outcomes import examine_all, problems, read, up_to_date
+from conformance.matrix.__main__ import PAGE, main
+from conformance.matrix.digests import differences, present
+from conformance.matrix.outcomes import examine_all, problems, up_to_date
+from conformance.matrix.page import page
+from conformance.matrix.record import OUTCOMES, REFERENCE, read
 from conformance.matrix.specimens import Section, Specimen, sections
 from conformance.mutants.family import Config, Points
 from conformance.mutants.vec_env_step import DonesAsNumbers
-from sb3compat.conformance.contract import checks_of
+from sb3compat.conformance.checks.catalogue import checks_of
 
-VERSIONS, FOUND = read(REFERENCE / OUTCOMES)
+RECORD = read(REFERENCE / OUTCOMES)
+FOUND = RECORD.outcomes
 SECTIONS = {section.key: section for section in sections()}
 
 
@@ -28,10 +32,16 @@ def test_it_is_of_the_checks_and_environments_that_there_are() -> None:
             assert up_to_date(section, each, FOUND), "run: make matrix"
 
 
-def test_the_page_and_the_pictures_show_these_outcomes() -> None:
-    for name, text in files(list(SECTIONS.values()), VERSIONS, FOUND):
-        shown = (REFERENCE / name).read_text(encoding="utf-8")
-        assert shown == text, f"{name}; run: make matrix ARGS=--draw"
+def test_it_is_of_the_sources_that_there_are() -> None:
+    assert differences(RECORD.digests, present()) == [], (
+        "The kill matrix is of other sources, run: make matrix"
+    )
+
+
+def test_the_page_shows_these_outcomes() -> None:
+    text = page(list(SECTIONS.values()), RECORD.versions, FOUND)
+    shown = (REFERENCE / PAGE).read_text(encoding="utf-8")
+    assert shown == text, f"{PAGE}; run: make matrix ARGS=--page"
 
 
 def test_mutants_are_what_they_say() -> None:
@@ -88,26 +98,35 @@ def change(path: Path, before: str, after: str) -> None:
 
 
 def test_a_survivor_fails_the_run(outcomes: Path, tmp_path: Path, capsys: Any) -> None:
-    assert main(["--draw"], tmp_path) == 0
+    assert main(["--page"], tmp_path) == 0
     change(outcomes, '{"killed": ["rewards_float32"]', '{"killed": []')
-    assert main(["--draw"], tmp_path) == 1
+    assert main(["--page"], tmp_path) == 1
     said = capsys.readouterr().err
-    assert said == "SB3 VecEnv: RewardsInDoublePrecision survives rewards_float32\n"
-    page = (tmp_path / "kill-matrix.md").read_text()
-    assert "RewardsInDoublePrecision][vec_env_step] survives**" in page
+    assert "SB3 VecEnv: RewardsInDoublePrecision survives rewards_float32\n" in said
+    assert "RewardsInDoublePrecision][vec_env_step] survives**" in (tmp_path / PAGE).read_text()
 
 
 def test_some_are_run_and_the_others_kept(outcomes: Path, tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
     change(outcomes, '"Alike": {"killed": ["subclasses_vec_env"]', '"Alike": {"killed": []')
     assert main(["--only", "Alike"], tmp_path) == 0
-    assert read(outcomes)[1] == FOUND
+    assert read(outcomes) == RECORD
 
 
-def test_what_was_never_run_is_not_drawn(outcomes: Path, tmp_path: Path, capsys: Any) -> None:
+def test_outcomes_of_older_sources_stay_marked_as_such(
+    outcomes: Path, tmp_path: Path, capsys: Any
+) -> None:
+    path = "conformance/mutants/vec_env_access.py"
+    change(outcomes, RECORD.digests.mutants[path], "f" * 16)
+    assert main(["--only", "Alike"], tmp_path) == 0
+    assert read(outcomes).digests.mutants[path] == "f" * 16
+    assert f"Not run again since: {path} (mutants) has changed\n" in capsys.readouterr().err
+
+
+def test_what_was_never_run_has_no_page(outcomes: Path, tmp_path: Path, capsys: Any) -> None:
     change(outcomes, '"Alike"', '"Unlike"')
     with pytest.raises(SystemExit, match="2"):
-        main(["--draw"], tmp_path)
+        main(["--page"], tmp_path)
     assert "did not run all checks on Alike." in capsys.readouterr().err
 
 

@@ -35,7 +35,7 @@ INFO = st.builds(
 
 
 def batched(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """What Gymnasium makes of the infos of single environments."""
+    """The infos of single environments, batched by Gymnasium."""
     env: VectorEnv[Any, Any, Any] = VectorEnv()
     env.num_envs = len(rows)
     infos: dict[str, Any] = {}
@@ -45,18 +45,20 @@ def batched(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 @given(rows=st.lists(INFO, min_size=1, max_size=4))
-def test_undoes_what_gymnasium_does(rows: list[dict[str, Any]]) -> None:
+def test_split_undoes_the_batching_of_gymnasium(rows: list[dict[str, Any]]) -> None:
     same(split_infos(batched(rows), len(rows)), rows)
 
 
 @given(rows=st.lists(INFO, min_size=2, max_size=4), data=st.data())
-def test_some_rows(rows: list[dict[str, Any]], data: st.DataObject) -> None:
+def test_split_of_some_rows_gives_these_rows(
+    rows: list[dict[str, Any]], data: st.DataObject
+) -> None:
     some = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, unique=True))
     wanted = split_infos(batched(rows), len(rows), np.array(some))
     same(wanted, [rows[i] for i in some])
 
 
-def test_a_key_without_mask_belongs_to_every_row() -> None:
+def test_key_without_mask_belongs_to_every_row() -> None:
     infos = {"a": np.array([1, 2]), "b": np.array([1.5, 2.5], np.float32)}
     same(
         split_infos(infos, 2),
@@ -69,29 +71,29 @@ def test_a_key_without_mask_belongs_to_every_row() -> None:
     [np.array([1, 0]), np.array([True]), [True, False], "text", None, np.array([[True], [False]])],
     ids=repr,
 )
-def test_what_looks_like_a_mask_and_is_none(not_a_mask: Any) -> None:
+def test_key_that_only_looks_like_a_mask_is_kept(not_a_mask: Any) -> None:
     infos = {"k": np.array([5, 6]), "_k": not_a_mask}
     rows = split_infos(infos, 2)
     assert [row["k"] for row in rows] == [5, 6]
     assert all("_k" in row for row in rows)
 
 
-def test_a_bool_array_under_an_underscore_without_its_key() -> None:
+def test_bool_array_under_an_underscore_without_its_key_is_no_mask() -> None:
     same(split_infos({"_k": np.array([True, False])}, 2), [{"_k": True}, {"_k": False}])
 
 
-def test_a_key_that_is_both_a_key_and_a_mask() -> None:
+def test_key_that_is_both_a_key_and_a_mask_is_refused() -> None:
     # Of a sub-environment's {"k": 1, "_k": 2}, Gymnasium keeps k and writes over _k.
     with pytest.raises(ConversionError, match="the mask '__k' itself"):
         split_infos(batched([{"k": 1, "_k": 2}, {"k": 3}]), 2)
 
 
-def test_keys_that_are_no_strings() -> None:
+def test_keys_may_be_other_than_strings() -> None:
     rows: list[dict[Any, Any]] = [{0: 1, "a": {1: 2}}, {"a": {}}]
     same(split_infos(batched(rows), 2), rows)
 
 
-def test_the_mask_of_a_key_that_begins_with_an_underscore() -> None:
+def test_key_that_begins_with_an_underscore_may_have_a_mask() -> None:
     infos = {"_k": np.array([7, 8]), "__k": np.array([True, False])}
     same(split_infos(infos, 2), [{"_k": 7}, {}])
 
@@ -99,7 +101,7 @@ def test_the_mask_of_a_key_that_begins_with_an_underscore() -> None:
 @pytest.mark.parametrize(
     "value", [3, "text", None, 2.5, np.float32(1), [1, 2, 3], ("a",)], ids=repr
 )
-def test_values_that_are_no_batch_go_to_every_row(value: Any) -> None:
+def test_values_without_a_batch_go_to_every_row(value: Any) -> None:
     same(split_infos({"k": value}, 2), [{"k": value}, {"k": value}])
 
 
@@ -112,7 +114,7 @@ def test_arrays_of_another_length_and_without_length_go_to_every_row() -> None:
         assert rows[0]["players"]["id"] is not rows[1]["players"]["id"]
 
 
-def test_nothing_is_shared() -> None:
+def test_split_rows_share_nothing() -> None:
     shared = [1, [2]]
     objects = np.array([shared, shared, None], dtype=object)
     infos = {
@@ -134,14 +136,14 @@ def test_nothing_is_shared() -> None:
     assert not np.shares_memory(rows[1]["array"], infos["array"])
 
 
-def test_records_of_structured_arrays() -> None:
+def test_records_of_structured_arrays_are_copied() -> None:
     array = np.zeros(2, [("x", int)])
     (first, _) = split_infos({"k": np.array([array[0], None], dtype=object)}, 2)
     array["x"] = 5
     assert first["k"]["x"] == 0
 
 
-def test_without() -> None:
+def test_keys_under_without_are_left_out() -> None:
     infos = {"a": np.arange(2), "_a": np.ones(2, np.bool_), "b": np.arange(2)}
     same(split_infos(infos, 2, without=("a",)), [{"b": 0}, {"b": 1}])
 
@@ -152,7 +154,7 @@ def test_no_keys_give_distinct_dicts() -> None:
     assert len({id(row) for row in rows}) == 3
 
 
-def test_torch_arrays() -> None:
+def test_torch_arrays_become_numpy_values() -> None:
     torch = pytest.importorskip("torch")
     infos = {
         "k": torch.tensor([1.5, 2.5]),

@@ -46,7 +46,7 @@ OBJECTS = st.one_of(
     st.tuples(NUMBERS),
     st.lists(NUMBERS, max_size=2).map(lambda some: np.array([*some, None], object)),
 )
-# With and without underscores, so that masks and keys look alike; and what is no string.
+# With and without underscores, so that masks and keys look alike; and a key that is no string.
 KEYS = st.sampled_from(["a", "_a", "__a", "___a", "b", "final_obs", "_final_obs", "", "_", 1, None])
 INFOS = st.recursive(
     st.one_of(NUMBERS, ARRAYS, OBJECTS),
@@ -69,7 +69,7 @@ def collides(infos: list[Any]) -> bool:
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Equal in value; numbers may have become Python's, and arrays without shape scalars."""
+    """Equal in value; NumPy numbers may be Python numbers now, and arrays without shape scalars."""
     if isinstance(b, dict):
         return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in b)
     if isinstance(b, np.ndarray) and b.ndim == 0:
@@ -107,7 +107,7 @@ def test_split_undoes_join(rows: list[dict[Any, Any]]) -> None:
 
 
 @given(rows=st.lists(INFO, min_size=1, max_size=4))
-def test_as_gymnasium_batches_them(rows: list[dict[str, Any]]) -> None:
+def test_join_of_plain_infos_equals_the_batching_of_gymnasium(rows: list[dict[str, Any]]) -> None:
     same(join_infos(rows), batched(rows))
 
 
@@ -140,7 +140,7 @@ SAME = {
 
 @pytest.mark.parametrize("values", SAME.values(), ids=SAME)
 @pytest.mark.parametrize("gaps", [False, True])
-def test_the_same_array_as_gymnasium(values: list[Any], gaps: bool) -> None:
+def test_values_of_one_type_give_the_array_of_gymnasium(values: list[Any], gaps: bool) -> None:
     rows = [{"k": value} for value in values]
     if gaps:
         rows = [{}, rows[0], {}, {}, rows[1]]
@@ -169,7 +169,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize(("values", "expected"), KEPT.values(), ids=KEPT)
-def test_values_that_gymnasium_would_change(values: list[Any], expected: Any) -> None:
+def test_values_that_gymnasium_would_change_are_kept(values: list[Any], expected: Any) -> None:
     joined = join_infos([{"k": value} for value in values])["k"]
     if isinstance(expected, np.ndarray):
         same(joined, expected)
@@ -191,20 +191,20 @@ def test_values_that_gymnasium_would_change(values: list[Any], expected: Any) ->
         ([{1: 1, "1": 1}], "'_1' beside '1'"),
     ],
 )
-def test_keys_that_collide_with_masks(rows: list[dict[Any, Any]], key: str) -> None:
+def test_keys_that_collide_with_masks_are_refused(rows: list[dict[Any, Any]], key: str) -> None:
     with pytest.raises(ConversionError, match=f"without the key {key}"):
         join_infos(rows)
 
 
 @pytest.mark.parametrize("deep", [False, True])
-def test_keys_that_look_like_masks_of_masks(deep: bool) -> None:
+def test_keys_that_look_like_masks_of_masks_survive(deep: bool) -> None:
     rows: list[Any] = [{"k": 1, "__k": True}, {"k": 2, "__k": False}, {"k": 3}]
     if deep:
         rows = [{"nested": row} for row in rows]
     same(split_infos(join_infos(rows), 3), rows)
 
 
-def test_what_is_joined_shares_nothing() -> None:
+def test_joined_infos_share_nothing() -> None:
     rows = [
         {"list": [1], "array": np.zeros(2), "nested": {"objects": np.array([[1], None], object)}}
     ]
@@ -216,12 +216,12 @@ def test_what_is_joined_shares_nothing() -> None:
     same(joined, before)
 
 
-def test_keys_left_out() -> None:
+def test_keys_under_without_are_left_out() -> None:
     assert join_infos([{"a": 1, "_a": 2}, {"a": 2}], without=("a", "_a")) == {}
     assert join_infos([{}, {}]) == {}
 
 
-def test_the_info_of_an_ending() -> None:
+def test_same_step_info_holds_the_ending_and_the_reset() -> None:
     info = {"x": 1, "TimeLimit.truncated": True, "terminal_observation": 5}
     assert same_step_info(3, info, {"y": 2}) == {"final_obs": 3, "final_info": {"x": 1}, "y": 2}
     assert same_step_info(None, {}, {}) == {"final_info": {}}

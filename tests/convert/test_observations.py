@@ -20,7 +20,7 @@ BOX = spaces.Box(-1, 1, (2,), np.float32)
 
 
 @given(space=any_space(), n=st.integers(1, 3), as_list=st.booleans())
-def test_actions_arrive_as_the_space_has_them(
+def test_actions_arrive_in_the_form_of_the_space(
     space: spaces.Space[Any], n: int, as_list: bool
 ) -> None:
     actions = Actions(space, n)
@@ -50,7 +50,7 @@ def test_actions_arrive_as_the_space_has_them(
         (np.array([1j]), np.float32, False),
     ],
 )
-def test_safe_casts(values: Any, target: Any, safe: bool) -> None:
+def test_cast_safely_keeps_the_values(values: Any, target: Any, safe: bool) -> None:
     cast = cast_safely(values, np.dtype(target))
     assert (cast is not None) == safe
     if cast is not None:
@@ -87,7 +87,7 @@ ONE = {"a": 1, "b": np.zeros(2, np.float32)}
         (TUPLE, np.zeros((2, 2)), "a tuple"),
     ],
 )
-def test_actions_that_do_not_fit(space: Any, actions: Any, message: str) -> None:
+def test_actions_that_do_not_fit_are_refused(space: Any, actions: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Actions(space, 2).prepare(actions)
 
@@ -108,7 +108,7 @@ NESTED = spaces.Dict({"ok": BOX, "in": spaces.Dict({"deep": BOX})})
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_spaces_that_sb3_cannot_batch(space: Any, part: str) -> None:
+def test_spaces_that_sb3_cannot_batch_are_refused(space: Any, part: str) -> None:
     with pytest.raises(UnsupportedSpaceError) as caught:
         Observations(space, 2)
     assert f"Expected {part} to be a Box" in str(caught.value)
@@ -116,7 +116,7 @@ def test_spaces_that_sb3_cannot_batch(space: Any, part: str) -> None:
     assert isinstance(caught.value, NotImplementedError)
 
 
-def test_a_space_from_zero_is_the_same_object() -> None:
+def test_space_from_zero_is_the_same_object() -> None:
     for space in (BOX, DICT, TUPLE, spaces.MultiDiscrete([2, 3])):
         assert Observations(space, 2).presented is space
 
@@ -133,20 +133,20 @@ def test_spaces_are_presented_from_zero() -> None:
     np.testing.assert_array_equal(multi.start, [1, 1])
 
 
-def test_an_observation_of_another_shape() -> None:
+def test_observation_of_another_shape_is_refused() -> None:
     observations = Observations(BOX, 2)
     batch = observations.empty()
     with pytest.raises(ConversionError, match=r"shape \(2,\).*row 1 gave shape=\(1,\)"):
         observations.write(batch, 1, np.zeros(1))  # assignment alone would broadcast it
 
 
-def test_a_batch_without_a_key() -> None:
+def test_batch_without_a_key_is_refused() -> None:
     observations = Observations(DICT, 2)
     with pytest.raises(ConversionError, match="the keys"):
         observations.batch({"a": np.zeros(2)}, copy=True)
 
 
-def test_rows_taken_out_share_nothing() -> None:
+def test_single_observations_share_nothing() -> None:
     observations = Observations(DICT, 3)
     batch = [np.arange(3), np.arange(6, dtype=np.float32).reshape(3, 2)]
     first, second = observations.rows(batch, np.array([0, 2]))

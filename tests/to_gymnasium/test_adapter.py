@@ -42,7 +42,7 @@ def envs(request: pytest.FixtureRequest) -> Any:
     env.close()
 
 
-def test_a_vector_env_is_returned_as_it_is() -> None:
+def test_vector_env_is_returned_as_it_is() -> None:
     env = SyncVectorEnv(fns())
     assert sb3compat.to_gymnasium(env) is env
     ours = adapted()
@@ -127,14 +127,14 @@ def subclass_of_dummy(rows: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str) -> None:
+def test_refused_environment_is_named_with_a_way_out(name: str) -> None:
     make, kwargs, kind, message = cast(Any, REFUSED[name])
     with pytest.raises(kind) as caught:
         sb3compat.to_gymnasium(make(), **kwargs)
     assert message in str(caught.value)
 
 
-def test_attributes() -> None:
+def test_attributes_equal_those_of_sync_vector_env() -> None:
     vec_env = dummy([lambda: gym.make("CartPole-v1", render_mode="rgb_array")] * 3)
     ours: Any = sb3compat.to_gymnasium(vec_env, autoreset_mode="NextStep")
     theirs = SyncVectorEnv(
@@ -155,7 +155,7 @@ def test_attributes() -> None:
 
 
 @pytest.mark.parametrize("build", SOURCES, ids=NAMES)
-def test_metadata_are_no_one_elses(build: Any) -> None:
+def test_metadata_are_not_shared(build: Any) -> None:
     first = sb3compat.to_gymnasium(build(fns()))
     second = sb3compat.to_gymnasium(build(fns()), autoreset_mode=DISABLED)
     before = deepcopy(ScriptedEnv.metadata)  # older Gymnasium writes a mode into it
@@ -168,7 +168,7 @@ def test_metadata_are_no_one_elses(build: Any) -> None:
     second.close()
 
 
-def test_sub_environments(envs: Any) -> None:
+def test_sub_environments_can_be_called(envs: Any) -> None:
     theirs = SyncVectorEnv(fns(), autoreset_mode=SAME_STEP)
     for env in (envs, theirs):
         env.reset(seed=[3, 4])
@@ -200,7 +200,7 @@ def test_set_attr_lands_where_gymnasium_sets_it() -> None:
     assert [env.unwrapped.mu for env in ours.vec_env.envs] == [9, 9]
 
 
-def test_wrong_numbers_of_actions(envs: Any) -> None:
+def test_wrong_number_of_actions_is_refused(envs: Any) -> None:
     envs.reset()
     for actions in ([], [0], [0, 1, 2], np.zeros((3,), int), 0, None):
         with pytest.raises(ValueError, match="Expected 2 actions, one for each"):
@@ -227,7 +227,7 @@ BOXES = np.ones((2, 3), np.float32)
         (DICT, BOXES),
     ],
 )
-def test_wrong_parts_of_actions(space: Any, actions: Any) -> None:
+def test_wrong_parts_of_actions_are_refused(space: Any, actions: Any) -> None:
     envs = adapted(action_space=space)
     envs.reset()
     with pytest.raises(ValueError, match="Nothing was stepped"):
@@ -249,7 +249,7 @@ MASKS = {
 
 
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-def test_reset_masks_that_are_none(envs: Any, mask: Any) -> None:
+def test_wrong_reset_masks_are_refused(envs: Any, mask: Any) -> None:
     theirs = SyncVectorEnv(fns(), autoreset_mode=SAME_STEP)
     theirs.reset()
     with pytest.raises((TypeError, ValueError, AssertionError)) as expected:
@@ -263,7 +263,7 @@ def test_reset_masks_that_are_none(envs: Any, mask: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", [[], [1], [1, 2, 3], (1,)])
-def test_lists_of_seeds_of_another_length(envs: Any, seed: Any) -> None:
+def test_list_of_seeds_of_another_length_is_refused(envs: Any, seed: Any) -> None:
     theirs = SyncVectorEnv(fns(), autoreset_mode=SAME_STEP)
     with pytest.raises((ValueError, AssertionError)) as expected:
         theirs.reset(seed=seed)
@@ -276,7 +276,7 @@ def test_numpy_integers_are_seeds(envs: Any) -> None:
     assert envs.reset(seed=np.array([7, 3]))[1]["seed"].tolist() == [7, 3]
 
 
-def test_frames_stay_as_they_are() -> None:
+def test_frames_do_not_change_later() -> None:
     class Painting(ScriptedEnv):
         canvas = np.zeros((2, 2, 3), np.uint8)
 
@@ -291,7 +291,7 @@ def test_frames_stay_as_they_are() -> None:
         assert (first + 1).tolist() == second.tolist()
 
 
-def test_what_was_set_on_the_vec_env_waits_for_the_next_reset(envs: Any) -> None:
+def test_seeds_and_options_set_on_the_vec_env_wait_for_the_next_reset(envs: Any) -> None:
     envs.vec_env.seed(11)
     envs.vec_env.set_options([{"x": 1}, {"x": 2}])
     infos = envs.reset()[1]
@@ -302,7 +302,7 @@ def test_what_was_set_on_the_vec_env_waits_for_the_next_reset(envs: Any) -> None
     assert "option" not in infos
 
 
-def test_an_ended_row_is_not_stepped_in_disabled_mode() -> None:
+def test_ended_row_is_not_stepped_in_disabled_mode() -> None:
     for build in SOURCES:
         envs = sb3compat.to_gymnasium(build(fns(lengths=(1, 9))), autoreset_mode="Disabled")
         envs.reset()
@@ -317,7 +317,7 @@ def test_an_ended_row_is_not_stepped_in_disabled_mode() -> None:
 
 
 @pytest.mark.parametrize("build", SOURCES, ids=NAMES)
-def test_one_of_two_ended_rows_is_reset(build: Any) -> None:
+def test_step_is_refused_until_every_ended_row_is_reset(build: Any) -> None:
     mask = np.array([True, False])
     envs = sb3compat.to_gymnasium(build(fns(lengths=(1,))), autoreset_mode="Disabled")
     envs.reset()
@@ -338,7 +338,7 @@ def test_one_of_two_ended_rows_is_reset(build: Any) -> None:
     envs.close()
 
 
-def test_a_closed_environment_says_so(envs: Any) -> None:
+def test_closed_environment_refuses_every_call(envs: Any) -> None:
     envs.reset()
     envs.close()
     envs.close()
@@ -355,7 +355,7 @@ def test_a_closed_environment_says_so(envs: Any) -> None:
                 use()
 
 
-def test_closing_is_passed_on_and_dropping_is_not() -> None:
+def test_close_closes_the_vec_env_and_garbage_collection_does_not() -> None:
     vec_env = CountingVecEnv()
     ours: Any = sb3compat.to_gymnasium(vec_env)
     del ours
@@ -365,7 +365,7 @@ def test_closing_is_passed_on_and_dropping_is_not() -> None:
     assert vec_env.closed
 
 
-def test_a_step_that_raises_asks_for_a_reset() -> None:
+def test_step_after_a_failed_step_needs_a_reset() -> None:
     class Failing(ScriptedEnv):
         def step(self, action: Any) -> Any:
             if action == 3:
@@ -388,7 +388,7 @@ def test_a_step_that_raises_asks_for_a_reset() -> None:
         assert ours.step([0, 0])[-1]["shared"].shape == (2,)
 
 
-def test_a_reset_info_that_hides_an_ending() -> None:
+def test_reset_info_with_a_final_key_is_refused() -> None:
     class Taking(ScriptedEnv):
         def reset(self, **kwargs: Any) -> Any:
             return super().reset(**kwargs)[0], {"final_info": 3}
@@ -399,7 +399,7 @@ def test_a_reset_info_that_hides_an_ending() -> None:
         ours.step([0])
 
 
-def test_colliding_info_keys() -> None:
+def test_info_key_that_collides_with_a_mask_is_refused() -> None:
     class Colliding(ScriptedEnv):
         def step(self, action: Any) -> Any:
             return *super().step(action)[:4], {"k": 1, "_k": 2}
@@ -411,7 +411,7 @@ def test_colliding_info_keys() -> None:
 
 
 @pytest.mark.parametrize("build", SOURCES, ids=NAMES)
-def test_what_is_sb3s_own_stays_out_of_the_infos(build: Any) -> None:
+def test_keys_of_sb3_stay_out_of_the_infos(build: Any) -> None:
     chosen = {"lengths": (1,), "infos": "none", "reuse": True}
     ours = sb3compat.to_gymnasium(build(fns(**chosen)))
     infos = [ours.reset()[1], *[ours.step([0, 0])[-1] for _ in range(3)], ours.reset()[1]]
@@ -423,7 +423,7 @@ def test_what_is_sb3s_own_stays_out_of_the_infos(build: Any) -> None:
     ours.close()
 
 
-def test_what_lingers_in_an_info_dict_that_is_used_again() -> None:
+def test_sb3_keys_left_in_a_reused_info_dict_stay_out() -> None:
     class Lingering(ScriptedEnv):
         kept: Any = None
 
@@ -441,7 +441,7 @@ def test_what_lingers_in_an_info_dict_that_is_used_again() -> None:
             assert not {"TimeLimit.truncated", "terminal_observation"} & set(infos)
 
 
-def test_the_vec_env_can_be_used_again() -> None:
+def test_vec_env_can_be_used_again() -> None:
     for mode in MODES:
         for build in (dummy, subproc):
             vec_env, reference = build(fns(lengths=(2,))), dummy(fns(lengths=(2,)))
@@ -487,7 +487,7 @@ RETURNED = {
 
 
 @pytest.mark.parametrize("name", RETURNED)
-def test_observations_of_other_types_as_gymnasium_batches_them(name: str) -> None:
+def test_observations_of_other_types_are_batched_as_in_gymnasium(name: str) -> None:
     space, observations = RETURNED[name]
 
     class Returning(ScriptedEnv):

@@ -1,4 +1,4 @@
-"""The yardstick of the way back: what `SyncVectorEnv` yields, value for value, in every mode."""
+"""The yardstick of `to_gymnasium`: what `SyncVectorEnv` yields, value for value, in every mode."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sb3compat._convert.infos import split_infos
 from tests.convert.test_join_infos import equal
 from tests.envs import MakeEnv, Script, script
 from tests.lockstep_back import actions_of, back_programs, dummy, lockstep, monitored, subproc
+from tests.profiles import examples
 from tests.strategies import scripts
 
 pytest.importorskip("stable_baselines3", reason="the sources are SB3's")
@@ -26,38 +27,44 @@ mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODE
 
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4))
-@settings(max_examples=200)
-def test_dummy(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
+@settings(max_examples=examples(200))
+def test_dummy_vec_env_equals_sync_vector_env(
+    mode: AutoresetMode, data: st.DataObject, n: int
+) -> None:
     chosen = data.draw(scripts(("none", "plain")))
     lockstep(chosen, n, mode, dummy, data.draw(back_programs(n)))
 
 
 @mode_of
 @given(data=st.data(), n=st.integers(1, 3))
-@settings(max_examples=15)
-def test_subproc(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
+@settings(max_examples=examples(15))
+def test_subproc_vec_env_equals_sync_vector_env(
+    mode: AutoresetMode, data: st.DataObject, n: int
+) -> None:
     chosen = data.draw(scripts(("none", "plain")))
     lockstep(chosen, n, mode, subproc, data.draw(back_programs(n)))
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
 @given(data=st.data(), n=st.integers(1, 4))
-@settings(max_examples=200)
-def test_monitored(mode: AutoresetMode, data: st.DataObject, n: int) -> None:
+@settings(max_examples=examples(200))
+def test_monitored_vec_env_equals_sync_vector_env(
+    mode: AutoresetMode, data: st.DataObject, n: int
+) -> None:
     chosen = data.draw(scripts(("none", "plain")))
     lockstep(chosen, n, mode, monitored, data.draw(back_programs(n)))
 
 
 @mode_of
 @pytest.mark.parametrize("build", [dummy, subproc])
-def test_all_rows_end_at_once(mode: AutoresetMode, build: object) -> None:
+def test_all_rows_may_end_at_once(mode: AutoresetMode, build: object) -> None:
     chosen = script(lengths=(1,), endings=("truncated", "terminated", "both"), infos="plain")
     program = [("reset", (3, {"x": 1})), *[("step", number) for number in range(6)]]
     lockstep(chosen, 3, mode, build, program)
 
 
 class Tame(gym.Wrapper[Any, Any, Any, Any]):
-    """Without the keys that have no place in a dict of arrays."""
+    """Gives infos without the keys that collide with masks."""
 
     def step(self, action: Any) -> Any:
         *rest, info = self.env.step(action)
@@ -69,9 +76,11 @@ def tame(chosen: Script, n: int) -> list[Callable[[], Any]]:
 
 
 @given(data=st.data(), n=st.integers(1, 4), steps=st.lists(st.integers(0, 99), max_size=9))
-@settings(max_examples=100)
-def test_infos_that_gymnasium_would_change(data: st.DataObject, n: int, steps: list[int]) -> None:
-    """Values of all types, row by row as `DummyVecEnv` has them."""
+@settings(max_examples=examples(100))
+def test_infos_that_gymnasium_would_change_keep_their_values(
+    data: st.DataObject, n: int, steps: list[int]
+) -> None:
+    """Infos with values of all types are, row by row, those of `DummyVecEnv`."""
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     chosen = data.draw(scripts(("wild",), reuse=False))

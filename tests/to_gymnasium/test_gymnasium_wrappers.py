@@ -20,6 +20,7 @@ from sb3compat._to_sb3.tap import MaskOptions
 from tests.envs import BOX, MakeEnv, Script, script
 from tests.lockstep import same
 from tests.lockstep_back import dummy, monitored, subproc
+from tests.profiles import some
 
 pytest.importorskip("stable_baselines3")
 
@@ -106,7 +107,7 @@ NEEDS_JAX = {"JaxToNumpy", "JaxToTorch"}
 
 
 class Rounding(gym.Wrapper[Any, Any, Any, Any]):
-    """What SB3's `DummyVecEnv` does to rewards."""
+    """Rounds rewards, as SB3's `DummyVecEnv` does."""
 
     def step(self, action: Any) -> Any:
         obs, reward, *rest = self.env.step(action)
@@ -124,7 +125,7 @@ def pair(chosen: Script, n: int, mode: AutoresetMode) -> tuple[Any, Any]:
 
 
 def outcome(wrap: Callable[[Any], Any], env: Any, mode: AutoresetMode, steps: int = 9) -> list[Any]:
-    """All that comes out of some steps; the last may be the type of what was raised."""
+    """The results of some steps; the last one may be the type of an exception."""
     seen: list[Any] = []
     try:
         wrapped = wrap(env)
@@ -154,7 +155,7 @@ def outcome(wrap: Callable[[Any], Any], env: Any, mode: AutoresetMode, steps: in
 
 
 def plain(value: Any) -> Any:
-    """As NumPy, and without the times that `RecordEpisodeStatistics` takes."""
+    """The results as NumPy, without the times of `RecordEpisodeStatistics`."""
     if isinstance(value, dict):
         left_out = ("t", "_t", "option", "_option")
         return {key: plain(part) for key, part in value.items() if key not in left_out}
@@ -175,7 +176,7 @@ def need(name: str) -> None:
         pytest.skip(str(error))
 
 
-def test_every_wrapper_is_here() -> None:
+def test_every_wrapper_is_tested() -> None:
     assert set(wrappers.__all__) <= {*CASES, "RecordVideo"}
 
 
@@ -185,7 +186,7 @@ def test_every_wrapper_is_here() -> None:
     [pytest.param(name, marks=[pytest.mark.jax] * (name in NEEDS_JAX)) for name in CASES],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_as_over_sync_vector_env(name: str, mode: AutoresetMode) -> None:
+def test_wrapper_works_as_over_sync_vector_env(name: str, mode: AutoresetMode) -> None:
     need(name)
     wrap, kwargs = CASES[name]
     ours, theirs = pair(script(**{**ENDINGS, **kwargs}), 3, mode)
@@ -196,9 +197,11 @@ def test_as_over_sync_vector_env(name: str, mode: AutoresetMode) -> None:
 
 
 @mode_of
-@pytest.mark.parametrize("build", [dummy, subproc])
+@pytest.mark.parametrize("build", some([subproc, dummy]))
 @pytest.mark.filterwarnings("ignore")
-def test_record_video(mode: AutoresetMode, build: Any, tmp_path: Path) -> None:
+def test_record_video_works_as_over_sync_vector_env(
+    mode: AutoresetMode, build: Any, tmp_path: Path
+) -> None:
     need("RecordVideo")
     pytest.importorskip("moviepy")
     fns = [MakeEnv(script(lengths=(3,)), i) for i in range(2)]
@@ -226,7 +229,7 @@ def test_record_video(mode: AutoresetMode, build: Any, tmp_path: Path) -> None:
         if not (inside and mode == AutoresetMode.NEXT_STEP)
     ],
 )
-def test_statistics_inside_and_outside(mode: AutoresetMode, inside: bool) -> None:
+def test_statistics_inside_and_outside_agree(mode: AutoresetMode, inside: bool) -> None:
     """`VecMonitor` inside and `RecordEpisodeStatistics` outside agree."""
     if mode == AutoresetMode.SAME_STEP and gym.__version__ < "1.4":
         pytest.skip("RecordEpisodeStatistics is wrong there")

@@ -1,4 +1,4 @@
-"""The way back: after what was refused or went wrong, nothing is lost without a word."""
+"""`to_gymnasium`: after a refusal or a fault, no step is lost silently."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MODES = list(AutoresetMode)
 
 
 class Awkward(ScriptedEnv):
-    """Its row 1 does what it was told, in its second step or its second reset."""
+    """Row 1 does something special in its second step or its second reset."""
 
     def __init__(self, row: int, **told: Any) -> None:
         super().__init__(script(**told.pop("script", {})), row)
@@ -67,7 +67,7 @@ source_of = pytest.mark.parametrize("source", SOURCES)
 
 
 @source_of
-def test_infos_that_cannot_be_joined(source: str) -> None:
+def test_step_whose_infos_cannot_be_joined_needs_a_reset(source: str) -> None:
     told = {"infos": lambda: {"k": 1, "_k": 2}}
     envs = sb3compat.to_gymnasium(SOURCES[source](**told))
     envs.reset()
@@ -82,7 +82,7 @@ def test_infos_that_cannot_be_joined(source: str) -> None:
 
 @source_of
 @pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
-def test_a_reset_that_raised(source: str, mode: str) -> None:
+def test_step_after_a_failed_reset_needs_a_reset(source: str, mode: str) -> None:
     envs = sb3compat.to_gymnasium(SOURCES[source](fail_reset=True), autoreset_mode=mode)
     envs.reset()
     with pytest.raises(KeyError, match="reset"):
@@ -94,7 +94,7 @@ def test_a_reset_that_raised(source: str, mode: str) -> None:
 
 
 @source_of
-def test_options_of_a_reset_that_raised_are_gone(source: str) -> None:
+def test_options_of_a_failed_reset_are_forgotten(source: str) -> None:
     envs = sb3compat.to_gymnasium(SOURCES[source]())
     with pytest.raises(KeyError, match="options"):
         envs.reset(seed=4, options={"fail": 1})
@@ -102,7 +102,7 @@ def test_options_of_a_reset_that_raised_are_gone(source: str) -> None:
     assert infos["seed"].tolist() == [-1, -1]
 
 
-def test_options_of_a_reset_that_was_refused_are_gone() -> None:
+def test_options_of_a_refused_reset_are_forgotten() -> None:
     class Seeding(vec_env.DummyVecEnv):
         def seed(self, seed: Any = None) -> Any:
             return super().seed(seed)
@@ -115,7 +115,7 @@ def test_options_of_a_reset_that_was_refused_are_gone() -> None:
 
 
 class Keeps(vec_env.DummyVecEnv):
-    """Forgets no seed, as many that are written by hand."""
+    """Never clears its seeds, like many hand-written classes."""
 
     def _reset_seeds(self) -> None:
         if self.forgets:
@@ -131,7 +131,7 @@ class Keeps(vec_env.DummyVecEnv):
 
 
 @pytest.mark.parametrize("rows", [[True, False], [True, True]])
-def test_held_rows_after_a_seed(rows: list[bool]) -> None:
+def test_held_rows_after_a_seed_equal_those_of_sync_vector_env(rows: list[bool]) -> None:
     told = {"script": {"lengths": (2,)}}
     reference = SyncVectorEnv(fns(**told), autoreset_mode=AutoresetMode.DISABLED)
     envs = sb3compat.to_gymnasium(Keeps(fns(**told)), autoreset_mode="Disabled")
@@ -143,7 +143,7 @@ def test_held_rows_after_a_seed(rows: list[bool]) -> None:
     np.testing.assert_array_equal(*results)
 
 
-def test_held_rows_with_seeds_that_wait_for_all() -> None:
+def test_seeds_for_all_rows_wait_while_held_rows_are_reset() -> None:
     told = {"script": {"lengths": (2,)}}
     vec = monitored(**told)
     envs = sb3compat.to_gymnasium(vec, autoreset_mode="Disabled")
@@ -157,7 +157,7 @@ def test_held_rows_with_seeds_that_wait_for_all() -> None:
 
 
 @pytest.mark.parametrize("options", [None, {}])
-def test_options_that_wait(options: Any) -> None:
+def test_options_set_on_the_vec_env_are_used(options: Any) -> None:
     for make in SOURCES.values():
         vec = make()
         envs = sb3compat.to_gymnasium(vec)
@@ -167,7 +167,7 @@ def test_options_that_wait(options: Any) -> None:
 
 
 @source_of
-def test_options_stay_as_they_are(source: str) -> None:
+def test_options_of_the_user_are_not_changed(source: str) -> None:
     class Writes(ScriptedEnv):
         def reset(self, *, seed: Any = None, options: Any = None) -> Any:
             options["y"].append(1)
@@ -203,7 +203,7 @@ LIMITED = [lambda: TimeLimit(Awkward(0), 9), lambda: TimeLimit(Awkward(0), 9)]
         lambda fns: sb3compat.to_sb3(SyncVectorEnv(fns)),
     ],
 )
-def test_attributes_are_set_where_they_are(make: Callable[..., Any]) -> None:
+def test_attributes_are_set_on_the_wrapper_that_has_them(make: Callable[..., Any]) -> None:
     envs = sb3compat.to_gymnasium(make(LIMITED), autoreset_mode="SameStep")
     envs.set_attr("mu", [9, 8])
     assert envs.get_attr("mu") == (9, 8)
@@ -211,7 +211,7 @@ def test_attributes_are_set_where_they_are(make: Callable[..., Any]) -> None:
 
 
 class Locked(Awkward):
-    """Cannot be pickled, nor can what is bound to it."""
+    """Cannot be pickled, nor can its bound methods."""
 
     def __init__(self, row: int) -> None:
         super().__init__(row)
@@ -222,7 +222,7 @@ class OwnSubproc(vec_env.SubprocVecEnv):
     pass
 
 
-def test_methods_of_what_cannot_be_pickled() -> None:
+def test_methods_of_sub_environments_that_cannot_be_pickled_can_be_called() -> None:
     envs = sb3compat.to_gymnasium(OwnSubproc([partial(Locked, 0)] * 2, start_method="fork"))
     assert envs.call("method") == (0.5, 0.5)
     envs.reset()
@@ -234,7 +234,7 @@ def subproc(**told: Any) -> Any:
     return vec_env.SubprocVecEnv(fns(**told), start_method="fork")
 
 
-def test_an_info_that_cannot_be_sent() -> None:
+def test_info_that_cannot_be_pickled_leaves_the_workers_alive() -> None:
     envs = sb3compat.to_gymnasium(subproc(infos=lambda: {"lock": threading.Lock()}))
     envs.reset()
     envs.step(ACTIONS)
@@ -246,7 +246,7 @@ def test_an_info_that_cannot_be_sent() -> None:
 
 
 @pytest.mark.parametrize("start_method", ["fork", "forkserver"])
-def test_a_worker_that_ends_below_a_wrapper(start_method: str) -> None:
+def test_worker_that_dies_below_a_wrapper_is_a_worker_error(start_method: str) -> None:
     """Forked workers hold each other's pipes open: SB3 alone would wait for ever."""
     venv = vec_env.SubprocVecEnv(fns(infos=lambda: 1 / 0), start_method=start_method)
     envs = sb3compat.to_gymnasium(vec_env.VecMonitor(venv))
@@ -263,8 +263,8 @@ class Bomb:
         return int, ("no number",)
 
 
-def test_an_info_that_cannot_be_read() -> None:
-    """The answers of the other rows, longer than what fits into a pipe, are read all the same."""
+def test_info_that_cannot_be_unpickled_leaves_the_workers_alive() -> None:
+    """The answers of the other rows, too long for the pipe's buffer, are read all the same."""
     large = {"observation_space": spaces.Box(0, 1, (300, 300), np.float32)}
     envs = sb3compat.to_gymnasium(subproc(script=large, infos=lambda: {"bomb": Bomb()}))
     envs.reset()
@@ -275,7 +275,7 @@ def test_an_info_that_cannot_be_read() -> None:
     envs.close()
 
 
-def test_closing_after_an_interrupt() -> None:
+def test_close_works_after_an_interrupt() -> None:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
@@ -295,7 +295,7 @@ def test_closing_after_an_interrupt() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-def test_a_masked_reset_before_all_rows_were_seen(mode: AutoresetMode) -> None:
+def test_masked_reset_before_all_rows_are_known_is_refused(mode: AutoresetMode) -> None:
     vec = dummy()
     vec.reset()
     envs = sb3compat.to_gymnasium(vec, autoreset_mode=mode)
@@ -305,7 +305,7 @@ def test_a_masked_reset_before_all_rows_were_seen(mode: AutoresetMode) -> None:
     envs.step(ACTIONS)
 
 
-def test_the_other_side_needs_a_reset() -> None:
+def test_gymnasium_side_needs_a_reset_after_the_sb3_side_was_used() -> None:
     envs = sb3compat.to_gymnasium(dummy())
     envs.reset()
     vec = sb3compat.to_sb3(envs)
@@ -320,7 +320,7 @@ def test_the_other_side_needs_a_reset() -> None:
     envs.step(ACTIONS)
 
 
-def test_stubs_of_a_vec_env_without_rows() -> None:
+def test_vec_env_whose_methods_are_stubs_can_be_adapted() -> None:
     class Stubs(vec_env.DummyVecEnv):
         def get_attr(self, name: str, indices: Any = None) -> Any:
             if name == "render_mode":  # SB3 itself asks for it
@@ -334,12 +334,12 @@ def test_stubs_of_a_vec_env_without_rows() -> None:
     envs.np_random = np.random.default_rng(1)
 
 
-def test_generators_are_the_sub_environments() -> None:
+def test_generators_of_sub_environments_cannot_be_replaced_by_one() -> None:
     envs = sb3compat.to_gymnasium(dummy())
     with pytest.raises(AttributeError, match="its own generator"):
         envs.np_random = np.random.default_rng(1)
 
 
-def test_a_mode_that_there_is_not() -> None:
+def test_unknown_mode_is_refused() -> None:
     with pytest.raises(sb3compat.AutoresetModeError, match="bogus"):
         sb3compat.to_gymnasium(gym.make_vec("CartPole-v1", 1), autoreset_mode="bogus")

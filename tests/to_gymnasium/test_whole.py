@@ -1,4 +1,4 @@
-"""VecEnvs of other people's making, driven as a whole."""
+"""Hand-written VecEnvs, driven as a whole."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACTIONS = np.array([0, 1])
 
 
 @pytest.mark.parametrize("cls", HANDWRITTEN)
-def test_same_step(cls: Any) -> None:
+def test_same_step_infos_hold_final_obs_and_final_info(cls: Any) -> None:
     envs = sb3compat.to_gymnasium(cls())
     assert envs.metadata == {"autoreset_mode": AutoresetMode.SAME_STEP}
     obs, infos = envs.reset(seed=5)
@@ -45,7 +45,7 @@ def test_same_step(cls: Any) -> None:
 
 
 @pytest.mark.parametrize("cls", HANDWRITTEN)
-def test_disabled(cls: Any) -> None:
+def test_disabled_holds_the_new_episode_until_a_masked_reset(cls: Any) -> None:
     envs = sb3compat.to_gymnasium(cls(), autoreset_mode="Disabled")
     envs.reset()
     envs.step(ACTIONS)
@@ -70,7 +70,7 @@ def test_disabled(cls: Any) -> None:
     assert got.tolist() == [[1], [0]]
 
 
-def test_all_rows_held_are_handed_out_and_not_reset_again() -> None:
+def test_reset_of_held_rows_returns_them_without_another_reset() -> None:
     class Noting(CountingVecEnv):
         resets = 0
 
@@ -92,7 +92,7 @@ def test_all_rows_held_are_handed_out_and_not_reset_again() -> None:
     assert envs.step([0])[0].tolist() == [[5]]
 
 
-def test_a_seed_set_on_the_vec_env_is_used_although_all_rows_are_held() -> None:
+def test_seed_set_on_the_vec_env_is_used_although_all_rows_are_held() -> None:
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
@@ -105,7 +105,7 @@ def test_a_seed_set_on_the_vec_env_is_used_although_all_rows_are_held() -> None:
         assert envs.reset()[1][key].tolist() == {"seed": [5, 6], "option": [1, 1]}[key]
 
 
-def test_a_missing_truncation() -> None:
+def test_missing_truncation_is_refused_or_counts_as_terminated() -> None:
     for mode in ("SameStep", "Disabled"):
         forgetful = CountingVecEnv(forget=("TimeLimit.truncated",))
         envs = sb3compat.to_gymnasium(forgetful, autoreset_mode=mode)
@@ -129,7 +129,7 @@ def test_a_missing_truncation() -> None:
         assert not truncations.any()
 
 
-def test_a_missing_last_observation() -> None:
+def test_missing_last_observation_is_refused_or_allowed() -> None:
     for mode in ("SameStep", "Disabled"):
         envs = sb3compat.to_gymnasium(
             CountingVecEnv(forget=("terminal_observation",)), autoreset_mode=mode
@@ -153,7 +153,7 @@ def test_a_missing_last_observation() -> None:
     assert infos["_final_info"].tolist() == [True, False]
 
 
-def test_options_and_seeds_that_go_nowhere() -> None:
+def test_options_and_seeds_without_a_method_are_refused() -> None:
     envs = sb3compat.to_gymnasium(CountingVecEnv())
     with pytest.raises(sb3compat.ConversionError, match=r"no method set_options.*got options="):
         envs.reset(options={"x": 1})
@@ -168,7 +168,7 @@ def test_options_and_seeds_that_go_nowhere() -> None:
         sb3compat.to_gymnasium(Seedless()).reset(seed=3)
 
 
-def test_a_seed_method_of_its_own_is_not_passed_by() -> None:
+def test_seed_method_of_a_wrapper_is_used() -> None:
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
 
@@ -189,7 +189,7 @@ def test_a_seed_method_of_its_own_is_not_passed_by() -> None:
 
 
 class Returning(CountingVecEnv):
-    """Returns what it is told to."""
+    """Returns the given results."""
 
     answer: Any = None
     first: Any = np.zeros((2, 1), np.float32)
@@ -216,7 +216,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_steps_of_another_form(name: str) -> None:
+def test_step_of_another_form_is_refused(name: str) -> None:
     answer, message = ANSWERS[name]
     vec_env = Returning()
     vec_env.answer = answer
@@ -227,14 +227,14 @@ def test_steps_of_another_form(name: str) -> None:
     assert message in str(caught.value)
 
 
-def test_a_reset_of_another_form() -> None:
+def test_reset_of_another_form_is_refused() -> None:
     vec_env = Returning()
     vec_env.first = (np.zeros((2, 1)), {})
     with pytest.raises(sb3compat.ConversionError, match="a batch of observation"):
         sb3compat.to_gymnasium(vec_env).reset()
 
 
-def test_observations_that_the_space_cannot_hold() -> None:
+def test_observations_that_the_space_cannot_hold_are_refused() -> None:
     vec_env = Returning()
     vec_env.observation_space = spaces.Box(0, 9, (1,), np.uint8)  # type: ignore[assignment]
     vec_env.first = np.full((2, 1), 0.5)
@@ -245,7 +245,7 @@ def test_observations_that_the_space_cannot_hold() -> None:
     same(envs.reset()[0], np.full((2, 1), 2, np.uint8))
 
 
-def test_a_last_observation_of_another_shape() -> None:
+def test_last_observation_of_another_shape_is_refused() -> None:
     vec_env = Returning()
     info = {"TimeLimit.truncated": False, "terminal_observation": np.zeros(3)}
     vec_env.answer = (*GOOD[:2], np.array([False, True]), [{}, info])
@@ -256,7 +256,7 @@ def test_a_last_observation_of_another_shape() -> None:
             envs.step(ACTIONS)
 
 
-def test_what_is_handed_out_is_no_view() -> None:
+def test_returned_values_are_no_views() -> None:
     vec_env = Returning()
     info = {"TimeLimit.truncated": False, "terminal_observation": np.zeros(1), "x": [1]}
     vec_env.answer = (*(part + 1 for part in GOOD[:2]), np.array([False, True]), [{}, info])
@@ -275,7 +275,7 @@ def test_what_is_handed_out_is_no_view() -> None:
     vec_env.first -= 1
 
 
-def test_no_sub_environments() -> None:
+def test_vec_env_without_sub_environments_has_its_own_generator() -> None:
     envs = sb3compat.to_gymnasium(CountingVecEnv())
     with pytest.raises(AttributeError, match="no method 'get_attr'"):
         envs.get_attr("x")
@@ -287,7 +287,7 @@ def test_no_sub_environments() -> None:
     assert envs.np_random_seed == -1
 
 
-def test_last_observations_that_were_overwritten_are_noticed() -> None:
+def test_overwritten_last_observations_warn() -> None:
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 

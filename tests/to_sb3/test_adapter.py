@@ -99,7 +99,7 @@ REFUSED = {
         sb3compat.UnsupportedEnvError,
         ["DictInfoToList", "Remove that wrapper"],
     ),
-    "closed": (closed, sb3compat.UnsupportedEnvError, ["was closed"]),
+    "closed": (closed, sb3compat.ClosedError, ["was closed"]),
     "a nested space": (
         lambda: SyncVectorEnv(
             fns(observation_space=spaces.Dict({"a": spaces.Dict({"b": spaces.Discrete(2)})}))
@@ -116,17 +116,17 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str) -> None:
+def test_refused_environment_is_named_with_a_way_out(name: str) -> None:
     make: Any
     make, kind, parts = REFUSED[name]
     with pytest.raises(kind) as caught:
         sb3compat.to_sb3(make())
-    assert isinstance(caught.value, sb3compat.ConversionError)
+    assert isinstance(caught.value, sb3compat.ConversionError | sb3compat.ClosedError)
     for part in parts:
         assert part in str(caught.value)
 
 
-def test_a_reward_that_is_no_number() -> None:
+def test_reward_that_is_no_number_is_refused() -> None:
     class Pair(gym.RewardWrapper[Any, Any]):
         def reward(self, reward: Any) -> Any:
             return np.array([reward, reward])
@@ -137,7 +137,7 @@ def test_a_reward_that_is_no_number() -> None:
         env.step(np.array([0]))
 
 
-def test_a_vec_env_is_returned_as_it_is() -> None:
+def test_vec_env_is_returned_as_it_is() -> None:
     common = pytest.importorskip("stable_baselines3.common.vec_env")
     env = common.DummyVecEnv([MakeEnv(script(), 0)])
     assert sb3compat.to_sb3(env) is env
@@ -145,7 +145,7 @@ def test_a_vec_env_is_returned_as_it_is() -> None:
     assert sb3compat.to_sb3(ours) is ours
 
 
-def test_is_a_vec_env() -> None:
+def test_adapter_is_a_vec_env() -> None:
     common = pytest.importorskip("stable_baselines3.common.vec_env")
     env = adapted(3)
     assert isinstance(env, common.VecEnv)
@@ -158,7 +158,7 @@ def test_is_a_vec_env() -> None:
     assert env.action_space is env.env.single_action_space
 
 
-def test_mode_in_the_order_of_trust() -> None:
+def test_mode_comes_from_argument_then_instance_then_metadata() -> None:
     env = NativeEnv(fns(), SAME_STEP)
     assert sb3compat.to_sb3(env).autoreset_mode == SAME_STEP
     env.autoreset_mode = NEXT_STEP
@@ -169,13 +169,13 @@ def test_mode_in_the_order_of_trust() -> None:
         )
 
 
-def test_a_mode_by_its_value_in_the_metadata() -> None:
+def test_mode_in_the_metadata_may_be_a_string() -> None:
     env = NativeEnv(fns(), SAME_STEP)
     env.metadata = {"autoreset_mode": "NextStep"}
     assert sb3compat.to_sb3(env).autoreset_mode == NEXT_STEP
 
 
-def test_metadata_shared_by_two_environments() -> None:
+def test_mode_is_right_although_two_environments_share_metadata() -> None:
     # Up to Gymnasium 1.3 both are one dict, and the second environment's mode stands in it.
     class Shared(ScriptedEnv):
         metadata = {"render_modes": []}
@@ -186,13 +186,13 @@ def test_metadata_shared_by_two_environments() -> None:
     assert sb3compat.to_sb3(Identity(first)).autoreset_mode == SAME_STEP
 
 
-def test_an_unknown_mode() -> None:
+def test_unknown_mode_is_refused() -> None:
     with pytest.raises(sb3compat.AutoresetModeError, match="'NextStep', 'SameStep', 'Disabled'"):
         sb3compat.to_sb3(NativeEnv(fns(), None), autoreset_mode="same-step")
 
 
 @pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-def test_a_mode_that_contradicts_the_environment(cls: Any) -> None:
+def test_mode_that_contradicts_the_environment_is_refused(cls: Any) -> None:
     env = cls(fns(), autoreset_mode=SAME_STEP)
     with pytest.raises(sb3compat.AutoresetModeError, match="was built with"):
         sb3compat.to_sb3(env, autoreset_mode=NEXT_STEP)
@@ -212,7 +212,7 @@ def test_wrong_actions_leave_the_environment_untouched(make: Any) -> None:
     twin.close()
 
 
-def test_step_async_and_step_wait_in_order() -> None:
+def test_step_async_and_step_wait_out_of_order_are_errors() -> None:
     env = adapted()
     env.reset()
     with pytest.raises(RuntimeError, match="step_async"):
@@ -254,7 +254,7 @@ def test_seeds_are_used_once_and_change_nothing_before() -> None:
     assert [info["seed"] for info in env.reset_infos] == [-1, -1, -1]
 
 
-def test_others_than_sync_and_async_take_one_seed() -> None:
+def test_custom_environment_gets_one_seed() -> None:
     class Noting(NativeEnv):
         def reset(self, *, seed: Any = None, options: Any = None) -> Any:
             self.noted = seed
@@ -269,7 +269,7 @@ def test_others_than_sync_and_async_take_one_seed() -> None:
     assert source.noted is None
 
 
-def test_options_of_the_wrong_form() -> None:
+def test_options_of_the_wrong_form_are_refused() -> None:
     env = adapted(2)
     with pytest.raises(ValueError, match=r"a list of 2.*len\(options\)=3"):
         env.set_options([{}, {}, {}])
@@ -279,7 +279,7 @@ def test_options_of_the_wrong_form() -> None:
         env.set_options(3)
 
 
-def test_a_closed_environment_says_so() -> None:
+def test_closed_environment_refuses_every_call() -> None:
     env = adapted()
     env.reset()
     env.close()
@@ -289,7 +289,7 @@ def test_a_closed_environment_says_so() -> None:
             use()
 
 
-def test_only_the_adapter_says_what_is_terminal() -> None:
+def test_terminal_keys_of_sub_environments_are_dropped() -> None:
     class Liar(ScriptedEnv):
         def reset(self, **kwargs: Any) -> Any:
             obs, info = super().reset(**kwargs)
@@ -342,7 +342,7 @@ def test_repr_names_the_environment() -> None:
 
 
 @pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-def test_rows_that_count_from_different_numbers(cls: Any) -> None:
+def test_rows_with_different_starts_are_refused(cls: Any) -> None:
     env_fns = [
         MakeEnv(script(observation_space=spaces.Discrete(5, start=start)), row)
         for row, start in enumerate([0, -3])

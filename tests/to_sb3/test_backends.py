@@ -123,7 +123,7 @@ def test_atari_next_step_and_same_step_give_one_stream() -> None:
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_atari_loses_no_step(mode: AutoresetMode) -> None:
-    """Each step moves the frame counter of each row on by the frame skip, from wherever it was."""
+    """Each step increases the frame counter of each row by the frame skip."""
     n = 3
     env = sb3compat.to_sb3(atari(mode, n, limit=30))
     obs = env.reset()
@@ -148,8 +148,8 @@ def test_atari_loses_no_step(mode: AutoresetMode) -> None:
     assert endings == 3 * n
 
 
-def test_atari_environments_of_two_modes_at_once() -> None:
-    """Their metadata are one dict, in which the second one overwrites what the first one said."""
+def test_atari_environments_of_two_modes_keep_their_modes() -> None:
+    """Their metadata are one dict, in which the second one overwrites the mode of the first one."""
     first = atari(AutoresetMode.NEXT_STEP, 1)
     second = atari(AutoresetMode.SAME_STEP, 1)
     assert first.metadata is second.metadata
@@ -158,7 +158,7 @@ def test_atari_environments_of_two_modes_at_once() -> None:
     assert first.autoreset_mode is not second.autoreset_mode
 
 
-def test_atari_seeds() -> None:
+def test_atari_stream_follows_from_the_seed() -> None:
     def stream(seed: int) -> Any:
         env = sb3compat.to_sb3(atari(AutoresetMode.NEXT_STEP, 2, limit=10))
         env.seed(seed)
@@ -169,7 +169,7 @@ def test_atari_seeds() -> None:
     assert not np.array_equal(first[-1][0][0], other[-1][0][0])
 
 
-def test_atari_seeds_with_options_by_row() -> None:
+def test_atari_seed_reaches_rows_with_options_by_row() -> None:
     """Each row has a generator of its own, and the seed reaches all of them."""
     env = sb3compat.to_sb3(atari(AutoresetMode.NEXT_STEP, 3))
     env.reset()
@@ -232,7 +232,9 @@ def test_step_async_starts_the_step(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("name", SPLIT)
-def test_a_step_through_a_wrapper_is_one_call(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_through_a_wrapper_starts_in_step_wait(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = SPLIT[name]()
     log = starts(source, monkeypatch)
     env = sb3compat.to_sb3(Identity(source))
@@ -261,7 +263,7 @@ def pool(num_envs: int, limit: int = 500, seed: int = 1, **kwargs: Any) -> Any:
 
 
 @pytest.mark.parametrize("limit", [15, 500])
-def test_envpool(limit: int) -> None:
+def test_envpool_transitions_are_true(limit: int) -> None:
     env = sb3compat.to_sb3(pool(4, limit))
     # At both ends at once, EnvPool itself says that the episode was truncated, and no more.
     endings = check_cartpole(env, at_random(4), 300, limit, limit_wins=True)
@@ -287,7 +289,7 @@ def test_envpool_loses_no_step() -> None:
     assert endings > 40
 
 
-def test_envpool_up_to_the_first_ending_as_the_environment_itself() -> None:
+def test_envpool_equals_the_environment_up_to_the_first_ending() -> None:
     raw, ours = pool(3, seed=8), sb3compat.to_sb3(pool(3, seed=8))
     expected, _ = raw.reset()
     same(ours.reset(), expected.copy(), "the first observations")
@@ -306,14 +308,14 @@ def test_envpool_up_to_the_first_ending_as_the_environment_itself() -> None:
         same(infos[i]["terminal_observation"] if dones[i] else obs[i], expected[i], f"row {i}")
 
 
-def test_envpool_hands_out_what_stays() -> None:
+def test_envpool_results_do_not_change_later() -> None:
     expected = run(sb3compat.to_sb3(pool(3, 15)), 60)
     same(run(sb3compat.to_sb3(pool(3, 15)), 60, scribble=True), expected, "the stream")
     other = run(sb3compat.to_sb3(pool(3, 15, seed=2)), 60)
     assert not np.array_equal(other[-1][0][0], expected[-1][0][0])
 
 
-def test_envpool_under_a_wrapper_and_used_before() -> None:
+def test_envpool_works_under_a_wrapper_after_earlier_use() -> None:
     source = pool(3, 10)
     source.reset()
     for _ in range(10):
@@ -329,7 +331,7 @@ def test_envpool_under_a_wrapper_and_used_before() -> None:
                 assert info["episode"]["l"] == info["elapsed_step"]
 
 
-def test_envpool_under_vec_monitor() -> None:
+def test_envpool_works_under_vec_monitor() -> None:
     """SB3 asks for the id of the environment's spec; EnvPool's own kind of spec has none."""
     vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
     env = sb3compat.to_sb3(pool(3, 10))
@@ -344,7 +346,7 @@ def test_envpool_under_vec_monitor() -> None:
     assert monitored.episode_count >= 6
 
 
-def test_envpool_says_that_it_cannot_be_seeded() -> None:
+def test_envpool_warns_that_it_cannot_be_seeded() -> None:
     env = sb3compat.to_sb3(pool(2))
     env.seed(3)
     with pytest.warns(UserWarning, match="seed"):
@@ -354,7 +356,7 @@ def test_envpool_says_that_it_cannot_be_seeded() -> None:
 @pytest.mark.parametrize(
     "options", [{"low": 0.0}, [{"low": 0.0}, {}]], ids=["of all rows", "by row"]
 )
-def test_envpool_takes_no_options(options: Any) -> None:
+def test_envpool_refuses_options(options: Any) -> None:
     env = sb3compat.to_sb3(pool(2))
     env.reset()
 
@@ -400,15 +402,15 @@ JAX_POLEMASS_LENGTH = 0.6
     [(at_random(4), 12, {True, False}), (always(1), 8, {True, False}), (always(0), 500, {False})],
     ids=["random", "both at once", "terminated"],
 )
-def test_jax_cartpole(policy: Policy, limit: int, kinds: set[bool]) -> None:
+def test_jax_cartpole_transitions_are_true(policy: Policy, limit: int, kinds: set[bool]) -> None:
     env = jax_cartpole(4, limit)
     endings = check_cartpole(env, policy, 60, limit, polemass_length=JAX_POLEMASS_LENGTH)
     assert {ending.truncated for ending in endings} == kinds
     assert {ending.row for ending in endings} == set(range(4))
 
 
-def test_jax_used_before() -> None:
-    """Its own reset leaves the autoreset of rows that have ended to the next step."""
+def test_jax_works_after_earlier_use() -> None:
+    """Its own reset leaves the autoreset of ended rows pending for the next step."""
     source = jax_env("CartPole-v1", 3, 4)
     source.reset()
     for _ in range(4):
@@ -417,7 +419,7 @@ def test_jax_used_before() -> None:
     check_cartpole(env, at_random(3), 6, 4, polemass_length=JAX_POLEMASS_LENGTH)
 
 
-def test_jax_up_to_the_first_ending_as_the_environment_itself() -> None:
+def test_jax_equals_the_environment_up_to_the_first_ending() -> None:
     raw, ours = jax_env("CartPole-v1", 3, 500), jax_cartpole(3, seed=8)
     expected, _ = raw.reset(seed=8)
     same(ours.reset(), np.asarray(expected), "the first observations")
@@ -442,14 +444,14 @@ def jax_stream() -> list[Any]:
     return run(jax_cartpole(2, 6, seed=5), 15)
 
 
-def test_jax_seeds(jax_stream: list[Any]) -> None:
+def test_jax_stream_follows_from_the_seed(jax_stream: list[Any]) -> None:
     again = run(jax_cartpole(2, 6, seed=5), 15, scribble=True)
     same(again, jax_stream, "the stream of the same seed, overwritten")
     other = jax_cartpole(2, 6, seed=6)
     assert not np.array_equal(other.reset(), jax_stream[0][0])
 
 
-def test_jax_partial_reset_touches_the_rows_named_and_no_others() -> None:
+def test_jax_partial_reset_leaves_other_rows_alone() -> None:
     env = jax_env("CartPole-v1", 4, 3)
     env.reset(seed=0)
     for _ in range(3):
@@ -474,8 +476,8 @@ def after_one_swing(obs: Array, torques: Array) -> Array:
 
 
 @pytest.mark.filterwarnings("ignore:.*missing AutoresetMode metadata")
-def test_jax_pendulum_does_not_say_its_mode() -> None:
-    """It has to be told; then, the truncated episodes of a continuous task come out right."""
+def test_jax_pendulum_needs_its_mode_as_an_argument() -> None:
+    """With the mode as an argument, the truncated episodes of a continuous task are right."""
     n, limit = 3, 5
     source = jax_env("Pendulum-v0", n, limit)
     with pytest.raises(sb3compat.AutoresetModeError, match="autoreset_mode='NextStep'"):
@@ -503,7 +505,7 @@ def test_jax_pendulum_does_not_say_its_mode() -> None:
 # Wrappers that convert to another array library
 
 
-def test_numpy_to_torch() -> None:
+def test_torch_observations_of_a_wrapper_are_converted() -> None:
     pytest.importorskip("torch", reason="converts to torch")
     pytest.importorskip("array_api_compat", reason="Gymnasium converts with array-api-compat")
     from gymnasium.wrappers.vector import NumpyToTorch
@@ -523,7 +525,7 @@ def test_numpy_to_torch() -> None:
 
 
 @pytest.mark.parametrize("name", ["JaxToNumpy", "JaxToTorch"])
-def test_jax_converted(name: str, jax_stream: list[Any]) -> None:
+def test_jax_wrappers_change_nothing_in_the_stream(name: str, jax_stream: list[Any]) -> None:
     pytest.importorskip("torch", reason="converts to torch")
     source = jax_env("CartPole-v1", 2, 6)
     pytest.importorskip("array_api_compat", reason="Gymnasium converts with array-api-compat")

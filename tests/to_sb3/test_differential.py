@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.envs import Identity, MakeEnv, script
 from tests.lockstep import lockstep
+from tests.profiles import examples
 from tests.strategies import programs, scripts
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
@@ -22,7 +23,7 @@ MODES = list(AutoresetMode)
 Build = Callable[[list[MakeEnv]], VectorEnv[Any, Any, Any]]
 
 mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
-with_processes = settings(max_examples=12)
+with_processes = settings(max_examples=examples(12))
 
 
 def sync(mode: AutoresetMode, **kwargs: Any) -> Build:
@@ -45,8 +46,10 @@ def wrapped(build: Build, layers: int = 1) -> Build:
 
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), copy=st.booleans())
-@settings(max_examples=150)
-def test_sync(mode: AutoresetMode, data: st.DataObject, n: int, copy: bool) -> None:
+@settings(max_examples=examples(150))
+def test_sync_equals_dummy_vec_env(
+    mode: AutoresetMode, data: st.DataObject, n: int, copy: bool
+) -> None:
     lockstep(data.draw(scripts()), n, sync(mode, copy=copy), data.draw(programs(n)))
 
 
@@ -54,7 +57,7 @@ def test_sync(mode: AutoresetMode, data: st.DataObject, n: int, copy: bool) -> N
 @pytest.mark.parametrize("shared_memory", [True, False])
 @given(data=st.data(), n=st.integers(1, 3), copy=st.booleans())
 @with_processes
-def test_async(
+def test_async_equals_dummy_vec_env(
     mode: AutoresetMode, shared_memory: bool, data: st.DataObject, n: int, copy: bool
 ) -> None:
     # A worker in SAME_STEP mode resets before it sends: there, reused arrays are refused.
@@ -65,8 +68,8 @@ def test_async(
 
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), copy=st.booleans(), layers=st.integers(1, 2))
-@settings(max_examples=150)
-def test_wrapped_sync(
+@settings(max_examples=examples(150))
+def test_wrapped_sync_equals_dummy_vec_env(
     mode: AutoresetMode, data: st.DataObject, n: int, copy: bool, layers: int
 ) -> None:
     chosen = data.draw(scripts(("none", "plain"), reuse=mode != AutoresetMode.SAME_STEP))
@@ -78,7 +81,7 @@ def test_wrapped_sync(
 @pytest.mark.parametrize("shared_memory", [True, False])
 @given(data=st.data(), n=st.integers(1, 3), copy=st.booleans())
 @with_processes
-def test_wrapped_async(
+def test_wrapped_async_equals_dummy_vec_env(
     mode: AutoresetMode, shared_memory: bool, data: st.DataObject, n: int, copy: bool
 ) -> None:
     chosen = data.draw(scripts(("none", "plain"), reuse=mode != AutoresetMode.SAME_STEP))
@@ -102,7 +105,9 @@ PROGRAM = [
     ("context", "shared_memory"),
     list(itertools.product(["fork", "forkserver", "spawn"], [True, False])),
 )
-def test_async_start_methods(mode: AutoresetMode, context: str, shared_memory: bool) -> None:
+def test_async_start_methods_equal_dummy_vec_env(
+    mode: AutoresetMode, context: str, shared_memory: bool
+) -> None:
     chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="wild")
     build = parallel(mode, context=context, shared_memory=shared_memory)
     lockstep(chosen, 2, build, PROGRAM)
@@ -110,7 +115,9 @@ def test_async_start_methods(mode: AutoresetMode, context: str, shared_memory: b
 
 @mode_of
 @pytest.mark.parametrize("build", [sync, parallel])
-def test_images(mode: AutoresetMode, build: Callable[..., Build]) -> None:
+def test_images_equal_those_of_dummy_vec_env(
+    mode: AutoresetMode, build: Callable[..., Build]
+) -> None:
     from gymnasium.spaces import Box
 
     chosen = script(observation_space=Box(0, 255, (84, 84, 4), np.uint8), lengths=(2, 3))

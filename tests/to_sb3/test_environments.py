@@ -1,4 +1,4 @@
-"""MuJoCo and Atari: adapted, these environments are what they are in `DummyVecEnv`."""
+"""MuJoCo and Atari: adapted, these environments give what they give in `DummyVecEnv`."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def dummy(env_id: str, num_envs: int) -> DummyVecEnv:
 
 
 def stream(env: VecEnv, steps: int) -> list[Any]:
-    """What the environment returns; how long an episode took in seconds is left out."""
+    """The results of the environment, without the seconds that an episode took."""
     with closing(env):
         env.seed(3)
         env.action_space.seed(3)
@@ -106,7 +106,7 @@ def stream(env: VecEnv, steps: int) -> list[Any]:
 
 
 def endings(record: list[Any]) -> Counter[str]:
-    """How often episodes ended in which way."""
+    """The number of endings of each kind."""
     seen: Counter[str] = Counter()
     for _, _, dones, infos, _ in record[2:]:
         for i in np.flatnonzero(dones):
@@ -116,7 +116,7 @@ def endings(record: list[Any]) -> Counter[str]:
 
 
 def learn(algorithm: Any, env: VecEnv, steps: int, policy: str = "MlpPolicy", **kwargs: Any) -> Any:
-    """The weights after training, which has to have made a difference."""
+    """The weights after training; the training must have changed them."""
     policy_kwargs: dict[str, Any] = {"net_arch": [16]}
     if policy == "CnnPolicy":
         policy_kwargs["features_extractor_kwargs"] = {"features_dim": 8}
@@ -145,7 +145,7 @@ def mujoco_stream(env_id: str) -> list[Any]:
 @with_mujoco
 @every_kind
 @pytest.mark.parametrize("env_id", LIMITS)
-def test_mujoco_streams(env_id: str, name: str, mode: AutoresetMode) -> None:
+def test_mujoco_streams_equal_those_of_sb3(env_id: str, name: str, mode: AutoresetMode) -> None:
     expected = mujoco_stream(env_id)
     seen = endings(expected)
     assert seen["truncated"] >= 2
@@ -168,7 +168,9 @@ def mujoco_weights(training: str) -> Any:
 @with_mujoco
 @every_kind
 @pytest.mark.parametrize("training", TRAININGS)
-def test_mujoco_weights(training: str, name: str, mode: AutoresetMode) -> None:
+def test_mujoco_training_gives_the_same_weights(
+    training: str, name: str, mode: AutoresetMode
+) -> None:
     algorithm, env_id, kwargs = TRAININGS[training]
     got = learn(algorithm, adapted(env_id, 2, name, mode), 192, **kwargs)
     same(got, mujoco_weights(training))
@@ -176,7 +178,7 @@ def test_mujoco_weights(training: str, name: str, mode: AutoresetMode) -> None:
 
 @with_mujoco
 @pytest.mark.parametrize("name", MAKE)
-def test_mujoco_normalized_saved_and_watched(name: str, tmp_path: Path) -> None:
+def test_mujoco_model_can_be_normalized_saved_and_watched(name: str, tmp_path: Path) -> None:
     def run(helper: Callable[..., VecEnv], folder: Path) -> Any:
         kwargs: dict[str, Any] = {"seed": 0, "env_kwargs": {"max_episode_steps": 9}}
         env = VecNormalize(helper("HalfCheetah-v5", 2, **kwargs), clip_obs=5.0)
@@ -204,7 +206,7 @@ def test_mujoco_normalized_saved_and_watched(name: str, tmp_path: Path) -> None:
 
 @with_mujoco
 @every_kind
-def test_mujoco_attributes(name: str, mode: AutoresetMode) -> None:
+def test_mujoco_attributes_can_be_read_and_set(name: str, mode: AutoresetMode) -> None:
     def run(env: VecEnv) -> list[Any]:
         still = np.zeros((2, 6), np.float32)
         with closing(env):
@@ -214,7 +216,7 @@ def test_mujoco_attributes(name: str, mode: AutoresetMode) -> None:
             env.env_method("set_state", np.zeros(9), np.ones(9), indices=[1])
             seen.append(env.step(still)[:3])
             seen.append(env.get_attr("dt"))
-            # Where it is: the simulation goes on by one fifth in each step.
+            # On the environment itself: the simulation goes on by one fifth in each step.
             env.env_method("set_wrapper_attr", "frame_skip", 1)
             seen.append(env.get_attr("dt"))
             seen.append(env.step(still)[:3])
@@ -272,7 +274,7 @@ if __name__ == "__main__":
 
 
 @with_mujoco
-def test_mujoco_pictures(tmp_path: Path) -> None:
+def test_mujoco_pictures_equal_those_of_dummy_vec_env(tmp_path: Path) -> None:
     script = tmp_path / "pictures.py"
     script.write_text(PICTURES)
     done = subprocess.run(
@@ -323,13 +325,13 @@ def check_atari(env: VecEnv) -> None:
 
 @with_atari
 @every_kind
-def test_atari_streams(name: str, mode: AutoresetMode) -> None:
+def test_atari_streams_equal_those_of_sb3(name: str, mode: AutoresetMode) -> None:
     check_atari(atari(name, mode, 200))
 
 
 @with_atari
 @pytest.mark.parametrize("name", MAKE)
-def test_atari_streams_of_the_helper(name: str) -> None:
+def test_atari_streams_of_the_helper_equal_those_of_sb3(name: str) -> None:
     env = atari_helper(name, 200)
     assert env.env_is_wrapped(EpisodicLifeEnv) == [True, True]
     check_atari(env)
@@ -346,20 +348,22 @@ def stacked(env: VecEnv) -> VecEnv:
 
 @with_atari
 @pytest.mark.parametrize("name", MAKE)
-def test_atari_weights(name: str) -> None:
+def test_atari_training_gives_the_same_weights(name: str) -> None:
     same(learn(A2C, stacked(atari_helper(name, 60)), 60, "CnnPolicy"), atari_weights())
 
 
 @with_atari
 @every_kind
-def test_atari_weights_in_every_mode(name: str, mode: AutoresetMode) -> None:
+def test_atari_training_gives_the_same_weights_in_every_mode(
+    name: str, mode: AutoresetMode
+) -> None:
     env = atari(name, mode, 60)
     env.seed(3)
     same(learn(A2C, stacked(env), 60, "CnnPolicy"), atari_weights())
 
 
 @with_atari
-def test_atari_games_are_evaluated_and_not_lives() -> None:
+def test_atari_evaluation_counts_games_and_not_lives() -> None:
     stack = VecFrameStack(atari_helper("reference", 200), n_stack=4)
     kwargs: dict[str, Any] = {"features_extractor_kwargs": {"features_dim": 8}}
     model = A2C("CnnPolicy", stack, seed=1, device="cpu", policy_kwargs=kwargs)

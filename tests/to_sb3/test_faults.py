@@ -1,4 +1,4 @@
-"""What goes wrong in workers: the true error arrives, closing works, nobody is left behind."""
+"""Faults in workers: the true error arrives, closing works, no process is left behind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SeveralError(Exception):
 
 
 class Failing(ScriptedEnv):
-    """Goes wrong in its second step, in the way that it was told."""
+    """Fails in its second step, in the given way."""
 
     def __init__(self, row: int, how: str = "raise") -> None:
         super().__init__(script(), row)
@@ -63,7 +63,7 @@ class FailingReset(ScriptedEnv):
 
 
 class Subclass(AsyncVectorEnv):
-    """Has something of its own, so that it is driven as a whole."""
+    """A subclass, which is driven as a whole."""
 
     def _add_info(self, *args: Any) -> Any:
         return super()._add_info(*args)
@@ -109,7 +109,7 @@ def failing(how: str, row: int = 1) -> list[Any]:
 
 
 def check_lost(env: Any) -> None:
-    """Nothing answers any more, least of all with what belongs to an earlier question."""
+    """Every call raises an error, and none returns the answer to an earlier call."""
     for use in (
         lambda: env.step(ACTIONS),
         env.reset,
@@ -124,7 +124,9 @@ def check_lost(env: Any) -> None:
 
 @kind_of
 @mode_of
-def test_an_error_in_a_step(kind: str, mode: AutoresetMode) -> None:
+def test_error_in_a_step_arrives_with_its_type_and_traceback(
+    kind: str, mode: AutoresetMode
+) -> None:
     env = adapted(kind, failing("raise"), autoreset_mode=mode)
     env.step(ACTIONS)
     with pytest.raises(SeveralError, match=r"^number 1$") as caught:
@@ -135,7 +137,7 @@ def test_an_error_in_a_step(kind: str, mode: AutoresetMode) -> None:
 
 
 @kind_of
-def test_a_message_with_percent_signs(kind: str) -> None:
+def test_message_with_percent_signs_arrives_unchanged(kind: str) -> None:
     env = adapted(kind, failing("percent"))
     env.step(ACTIONS)
     with pytest.raises(ValueError, match=r"^%d is bad$"):
@@ -143,7 +145,9 @@ def test_a_message_with_percent_signs(kind: str) -> None:
 
 
 @kind_of
-def test_an_exception_that_cannot_be_pickled(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exception_that_cannot_be_pickled_is_a_worker_error(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(workers, "_ERROR_SECONDS", 0.2)
     env = adapted(kind, failing("unpicklable"))
     env.step(ACTIONS)
@@ -154,7 +158,7 @@ def test_an_exception_that_cannot_be_pickled(kind: str, monkeypatch: pytest.Monk
 
 @kind_of
 @pytest.mark.parametrize("row", [0, 1])
-def test_a_worker_that_dies_in_a_step(kind: str, row: int) -> None:
+def test_worker_that_dies_in_a_step_is_named(kind: str, row: int) -> None:
     env = adapted(kind, failing("die", row))
     env.step(ACTIONS)
     with pytest.raises(sb3compat.WorkerError, match=f"row {row} has died"):
@@ -166,7 +170,7 @@ def test_a_worker_that_dies_in_a_step(kind: str, row: int) -> None:
 @pytest.mark.parametrize(
     "use", [lambda env: env.step(ACTIONS), lambda env: env.reset(), lambda env: env.get_images()]
 )
-def test_a_worker_that_was_killed(kind: str, use: Callable[[Any], Any]) -> None:
+def test_killed_worker_is_named(kind: str, use: Callable[[Any], Any]) -> None:
     env = adapted(kind, failing("never"))
     os.kill(env.env_method("pid", indices=1)[0], signal.SIGKILL)
     env.env.unwrapped.processes[1].join()
@@ -177,7 +181,7 @@ def test_a_worker_that_was_killed(kind: str, use: Callable[[Any], Any]) -> None:
 
 @kind_of
 @pytest.mark.parametrize("row", [0, 1])
-def test_closing_after_a_worker_was_killed(kind: str, row: int) -> None:
+def test_close_works_after_a_worker_was_killed(kind: str, row: int) -> None:
     env = adapted(kind, failing("never", row))
     os.kill(env.env_method("pid", indices=row)[0], signal.SIGKILL)
     env.env.unwrapped.processes[row].join()
@@ -185,7 +189,9 @@ def test_closing_after_a_worker_was_killed(kind: str, row: int) -> None:
 
 @pytest.mark.skipif(GYMNASIUM < (1, 4), reason="Gymnasium 1.4 has max_concurrency")
 @kind_of
-def test_a_worker_that_dies_and_lets_none_go_on(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_that_dies_while_it_blocks_the_others_is_a_worker_error(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pipes, "_DEAD_SECONDS", 0.2)
     env = adapted(kind, failing("die", 0), max_concurrency=1)
     env.step(ACTIONS)
@@ -195,7 +201,7 @@ def test_a_worker_that_dies_and_lets_none_go_on(kind: str, monkeypatch: pytest.M
 
 @kind_of
 @pytest.mark.parametrize("how", ["raise", "unpicklable", "die"])
-def test_an_error_in_render(kind: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_in_render_arrives(kind: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_ERROR_SECONDS", 0.2)
     env = adapted(kind, failing(how))
     with pytest.raises(SeveralError if how == "raise" else sb3compat.WorkerError):
@@ -204,7 +210,7 @@ def test_an_error_in_render(kind: str, how: str, monkeypatch: pytest.MonkeyPatch
 
 
 @kind_of
-def test_an_exception_in_a_method_arrives_as_it_is(kind: str) -> None:
+def test_exception_in_a_method_arrives_with_its_type(kind: str) -> None:
     env = adapted(kind, failing("never"))
     with pytest.raises(SeveralError, match=r"^number 1$") as caught:
         env.env_method("fail_by", "raise", indices=1)
@@ -214,7 +220,7 @@ def test_an_exception_in_a_method_arrives_as_it_is(kind: str) -> None:
 
 @kind_of
 @mode_of
-def test_an_exception_in_reset(kind: str, mode: AutoresetMode) -> None:
+def test_exception_in_reset_arrives_with_its_type(kind: str, mode: AutoresetMode) -> None:
     fns = [MakeEnv(script(), 0), lambda: FailingReset(script(), 0)]
     env: Any = sb3compat.to_sb3(KINDS[kind](fns, autoreset_mode=mode))
     _opened.append(env)
@@ -225,7 +231,9 @@ def test_an_exception_in_reset(kind: str, mode: AutoresetMode) -> None:
 
 @kind_of
 @mode_of
-def test_an_exception_in_the_reset_within_a_step(kind: str, mode: AutoresetMode) -> None:
+def test_exception_in_the_reset_within_a_step_arrives_with_its_type(
+    kind: str, mode: AutoresetMode
+) -> None:
     chosen = script(lengths=(1,))
     fns = [MakeEnv(chosen, 0), lambda: FailingReset(chosen, 1)]
     env = adapted(kind, fns, autoreset_mode=mode)
@@ -235,14 +243,14 @@ def test_an_exception_in_the_reset_within_a_step(kind: str, mode: AutoresetMode)
 
 
 @kind_of
-def test_the_first_of_several_errors(kind: str) -> None:
+def test_error_of_the_first_row_is_raised_of_several(kind: str) -> None:
     env = adapted(kind, [lambda i=i: Failing(i) for i in (5, 3, 4)])
     env.step(np.zeros(3, int))
     with pytest.raises(SeveralError, match=r"^number 5$"):
         env.step(np.zeros(3, int))
 
 
-def test_a_worker_that_hangs() -> None:
+def test_worker_that_hangs_is_a_timeout_error() -> None:
     env = adapted("bare", failing("hang"), timeout=0.2)
     env.step(ACTIONS)
     with pytest.raises(sb3compat.WorkerTimeoutError, match=r"row 1 .* timeout=0\.2") as caught:
@@ -253,8 +261,8 @@ def test_a_worker_that_hangs() -> None:
 
 @kind_of
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
-def test_an_interrupt_in_a_step(kind: str, error: type[BaseException]) -> None:
-    """Of the user, or of a signal handler that limits the time."""
+def test_interrupt_in_a_step_loses_the_workers(kind: str, error: type[BaseException]) -> None:
+    """An interrupt of the user, or the exception of a signal handler that limits the time."""
 
     def interrupt(*_: Any) -> None:
         raise error

@@ -60,7 +60,7 @@ def test_the_same_call_gives_the_same_stream(call: dict[str, Any], mode: str) ->
     reference.close()
 
 
-def test_no_seed_draws_as_sb3_does() -> None:
+def test_reset_without_a_seed_draws_as_in_sb3() -> None:
     np.random.seed(3)
     reference = env_util.make_vec_env("CartPole-v1", 2)
     np.random.seed(3)
@@ -69,7 +69,7 @@ def test_no_seed_draws_as_sb3_does() -> None:
 
 
 @pytest.mark.parametrize("mode", ["sync", "async", "vector_entry_point"])
-def test_monitor_files(mode: str, tmp_path: Path) -> None:
+def test_monitor_files_hold_every_episode(mode: str, tmp_path: Path) -> None:
     pytest.importorskip("pandas", reason="SB3's load_results needs pandas")
     folder = tmp_path / "new" / "folder"
     env = sb3compat.make_vec_env(
@@ -85,7 +85,7 @@ def test_monitor_files(mode: str, tmp_path: Path) -> None:
     assert len(returns) > 10
 
 
-def test_the_default_is_the_environments_best() -> None:
+def test_default_is_native_where_it_can_be() -> None:
     native = sb3compat.make_vec_env("CartPole-v1", 4)
     assert isinstance(native, vec_env.VecMonitor)
     assert type(native.unwrapped.env).__name__ == "CartPoleVectorEnv"
@@ -110,8 +110,10 @@ def test_the_default_is_the_environments_best() -> None:
         {"allow_early_resets": True},
     ],
 )
-def test_monitor_arguments(mode: Any, monitor_kwargs: dict[str, Any], tmp_path: Path) -> None:
-    """Two runs into one folder leave what SB3's function leaves, in the default mode too."""
+def test_monitor_arguments_work_as_in_sb3(
+    mode: Any, monitor_kwargs: dict[str, Any], tmp_path: Path
+) -> None:
+    """Two runs into one folder leave the same files as SB3's function, in the default mode too."""
     makers = {
         "theirs": env_util.make_vec_env,
         "ours": partial(sb3compat.make_vec_env, vectorization_mode=mode),
@@ -143,7 +145,7 @@ def test_monitor_arguments(mode: Any, monitor_kwargs: dict[str, Any], tmp_path: 
 
 
 @pytest.mark.parametrize("mode", [None, "sync", "async"])
-def test_monitor_arguments_that_there_are_not(mode: Any) -> None:
+def test_unknown_monitor_arguments_are_refused(mode: Any) -> None:
     def use() -> None:
         env = sb3compat.make_vec_env(
             "CartPole-v1", 1, monitor_kwargs={"nonsense": 1}, vectorization_mode=mode
@@ -155,7 +157,7 @@ def test_monitor_arguments_that_there_are_not(mode: Any) -> None:
         use()
 
 
-def test_reset_keywords(tmp_path: Path) -> None:
+def test_reset_keywords_are_written_and_required(tmp_path: Path) -> None:
     env = EpisodeMonitor(gym.make("CartPole-v1"), str(tmp_path / "x"), reset_keywords=("options",))
     with pytest.raises(ValueError, match=r"missing: \['options'\]"):
         env.reset()
@@ -167,8 +169,8 @@ def test_reset_keywords(tmp_path: Path) -> None:
     env.close()
 
 
-def test_the_default_is_the_environment_of_that_id() -> None:
-    """Ale-py's own vector environment scales and stacks its images: not what was asked for."""
+def test_default_has_the_spaces_of_the_single_environment() -> None:
+    """Ale-py's own vector environment scales and stacks its images, so it is not the default."""
     gym.register_envs(pytest.importorskip("ale_py", reason="has such an environment"))
     env = sb3compat.make_vec_env("ALE/Pong-v5", 1)
     assert env.observation_space == gym.make("ALE/Pong-v5").observation_space
@@ -178,12 +180,12 @@ def test_the_default_is_the_environment_of_that_id() -> None:
     env.close()
 
 
-def test_what_is_meant_for_gym_make() -> None:
+def test_arguments_for_gym_make_are_accepted_natively() -> None:
     env = sb3compat.make_vec_env("CartPole-v1", 2, env_kwargs={"disable_env_checker": True})
     assert type(env.unwrapped.env).__name__ == "CartPoleVectorEnv"  # type: ignore[attr-defined]
 
 
-def test_sb3_logs_the_episodes() -> None:
+def test_sb3_logs_the_episode_statistics() -> None:
     from stable_baselines3 import PPO
 
     for mode in ("sync", "async", "vector_entry_point"):
@@ -194,7 +196,7 @@ def test_sb3_logs_the_episodes() -> None:
 
 
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
-def test_workers_stay_light(start_method: str) -> None:
+def test_workers_do_not_import_torch(start_method: str) -> None:
     env = sb3compat.make_vec_env(
         "CartPole-v1",
         2,
@@ -229,7 +231,7 @@ def test_workers_stay_light(start_method: str) -> None:
         ({"env_id": scripted, "vectorization_mode": "vector_entry_point"}, "with to_sb3"),
     ],
 )
-def test_wrong_use(kwargs: dict[str, Any], message: str) -> None:
+def test_wrong_arguments_are_refused(kwargs: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         sb3compat.make_vec_env(**{"env_id": "CartPole-v1", **kwargs})
 

@@ -21,6 +21,7 @@ import sb3compat
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, script
 from tests.lockstep import lockstep, same
 from tests.native import Form, NativeEnv, UnknownEnv
+from tests.profiles import examples
 from tests.strategies import programs, scripts
 
 NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
@@ -48,8 +49,8 @@ def step(env: Any, action: int = 0) -> Any:
 @pytest.mark.jax
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), form=forms, layers=st.integers(0, 1))
-@settings(max_examples=100)
-def test_third_party_env(
+@settings(max_examples=examples(100))
+def test_third_party_env_equals_dummy_vec_env(
     mode: AutoresetMode, data: st.DataObject, n: int, form: Form, layers: int
 ) -> None:
     pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
@@ -66,7 +67,7 @@ def test_third_party_env(
 
 
 @mode_of
-def test_third_party_env_with_options_for_each_row(mode: AutoresetMode) -> None:
+def test_third_party_env_takes_options_for_each_row(mode: AutoresetMode) -> None:
     env = sb3compat.to_sb3(NativeEnv(fns(3, lengths=(2,)), mode))
     env.reset()
     env.set_options([{"x": 1}, {}, {"x": 3}])
@@ -82,7 +83,7 @@ def test_third_party_env_with_options_for_each_row(mode: AutoresetMode) -> None:
     assert [info.get("option") for info in env.reset_infos] == [None, None, None]
 
 
-def test_options_that_differ_where_rows_cannot_be_reset() -> None:
+def test_options_that_differ_need_a_partial_reset() -> None:
     env = sb3compat.to_sb3(UnknownEnv(fns(2), SAME_STEP))
     env.set_options([{"x": 1, "y": np.arange(2)}, {"x": 1, "y": np.arange(2)}])
     with pytest.raises(sb3compat.PartialResetError, match="same options for all rows"):
@@ -91,13 +92,13 @@ def test_options_that_differ_where_rows_cannot_be_reset() -> None:
     assert [info["option"] for info in env.reset_infos] == [1, 1]
 
 
-def test_a_reset_mask_is_no_option() -> None:
+def test_reset_mask_as_an_option_is_refused() -> None:
     env = sb3compat.to_sb3(NativeEnv(fns(2), SAME_STEP))
     with pytest.raises(ValueError, match="reset_mask"):
         env.set_options({"reset_mask": np.array([True, False])})
 
 
-def test_a_final_mask_that_leaves_out_an_ended_row() -> None:
+def test_final_obs_mask_without_an_ended_row_is_refused() -> None:
     class Forgets(VectorWrapper):
         def step(self, actions: Any) -> Any:
             *result, infos = self.env.step(actions)
@@ -113,7 +114,7 @@ def test_a_final_mask_that_leaves_out_an_ended_row() -> None:
 
 
 class NoFinal(VectorWrapper):
-    """Loses the last observations."""
+    """A wrapper that loses the last observations."""
 
     def step(self, actions: Any) -> Any:
         *result, infos = self.env.step(actions)
@@ -124,7 +125,7 @@ def no_final(ending: str) -> Any:
     return NoFinal(SyncVectorEnv(fns(2, lengths=(2,), endings=(ending,)), autoreset_mode=SAME_STEP))
 
 
-def test_missing_final_observation() -> None:
+def test_missing_final_observation_is_refused() -> None:
     env = sb3compat.to_sb3(no_final("terminated"))
     env.reset()
     step(env)
@@ -134,7 +135,7 @@ def test_missing_final_observation() -> None:
         assert part in str(caught.value)
 
 
-def test_missing_final_observation_let_through() -> None:
+def test_missing_final_observation_of_a_terminated_row_can_be_allowed() -> None:
     env = sb3compat.to_sb3(no_final("terminated"), require_final_obs=False)
     env.reset()
     step(env)
@@ -144,7 +145,7 @@ def test_missing_final_observation_let_through() -> None:
     assert [info["TimeLimit.truncated"] for info in infos] == [False, False]
 
 
-def test_missing_final_observation_of_a_truncated_row() -> None:
+def test_missing_final_observation_of_a_truncated_row_is_always_refused() -> None:
     env = sb3compat.to_sb3(no_final("truncated"), require_final_obs=False)
     env.reset()
     step(env)
@@ -153,7 +154,7 @@ def test_missing_final_observation_of_a_truncated_row() -> None:
 
 
 class Untransformed(VectorWrapper):
-    """Reshapes the observations and forgets the last ones in the infos."""
+    """Reshapes the observations, but not the last ones in the infos."""
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
@@ -168,7 +169,7 @@ class Untransformed(VectorWrapper):
         return obs[..., None], *result
 
 
-def test_a_final_observation_of_another_shape() -> None:
+def test_final_observation_of_another_shape_is_refused() -> None:
     source = SyncVectorEnv(fns(2, lengths=(1,)), autoreset_mode=SAME_STEP)
     env = sb3compat.to_sb3(Untransformed(source))
     env.reset()
@@ -177,7 +178,7 @@ def test_a_final_observation_of_another_shape() -> None:
 
 
 @pytest.mark.parametrize("shared_memory", [None, False])
-def test_one_array_for_all_observations_in_same_step_mode(shared_memory: bool | None) -> None:
+def test_reused_observation_array_is_refused_in_same_step_mode(shared_memory: bool | None) -> None:
     from gymnasium.vector import AsyncVectorEnv
 
     env_fns = fns(2, lengths=(2,), reuse=True)
@@ -194,7 +195,7 @@ def test_one_array_for_all_observations_in_same_step_mode(shared_memory: bool | 
     env.close()
 
 
-def test_a_last_observation_that_looks_overwritten_warns_once() -> None:
+def test_last_observation_that_looks_overwritten_warns_once() -> None:
     from gymnasium.vector import AsyncVectorEnv
 
     source = AsyncVectorEnv(fns(2, lengths=(1,), reuse=True), autoreset_mode=SAME_STEP)
@@ -226,7 +227,7 @@ class SwallowsOptions(VectorWrapper):
         return self.env.reset(seed=seed)
 
 
-def test_a_wrapper_that_swallows_options() -> None:
+def test_wrapper_that_drops_options_is_refused() -> None:
     env = sb3compat.to_sb3(SwallowsOptions(SyncVectorEnv(fns(2, lengths=(2, 3)))))
     env.reset()
     step(env)
@@ -267,7 +268,7 @@ def test_episode_statistics_belong_to_the_episode_that_ended(
         returns[dones] = lengths[dones] = 0
 
 
-def test_the_users_options_reach_the_environment_unchanged() -> None:
+def test_options_reach_the_sub_environments_unchanged() -> None:
     options = {"x": 3, "list": [1]}
     env = sb3compat.to_sb3(Identity(SyncVectorEnv(fns(2, infos="wild"))))
     env.set_options(options)
@@ -276,7 +277,7 @@ def test_the_users_options_reach_the_environment_unchanged() -> None:
     assert [info["options"] for info in env.reset_infos] == [options, options]
 
 
-def test_padding() -> None:
+def test_padding_presents_the_reset_step_as_the_ending() -> None:
     source = UnknownEnv(fns(2, lengths=(2, 3), endings=("truncated", "both")), NEXT_STEP)
     env = sb3compat.to_sb3(source, padding=True)
     plain = UnknownEnv(fns(2, lengths=(2, 3), endings=("truncated", "both")), NEXT_STEP)
@@ -306,7 +307,7 @@ def test_padding() -> None:
         }
 
 
-def test_padding_drops_an_ending_at_a_reset() -> None:
+def test_padding_drops_a_pending_ending_at_a_reset() -> None:
     env = sb3compat.to_sb3(UnknownEnv(fns(1, lengths=(2,)), NEXT_STEP), padding=True)
     env.reset()
     step(env)
@@ -326,7 +327,7 @@ def test_padding_drops_an_ending_at_a_reset() -> None:
         lambda: SyncVectorEnv(fns()),
     ],
 )
-def test_padding_where_it_is_not_needed(make: Any) -> None:
+def test_padding_that_is_not_needed_is_refused(make: Any) -> None:
     with pytest.raises(ValueError, match="can be presented exactly"):
         sb3compat.to_sb3(make(), padding=True)
 
@@ -345,7 +346,7 @@ def test_copy_false_still_gives_true_terminal_observations() -> None:
         assert not np.array_equal(first, before), "copy=False is meant to save the copy"
 
 
-def test_copy_false_writes_to_nothing_of_the_environment() -> None:
+def test_copy_false_never_writes_into_arrays_of_the_environment() -> None:
     class Frozen(Identity):
         def step(self, actions: Any) -> Any:
             obs, *rest = self.env.step(actions)
@@ -358,7 +359,7 @@ def test_copy_false_writes_to_nothing_of_the_environment() -> None:
     assert step(env)[2].all()
 
 
-def test_five_values_are_expected() -> None:
+def test_step_with_four_values_is_refused() -> None:
     class Four(Identity):
         def step(self, actions: Any) -> Any:
             return self.env.step(actions)[1:]
@@ -369,7 +370,7 @@ def test_five_values_are_expected() -> None:
         step(env)
 
 
-def test_a_batch_of_another_size() -> None:
+def test_batch_of_another_size_is_refused() -> None:
     class Short(Identity):
         def step(self, actions: Any) -> Any:
             obs, *rest = self.env.step(actions)
@@ -382,7 +383,7 @@ def test_a_batch_of_another_size() -> None:
 
 
 @pytest.mark.parametrize("mode", [NEXT_STEP, AutoresetMode.DISABLED])
-def test_an_ending_reported_in_another_mode(mode: AutoresetMode) -> None:
+def test_ending_reported_in_another_mode_is_refused(mode: AutoresetMode) -> None:
     env = sb3compat.to_sb3(NativeEnv(fns(lengths=(2,)), SAME_STEP), autoreset_mode=mode)
     env.reset()
     step(env)
@@ -391,7 +392,7 @@ def test_an_ending_reported_in_another_mode(mode: AutoresetMode) -> None:
 
 
 @pytest.mark.parametrize("key", ["final_obs", "final_info", "final_observation"])
-def test_reset_infos_with_the_names_of_final_ones(key: str) -> None:
+def test_reset_infos_with_final_keys_are_refused(key: str) -> None:
     from gymnasium.vector import AsyncVectorEnv
 
     class Named(ScriptedEnv):
@@ -406,7 +407,7 @@ def test_reset_infos_with_the_names_of_final_ones(key: str) -> None:
         env.close()
 
 
-def test_a_part_of_the_observation_that_never_changes_may_be_one_array() -> None:
+def test_constant_part_of_an_observation_may_be_one_array() -> None:
     class Goal(gym.ObservationWrapper):
         def __init__(self, env: Any) -> None:
             super().__init__(env)
@@ -442,7 +443,7 @@ def test_integers_that_always_repeat_warn() -> None:
 
 
 class OwnReference(VectorWrapper):
-    """Steps an environment that it keeps a reference to."""
+    """Steps the environment through a reference of its own."""
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
@@ -453,7 +454,7 @@ class OwnReference(VectorWrapper):
 
 
 @mode_of
-def test_a_wrapper_that_steps_past_the_tap(mode: AutoresetMode) -> None:
+def test_wrapper_that_bypasses_the_tap_is_refused(mode: AutoresetMode) -> None:
     env = sb3compat.to_sb3(OwnReference(SyncVectorEnv(fns(), autoreset_mode=mode)))
     env.reset()
     with pytest.raises(sb3compat.UnsupportedEnvError, match="a reference of its own"):
@@ -461,7 +462,7 @@ def test_a_wrapper_that_steps_past_the_tap(mode: AutoresetMode) -> None:
 
 
 class ResetsByItself(VectorWrapper):
-    """What one would write around an environment in DISABLED mode."""
+    """A wrapper that users would write around an environment in DISABLED mode."""
 
     def step(self, actions: Any) -> Any:
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
@@ -473,7 +474,7 @@ class ResetsByItself(VectorWrapper):
 
 @mode_of
 @pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-def test_a_wrapper_that_resets_within_its_step(cls: Any, mode: AutoresetMode) -> None:
+def test_wrapper_that_resets_within_its_step_is_refused(cls: Any, mode: AutoresetMode) -> None:
     source = cls(fns(lengths=(2,)), autoreset_mode=mode)
     env = sb3compat.to_sb3(ResetsByItself(source))
     env.reset()
@@ -483,7 +484,7 @@ def test_a_wrapper_that_resets_within_its_step(cls: Any, mode: AutoresetMode) ->
     env.close()
 
 
-def test_after_a_step_that_raised_only_a_reset_goes_on() -> None:
+def test_step_after_a_failed_step_needs_a_reset() -> None:
     env = sb3compat.to_sb3(VectorRewards(NativeEnv(fns(lengths=(1,)), NEXT_STEP)))
     env.reset()
     with pytest.raises(sb3compat.ConversionError, match="rewards"):
@@ -496,7 +497,7 @@ def test_after_a_step_that_raised_only_a_reset_goes_on() -> None:
 
 
 @pytest.mark.parametrize("returned", [[{}, {}], None, "four"])
-def test_a_base_environment_that_returns_anything(returned: Any) -> None:
+def test_step_with_wrong_infos_is_refused_below_a_wrapper(returned: Any) -> None:
     class Odd(NativeEnv):
         def step(self, actions: Any) -> Any:
             result = super().step(actions)
@@ -508,7 +509,7 @@ def test_a_base_environment_that_returns_anything(returned: Any) -> None:
         step(env)
 
 
-def test_close_after_an_async_step_that_raised_half_way() -> None:
+def test_close_works_after_a_failed_async_step() -> None:
     from gymnasium.vector import AsyncVectorEnv
 
     class Ragged(ScriptedEnv):
@@ -525,7 +526,7 @@ def test_close_after_an_async_step_that_raised_half_way() -> None:
     assert not any(process.is_alive() for process in source.processes)
 
 
-def test_final_observations_as_torch_tensors() -> None:
+def test_final_observations_may_be_torch_tensors() -> None:
     torch = pytest.importorskip("torch")
 
     class Tensors(VectorWrapper):
@@ -544,7 +545,7 @@ def test_final_observations_as_torch_tensors() -> None:
 
 
 class Stack(VectorWrapper):
-    """Two frames; a reset starts all rows over, whatever the mask says."""
+    """Stacks two frames; its reset starts over in all rows, whatever the mask."""
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
@@ -562,7 +563,7 @@ class Stack(VectorWrapper):
         return frames, *rest
 
 
-def test_a_wrapper_that_takes_a_masked_reset_for_a_full_one() -> None:
+def test_wrapper_that_resets_its_state_for_all_rows_is_refused() -> None:
     env = sb3compat.to_sb3(Stack(SyncVectorEnv(fns(2, lengths=(2, 3)))))
     env.reset()
     step(env)
@@ -589,7 +590,9 @@ class Endings(VectorWrapper):
 
 @mode_of
 @pytest.mark.parametrize("hides", [True, False])
-def test_wrappers_that_hide_or_invent_endings(mode: AutoresetMode, hides: bool) -> None:
+def test_wrappers_that_hide_or_add_endings_are_refused_where_rows_are_lost(
+    mode: AutoresetMode, hides: bool
+) -> None:
     source = SyncVectorEnv(fns(2, lengths=(2,)), autoreset_mode=mode)
     env = sb3compat.to_sb3(Endings(source, hides=hides))
     env.reset()
@@ -605,7 +608,7 @@ def test_wrappers_that_hide_or_invent_endings(mode: AutoresetMode, hides: bool) 
         step(env)
 
 
-def test_the_users_own_calls_go_straight_to_the_environment() -> None:
+def test_calls_of_the_user_pass_the_tap_unchanged() -> None:
     wrapped, plain = (Identity(SyncVectorEnv(fns(2))) for _ in range(2))
     sb3compat.to_sb3(wrapped)
     mask = np.array([True, False])

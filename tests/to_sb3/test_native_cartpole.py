@@ -66,7 +66,7 @@ def check_cartpole(
     polemass_length: float = 0.05,
     limit_wins: bool = False,
 ) -> list[Ending]:
-    """Reset, step, and hold everything that comes back against the contract.
+    """Reset, step, and compare every result with the contract.
 
     Args:
         env: The adapted environment.
@@ -159,7 +159,7 @@ def test_the_default_of_make_vec_is_the_native_environment() -> None:
 
 
 @pytest.mark.parametrize("num_envs", [1, 2, 7])
-def test_random_actions(num_envs: int) -> None:
+def test_transitions_are_true_for_random_actions(num_envs: int) -> None:
     limit = 18
     endings = check_cartpole(adapted(num_envs, limit), at_random(num_envs), 400, limit)
     truncated = [ending for ending in endings if ending.truncated]
@@ -171,7 +171,7 @@ def test_random_actions(num_envs: int) -> None:
 
 
 @pytest.mark.parametrize("action", [0, 1])
-def test_constant_actions(action: int) -> None:
+def test_transitions_are_true_for_constant_actions(action: int) -> None:
     endings = check_cartpole(adapted(5), always(action), 200, 500)
     assert len(endings) > 5 * 15
     assert not any(ending.truncated for ending in endings)
@@ -179,35 +179,35 @@ def test_constant_actions(action: int) -> None:
     assert all((ending.last[2] < 0) == (action == 1) for ending in endings)
 
 
-def test_terminated_at_the_limit() -> None:
-    """Both flags at once: an episode that ends by itself is not to be bootstrapped."""
+def test_row_terminated_at_the_limit_is_not_truncated() -> None:
+    """Both flags at once: an episode that terminates must not be bootstrapped."""
     limit = 9
     endings = check_cartpole(adapted(5, limit), always(1), 400, limit)
     at_limit = [ending.truncated for ending in endings if ending.length == limit]
     assert set(at_limit) == {True, False}
 
 
-def test_out_of_the_track() -> None:
+def test_rows_end_out_of_the_track() -> None:
     endings = check_cartpole(adapted(4), lean, 300, 500)
     assert any(abs(ending.last[0]) > X_LIMIT for ending in endings)
     assert not any(ending.truncated for ending in endings)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
-def test_all_rows_end_together(limit: int) -> None:
+def test_all_rows_may_end_together(limit: int) -> None:
     endings = check_cartpole(adapted(3, limit), at_random(3), 40, limit)
     assert len(endings) == 3 * (40 // limit)
     assert all(ending.truncated for ending in endings)
 
 
-def test_reset_within_an_episode() -> None:
+def test_reset_works_within_an_episode() -> None:
     env = adapted(4, 12)
     policy = at_random(4)
     for steps in (3, 11, 12, 30):
         check_cartpole(env, policy, steps, 12)
 
 
-def test_used_before() -> None:
+def test_environment_used_before_can_be_adapted() -> None:
     source = native(3, 4)
     source.reset()
     for _ in range(4):
@@ -216,7 +216,7 @@ def test_used_before() -> None:
 
 
 def run(env: Any, steps: int, *, scribble: bool = False) -> list[Any]:
-    """The whole stream, as it was when it came."""
+    """Copies of all results of a reset and some steps."""
     rng = np.random.default_rng(4)
     obs = env.reset()
     stream = [deepcopy((obs, env.reset_infos))]
@@ -233,7 +233,7 @@ def run(env: Any, steps: int, *, scribble: bool = False) -> list[Any]:
     return stream
 
 
-def test_same_seed_same_stream() -> None:
+def test_same_seed_gives_the_same_stream() -> None:
     first, again, other = (run(adapted(3, 15, seed), 100) for seed in (5, 5, 6))
     same(again, first, "the stream of the same seed")
     assert not np.array_equal(first[0][0], other[0][0])
@@ -249,11 +249,11 @@ def test_a_seed_is_used_once() -> None:
     same(again.reset(), first, "after the last seed given")
 
 
-def test_what_was_handed_out_may_be_overwritten() -> None:
+def test_user_may_overwrite_returned_values() -> None:
     same(run(adapted(3, 15), 100, scribble=True), run(adapted(3, 15), 100), "the stream")
 
 
-def test_up_to_the_first_ending_as_the_environment_itself() -> None:
+def test_stream_equals_the_environment_up_to_the_first_ending() -> None:
     raw, ours = native(3), adapted(3, seed=8)
     expected, _ = raw.reset(seed=8)
     same(ours.reset(), expected, "the first observations")
@@ -272,8 +272,8 @@ def test_up_to_the_first_ending_as_the_environment_itself() -> None:
         same(infos[i]["terminal_observation"] if dones[i] else obs[i], expected[i], f"row {i}")
 
 
-def test_episode_statistics_of_wrappers() -> None:
-    """Each partial reset reaches both wrappers as such: the other rows' episodes go on."""
+def test_episode_statistics_of_wrappers_are_true() -> None:
+    """Both wrappers see each partial reset as such: the episodes of the other rows go on."""
     inner = RecordEpisodeStatistics(native(4, 18), stats_key="inner")
     env = sb3compat.to_sb3(RecordEpisodeStatistics(inner, stats_key="outer"))
     env.seed(3)
@@ -291,7 +291,7 @@ def test_episode_statistics_of_wrappers() -> None:
     assert seen > 40
 
 
-def test_partial_reset_touches_the_rows_named_and_no_others() -> None:
+def test_partial_reset_leaves_other_rows_alone() -> None:
     env = native(4, 5)
     env.reset(seed=0)
     for _ in range(5):
@@ -332,7 +332,7 @@ def test_options_move_the_bounds_of_one_reset() -> None:
 
 
 @pytest.mark.parametrize("before", [0, 1], ids=["first reset", "later reset"])
-def test_options_by_row(before: int) -> None:
+def test_options_by_row_reach_their_rows(before: int) -> None:
     env = adapted(4, 10)
     for _ in range(before):
         env.reset()
@@ -348,7 +348,7 @@ def test_options_by_row(before: int) -> None:
     check_cartpole(env, at_random(4), 60, 10)
 
 
-def test_equal_options_by_row_are_those_for_all() -> None:
+def test_equal_options_by_row_work_like_options_for_all() -> None:
     one, each = adapted(3, seed=2), adapted(3, seed=2)
     one.set_options({"low": 0.0, "high": 0.5})
     each.set_options([{"low": 0.0, "high": 0.5} for _ in range(3)])
@@ -357,7 +357,7 @@ def test_equal_options_by_row_are_those_for_all() -> None:
     same(each.reset(), obs, "observations")
 
 
-def test_seed_and_options_by_row() -> None:
+def test_seed_and_options_by_row_give_the_same_stream() -> None:
     options: list[dict[str, Any]] = [{}, {"low": -RESET_BOUND, "high": RESET_BOUND}, {}]
     first: list[Array] = []
     env = adapted(3)

@@ -17,7 +17,7 @@ def fns(n: int = 2, **kwargs: Any) -> list[MakeEnv]:
     return [MakeEnv(script(**kwargs), i) for i in range(n)]
 
 
-def test_the_nearest_class_decides() -> None:
+def test_function_of_the_nearest_class_is_used() -> None:
     class Derived(NativeEnv):
         pass
 
@@ -35,7 +35,7 @@ def test_the_nearest_class_decides() -> None:
     assert partial_reset_of(SyncVectorEnv(fns())) is sb3compat.reset_with_mask
 
 
-def test_as_decorator_and_as_function() -> None:
+def test_registration_works_as_decorator_and_as_function() -> None:
     class One(UnknownEnv):
         pass
 
@@ -62,12 +62,12 @@ def test_as_decorator_and_as_function() -> None:
         (UnknownEnv, 3, "Expected a function, got function=3"),
     ],
 )
-def test_registering_nonsense(cls: Any, function: Any, message: str) -> None:
+def test_wrong_registrations_are_refused(cls: Any, function: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         sb3compat.register_partial_reset(cls, function)
 
 
-def test_native_cartpole_resets_just_those_rows() -> None:
+def test_native_cartpole_resets_only_the_rows_under_the_mask() -> None:
     env: Any = gym.make_vec("CartPole-v1", num_envs=3)
     before, _ = env.reset(seed=1)
     env.unwrapped.prev_done[:] = [True, False, True]
@@ -102,7 +102,9 @@ def test_no_autoreset_lingers_without_shared_memory(wrapped: bool) -> None:
 
 @pytest.mark.parametrize("shared_memory", [True, False])
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_an_ending_pending_before_adapting(wrapped: bool, shared_memory: bool) -> None:
+def test_reset_clears_an_autoreset_pending_before_adapting(
+    wrapped: bool, shared_memory: bool
+) -> None:
     source: VectorEnv[Any, Any, Any] = AsyncVectorEnv(fns(2), shared_memory=shared_memory)
     source.reset()
     for _ in range(3):
@@ -117,7 +119,7 @@ def test_an_ending_pending_before_adapting(wrapped: bool, shared_memory: bool) -
     env.close()
 
 
-def test_options_of_a_wrapped_sync_env_with_an_ending_pending() -> None:
+def test_wrapped_sync_env_with_a_pending_autoreset_takes_options() -> None:
     source = SyncVectorEnv(fns(2))
     source.reset()
     for _ in range(3):
@@ -129,7 +131,7 @@ def test_options_of_a_wrapped_sync_env_with_an_ending_pending() -> None:
     assert [info["shared"] for info in env.step(np.zeros(2, int))[3]] == [1, 1]
 
 
-def test_subclasses_of_async_without_shared_memory() -> None:
+def test_async_subclass_with_its_own_reset_needs_shared_memory() -> None:
     class Plain(AsyncVectorEnv):
         pass
 

@@ -38,7 +38,7 @@ MODES = (None, "rgb_array", "human", "ansi")
 
 
 class Painted(ScriptedEnv):
-    """Its picture, higher than wide, tells the row, the episode and the step."""
+    """Its picture, higher than wide, shows the row, the episode and the step."""
 
     metadata = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 7}
 
@@ -84,7 +84,7 @@ def painted(num_envs: int, render_mode: str | None) -> EnvFns:
 
 
 def outcome(call: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
-    """What a call returns or raises, and which warnings it gives."""
+    """The result or the exception of a call, and its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -95,7 +95,7 @@ def outcome(call: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("num_envs", [1, 2, 3, 5])
-def test_tiles(source: Source, num_envs: int) -> None:
+def test_tiled_picture_equals_that_of_dummy_vec_env(source: Source, num_envs: int) -> None:
     pictures = []
     with both(source, painted(num_envs, "rgb_array")) as (ours, reference):
         for _ in range(6):
@@ -119,7 +119,9 @@ def test_tiles(source: Source, num_envs: int) -> None:
     ("render_mode", "mode"),
     [pair for pair in itertools.product(MODES, MODES) if pair != ("rgb_array", "human")],
 )
-def test_modes_warn_as_in_sb3(source: Source, render_mode: str | None, mode: str | None) -> None:
+def test_wrong_render_modes_warn_as_in_sb3(
+    source: Source, render_mode: str | None, mode: str | None
+) -> None:
     with both(source, painted(2, render_mode)) as (ours, reference):
         got, expected = outcome(ours.render, mode), outcome(reference.render, mode)
         same(got, expected)
@@ -128,7 +130,7 @@ def test_modes_warn_as_in_sb3(source: Source, render_mode: str | None, mode: str
         assert bool(got[1]) != shows
 
 
-def test_human_mode_of_pictures_needs_a_window(source: Source) -> None:
+def test_human_mode_of_pictures_reaches_opencv(source: Source) -> None:
     cv2 = pytest.importorskip("cv2", reason="SB3 shows tiled pictures with it")
     if "GUI:                           NONE" not in cv2.getBuildInformation():
         pytest.skip("this OpenCV opens windows")
@@ -143,7 +145,7 @@ def test_human_mode_of_pictures_needs_a_window(source: Source) -> None:
 
 
 @pytest.mark.parametrize("render_mode", [None, "human", "ansi"])
-def test_no_images_in_other_modes(source: Source, render_mode: str | None) -> None:
+def test_other_render_modes_give_no_images(source: Source, render_mode: str | None) -> None:
     with both(source, painted(3, render_mode)) as (ours, reference):
         got, [(category, message)] = outcome(ours.get_images)
         expected, [(expected_category, _)] = outcome(reference.get_images)
@@ -154,7 +156,9 @@ def test_no_images_in_other_modes(source: Source, render_mode: str | None) -> No
 
 
 @pytest.mark.parametrize("render_mode", MODES)
-def test_render_mode_survives(source: Source, render_mode: str | None) -> None:
+def test_render_mode_and_metadata_equal_those_of_dummy_vec_env(
+    source: Source, render_mode: str | None
+) -> None:
     with both(source, painted(2, render_mode)) as (ours, reference):
         assert ours.render_mode == reference.render_mode == render_mode
         assert VecMonitor(ours).render_mode == render_mode
@@ -163,7 +167,7 @@ def test_render_mode_survives(source: Source, render_mode: str | None) -> None:
 
 
 @pytest.mark.parametrize("name", ["sync-next", "sync-same", "async-next"])
-def test_cartpoles(name: str) -> None:
+def test_pictures_of_cartpoles_equal_those_of_dummy_vec_env(name: str) -> None:
     pytest.importorskip("pygame", reason="draws CartPole")
     fns: EnvFns = [partial(gym.make, "CartPole-v1", 3, render_mode="rgb_array")] * 3
     with both(SOURCES[name], fns) as (ours, reference):
@@ -177,7 +181,7 @@ def test_cartpoles(name: str) -> None:
         assert (ours.render() != first).any()
 
 
-def test_native_cartpole() -> None:
+def test_pictures_of_native_cartpole_show_its_states() -> None:
     pytest.importorskip("pygame", reason="draws CartPole")
     native: Any = gym.make_vec(
         "CartPole-v1", num_envs=3, max_episode_steps=3, render_mode="rgb_array"
@@ -211,7 +215,7 @@ def test_native_cartpole() -> None:
     env.close()
 
 
-def test_native_cartpole_without_pictures() -> None:
+def test_native_cartpole_without_render_mode_warns_as_in_sb3() -> None:
     env = sb3compat.to_sb3(gym.make_vec("CartPole-v1", num_envs=2))
     env.reset()
     assert env.render_mode is None
@@ -225,7 +229,7 @@ def test_native_cartpole_without_pictures() -> None:
 
 
 class LastFrame(gym.Wrapper[Any, Any, Any, Any]):
-    """Tells what a CartPole's window shows."""
+    """Reads the picture in a CartPole's window."""
 
     def shown(self) -> Any:
         import pygame
@@ -239,7 +243,7 @@ class LastFrame(gym.Wrapper[Any, Any, Any, Any]):
 
 
 @pytest.mark.parametrize("name", ["sync-next", "async-next", "async-same"])
-def test_a_real_window(name: str) -> None:
+def test_human_mode_draws_in_a_real_window(name: str) -> None:
     pytest.importorskip("pygame", reason="opens the window")
     # One window for each process: several in one would be drawn over each other.
     num_envs = 1 if name == "sync-next" else 2
@@ -261,7 +265,7 @@ def test_a_real_window(name: str) -> None:
         assert len(told) == 1
 
 
-def test_not_in_the_middle_of_a_step_or_after_the_end() -> None:
+def test_render_within_a_step_or_after_close_is_refused() -> None:
     with closing(sb3compat.to_sb3(AsyncVectorEnv(painted(2, "rgb_array")))) as env:
         env.reset()
         expected = env.render()

@@ -17,7 +17,7 @@ from tests.envs import Identity, MakeEnv, ScriptedEnv, script
 MODES = list(AutoresetMode)
 
 
-def test_a_call_under_way_before_adapting() -> None:
+def test_environment_with_a_pending_call_is_refused() -> None:
     source = AsyncVectorEnv([MakeEnv(script(), 0)])
     source.reset_async()
     with pytest.raises(RuntimeError, match="pending 'reset'"):
@@ -31,7 +31,7 @@ def test_a_call_under_way_before_adapting() -> None:
     env.close()
 
 
-def test_close_with_a_step_under_way() -> None:
+def test_close_works_with_a_pending_step() -> None:
     source = AsyncVectorEnv([MakeEnv(script(), i) for i in range(2)])
     env = sb3compat.to_sb3(source)
     env.reset()
@@ -40,7 +40,7 @@ def test_close_with_a_step_under_way() -> None:
     assert not any(process.is_alive() for process in source.processes)
 
 
-def test_integers_that_repeat_now_and_then_do_not_warn() -> None:
+def test_integers_that_repeat_by_chance_do_not_warn() -> None:
     observations = Observations(spaces.Box(0, 9, (2,), np.int8), 1)
     watch = RepeatWatch()
     batch = [np.array([[1, 2]], np.int8)]
@@ -51,7 +51,7 @@ def test_integers_that_repeat_now_and_then_do_not_warn() -> None:
             watch.note(0, observations, np.array([1, 2], np.int8), batch)
 
 
-def test_a_step_under_way_that_is_not_ours() -> None:
+def test_pending_step_of_the_user_is_refused() -> None:
     source = AsyncVectorEnv([MakeEnv(script(), 0)])
     env = sb3compat.to_sb3(source)
     env.reset()
@@ -66,7 +66,7 @@ def test_a_step_under_way_that_is_not_ours() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_wrong_shape_without_and_with_shared_memory(mode: AutoresetMode) -> None:
+def test_wrong_shape_is_an_error_without_and_with_shared_memory(mode: AutoresetMode) -> None:
     class Wrong(ScriptedEnv):
         def step(self, action: Any) -> Any:
             obs, *rest = super().step(action)
@@ -82,7 +82,7 @@ def test_a_wrong_shape_without_and_with_shared_memory(mode: AutoresetMode) -> No
     env.close()
 
 
-def test_a_timeout_where_nothing_heeds_it() -> None:
+def test_timeout_without_effect_is_refused() -> None:
     source = AsyncVectorEnv([MakeEnv(script(), 0)])
     with pytest.raises(ValueError, match="timeout=None"):
         sb3compat.to_sb3(Identity(source), timeout=3)
@@ -109,7 +109,7 @@ def test_step_async_starts_the_step(cls: Any) -> None:
     env.close()
 
 
-def test_a_step_through_a_wrapper_is_one_call() -> None:
+def test_step_through_a_wrapper_starts_in_step_wait() -> None:
     source = AsyncVectorEnv([MakeEnv(script(), i) for i in range(2)])
     env = sb3compat.to_sb3(Identity(source))
     env.reset()

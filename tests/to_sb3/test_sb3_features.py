@@ -73,7 +73,7 @@ def source(request: pytest.FixtureRequest) -> Source:
 
 @pytest.fixture(params=[*SOURCES, "native"])
 def any_source(request: pytest.FixtureRequest) -> Source:
-    """Also one without sub-environments to reach."""
+    """All sources, and one without sub-environments."""
     native: Source = partial(NativeEnv, mode=AutoresetMode.NEXT_STEP)  # type: ignore[arg-type]
     return SOURCES.get(str(request.param), native)
 
@@ -109,7 +109,7 @@ def cartpoles(num_envs: int = 3, limit: int = 20) -> EnvFns:
 
 
 def stream(env: Any, steps: int = 25) -> list[Any]:
-    """What the environment returns; how long an episode took in seconds is left out."""
+    """The results of the environment, without the seconds that an episode took."""
     env.seed(5)
     env.action_space.seed(5)
     record = [env.reset(), [dict(info) for info in env.reset_infos]]
@@ -138,7 +138,7 @@ def check_same_training(source: Source, fns: EnvFns, train: Callable[[Any], Any]
 
 
 def learn(algorithm: Any, steps: int, policy: str = "MlpPolicy", **kwargs: Any) -> Any:
-    """A function that trains on an environment, and makes sure that something was learned."""
+    """A function that trains on an environment, and checks that the weights have changed."""
 
     def train(env: Any) -> Any:
         model = algorithm(policy, env, **small(), **kwargs)
@@ -164,7 +164,7 @@ class EndingsByLimit(BaseCallback):
 # Wrappers
 
 
-def test_vec_monitor(any_source: Source, tmp_path: Path) -> None:
+def test_vec_monitor_records_the_same(any_source: Source, tmp_path: Path) -> None:
     pytest.importorskip("pandas", reason="SB3 reads its csv files with it")
     names = iter(("ours", "reference"))
 
@@ -181,7 +181,7 @@ def test_vec_monitor(any_source: Source, tmp_path: Path) -> None:
         assert list(got[column]) == list(expected[column])
 
 
-def test_vec_monitor_on_native_cartpole(tmp_path: Path) -> None:
+def test_vec_monitor_records_native_cartpole(tmp_path: Path) -> None:
     pytest.importorskip("pandas", reason="SB3 reads its csv files with it")
     native = gym.make_vec("CartPole-v1", num_envs=3, max_episode_steps=12)
     env = VecMonitor(sb3compat.to_sb3(native), str(tmp_path / "log"))
@@ -200,7 +200,7 @@ def test_vec_monitor_on_native_cartpole(tmp_path: Path) -> None:
     assert list(results["r"]) == list(results["l"])
 
 
-def test_monitor_within_is_noticed_by_vec_monitor(source: Source) -> None:
+def test_vec_monitor_warns_of_a_monitor_inside(source: Source) -> None:
     fns: EnvFns = [lambda: Monitor(ScriptedEnv(script()))] * 2
     told = pytest.warns(UserWarning, match="already wrapped with a `Monitor`")
     with told as caught, both(source, fns, VecMonitor):
@@ -208,7 +208,7 @@ def test_monitor_within_is_noticed_by_vec_monitor(source: Source) -> None:
     assert len([w for w in caught if "already wrapped" in str(w.message)]) == 2
 
 
-def test_vec_normalize(any_source: Source, tmp_path: Path) -> None:
+def test_vec_normalize_gives_the_same_stream(any_source: Source, tmp_path: Path) -> None:
     with both(any_source, scripted(), VecNormalize) as (ours, reference):
         same(stream(ours), stream(reference))
         for name in ("obs_rms", "ret_rms"):
@@ -231,7 +231,7 @@ def test_vec_normalize(any_source: Source, tmp_path: Path) -> None:
         same(vars(ours.obs_rms), vars(reference.obs_rms))
 
 
-def test_vec_normalize_saved_here_and_loaded_there(tmp_path: Path) -> None:
+def test_vec_normalize_saved_here_loads_over_dummy_vec_env(tmp_path: Path) -> None:
     env = VecNormalize(sb3compat.to_sb3(SyncVectorEnv(scripted())))
     stream(env)
     env.save(str(tmp_path / "statistics"))
@@ -241,7 +241,7 @@ def test_vec_normalize_saved_here_and_loaded_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("space", [BOX, IMAGE], ids=["vectors", "images"])
-def test_vec_frame_stack(any_source: Source, space: Any) -> None:
+def test_vec_frame_stack_gives_the_same_stream(any_source: Source, space: Any) -> None:
     wrap = partial(VecFrameStack, n_stack=4)
     with both(any_source, scripted(observation_space=space), wrap) as (ours, reference):
         got = stream(ours)
@@ -256,7 +256,7 @@ def test_vec_frame_stack(any_source: Source, space: Any) -> None:
     assert all(obs.shape == (*space.shape[:-1], 4 * space.shape[-1]) for obs in terminal)
 
 
-def test_vec_transpose_image(any_source: Source) -> None:
+def test_vec_transpose_image_gives_the_same_stream(any_source: Source) -> None:
     fns = scripted(observation_space=IMAGE)
     with both(any_source, fns, VecTransposeImage) as (ours, reference):
         assert ours.observation_space == reference.observation_space
@@ -291,7 +291,7 @@ def test_vec_check_nan_lets_numbers_through(any_source: Source) -> None:
 
 
 class Overflowing(gym.Env[Any, Any]):
-    """Its observations and rewards are no numbers after three steps."""
+    """Observations and rewards are NaN or infinite after three steps."""
 
     observation_space = BOX
     action_space = spaces.Discrete(2)
@@ -319,7 +319,7 @@ def test_vec_check_nan_finds_nan(any_source: Source) -> None:
     assert messages[0] == messages[1]
 
 
-def test_vec_extract_dict_obs(any_source: Source) -> None:
+def test_vec_extract_dict_obs_gives_the_same_stream(any_source: Source) -> None:
     space = spaces.Dict({"image": IMAGE, "position": BOX})
     wrap = partial(VecExtractDictObs, key="position")
     with both(any_source, scripted(observation_space=space), wrap) as (ours, reference):
@@ -332,7 +332,7 @@ def test_vec_extract_dict_obs(any_source: Source) -> None:
 
 
 class Brightening(ScriptedEnv):
-    """Its picture tells the row, the episode and the step."""
+    """Its picture shows the row, the episode and the step."""
 
     def __init__(self, row: int) -> None:
         super().__init__(script(lengths=(3, 5)), row)
@@ -354,7 +354,7 @@ def decoded(path: Path) -> tuple[float, Any]:
     )
 
 
-def test_vec_video_recorder(source: Source, tmp_path: Path) -> None:
+def test_vec_video_recorder_records_the_same(source: Source, tmp_path: Path) -> None:
     pytest.importorskip("moviepy", reason="VecVideoRecorder writes its files with it")
     names = iter(("ours", "reference"))
 
@@ -375,7 +375,7 @@ def test_vec_video_recorder(source: Source, tmp_path: Path) -> None:
     np.testing.assert_array_equal(frames, expected)
 
 
-def test_vec_video_recorder_on_native_cartpole(tmp_path: Path) -> None:
+def test_vec_video_recorder_records_native_cartpole(tmp_path: Path) -> None:
     pytest.importorskip("moviepy", reason="VecVideoRecorder writes its files with it")
     pytest.importorskip("pygame", reason="draws CartPole")
     native = gym.make_vec("CartPole-v1", num_envs=2, render_mode="rgb_array")
@@ -414,7 +414,7 @@ def test_helpers_look_through_the_wrappers(source: Source) -> None:
         assert stack.env_is_wrapped(Monitor) == [False] * 3
 
 
-def test_sync_envs_normalization(any_source: Source) -> None:
+def test_sync_envs_normalization_copies_the_statistics(any_source: Source) -> None:
     def layers(env: Any) -> Any:
         return VecNormalize(VecMonitor(env))
 
@@ -451,7 +451,7 @@ def at_most(calls: int) -> Any:
 
 
 @pytest.mark.parametrize("within", [Monitor, None], ids=["monitored", "bare"])
-def test_evaluate_policy(source: Source, policy: Any, within: Any) -> None:
+def test_evaluate_policy_gives_the_same_returns(source: Source, policy: Any, within: Any) -> None:
     fns = cartpoles()
     if within:
         fns = [lambda: within(gym.make("CartPole-v1", max_episode_steps=20))] * 3
@@ -473,7 +473,7 @@ def test_evaluate_policy(source: Source, policy: Any, within: Any) -> None:
     assert len(set(lengths)) > 1
 
 
-def test_evaluate_policy_on_native_cartpole(policy: Any) -> None:
+def test_evaluate_policy_works_on_native_cartpole(policy: Any) -> None:
     env = VecMonitor(sb3compat.to_sb3(gym.make_vec("CartPole-v1", num_envs=3)))
     env.seed(8)
     returns, lengths = evaluate_policy(
@@ -485,7 +485,7 @@ def test_evaluate_policy_on_native_cartpole(policy: Any) -> None:
     assert all(7 < length < 500 for length in lengths)
 
 
-def test_eval_callback(source: Source, tmp_path: Path) -> None:
+def test_eval_callback_gives_the_same_results(source: Source, tmp_path: Path) -> None:
     logs = iter(("reference", "ours"))
 
     def train(env: Any) -> Any:
@@ -521,7 +521,9 @@ def test_eval_callback(source: Source, tmp_path: Path) -> None:
 # Life of a model
 
 
-def test_save_load_and_set_env(any_source: Source, tmp_path: Path) -> None:
+def test_training_goes_on_the_same_after_save_load_and_set_env(
+    any_source: Source, tmp_path: Path
+) -> None:
     def make(env: Any, fns: EnvFns) -> Any:
         if isinstance(env, DummyVecEnv):
             return DummyVecEnv(fns)
@@ -573,7 +575,7 @@ OFF_POLICY: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", OFF_POLICY)
-def test_off_policy(any_source: Source, name: str) -> None:
+def test_off_policy_training_gives_the_same_weights(any_source: Source, name: str) -> None:
     algorithm, env_id, kwargs = OFF_POLICY[name]
     fns: EnvFns = [partial(gym.make, env_id, max_episode_steps=15)] * 2
     train = learn(algorithm, 120, learning_starts=40, buffer_size=200, batch_size=32, **kwargs)
@@ -591,7 +593,7 @@ CONTRIB: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", CONTRIB)
-def test_sb3_contrib(source: Source, name: str) -> None:
+def test_sb3_contrib_training_gives_the_same_weights(source: Source, name: str) -> None:
     contrib = pytest.importorskip("sb3_contrib")
     if not hasattr(contrib, name):
         pytest.skip(f"this sb3-contrib has no {name}")
@@ -605,7 +607,7 @@ def test_sb3_contrib(source: Source, name: str) -> None:
 
 
 @pytest.mark.parametrize("copy_info_dict", [False, True])
-def test_her(source: Source, copy_info_dict: bool) -> None:
+def test_her_training_gives_the_same_weights(source: Source, copy_info_dict: bool) -> None:
     train = learn(
         DQN,
         120,
@@ -649,7 +651,7 @@ class Masked(gym.Env[Any, Any]):
 
 
 class MaskedRows(NativeEnv):
-    """Knows the masks of all rows at once, but no sub-environments."""
+    """A native environment that gives the masks of all rows at once."""
 
     def action_masks(self) -> Any:
         return np.stack([row.action_masks() for row in self._rows])
@@ -661,11 +663,11 @@ def train_masked(env: Any) -> Any:
     return learn(contrib.MaskablePPO, 120, **kwargs)(env)
 
 
-def test_action_masks_of_sub_environments(source: Source) -> None:
+def test_action_masks_of_sub_environments_are_used(source: Source) -> None:
     check_same_training(source, [partial(Masked, row) for row in range(3)], train_masked)
 
 
-def test_action_masks_of_a_native_environment() -> None:
+def test_action_masks_of_a_native_environment_are_used() -> None:
     native = partial(MaskedRows, mode=AutoresetMode.NEXT_STEP)
     check_same_training(native, [partial(Masked, row) for row in range(3)], train_masked)
 
@@ -677,7 +679,7 @@ def test_missing_action_masks_are_noticed(source: Source) -> None:
             model = contrib.MaskablePPO("MlpPolicy", env, n_steps=4, batch_size=12, **small())
             with pytest.raises(ValueError, match="does not support action masking"):
                 model.learn(4)
-            env.reset()  # and nobody died of the question
+            env.reset()  # and no worker died of the question
 
 
 # Logs
@@ -731,7 +733,7 @@ def test_statistics_around_native_cartpole_are_logged(tmp_path: Path) -> None:
 
 
 class Steered(ScriptedEnv):
-    """Pays what it is told to pay."""
+    """Its reward depends on `mu`, which has a setter."""
 
     def step(self, action: Any) -> Any:
         obs, _, terminated, truncated, info = super().step(action)
@@ -739,7 +741,7 @@ class Steered(ScriptedEnv):
 
 
 class Steering(BaseCallback):
-    """Change the environments in the midst of training; remember the rewards without actions."""
+    """Change the environments during training; remember the rewards without actions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -758,7 +760,7 @@ class Steering(BaseCallback):
         return True
 
 
-def test_setters_during_training(source: Source) -> None:
+def test_setters_called_during_training_take_effect(source: Source) -> None:
     fns: EnvFns = [partial(Steered, script(), row) for row in range(2)]
     changes = []
 

@@ -1,4 +1,4 @@
-"""What SB3's guide shows, step by step, with an adapted environment in the place of SB3's own.
+"""The examples of SB3's guide, with an adapted environment in the place of SB3's own.
 
 Where the guide's environments need packages of their own, others of the same kind take their place.
 """
@@ -80,7 +80,7 @@ def weights(model: Any) -> dict[str, Any]:
 
 
 def changed(model: Any, steps: int, **kwargs: Any) -> dict[str, Any]:
-    """The weights after training, which has to have made a difference."""
+    """The weights after training; the training must have changed them."""
     before = weights(model)
     model.learn(steps, **kwargs)
     after = weights(model)
@@ -89,7 +89,7 @@ def changed(model: Any, steps: int, **kwargs: Any) -> dict[str, Any]:
 
 
 def check_helpers(run: Callable[[VecEnv], Any], env_id: Any, n_envs: int, **kwargs: Any) -> Any:
-    """Run the same on what each helper makes, compare, and give back what came of it."""
+    """Run the same on the environment of each helper, compare, and return the result."""
     results: dict[str, Any] = {}
     for name, helper in HELPERS.items():
         env = helper(env_id, n_envs, seed=0, **kwargs)
@@ -116,7 +116,7 @@ def play(model: Any, env: Any, steps: int = 40) -> list[Any]:
 # Vectorized environments
 
 
-def test_what_a_step_returns(cartpoles: Any) -> None:
+def test_step_returns_what_the_five_values_of_gymnasium_say(cartpoles: Any) -> None:
     """`dones`, the flag and the last observation say what Gymnasium's five values say."""
     cartpoles.seed(3)
     obs = cartpoles.reset()
@@ -155,7 +155,7 @@ def test_seeds_and_options_count_for_one_reset(cartpoles: Any) -> None:
 
 
 class MultiTask(gym.Env[Any, Any]):
-    """Its friction can be changed while it is used, with effect from the next episode on."""
+    """Its friction can be changed at any time, with effect from the next episode on."""
 
     observation_space = spaces.Box(0, 1, (2,), np.float32)
     action_space = spaces.Discrete(2)
@@ -179,7 +179,7 @@ class MultiTask(gym.Env[Any, Any]):
         return obs, self.used, False, self.steps == 4, {"used": self.used}
 
 
-def test_attributes_are_set_by_a_setter_or_where_they_are() -> None:
+def test_attributes_are_set_by_a_setter_or_by_set_wrapper_attr() -> None:
     def run(env: VecEnv) -> list[Any]:
         seen = [env.env_method("get_wrapper_attr", "mu")]
         assert env.has_attr("mu")
@@ -202,7 +202,7 @@ def test_attributes_are_set_by_a_setter_or_where_they_are() -> None:
 
 
 class Cycle(BaseCallback):
-    """Change the friction at each step; remember which one counted."""
+    """Change the friction at each step; remember the one in effect."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -215,7 +215,7 @@ class Cycle(BaseCallback):
         return True
 
 
-def test_changes_count_from_the_next_episode_on() -> None:
+def test_changed_attributes_apply_from_the_next_episode() -> None:
     def run(env: VecEnv) -> Any:
         cycle = Cycle()
         return changed(A2C("MlpPolicy", env, **small()), 60, callback=cycle), cycle.used
@@ -226,7 +226,7 @@ def test_changes_count_from_the_next_episode_on() -> None:
     assert len(set().union(*by_episode)) == 5
 
 
-def test_gymnasium_wrappers_around_each() -> None:
+def test_gymnasium_wrappers_around_each_sub_environment_work() -> None:
     def run(env: VecEnv) -> Any:
         assert env.env_is_wrapped(RescaleAction) == [True, True]
         assert env.action_space == spaces.Box(-1, 1, (1,), np.float32)
@@ -247,7 +247,7 @@ def test_gymnasium_wrappers_around_each() -> None:
 # Training, saving, loading
 
 
-def test_train_save_load_and_watch(tmp_path: Path) -> None:
+def test_trained_model_can_be_saved_loaded_and_watched(tmp_path: Path) -> None:
     def run(env: VecEnv) -> Any:
         trained = changed(DQN("MlpPolicy", env, learning_starts=20, **small()), 120)
         DQN("MlpPolicy", env, **small()).save(tmp_path / "untrained")
@@ -267,7 +267,7 @@ def test_train_save_load_and_watch(tmp_path: Path) -> None:
     check_helpers(run, "CartPole-v1", 2, env_kwargs={"max_episode_steps": LIMIT})
 
 
-def test_buffers_and_policies_on_their_own(tmp_path: Path) -> None:
+def test_buffers_and_policies_can_be_saved_and_loaded_alone(tmp_path: Path) -> None:
     def run(env: VecEnv) -> Any:
         model = SAC("MlpPolicy", env, learning_starts=30, batch_size=16, **small())
         trained = changed(model, 80)
@@ -291,7 +291,7 @@ def test_buffers_and_policies_on_their_own(tmp_path: Path) -> None:
     check_helpers(run, "Pendulum-v1", 2, env_kwargs={"max_episode_steps": LIMIT})
 
 
-def test_parameters_of_a_population() -> None:
+def test_parameters_of_a_population_can_be_evolved() -> None:
     def run(env: VecEnv) -> Any:
         model = A2C("MlpPolicy", env, **small())
         changed(model, 60)
@@ -308,7 +308,7 @@ def test_parameters_of_a_population() -> None:
     assert len(set(scores)) > 1
 
 
-def test_goals_are_relabelled_after_loading(tmp_path: Path) -> None:
+def test_her_relabels_goals_after_loading(tmp_path: Path) -> None:
     def run(env: VecEnv) -> Any:
         buffer: dict[str, Any] = {"n_sampled_goal": 4, "goal_selection_strategy": "future"}
         model = SAC(
@@ -338,8 +338,8 @@ def test_goals_are_relabelled_after_loading(tmp_path: Path) -> None:
 # Several environments
 
 
-def test_the_rewards_before_the_wrappers_are_evaluated() -> None:
-    """In a monitor within other wrappers, episodes count as the environment has them."""
+def test_evaluate_policy_uses_the_rewards_inside_the_monitor() -> None:
+    """A monitor within other wrappers counts the rewards of the environment itself."""
 
     def run(env: VecEnv) -> Any:
         assert env.env_is_wrapped(Monitor) == [True, True]
@@ -354,7 +354,7 @@ def test_the_rewards_before_the_wrappers_are_evaluated() -> None:
     check_helpers(run, "CartPole-v1", 2, wrapper_class=TransformReward, wrapper_kwargs=tenfold)
 
 
-def test_what_monitors_remember() -> None:
+def test_monitors_remember_the_same() -> None:
     def run(env: VecEnv) -> Any:
         env.reset()
         for _ in range(40):
@@ -376,7 +376,7 @@ def seeded(rank: int) -> gym.Env[Any, Any]:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "native"])
-def test_seeds_that_the_functions_have_set(kind: str) -> None:
+def test_seeds_set_by_the_functions_are_kept(kind: str) -> None:
     """A first reset without a seed goes on with the random numbers of the function's own reset."""
     cls = gym.vector.SyncVectorEnv if kind.startswith("sync") else gym.vector.AsyncVectorEnv
     fns: Any = [partial(seeded, rank) for rank in range(3)]
@@ -419,8 +419,8 @@ if __name__ == "__main__":
 """
 
 
-def test_processes_that_are_spawned(tmp_path: Path) -> None:
-    """The environment's class stands in the main script, which guards what only it should do."""
+def test_training_works_in_spawned_processes(tmp_path: Path) -> None:
+    """The environment's class is in the main script, which guards its own part by `__main__`."""
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
@@ -429,7 +429,9 @@ def test_processes_that_are_spawned(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("gradient_steps", "updates"), [(2, 40), (-1, 80)])
-def test_off_policy_with_several(gradient_steps: int, updates: int) -> None:
+def test_off_policy_training_with_several_rows_gives_the_same_weights(
+    gradient_steps: int, updates: int
+) -> None:
     def run(env: VecEnv) -> Any:
         kwargs = {"learning_starts": 20, "batch_size": 16, **small()}
         model = SAC("MlpPolicy", env, train_freq=1, gradient_steps=gradient_steps, **kwargs)
@@ -449,7 +451,7 @@ def multi_obs() -> gym.Env[Any, Any]:
     return env
 
 
-def test_dict_observations() -> None:
+def test_training_on_dict_observations_gives_the_same_weights() -> None:
     def run(env: VecEnv) -> Any:
         kwargs = {**small(), "n_steps": 20, "batch_size": 20, "n_epochs": 1}
         kwargs["policy_kwargs"]["features_extractor_kwargs"] = {"cnn_output_dim": 4}
@@ -467,7 +469,7 @@ def test_dict_observations() -> None:
 
 
 class SaveBest(BaseCallback):
-    """Save the model when the episodes in the monitor's files have become better."""
+    """Save the model when the returns in the monitor's files have increased."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -485,7 +487,7 @@ class SaveBest(BaseCallback):
         return True
 
 
-def test_files_are_read_while_they_are_written(tmp_path: Path) -> None:
+def test_monitor_files_can_be_read_during_training(tmp_path: Path) -> None:
     pytest.importorskip("pandas", reason="SB3 reads its csv files with it")
     results = []
     for name, helper in HELPERS.items():

@@ -47,7 +47,7 @@ def env(request: pytest.FixtureRequest) -> Iterator[Any]:
         ([], []),
     ],
 )
-def test_indices(indices: Any, rows: list[int]) -> None:
+def test_indices_are_resolved_in_order(indices: Any, rows: list[int]) -> None:
     assert resolve_indices(indices, 3) == rows
 
 
@@ -55,19 +55,19 @@ def test_indices(indices: Any, rows: list[int]) -> None:
     ("indices", "kind"),
     [(3, IndexError), (-4, IndexError), ("a", TypeError), (0.5, TypeError)],
 )
-def test_indices_that_do_not_exist(indices: Any, kind: Any) -> None:
+def test_indices_that_do_not_exist_are_refused(indices: Any, kind: Any) -> None:
     with pytest.raises(kind):
         resolve_indices(indices, 3)
 
 
-def test_get(env: Any) -> None:
+def test_get_attr_takes_indices(env: Any) -> None:
     assert env.get_attr("row") == [0, 1, 2]
     assert env.get_attr("row", [2, 0]) == [2, 0]
     assert env.get_attr("row", -1) == [2]
     assert env.has_attr("row")
 
 
-def test_a_missing_attribute_leaves_everything_alive(env: Any) -> None:
+def test_missing_attribute_leaves_the_workers_alive(env: Any) -> None:
     assert not env.has_attr("nothing_here")
     with pytest.raises(AttributeError, match="nothing_here"):
         env.get_attr("nothing_here")
@@ -83,7 +83,7 @@ def test_set_lands_on_the_outermost_wrapper(env: Any) -> None:
     assert env.env_method("__repr__", indices=1)[0].startswith("<Monitor")
 
 
-def test_what_cannot_be_pickled_leaves_everything_alive() -> None:
+def test_value_that_cannot_be_pickled_leaves_the_workers_alive() -> None:
     env = sb3compat.to_sb3(AsyncVectorEnv([monitored(row) for row in range(3)]))
     for value in (lambda: 1, threading.Lock()):
         with pytest.raises((AttributeError, TypeError, pickle.PicklingError), match="pickle"):
@@ -94,15 +94,15 @@ def test_what_cannot_be_pickled_leaves_everything_alive() -> None:
     env.close()
 
 
-def test_methods(env: Any) -> None:
+def test_env_method_takes_indices_and_keywords(env: Any) -> None:
     assert env.env_method("set_mu", 1.0) == [1.0, 2.0, 3.0]
     assert env.env_method("set_mu", mu=4.0, indices=[2, 0]) == [6.0, 4.0]
     env.reset()
     env.step(np.zeros(3, int))
 
 
-def test_reset_of_some_rows(env: Any) -> None:
-    """What some do by hand; it is as it is in DummyVecEnv."""
+def test_env_method_reset_works_as_in_dummy_vec_env(env: Any) -> None:
+    """Some users reset rows by hand; it works as in `DummyVecEnv`."""
     reference = DummyVecEnv([monitored(row) for row in range(3)])
     for adapted in (reference, env):
         adapted.seed(3)
@@ -113,7 +113,7 @@ def test_reset_of_some_rows(env: Any) -> None:
     same(env.step(np.zeros(3, int)), reference.step(np.zeros(3, int)))
 
 
-def test_commands_are_no_methods(native: Any) -> None:
+def test_commands_of_workers_are_refused_as_methods(native: Any) -> None:
     parallel = sb3compat.to_sb3(AsyncVectorEnv([monitored(0)]))
     for env, names in ((native, ("reset", "step", "close")), (parallel, ("step", "close"))):
         for name in names:
@@ -123,7 +123,7 @@ def test_commands_are_no_methods(native: Any) -> None:
     parallel.close()
 
 
-def test_one_is_replaced() -> None:
+def test_sub_environment_can_be_replaced_in_envs() -> None:
     class Louder(gym.RewardWrapper[Any, Any]):
         def reward(self, reward: Any) -> Any:
             return reward + 100
@@ -136,8 +136,8 @@ def test_one_is_replaced() -> None:
     assert env.env_is_wrapped(Louder) == [False, True]
 
 
-def test_rewards_of_goals_that_are_no_rows(native: Any) -> None:
-    """A batch from a replay buffer, for which HER asks the first row, has any length."""
+def test_compute_reward_takes_batches_of_any_length(native: Any) -> None:
+    """HER asks the first row to compute the rewards of a batch of any length."""
 
     def compute_reward(achieved: Any, desired: Any, info: Any) -> Any:
         return np.asarray(achieved) - np.asarray(desired)
@@ -149,13 +149,13 @@ def test_rewards_of_goals_that_are_no_rows(native: Any) -> None:
         same(rewards, -goals)
 
 
-def test_wrappers_are_found_truthfully(env: Any) -> None:
+def test_env_is_wrapped_answers_for_each_row(env: Any) -> None:
     assert env.env_is_wrapped(Monitor) == [False, True, True]
     assert env.env_is_wrapped(Monitor, [1, 0]) == [True, False]
     assert env.env_is_wrapped(gym.wrappers.TimeLimit) == [False, False, False]
 
 
-def test_not_in_the_middle_of_an_async_step() -> None:
+def test_get_attr_within_an_async_step_is_refused() -> None:
     env = sb3compat.to_sb3(AsyncVectorEnv([monitored(0)]))
     env.reset()
     env.step_async(np.zeros(1, int))
@@ -172,7 +172,7 @@ def native() -> Any:
     return sb3compat.to_sb3(NativeEnv(fns, AutoresetMode.SAME_STEP))
 
 
-def test_native_environments_answer_as_a_whole(native: Any) -> None:
+def test_native_environment_answers_for_all_rows(native: Any) -> None:
     assert native.get_attr("colour", [0, 2]) == ["blue", "blue"]
     assert native.env_method("paint", "red") == ["red 0", "red 1", "red 2"]
     native.set_attr("colour", "green")
@@ -186,7 +186,7 @@ def test_native_environments_answer_as_a_whole(native: Any) -> None:
         native.env_method("paint", "red", indices=0)
 
 
-def test_native_environments_answer_what_every_single_one_does(native: Any) -> None:
+def test_native_environment_has_the_wrapper_attr_methods(native: Any) -> None:
     assert native.env_method("get_wrapper_attr", "colour", indices=[0, 2]) == ["blue", "blue"]
     assert native.env_method("has_wrapper_attr", "colour") == [True, True, True]
     assert native.env_method("has_wrapper_attr", "row") == [False, False, False]
@@ -202,7 +202,7 @@ def test_native_environments_answer_what_every_single_one_does(native: Any) -> N
         native.env_method("set_wrapper_attr", "colour", "green", indices=[0])
 
 
-def test_images(native: Any, env: Any) -> None:
+def test_get_images_gives_one_image_for_each_row(native: Any, env: Any) -> None:
     images = env.get_images()
     assert [image[0, 0, 0] for image in images] == [0, 1, 2]
     assert env.render().shape == (8, 8, 3)
@@ -210,7 +210,7 @@ def test_images(native: Any, env: Any) -> None:
         assert native.get_images() == [None, None, None]
 
 
-def test_what_people_reach_for(native: Any) -> None:
+def test_envs_and_spec_are_those_of_the_environment(native: Any) -> None:
     source = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync")
     env: Any = sb3compat.to_sb3(source)
     assert env.envs == list(source.unwrapped.envs)  # type: ignore[attr-defined]

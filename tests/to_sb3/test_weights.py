@@ -30,7 +30,7 @@ mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODE
 
 
 class Task(NamedTuple):
-    """What is trained, on what, for how long."""
+    """An algorithm, its environment, and the number of steps."""
 
     algorithm: type[BaseAlgorithm]
     env_id: str
@@ -74,7 +74,7 @@ class Endings(BaseCallback):
 
 
 class Trained(NamedTuple):
-    """What a training leaves behind."""
+    """The weights before and after a training, and how its episodes ended."""
 
     before: dict[str, torch.Tensor]
     after: dict[str, torch.Tensor]
@@ -167,12 +167,14 @@ def test_reference_depends_on_how_episodes_end(task: Task) -> None:
 @mode_of
 @pytest.mark.parametrize("build", [sync, parallel, unshared, wrapped])
 @pytest.mark.parametrize("name", TASKS)
-def test_same_weights(name: str, build: Build, mode: AutoresetMode) -> None:
+def test_training_gives_the_same_weights(name: str, build: Build, mode: AutoresetMode) -> None:
     check(TASKS[name], build, mode)
 
 
 @pytest.mark.parametrize(
     ("build", "mode"), [(sync, AutoresetMode.SAME_STEP), (parallel, AutoresetMode.NEXT_STEP)]
 )
-def test_same_weights_continuous(build: Build, mode: AutoresetMode) -> None:
+def test_training_with_continuous_actions_gives_the_same_weights(
+    build: Build, mode: AutoresetMode
+) -> None:
     check(CONTINUOUS, build, mode)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,9 +22,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sb3compat
+from tests.covering import Pair, covering
 from tests.envs import GYMNASIUM, MakeEnv, Script, script
 from tests.lockstep import Operation, lockstep, same
 from tests.native import UnknownEnv
+from tests.profiles import examples, nightly, some
 from tests.strategies import programs
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
@@ -49,7 +52,7 @@ AnyEnv = Any
 
 
 class Twins(NamedTuple):
-    """A vector wrapper, and what does the same to each sub-environment."""
+    """A vector wrapper, and the wrapper that does the same to each sub-environment."""
 
     batch: Callable[[AnyEnv], AnyEnv]
     single: Callable[[AnyEnv], AnyEnv]
@@ -144,7 +147,7 @@ if GYMNASIUM < (1, 2):
 
 
 class FastEnv(MakeEnv):
-    """Shown as fast as can be: HumanRendering keeps to `render_fps`."""
+    """Shown as fast as possible: HumanRendering waits according to `render_fps`."""
 
     def __call__(self) -> gym.Env[Any, Any]:
         env = super().__call__()
@@ -172,6 +175,7 @@ def parallel(fns: list[MakeEnv], mode: AutoresetMode, **kwargs: Any) -> AnyEnv:
     return AsyncVectorEnv([FastEnv(fn.script, fn.row) for fn in fns], autoreset_mode=mode, **kwargs)
 
 
+@cache
 def fitting_space(*names: str) -> spaces.Space[Any] | None:
     """The first space on which Gymnasium's own stack of these, the innermost first, can be run."""
     for space in OBSERVATIONS:
@@ -209,7 +213,7 @@ def in_lockstep(
     program: list[Operation] | None = None,
     **kwargs: Any,
 ) -> None:
-    """Ours against `DummyVecEnv`, with these wrappers, the innermost first."""
+    """Compare ours with `DummyVecEnv`, in these wrappers, the innermost first."""
     space = fitting_space(*names)
     assert space is not None
 
@@ -227,11 +231,16 @@ def in_lockstep(
     lockstep(scripted(space), n, stack, program or reset_and_steps(9), wrap=wrap)
 
 
+# With workers and copies it is slowest, and much like the others.
+BUILDS = some([(sync, True), (sync, False), (parallel, False), (parallel, True)], 3)
+
+
 @mode_of
-@pytest.mark.parametrize("copy", [True, False])
-@pytest.mark.parametrize("build", [sync, parallel])
+@pytest.mark.parametrize(("build", "copy"), BUILDS)
 @pytest.mark.parametrize("name", TWINS)
-def test_exact(name: str, build: Any, copy: bool, mode: AutoresetMode) -> None:
+def test_wrapper_is_exact_or_refused(
+    name: str, build: Any, copy: bool, mode: AutoresetMode
+) -> None:
     if refused_by_gymnasium(name, mode):
         with pytest.raises((AssertionError, ValueError)):
             in_lockstep((name,), build, mode=mode, copy=copy)
@@ -242,36 +251,58 @@ def test_exact(name: str, build: Any, copy: bool, mode: AutoresetMode) -> None:
         in_lockstep((name,), build, mode=mode, copy=copy)
 
 
+def allowed(mode: AutoresetMode) -> list[str]:
+    """The wrappers that work in this mode."""
+    return [
+        name for name in TWINS if not (refused_by_gymnasium(name, mode) or refused_here(name, mode))
+    ]
+
+
+@cache
+def possible_pairs(mode: AutoresetMode) -> list[Pair]:
+    """The inner and the outer wrapper, where Gymnasium itself can run one in the other."""
+    names = allowed(mode)
+    return [(a, b) for b in names for a in names if fitting_space(a, b) is not None]
+
+
+@cache
+def tried_pairs(mode: AutoresetMode) -> list[Pair]:
+    """All of them nightly; else some, others in each mode."""
+    every = possible_pairs(mode)
+    return every if nightly() else covering(every, seed=MODES.index(mode))
+
+
+@mode_of
+def test_every_wrapper_is_tried_inside_and_outside(mode: AutoresetMode) -> None:
+    inner, outer = zip(*tried_pairs(mode), strict=True)
+    assert set(inner) == set(outer) == set(allowed(mode))
+
+
 @mode_of
 @pytest.mark.parametrize("outer", TWINS)
-def test_pairs(outer: str, mode: AutoresetMode) -> None:
-    fine = [
-        inner
-        for inner in TWINS
-        if not any(
-            f(name, mode) for f in (refused_by_gymnasium, refused_here) for name in (inner, outer)
-        )
-        and fitting_space(inner, outer) is not None
-    ]
-    for inner in fine:
-        in_lockstep((inner, outer), sync, mode=mode)
-    assert len(fine) > 5 or refused_by_gymnasium(outer, mode) or refused_here(outer, mode)
+def test_pairs_of_wrappers_are_exact(outer: str, mode: AutoresetMode) -> None:
+    if outer not in allowed(mode):
+        return  # see test_wrapper_is_exact_or_refused
+    assert sum(b == outer for _, b in possible_pairs(mode)) > 5
+    for names in tried_pairs(mode):
+        if names[1] == outer:
+            in_lockstep(names, sync, mode=mode)
 
 
 @mode_of
 @given(data=st.data(), n=st.integers(1, 4), copy=st.booleans())
-@settings(max_examples=60)
-def test_stacks(mode: AutoresetMode, data: st.DataObject, n: int, copy: bool) -> None:
-    fine = [
-        name for name in TWINS if not (refused_by_gymnasium(name, mode) or refused_here(name, mode))
-    ]
-    names = tuple(data.draw(st.lists(st.sampled_from(fine), min_size=1, max_size=4)))
+@settings(max_examples=examples(60))
+def test_stacks_of_wrappers_are_exact(
+    mode: AutoresetMode, data: st.DataObject, n: int, copy: bool
+) -> None:
+    chosen = st.lists(st.sampled_from(allowed(mode)), min_size=1, max_size=4)
+    names = tuple(data.draw(chosen))
     assume(fitting_space(*names) is not None)
     program = data.draw(programs(n, max_size=10))
     in_lockstep(names, sync, n, program=program, mode=mode, copy=copy)
 
 
-# What is refused, and a part of what the message has to say.
+# Refused wrappers, and a part of the message.
 REFUSED: dict[str, tuple[Callable[[AnyEnv], AnyEnv], str]] = {
     "DictInfoToList": (lambda env: vector.DictInfoToList(env), "Remove that wrapper"),
     "NormalizeReward": (lambda env: vector.NormalizeReward(env), "VecNormalize"),
@@ -288,7 +319,7 @@ if GYMNASIUM < (1, 2):
     del REFUSED["ArrayConversion"]
 
 
-def test_every_wrapper_is_here() -> None:
+def test_every_wrapper_is_tested() -> None:
     assert set(vector.__all__) == TWINS.keys() | REFUSED.keys()
 
 
@@ -306,7 +337,7 @@ def needs(name: str) -> Any:
 
 @mode_of
 @pytest.mark.parametrize("name", [needs(name) for name in REFUSED])
-def test_refused_wherever_it_stands(name: str, mode: AutoresetMode) -> None:
+def test_refused_wrapper_is_refused_at_every_place(name: str, mode: AutoresetMode) -> None:
     if "Jax" in name:
         pytest.importorskip("jax", reason="the wrapper needs JAX")
     if name == "ArrayConversion" or (name.endswith(("Torch", "Numpy")) and GYMNASIUM >= (1, 2)):
@@ -338,7 +369,7 @@ def test_refused_wherever_it_stands(name: str, mode: AutoresetMode) -> None:
 
 @pytest.mark.skipif(GYMNASIUM < (1, 4), reason="Gymnasium 1.4 is the first to have it right")
 @pytest.mark.parametrize("inner", [name for name in TWINS if not name.endswith("Observation")])
-def test_normalize_reward(inner: str) -> None:
+def test_normalize_reward_is_exact_in_same_step_mode(inner: str) -> None:
     fns = [MakeEnv(scripted(OBSERVATIONS[0]), i) for i in range(3)]
 
     def stack() -> AnyEnv:
@@ -355,7 +386,7 @@ def test_normalize_reward(inner: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["NormalizeReward", "NormalizeObservation"])
-def test_padding_lets_statistics_through(name: str) -> None:
+def test_padding_allows_statistics_wrappers(name: str) -> None:
     def stack() -> AnyEnv:
         fns = [MakeEnv(scripted(OBSERVATIONS[0]), i) for i in range(2)]
         return REFUSED[name][0](UnknownEnv(fns, AutoresetMode.NEXT_STEP))
@@ -370,8 +401,8 @@ def test_padding_lets_statistics_through(name: str) -> None:
         np.testing.assert_array_equal(rewards[~dones], unrounded.astype(np.float32)[~dones])
 
 
-def test_mode_that_the_metadata_do_not_know() -> None:
-    """An observation wrapper that took the environment for one in another mode."""
+def test_wrapper_that_assumes_another_mode_is_refused() -> None:
+    """The wrapper has read another mode from the metadata when it was made."""
     env = sync([MakeEnv(scripted(OBSERVATIONS[0]), 0)], SAME_STEP)
     metadata, env.metadata = env.metadata, {**env.metadata, "autoreset_mode": MODES[0]}
     wrapped = [
@@ -391,7 +422,7 @@ def test_mode_that_the_metadata_do_not_know() -> None:
 
 
 class FrameEnv(gym.Wrapper[Any, Any, Any, Any]):
-    """Its frames tell the row, the episode and the step, and it remembers what was rendered."""
+    """Its frames show the row, the episode and the step, and it remembers the rendered ones."""
 
     def __init__(self, env: AnyEnv) -> None:
         super().__init__(env)
@@ -423,10 +454,20 @@ def record(env: AnyEnv, folder: Path, **kwargs: Any) -> tuple[AnyEnv, list[list[
 
 
 @pytest.mark.skipif(GYMNASIUM < (1, 2), reason="RecordVideo is there since Gymnasium 1.2")
-@mode_of
-@pytest.mark.parametrize("first_only", [True, False])
-def test_videos(mode: AutoresetMode, first_only: bool, tmp_path: Path) -> None:
-    """The same pictures of the first row, whose episodes they follow, as without the adapter."""
+@pytest.mark.parametrize(
+    ("mode", "first_only"),
+    some(
+        [
+            *((MODES[0], True), (MODES[1], False), (MODES[2], False)),
+            *((MODES[0], False), (MODES[1], True), (MODES[2], True)),
+        ],
+        3,
+    ),
+)
+def test_videos_show_the_first_row_as_without_the_adapter(
+    mode: AutoresetMode, first_only: bool, tmp_path: Path
+) -> None:
+    """The videos follow the first row, whose pictures are the same as without the adapter."""
     pytest.importorskip("moviepy", reason="RecordVideo writes with moviepy")
     natural = mode if mode == SAME_STEP else AutoresetMode.NEXT_STEP
     theirs, expected = record(framed(natural, 3), tmp_path / "theirs", record_first_only=first_only)
@@ -435,11 +476,12 @@ def test_videos(mode: AutoresetMode, first_only: bool, tmp_path: Path) -> None:
     theirs.reset()
     ours.reset()
     actions = np.zeros((3, 2), np.float32)
-    while len(expected) < 4:
+    # The episodes last for 2, 3 and 1 steps, over and over.
+    while len(expected) < 3:
         theirs.step(actions)
-    while len(got) < 4:
+    while len(got) < 3:
         ours.step(actions)
-    for ours_frames, frames in zip(got, expected[:4], strict=True):
+    for ours_frames, frames in zip(got, expected[:3], strict=True):
         np.testing.assert_array_equal(
             [frame[0, 0] for frame in ours_frames], [frame[0, 0] for frame in frames]
         )
@@ -447,12 +489,12 @@ def test_videos(mode: AutoresetMode, first_only: bool, tmp_path: Path) -> None:
             shown = [tuple(frame[0, 16 * row]) for frame in ours_frames]
             assert len(set(shown)) == len(shown)
     ours.close()
-    assert len(list((tmp_path / "ours").glob("*.mp4"))) >= 4
+    assert len(list((tmp_path / "ours").glob("*.mp4"))) >= 3
 
 
 @mode_of
 @pytest.mark.parametrize("n", [1, 3])
-def test_human_rendering(mode: AutoresetMode, n: int) -> None:
+def test_human_rendering_shows_each_step_and_each_reset(mode: AutoresetMode, n: int) -> None:
     """Each step shows a picture, and each reset within a step another one."""
     source = framed(mode, n)
     ours = sb3compat.to_sb3(vector.HumanRendering(source))
@@ -463,7 +505,7 @@ def test_human_rendering(mode: AutoresetMode, n: int) -> None:
         resets += int(dones.any()) if mode != SAME_STEP else 0
     for i, env in enumerate(source.envs):
         assert len(env.seen) == 1 + 8 + resets
-        # None is out of order; with one row, where nobody waits for others, none comes twice.
+        # All frames are in order; with one row, which waits for no other row, none comes twice.
         assert env.seen == sorted(env.seen)
         if n == 1:
             assert len(set(env.seen)) == len(env.seen)
@@ -486,7 +528,7 @@ def test_rendering_natively_does_not_add_to_the_video(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["TransformObservation", "DtypeObservation", "ClipReward"])
-def test_native(name: str) -> None:
+def test_native_cartpole_works_under_wrappers(name: str) -> None:
     def make() -> AnyEnv:
         return gym.make_vec("CartPole-v1", num_envs=5, vectorization_mode="vector_entry_point")
 

@@ -1,4 +1,4 @@
-"""Faults in the workers of a SubprocVecEnv, and what is left of them."""
+"""Faults in the workers of a SubprocVecEnv: the error arrives, and the other workers survive."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODE
 
 
 class OddError(Exception):
-    """One that pickle cannot build again by itself."""
+    """An exception that pickle cannot build again by itself."""
 
     def __init__(self, first: int, second: int) -> None:
         super().__init__(f"{first} and {second}")
 
 
 class Failing(ScriptedEnv):
-    """Does what the action says."""
+    """An environment that fails in the way that the action says."""
 
     def step(self, action: Any) -> Any:
         if action == 1:
@@ -94,7 +94,7 @@ def test_exceptions_keep_their_type_and_the_workers_live(mode: AutoresetMode) ->
     envs.close()
 
 
-def test_the_first_of_several_exceptions() -> None:
+def test_exception_of_the_first_row_is_raised_of_several() -> None:
     envs = failing(3)
     envs.reset()
     with pytest.raises(KeyError, match="several"):
@@ -103,7 +103,7 @@ def test_the_first_of_several_exceptions() -> None:
 
 
 @mode_of
-def test_a_worker_that_dies(mode: AutoresetMode) -> None:
+def test_worker_that_dies_is_a_worker_error(mode: AutoresetMode) -> None:
     for by_itself in (True, False):
         envs = failing(3, mode)
         envs.reset()
@@ -119,7 +119,7 @@ def test_a_worker_that_dies(mode: AutoresetMode) -> None:
         assert not any(process.is_alive() for process in envs.vec_env.processes)
 
 
-def test_a_worker_that_dies_under_a_wrapper() -> None:
+def test_worker_that_dies_under_a_wrapper_is_a_worker_error() -> None:
     from stable_baselines3.common.vec_env import SubprocVecEnv, VecMonitor
 
     # Forked ones hold each other's pipes, so that SB3 itself would wait for ever.
@@ -132,7 +132,7 @@ def test_a_worker_that_dies_under_a_wrapper() -> None:
     assert not any(process.is_alive() for process in envs.vec_env.processes)
 
 
-def test_a_step_under_way_that_is_not_ours() -> None:
+def test_pending_step_of_the_user_is_refused() -> None:
     vec_env = subproc([Make(i, 9) for i in range(2)])
     vec_env.reset()
     vec_env.step_async([0, 0])
@@ -148,7 +148,7 @@ def test_a_step_under_way_that_is_not_ours() -> None:
     envs.close()
 
 
-def test_closed_by_hand() -> None:
+def test_vec_env_closed_by_the_user_refuses_calls() -> None:
     envs = failing()
     envs.vec_env.close()
     with pytest.raises(sb3compat.ClosedError, match="was closed"):
@@ -166,7 +166,7 @@ def test_actions_that_cannot_be_sent_reach_no_worker() -> None:
 
 
 class Blocking(ScriptedEnv):
-    """Steps only once the other row's reset has happened: it waits for a file that this makes."""
+    """Steps only after the other row's reset: it waits for the file that the reset makes."""
 
     def __init__(self, row: int, path: str) -> None:
         super().__init__(script(lengths=(1,) if row == 0 else (9,), infos="none"), row)

@@ -16,7 +16,7 @@ from sb3compat._to_sb3.partial_reset import register_by_name
 def reset_rows(
     env: Any, mask: Flags, *, seed: Value = None, options: Options | None = None
 ) -> VectorResetResult:
-    """Reset by index, and put what comes back into full batches."""
+    """Reset by index, and spread the results over full batches."""
     if seed is not None or options:
         raise ValueError(
             "Expected neither seed nor options, as EnvPool takes none in a reset, got "

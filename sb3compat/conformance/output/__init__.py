@@ -1,14 +1,25 @@
-"""A report as text: for a terminal, for machines, for a page."""
+"""A report as text: for a terminal, for machines, for a page.
+
+A format is a module of that name with a function `render`, which is imported when it is asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
 
-from sb3compat.conformance.contract import FAMILIES
-from sb3compat.conformance.report import LABELS, Report, Result
+from sb3compat.conformance.findings import FAMILIES
+from sb3compat.conformance.run.report import LABELS, Report, Result
 
 FORMATS = ("terminal", "json", "junit", "markdown", "html")
+# What a format needs that the kit itself does not.
+_LIBRARIES = {"terminal": "rich", "html": "jinja2"}
+
+Renderer = Callable[[Report], str]
+
+
+class MissingLibraryError(ModuleNotFoundError):
+    """A format needs a library that is not installed."""
 
 
 def render(report: Report, form: str) -> str:
@@ -17,10 +28,35 @@ def render(report: Report, form: str) -> str:
     Args:
         report: The report.
         form: One of `FORMATS`.
+
+    Raises:
+        MissingLibraryError: If the format needs a library that is not installed.
     """
-    module = import_module(f"sb3compat.conformance.output.{form}")
-    function: Callable[[Report], str] = module.render
-    return function(report)
+    return renderer(form)(report)
+
+
+def renderer(form: str) -> Renderer:
+    """The function that writes a report in one of the formats.
+
+    Args:
+        form: One of `FORMATS`.
+
+    Raises:
+        MissingLibraryError: If the format needs a library that is not installed.
+    """
+    library = _LIBRARIES.get(form)
+    try:
+        module = import_module(f"{__name__}.{form}")
+    except ModuleNotFoundError as error:
+        if library is None or error.name is None or error.name.partition(".")[0] != library:
+            raise
+        raise MissingLibraryError(
+            f"Expected {library} to be installed, which the {form} report is written with. Install "
+            'it: pip install "sb3compat[conformance]"',
+            name=library,
+        ) from error
+    function: Renderer = module.render
+    return function
 
 
 def by_group(report: Report) -> dict[str, list[Result]]:

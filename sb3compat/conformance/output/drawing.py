@@ -1,12 +1,12 @@
-"""The end of an episode, drawn: one lane for each row, one column for each step."""
+"""What a page shows of one failure: the finding, and the steps before it, a row for each row."""
 
 from __future__ import annotations
 
 import re
-from html import escape
+from dataclasses import dataclass
 
-from sb3compat.conformance.contract import Finding
-from sb3compat.conformance.report import Moment, Result
+from sb3compat.conformance.findings import Finding
+from sb3compat.conformance.run.report import Moment, Result
 
 # The part of a moment that an expression is about.
 _PART = {
@@ -18,59 +18,109 @@ _PART = {
     "infos": "infos",
     "actions": "action",
 }
-_LEGEND = (
-    "A ring is a reset, a dot a step, a bar the end of an episode by the flags. What is wrong is "
-    "outlined."
-)
 
 
-def finding(result: Result) -> str:
-    """What came and what should have come, or nothing if that is not known."""
+@dataclass(frozen=True)
+class Found:
+    """What came and what should have come.
+
+    Attributes:
+        came: The expression with its value.
+        place: The step and the row.
+        should: What should have come.
+        more: What else the message says: that it does not happen every time, for instance.
+    """
+
+    came: str
+    place: str
+    should: str
+    more: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """One value of a cell.
+
+    Attributes:
+        name: What it is.
+        text: The value.
+        should: What it should have been; None if nothing is wrong with it.
+    """
+
+    name: str
+    text: str
+    should: str | None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row in one step.
+
+    Attributes:
+        classes: The names of its CSS classes.
+        ended: Whether an episode ended there.
+        parts: The values.
+    """
+
+    classes: str
+    ended: bool
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One step or reset; `here` if it is where something is wrong."""
+
+    title: str
+    here: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the environment; `concerned` if what is wrong is about it."""
+
+    number: int
+    concerned: bool
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The last steps before a failure."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+def found_of(result: Result) -> Found | None:
+    """What came and what should have come; None if that is not known."""
     found = result.finding
     if found is None:
-        return ""
+        return None
     if result.status == "errored":
         came = said = f"{found.what} raised {found.got}"
     else:
         came = f"{found.what} = {found.got}"
         said = f"{found.what}={found.got}, but should be {found.should} [{found.place}]"
-    # What the message says beyond this: that it does not happen every time, for instance.
-    rest = result.message.removeprefix(said).strip()
-    more = f"<p>{escape(rest)}</p>" if rest else ""
-    return (
-        '<table class="finding"><tbody>\n'
-        f'<tr class="came"><th scope="row">Came</th><td class="value">{escape(came)} '
-        f"[{found.place}]</td></tr>\n"
-        f'<tr class="should"><th scope="row">Should be</th>'
-        f"<td>{escape(found.should)}</td></tr>\n</tbody></table>{more}"
-    )
+    return Found(came, found.place, found.should, result.message.removeprefix(said).strip())
 
 
-def timeline(result: Result) -> str:
-    """The last steps before a failure as a table; nothing if there were none."""
+def timeline_of(result: Result) -> Timeline | None:
+    """The last steps before a failure; None if there were none."""
     events = _events(result.timeline)
     if not events:
-        return ""
+        return None
     found = result.finding
-    here = [_is_here(event[0], found) for event in events]
-    heads = "".join(
-        f'<th scope="col"{" class=here" if is_here else ""}>{_title(event[0])}</th>'
-        for event, is_here in zip(events, here, strict=True)
-    )
+    columns = tuple(Column(_title(event[0]), _is_here(event[0], found)) for event in events)
     rows = []
     for k, first in enumerate(events[0]):
         concerned = found is None or found.row in (None, first.row)
-        cells = "".join(
-            _cell(event[k], found if is_here and concerned else None)
-            for event, is_here in zip(events, here, strict=True)
+        cells = tuple(
+            _cell(event[k], found if column.here and concerned else None)
+            for event, column in zip(events, columns, strict=True)
         )
-        kind = "" if concerned else ' class="other"'
-        rows.append(f'<tr{kind}><th scope="row">row&nbsp;{first.row}</th>{cells}</tr>\n')
-    return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="Timeline">'
-        f'<table class="timeline"><thead><tr><td></td>{heads}</tr></thead><tbody>\n'
-        f'{"".join(rows)}</tbody></table></div>\n<p class="legend">{_LEGEND}</p>'
-    )
+        rows.append(Row(first.row, concerned, cells))
+    return Timeline(columns, tuple(rows))
 
 
 def _events(moments: tuple[Moment, ...]) -> list[list[Moment]]:
@@ -84,7 +134,7 @@ def _events(moments: tuple[Moment, ...]) -> list[list[Moment]]:
 
 
 def _title(moment: Moment) -> str:
-    return "reset" if moment.event == "reset" else f"step&nbsp;{moment.step}"
+    return "reset" if moment.event == "reset" else f"step\N{NO-BREAK SPACE}{moment.step}"
 
 
 def _is_here(moment: Moment, found: Finding | None) -> bool:
@@ -93,8 +143,8 @@ def _is_here(moment: Moment, found: Finding | None) -> bool:
     return moment.event == "step" or found.step == 0
 
 
-def _cell(moment: Moment, found: Finding | None) -> str:
-    parts = {
+def _cell(moment: Moment, found: Finding | None) -> Cell:
+    texts = {
         "action": moment.action,
         "obs": moment.observation,
         "reward": moment.reward,
@@ -102,22 +152,15 @@ def _cell(moment: Moment, found: Finding | None) -> str:
         "infos": moment.note,
     }
     wrong = _part_of(found.what) if found else ""
-    lines = []
-    for name, text in parts.items():
+    parts = []
+    for name, text in texts.items():
         if name == wrong and found is not None:
-            expected = f'<dd class="expected">should be {escape(found.should)}</dd>'
-            text = text or "–"  # noqa: RUF001  (an en dash stands for nothing)
-            lines.append(
-                f'<div class="wrong"><dt>{name}</dt><dd>{escape(text)}</dd>{expected}</div>'
-            )
+            parts.append(Part(name, text or "\N{EN DASH}", found.should))
         elif text:
-            lines.append(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>")
-    kind = " ".join(
-        word for word, holds in ((moment.event, True), ("ended", moment.ended)) if holds
-    )
-    end = "<b>end</b><i></i>" if moment.ended else ""
-    whole = " wrong" if found is not None and wrong not in parts else ""
-    return f'<td class="{kind}{whole}"><div class="lane">{end}</div><dl>{"".join(lines)}</dl></td>'
+            parts.append(Part(name, text, None))
+    whole = found is not None and wrong not in texts
+    words = [moment.event, *["ended"] * moment.ended, *["wrong"] * whole]
+    return Cell(" ".join(words), moment.ended, tuple(parts))
 
 
 def _part_of(what: str) -> str:

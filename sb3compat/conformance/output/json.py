@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sb3compat.conformance.report import SCHEMA_VERSION, Report
+from sb3compat.conformance.run.report import SCHEMA_VERSION, Report
 
 _SCHEMA = Path(__file__).with_name("report.schema.json")
 

@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from sb3compat.conformance.output import headline
-from sb3compat.conformance.report import Report, Result
+from sb3compat.conformance.run.report import Report, Result
 
 # What XML 1.0 does not allow, not even escaped.
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from sb3compat.conformance.output import by_group, headline, told, trace_title, versions
-from sb3compat.conformance.report import Report, Result
+from sb3compat.conformance.run.report import Report, Result
 
 
 def render(report: Report) -> str:

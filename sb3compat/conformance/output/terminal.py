@@ -1,30 +1,59 @@
-"""The report for a terminal, and the progress while it comes about."""
+"""The report for a terminal, laid out by rich.
+
+Whatever comes from an environment goes into a `Text`, which rich takes as it is: it looks for no
+markup and no emoji codes there.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from textwrap import indent
 from typing import TextIO
 
-from sb3compat.conformance.contract import Check
-from sb3compat.conformance.output import by_group, headline, told, trace_title, versions
-from sb3compat.conformance.report import Report, Result
+from rich.console import Console, RenderableType
+from rich.constrain import Constrain
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
 
-_COLOURS = {
-    "failed": "31;1",
-    "errored": "31;1",
-    "warning": "33",
-    "xpassed": "33",
-    "xfailed": "36",
-    "passed": "32",
-    "not exercised": "35",
-    "skipped": "2",
+from sb3compat.conformance.output import by_group, headline, told, trace_title, versions
+from sb3compat.conformance.run.report import Report, Result
+
+STYLES = {
+    "failed": "bold red",
+    "errored": "bold red",
+    "warning": "yellow",
+    "xpassed": "yellow",
+    "xfailed": "cyan",
+    "passed": "green",
+    "not exercised": "magenta",
+    "skipped": "dim",
 }
+_LABEL_WIDTH = max(map(len, STYLES))
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_CLEAR = "\r\x1b[2K"
-_SHOWN_NAMES = 60
+# Without a terminal nothing is wrapped: a message stays on one line, where a search finds it. The
+# table needs a limit all the same.
+_UNLIMITED = 250
+# The table keeps its shape; a narrower terminal breaks the lines itself.
+_NARROWEST = 60
+_RULE_WIDTH = 80
+_LONGEST_REASON = 100
+
+
+def show(report: Report, stream: TextIO) -> None:
+    """Write the report as the stream can show it: its width, its colours, its encoding."""
+    text = render(
+        report,
+        width=shutil.get_terminal_size().columns if stream.isatty() else None,
+        colour=may_colour(stream),
+        ascii_only=not (stream.encoding or "utf-8").lower().startswith("utf"),
+    )
+    stream.write(text)
 
 
 def may_colour(stream: TextIO) -> bool:
@@ -33,96 +62,103 @@ def may_colour(stream: TextIO) -> bool:
     return wanted and stream.isatty()
 
 
-class Progress:
-    """Shows which check is running, in one line that is written over; on a terminal only."""
-
-    def __init__(self, stream: TextIO, *, quiet: bool = False) -> None:
-        self._stream = stream
-        self._shows = not quiet and stream.isatty() and os.environ.get("TERM") != "dumb"
-        self._failed = 0
-
-    def say(self, text: str) -> None:
-        """Show this instead of what is there."""
-        if self._shows:
-            width = shutil.get_terminal_size().columns - 1
-            self._stream.write(_CLEAR + text[:width])
-            self._stream.flush()
-
-    def __call__(self, check: Check, result: Result | None, number: int, count: int) -> None:
-        """Told by `api.run` when a check begins and when it ends."""
-        if result is not None:
-            self._failed += result.status in ("failed", "errored")
-            return
-        failed = f", {self._failed} failed" if self._failed else ""
-        self.say(f"[{number}/{count}{failed}] {check.id[:_SHOWN_NAMES]}")
-
-    def clear(self) -> None:
-        """Take the line away."""
-        self.say("")
-
-
-def render(report: Report, *, colour: bool = False) -> str:
+def render(
+    report: Report, *, width: int | None = None, colour: bool = False, ascii_only: bool = False
+) -> str:
     """The report as lines.
 
     Args:
         report: The report.
+        width: Where to wrap, at 60 columns or more; None wraps nothing.
         colour: Whether to write colours.
+        ascii_only: Whether to draw with ASCII characters; what the environment said stays as it is.
     """
+    columns = _UNLIMITED if width is None else max(width, _NARROWEST)
+    file = io.StringIO()
+    console = Console(
+        file=file,
+        width=columns,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        legacy_windows=False,
+        force_jupyter=False,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    for part in _parts(report, "-" if ascii_only else "─"):
+        # Code and links stay whole, so that they can be copied: the terminal itself breaks them.
+        whole = isinstance(part, Text) and (part.no_wrap or width is None)
+        console.print(part, soft_wrap=whole)
+    # The cells of a table are filled up with spaces.
+    return "\n".join(line.rstrip(" ") for line in file.getvalue().split("\n"))
 
-    def paint(text: str, label: str) -> str:
-        return f"\x1b[{_COLOURS[label]}m{text}\x1b[0m" if colour else text
 
-    def bold(text: str) -> str:
-        return f"\x1b[1m{text}\x1b[0m" if colour else text
-
-    lines = [bold(_safe(report.target)), headline(report), versions(report)]
-    lines += [f"Note: {_safe(note)}" for note in report.notes]
+def _parts(report: Report, line: str) -> Iterator[RenderableType]:
+    """What to print, one below the other; `line` is the character of rules."""
+    yield Text(safe(report.target), "bold")
+    yield Text(headline(report))
+    yield Text(versions(report))
+    yield from (Text(f"Note: {safe(note)}") for note in report.notes)
     for group, results in by_group(report).items():
-        lines += ["", bold(group)]
-        for result in results:
-            label = report.label(result)
-            why = _why(result)
-            lines.append(f"  {paint(f'{label:<14}', label)}{result.check_id}{why}")
+        yield ""
+        yield Text(group, "bold")
+        yield Padding(_table(report, results), (0, 0, 0, 2))
     for result in told(report):
         label = report.label(result)
-        lines += ["", paint(_rule(f"{label}: {result.check_id}"), label), *_particulars(result)]
-    label = "passed" if report.ok else "failed"
-    return "\n".join([*lines, "", paint(report.summary(), label), ""])
+        title = Text(f"{label}: {result.check_id}", STYLES[label])
+        rule = Rule(title, characters=line, style=STYLES[label], align="left")
+        yield ""
+        yield Constrain(rule, _RULE_WIDTH)
+        yield from _particulars(result)
+    yield ""
+    yield Text(report.summary(), STYLES["passed" if report.ok else "failed"])
 
 
-def _why(result: Result) -> str:
-    """Why there is no verdict, or why that is as expected."""
+def _table(report: Report, results: list[Result]) -> Table:
+    """The results of one group: the status, the check, and why there is no verdict."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(width=_LABEL_WIDTH)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for result in results:
+        label = report.label(result)
+        table.add_row(Text(label, STYLES[label]), Text(result.check_id), Text(_reason(result)))
+    return table
+
+
+def _reason(result: Result) -> str:
+    """Why there is no verdict, or why a failure is expected."""
     if result.status == "xfailed":
-        return f"  ({_cut(result.message[result.message.rindex('expected: ') :], 100)})"
+        return f"({_cut(result.message[result.message.rindex('expected: ') :])})"
     if result.status in ("skipped", "not_exercised"):
-        return f"  ({_cut(result.message, 100)})"
+        return f"({_cut(result.message)})"
     return ""
 
 
-def _particulars(result: Result) -> list[str]:
-    lines = [_safe(result.message), ""]
-    lines += [f"Contract: {result.contract}", f"Source:   {result.source}"]
+def _particulars(result: Result) -> Iterator[RenderableType]:
+    yield Text(safe(result.message))
+    yield ""
+    yield Text(f"Contract: {result.contract}")
+    yield Text(f"Source:   {result.source}", no_wrap=True)
     if result.trace:
-        lines += ["", f"{trace_title(result)}:", "", _block(result.trace)]
+        yield from ("", Text(f"{trace_title(result)}:"), "", _block(result.trace))
     if result.reproduction:
-        lines += ["", "To reproduce it:", "", _block(result.reproduction)]
-    lines += ["", f"More on this check: sb3compat explain {result.check_id}"]
-    return lines
+        yield from ("", Text("To reproduce it:"), "", _block(result.reproduction))
+    yield ""
+    yield Text(f"More on this check: sb3compat explain {result.check_id}", no_wrap=True)
 
 
-def _rule(text: str) -> str:
-    return f"--- {text} ".ljust(80, "-")
+def _block(text: str) -> Text:
+    return Text(indent(safe(text).rstrip(), "    "), no_wrap=True)
 
 
-def _block(text: str) -> str:
-    return indent(_safe(text).rstrip(), "    ")
-
-
-def _safe(text: str) -> str:
-    """What an environment said may hold what moves the cursor: write that as Python would."""
+def safe(text: str) -> str:
+    """The text with control characters, which could move the cursor, as Python would write them."""
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
-def _cut(text: str, limit: int) -> str:
-    text = " ".join(_safe(text).split())
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+def _cut(text: str) -> str:
+    text = " ".join(safe(text).split())
+    return text if len(text) <= _LONGEST_REASON else f"{text[: _LONGEST_REASON - 1]}…"

@@ -1,0 +1,90 @@
+"""The file that keeps the outcomes, with the versions and the sources that they are of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from conformance.matrix.digests import Digests
+from conformance.matrix.outcomes import BLOCKED, IDLE, KILLED, PASSED, SKIPPED, Outcome, Outcomes
+from conformance.matrix.specimens import Section
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+OUTCOMES = "kill-matrix/outcomes.json"
+
+# A check that the file does not name for a specimen has passed.
+_KEPT = (KILLED, BLOCKED, SKIPPED, IDLE)
+_UNAIDED = "killed without a reference"
+_PACKAGES = ("gymnasium", "stable-baselines3")
+
+
+@dataclass(frozen=True)
+class Record:
+    """The outcomes of a run.
+
+    Attributes:
+        versions: Those of the libraries.
+        digests: Those of the sources.
+        outcomes: For each section and specimen.
+    """
+
+    versions: dict[str, str]
+    digests: Digests
+    outcomes: Outcomes
+
+
+def versions() -> dict[str, str]:
+    """The versions of the libraries that are installed."""
+    return {package: version(package) for package in _PACKAGES}
+
+
+def write(path: Path, sections: Iterable[Section], record: Record) -> None:
+    """Keep the outcomes, a line for each specimen."""
+    blocks = [
+        f'"versions": {json.dumps(record.versions)}',
+        f'"digests": {json.dumps(record.digests.to_dict(), indent=1)}',
+    ]
+    for section in sections:
+        found = record.outcomes[section.key]
+        checks = json.dumps([check.id for check in section.checks])
+        lines = ",\n".join(
+            f"  {json.dumps(specimen.name)}: {json.dumps(_kept(found[specimen.name]))}"
+            for specimen in section.specimens
+        )
+        body = f' "checks": {checks},\n "specimens": {{\n{lines}\n }}'
+        blocks.append(f"{json.dumps(section.key)}: {{\n{body}\n}}")
+    text = ",\n".join(blocks)
+    path.write_text(f"{{\n{text}\n}}\n", encoding="utf-8", newline="\n")
+
+
+def _kept(outcome: Outcome) -> dict[str, list[str]]:
+    kept = {
+        word: [name for name, found in outcome.words.items() if found == word] for word in _KEPT
+    }
+    kept = {word: names for word, names in kept.items() if names}
+    if outcome.unaided is not None:
+        kept[_UNAIDED] = [name for name in outcome.words if name in outcome.unaided]
+    return kept
+
+
+def read(path: Path) -> Record:
+    """The record that `write` has written."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    found, digests = document.pop("versions"), Digests(**document.pop("digests"))
+    outcomes = {
+        key: {
+            name: _outcome(section["checks"], kept) for name, kept in section["specimens"].items()
+        }
+        for key, section in document.items()
+    }
+    return Record(found, digests, outcomes)
+
+
+def _outcome(checks: list[str], kept: dict[str, list[str]]) -> Outcome:
+    words = dict.fromkeys(checks, PASSED)
+    for word in _KEPT:
+        words |= dict.fromkeys(kept.get(word, ()), word)
+    return Outcome(words, frozenset(kept[_UNAIDED]) if _UNAIDED in kept else None)

@@ -1,0 +1,61 @@
+"""The arguments of a reset, as Gymnasium's users pass them."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from sb3compat._convert.types import Value
+from sb3compat.errors import ResetArgumentError
+
+
+def seeds_by_row(seed: Value, num_envs: int) -> list[int | None]:
+    """The seed of each row.
+
+    Args:
+        seed: None, an int from which the seeds count up, or a list with one seed or None for each
+            row.
+        num_envs: The number of rows, n.
+
+    Raises:
+        ResetArgumentError: If the list has another length than n.
+        TypeError: If a seed is not an integer.
+    """
+    if seed is None:
+        return [None] * num_envs
+    if isinstance(seed, int | np.integer):
+        return [int(seed) + i for i in range(num_envs)]
+    seeds = [None if one is None else operator.index(one) for one in seed]
+    if len(seeds) != num_envs:
+        raise ResetArgumentError(
+            f"Expected an int, or a list of {num_envs} seeds, one for each sub-environment, got "
+            f"len(seed)={len(seeds)}."
+        )
+    return seeds
+
+
+def rows_under(mask: Value, num_envs: int) -> list[int]:
+    """The rows of a reset mask.
+
+    Args:
+        mask: A NumPy array of shape `(n,)` and dtype bool, at least one element true.
+        num_envs: The number of rows, n.
+
+    Raises:
+        ResetArgumentError: If the mask breaks one of these rules, which are Gymnasium's.
+    """
+    if not isinstance(mask, np.ndarray):
+        got = f"reset_mask={mask!r:.200} ({type(mask).__name__})"
+    elif mask.shape != (num_envs,):
+        got = f"reset_mask.shape={mask.shape}"
+    elif mask.dtype != np.bool_:
+        got = f"reset_mask.dtype={mask.dtype}"
+    elif not mask.any():
+        got = f"reset_mask={mask}"
+    else:
+        return list(map(int, np.flatnonzero(mask)))
+    raise ResetArgumentError(
+        f"Expected options['reset_mask'] to be a NumPy array of shape ({num_envs},) and dtype "
+        f"bool, with at least one True, got {got}."
+    )

@@ -1,0 +1,1 @@
+"""What the checks of both interfaces share."""

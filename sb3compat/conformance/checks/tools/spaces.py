@@ -1,0 +1,67 @@
+"""Parts of spaces and of batches, and demands on observations."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from gymnasium import spaces
+
+from sb3compat.conformance.findings import EnvFailureError, ViolationError, short
+from sb3compat.conformance.play import Play
+
+
+def leaves(space: Any, path: str = "") -> list[tuple[str, Any]]:
+    """The simple spaces within a space, each with the source of the index that leads there."""
+    if not isinstance(space, spaces.Dict | spaces.Tuple):
+        return [(path, space)]
+    parts = space.spaces
+    items = parts.items() if isinstance(parts, dict) else enumerate(parts)
+    return [leaf for key, part in items for leaf in leaves(part, f"{path}[{key!r}]")]
+
+
+def arrays(space: Any) -> list[tuple[str, Any]]:
+    """The simple spaces whose batches are arrays: no texts or graphs."""
+    return [(path, leaf) for path, leaf in leaves(space) if leaf.shape is not None]
+
+
+def at(play: Play, name: str, i: int | None) -> str:
+    """Source for row i of a batch: observations, unless it is called `actions`, or by results."""
+    if name.split("_")[-1] in ("rewards", "terminations", "truncations"):
+        return f"{name}[{i}]"
+    space = "single_action_space" if name == "actions" else "single_observation_space"
+    single = play.value(f"env.{space}")
+    if not isinstance(single, spaces.Dict | spaces.Tuple):
+        return f"{name}[{i}]"
+    return f"part(env.{space}, {name}, {i})"
+
+
+def demand_in_space(play: Play, what: str, at_row: int) -> None:
+    """Demand that an expression is an observation of a single environment."""
+    try:
+        play.demand(
+            f"inside(env.observation_space, {what})",
+            what,
+            f"in {short(play.value('env.observation_space'), 80)}",
+            at_row,
+        )
+    except ViolationError as error:
+        with suppress(EnvFailureError):
+            bounds = bool(play.value(f"inside(env.observation_space, {what}, bounded=False)"))
+            error.finding = replace(error.finding, bounds=bounds) if error.finding else None
+        raise
+
+
+def demand_batch_in_space(play: Play) -> None:
+    """Demand that `obs` is a batch of n observations."""
+    for path, space in arrays(play.value("env.observation_space")):
+        shape = (play.n, *space.shape)
+        play.demand(f"isinstance(obs{path}, np.ndarray)", f"type(obs{path})", "an array")
+        play.demand(
+            f"obs{path}.shape == {shape}",
+            f"obs{path}.shape",
+            f"{shape}: {play.n} rows, each of shape {space.shape}",
+        )
+    for i in range(play.n):
+        demand_in_space(play, f"row(obs, {i})", i)

@@ -1,0 +1,319 @@
+"""How a VecEnv ends an episode and begins the next one, within the same step."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from sb3compat.conformance.checks.tools.endings import several_endings
+from sb3compat.conformance.checks.tools.singles import Beside, beside
+from sb3compat.conformance.checks.tools.spaces import demand_in_space
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, ENDINGS, error, warning
+from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
+from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.play import Play
+from sb3compat.conformance.program.calls import opening
+
+DUMMY_VEC_ENV = SB3_SOURCE.replace("base_vec_env", "dummy_vec_env")
+
+# The checks before those that compare with single environments, or with a twin.
+_COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC)))
+
+
+@error(
+    group="episode end",
+    source=SB3_GUIDE,
+    after=(*BASICS["vec_env"], "dones_shape", "infos_n_dicts"),
+)
+def terminal_observation_iff_done(play: Play) -> None:
+    """`infos[i]` has `terminal_observation` where `dones[i]` is true, and nowhere else.
+
+    When `step` returns, the row has been reset, so the last observation of the episode is in no
+    other place. Algorithms bootstrap from it where an episode was truncated, and off-policy
+    algorithms store it as the next observation. Without the key they silently take the first
+    observation of the next episode. Set it before the row is reset, and begin each step with new
+    dicts, so that no old one is left.
+    """
+    for _ in play.through_ending():
+        for i in range(play.n):
+            play.demand(
+                f"('terminal_observation' in infos[{i}]) == bool(dones[{i}])",
+                f"list(infos[{i}])",
+                "with 'terminal_observation' exactly if the row is done",
+                i,
+            )
+
+
+@error(group="episode end", source=SB3_GUIDE, after=(*ENDINGS, "step_obs_in_space"))
+def terminal_observation_in_space(play: Play) -> None:
+    """`terminal_observation` is an observation of a single environment, in its space.
+
+    Algorithms feed it to the policy, or store it in the replay buffer, as they do with the rows
+    of `obs`. Typical mistakes: the batch of all rows, a row with an axis of length one before it,
+    or an observation that has not gone through the wrappers.
+    """
+    for _ in play.through_ending():
+        for i in play.ended():
+            demand_in_space(play, f"infos[{i}]['terminal_observation']", i)
+
+
+@error(group="episode end", source=SB3_GUIDE, after=(*ENDINGS, "terminal_observation_in_space"))
+def terminal_observation_not_reset_obs(play: Play) -> None:
+    """`terminal_observation` is not the first observation of the next episode.
+
+    Otherwise the value of a truncated episode is that of the next one's start, and learning goes
+    wrong without an error. Typical mistake: `terminal_observation = obs[i]` is a view, and the
+    row is then overwritten with the first observation of the next episode; copy it. The same
+    happens to environments that write every observation into the same array.
+    """
+    if beside(play):
+        for i in Beside(play, play.ending()).endings():
+            what = f"infos[{i}]['terminal_observation']"
+            if play.value(f"close(alone[{i}]['last'], alone[{i}]['obs'])"):
+                continue
+            last = short(play.value(f"alone[{i}]['last']"), 80)
+            play.demand(
+                f"not close({what}, alone[{i}]['obs'])", what, f"{last}, the last of the episode", i
+            )
+        return
+    for i in _rows_whose_ends_equal_starts(play):
+        if not play.subject.traits.looks_first(play.value(f"row(obs, {i})")):
+            continue
+        what = f"infos[{i}]['terminal_observation']"
+        should = f"the last observation of the episode, not the first of the next, row(obs, {i})"
+        play.demand(f"not equal({what}, row(obs, {i}))", what, should, i)
+
+
+@error(group="episode end", source=SB3_GUIDE, after=(*ENDINGS, "terminal_observation_in_space"))
+def obs_after_done_is_reset_obs(play: Play) -> None:
+    """In a row that is done, `obs` is the first observation of the next episode.
+
+    SB3's environments reset themselves within the step. If `obs` is the last observation of the
+    old episode instead, the policy's next action answers an observation of an episode that is
+    over. Typical mistake: the row is reset at the next step, as in Gymnasium's NEXT_STEP mode.
+    """
+    if beside(play):
+        singles = Beside(play, play.ending())
+        for i in singles.endings():
+            singles.demand(f"row(obs, {i})", "obs", "the first of the next episode", i)
+        return
+    for i in _rows_whose_ends_equal_starts(play):
+        if play.subject.traits.looks_first(play.value(f"row(obs, {i})")):
+            continue
+        what = f"infos[{i}]['terminal_observation']"
+        should = "the first observation of the next episode, not the last of the one that is over"
+        play.demand(f"not equal({what}, row(obs, {i}))", f"row(obs, {i})", should, i)
+
+
+def _rows_whose_ends_equal_starts(play: Play) -> list[int]:
+    """The rows in which each last observation equals the first one of the next episode.
+
+    If the observations are vectors of floats that each reset draws anew and each step changes, one
+    of the two must be wrong. Otherwise they might be equal by chance.
+
+    Raises:
+        NotExercisedError: If they might be equal by chance.
+    """
+    traits = play.subject.traits
+    if not (traits.continuous and traits.starts_vary and traits.steps_move and traits.resets_move):
+        raise NotExercisedError
+    same = dict.fromkeys(range(play.n), True)
+    ended: list[int] = []
+    for ended in several_endings(play):
+        for i in ended:
+            same[i] &= play.value(f"equal(infos[{i}]['terminal_observation'], row(obs, {i}))")
+    return [i for i in ended if same[i]]
+
+
+@error(
+    group="episode end",
+    source=SB3_GUIDE,
+    after=(*_COMPARED, "terminal_observation_in_space", "terminal_observation_not_reset_obs"),
+)
+def terminal_observation_is_last(play: Play) -> None:
+    """`terminal_observation` is the observation that the last step of the episode led to.
+
+    Typical mistakes: the observation before the last action, the observation of another row, or
+    an observation without the processing that `obs` has been through.
+    """
+    if beside(play):
+        singles = Beside(play, play.ending())
+        for i in singles.endings():
+            what = f"infos[{i}]['terminal_observation']"
+            singles.demand(what, "last", "the last observation of the episode", i)
+        return
+    # A step that ends the episode need not have moved anything; one that was cut off by a time
+    # limit is a step like any other.
+    if not play.subject.traits.steps_move:
+        raise NotExercisedError
+    stale = dict.fromkeys(range(play.n), 0)
+    for ended in several_endings(play, 3 * play.n, keep="before = snapshot(obs)"):
+        for i in ended:
+            what = f"infos[{i}]['terminal_observation']"
+            same = play.value(f"equal({what}, row(before, {i}))")
+            cut = play.value(f"bool(infos[{i}].get('TimeLimit.truncated', False))")
+            stale[i] = stale[i] + 1 if same and cut else -1000
+            if stale[i] > 1:
+                should = "what the last action led to, not the observation before it"
+                play.demand(f"not equal({what}, row(before, {i}))", what, should, i)
+
+
+@error(group="episode end", source=DUMMY_VEC_ENV, after=ENDINGS)
+def truncated_flag_present(play: Play) -> None:
+    """`infos[i]` has `TimeLimit.truncated` where `dones[i]` is true.
+
+    `dones` does not say whether an episode terminated or was truncated; this key does. Without
+    it every end counts as a termination, and states at a time limit get the value 0.
+    Set `infos[i]["TimeLimit.truncated"] = truncated and not terminated` in each step.
+    """
+    for _ in play.through_ending():
+        for i in play.ended():
+            play.demand(
+                f"'TimeLimit.truncated' in infos[{i}]",
+                f"list(infos[{i}])",
+                "with 'TimeLimit.truncated', true or false",
+                i,
+            )
+
+
+@error(group="episode end", source=DUMMY_VEC_ENV, after=(*_COMPARED, "truncated_flag_present"))
+def truncated_flag_exclusive(play: Play) -> None:
+    """`TimeLimit.truncated` is true exactly if the episode was truncated and not terminated.
+
+    Where it is true, algorithms add the value of `terminal_observation` to the reward. After a
+    terminal state that is wrong, even if the time was up in the same step. It is never true in a
+    row that goes on.
+    """
+    if not (beside(play) and play.draw(st.booleans())):
+        for _ in play.through_ending():
+            for i in play.running():
+                flag = f"infos[{i}].get('TimeLimit.truncated', False)"
+                play.demand(f"not {flag}", flag, "False, as the row is not done", i)
+    else:
+        singles = Beside(play, play.ending())
+        for i in singles.endings():
+            what = f"infos[{i}]['TimeLimit.truncated']"
+            singles.demand(f"bool({what})", "truncated", "truncated and not terminated", i)
+
+
+@warning(group="episode end", source=DUMMY_VEC_ENV, after=(*ENDINGS, "truncated_flag_present"))
+def truncated_flag_is_bool(play: Play) -> None:
+    """`TimeLimit.truncated` is a bool.
+
+    A number or an array works by accident where it is asked whether it is true, and fails where
+    it is negated, compared with `is`, or put into an array of flags.
+    """
+    for _ in play.through_ending():
+        for i in play.ended():
+            what = f"infos[{i}]['TimeLimit.truncated']"
+            play.demand(f"isinstance({what}, (bool, np.bool_))", what, "True or False", i)
+
+
+@error(group="episode end", source=DUMMY_VEC_ENV, after=(*_COMPARED, "reset_infos_n_dicts"))
+def reset_infos_updated_on_autoreset(play: Play) -> None:
+    """Where a row is done, `env.reset_infos[i]` is the info of the reset that followed.
+
+    It belongs to the observation that `obs` has in that row: action masks, goals or seeds are
+    read from it. An old info has the masks, goals or seeds of an earlier episode.
+    """
+    if beside(play):
+        singles = Beside(play, play.ending(), infos=True)
+        for i in singles.endings():
+            play.demand(
+                f"carries(env.reset_infos[{i}], alone[{i}]['reset_info'])",
+                f"env.reset_infos[{i}]",
+                f"{short(play.value(f'alone[{i}]')['reset_info'], 80)}, the info of the new reset",
+                i,
+            )
+        return
+    if not play.subject.traits.reset_infos_vary:
+        raise NotExercisedError
+    changed = False
+    ended: list[int] = []
+    for ended in several_endings(play, keep="before = snapshot(env.reset_infos)"):
+        for i in ended:
+            changed |= not play.value(f"equal(env.reset_infos[{i}], before[{i}])")
+    if not changed:
+        i = ended[0]
+        play.demand(
+            f"not equal(env.reset_infos[{i}], before[{i}])",
+            f"env.reset_infos[{i}]",
+            "the info of the new reset, not of the one before",
+            i,
+        )
+
+
+@error(group="episode end", source=DUMMY_VEC_ENV, after=(*ENDINGS, "reset_infos_n_dicts"))
+def reset_infos_others_unchanged(play: Play) -> None:
+    """Where a row is not done, `env.reset_infos[i]` stays as it was.
+
+    Its episode goes on, so the info of its start is still valid. Typical mistake: the whole list
+    is made anew whenever any row is reset.
+    """
+    ending = play.ending()
+    play.make()
+    for line in opening("vec_env", ending.setup, ending.seed):
+        play.run(line)
+    exercised = False
+    for _ in range(3 * ending.steps + 20):
+        play.run("before = snapshot(env.reset_infos)")
+        play.step(ending.actions)
+        if not play.ended():
+            continue
+        for i in play.running():
+            exercised = True
+            play.demand(
+                f"equal(env.reset_infos[{i}], before[{i}])",
+                f"env.reset_infos[{i}]",
+                f"{short(play.value(f'before[{i}]'), 80)}, as the row was not reset",
+                i,
+            )
+        if exercised:
+            return
+    raise NotExercisedError
+
+
+@error(group="episode end", source=DUMMY_VEC_ENV, after=(*_COMPARED, "reset_infos_n_dicts"))
+def done_info_is_step_info(play: Play) -> None:
+    """Where a row is done, `infos[i]` is the info of the last step, not of the reset after it.
+
+    It contains `is_success`, `episode` and the like. The info of the reset belongs into
+    `env.reset_infos[i]`. Typical mistake: `obs, info = env.reset()` over the step's own
+    `info`.
+    """
+    if beside(play):
+        singles = Beside(play, play.ending(), infos=True)
+        for i in singles.endings():
+            info = short(play.value(f"alone[{i}]")["info"], 80)
+            play.demand(
+                f"carries(infos[{i}], alone[{i}]['info'])", f"infos[{i}]", f"{info}, and more", i
+            )
+            play.demand(
+                f"not set(infos[{i}]) & (set(alone[{i}]['reset_info']) - alone[{i}]['keys'])",
+                f"infos[{i}]",
+                f"{info}, without what the reset told",
+                i,
+            )
+        return
+    usual: list[set[str]] = [set()] * play.n
+    for number in play.through_ending(after=0):
+        for i in play.ended():
+            play.demand(
+                f"infos[{i}] is not env.reset_infos[{i}]",
+                f"infos[{i}]",
+                "the info of the step, not that of the reset",
+                i,
+            )
+            added = {"terminal_observation", "TimeLimit.truncated", "episode"}
+            info = play.value(f"infos[{i}]")
+            own = {key: value for key, value in info.items() if key not in added}
+            play.script.namespace["own"] = own
+            lost = usual[i] - set(own) - added
+            if number > 2 and own and lost and play.value(f"equal(own, env.reset_infos[{i}])"):
+                key = min(lost, key=str)
+                play.demand(f"{key!r} in infos[{i}]", f"infos[{i}]", _STEP_INFO.format(key), i)
+        for i in play.running():
+            keys = set(play.value(f"infos[{i}]"))
+            usual[i] = keys if number == 1 else usual[i] & keys
+
+
+_STEP_INFO = "the info of the step, with {!r} as in all steps before, not that of the reset"

@@ -1,0 +1,14 @@
+"""How a check of a VecEnv is registered."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sb3compat.conformance.contract import BASICS, check
+
+error = partial(check, "vec_env", severity="error")
+warning = partial(check, "vec_env", severity="warning")
+
+# The checks before those that compare two instances, and before those of ends of episodes.
+DETERMINISTIC = (*BASICS["vec_env"], "same_seed_same_trajectory")
+ENDINGS = (*BASICS["vec_env"], "dones_shape", "infos_n_dicts", "terminal_observation_iff_done")

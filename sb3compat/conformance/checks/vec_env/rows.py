@@ -1,0 +1,193 @@
+"""Each row of a VecEnv is one environment, stepped once in each step."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from sb3compat.conformance.checks.tools.actions import other_actions
+from sb3compat.conformance.checks.tools.endings import several_endings
+from sb3compat.conformance.checks.tools.singles import Beside, beside
+from sb3compat.conformance.checks.vec_env.marks import (
+    DETERMINISTIC,
+    ENDINGS,
+    error,
+)
+from sb3compat.conformance.contract import SB3_GUIDE
+from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.play import Play
+
+_COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
+
+
+@error(
+    group="step",
+    source=SB3_GUIDE,
+    needs=("reference", "seeding"),
+    after=(
+        *DETERMINISTIC,
+        "dones_shape",
+        "rewards_shape",
+        "seed_returns_n",
+        "seeds_differ_by_row",
+        "step_obs_in_space",
+        "step_equals_async_wait",
+    ),
+)
+def rows_match_reference(play: Play) -> None:
+    """Row i returns the results of its single environment under the same seed and actions.
+
+    The comparison ends with the first end of an episode in any row; other checks begin there.
+    Typical mistakes: actions or rewards that go to another row, a seed that is not `seed + i`,
+    processing that the single environment does not have.
+    """
+    # Drawn actions differ from row to row; those of an ending may not.
+    singles = Beside(play, None if play.draw(st.booleans()) else play.known_ending())
+    for i in range(play.n):
+        start = short(play.value(f"alone[{i}][0]"), 80)
+        should = f"{start}, the first observation of the single environment"
+        play.demand(f"close(row(obs, {i}), alone[{i}][0])", f"row(obs, {i})", should, i)
+    for _ in singles.steps(after=0):
+        for i in play.ended() or range(play.n):
+            singles.demand(f"rewards[{i}]", "reward", "the reward of the single environment", i)
+            singles.demand(f"bool(dones[{i}])", "done", "as in the single environment", i)
+        if play.ended():
+            return
+        for i in range(play.n):
+            singles.demand(f"row(obs, {i})", "obs", "the single environment's observation", i)
+
+
+@error(group="episode end", source=SB3_GUIDE, after=(*_COMPARED, "rows_independent"))
+def no_phantom_transition(play: Play) -> None:
+    """The step after the end of an episode is an ordinary one: it takes the action.
+
+    n rows and k steps are n * k transitions, no more and no fewer. Typical mistake: an
+    environment in NEXT_STEP mode underneath, which ignores the action after an end and returns a
+    reward of zero.
+    """
+    if beside(play):
+        singles = Beside(play, play.ending())
+        exercised = False
+        for _ in singles.steps():
+            for i in sorted(singles.pace):
+                if not singles.episodes[i]:
+                    continue
+                exercised = True
+                singles.demand(f"rewards[{i}]", "reward", "as of a step that takes the action", i)
+                singles.demand(f"bool(dones[{i}])", "done", "as in the single environment", i)
+                if not play.value(f"dones[{i}]"):
+                    singles.demand(f"row(obs, {i})", "obs", "as after a step with this action", i)
+        if not exercised:
+            raise NotExercisedError
+        return
+    if not play.subject.traits.steps_move:
+        raise NotExercisedError
+    still = 0
+    for ended in several_endings(play):
+        play.run("before = snapshot(obs)")
+        play.step(play.subject.endings[0].actions)
+        for i in (i for i in ended if not play.value(f"dones[{i}]")):
+            same = play.value(f"equal(row(obs, {i}), row(before, {i})) and rewards[{i}] == 0")
+            still = still + 1 if same else -1000
+            if still > 2:
+                should = "another than before, as the row was stepped; no step before left it so"
+                condition = f"not equal(row(obs, {i}), row(before, {i}))"
+                play.demand(condition, f"row(obs, {i})", should, i)
+    if not still:
+        raise NotExercisedError
+
+
+@error(group="episode end", source=SB3_GUIDE, needs=("separate_rows",), after=_COMPARED)
+def rows_independent(play: Play) -> None:
+    """The end of an episode in one row leaves the other rows alone.
+
+    The other rows are stepped in the same step, with their own actions, and are not reset.
+    Typical mistakes: while one row is reset, the others stand still for a step, or are reset,
+    too.
+    If the rows share a world, or statistics, declare the capability `separate_rows` as missing.
+    """
+    if play.n < 2:
+        raise NotExercisedError
+    if beside(play):
+        _held_against_singles(play)
+        return
+    if not play.subject.missing(("sub_envs", "seeding")):
+        _held_against_other_actions(play)
+        if not play.subject.traits.steps_move or not play.subject.endings:
+            return
+        play.script.lines.clear()  # the statements so far are another program, which passed
+    _not_frozen(play)
+
+
+def _held_against_singles(play: Play) -> None:
+    singles = Beside(play, play.ending())
+    exercised = some = False
+    for _ in singles.steps():
+        some = some or bool(play.ended())
+        for i in sorted(singles.pace) if some else []:
+            if singles.episodes[i] or i in singles.ended:
+                continue
+            exercised = True
+            singles.demand(f"rewards[{i}]", "reward", "as without an end in another row", i)
+            singles.demand(f"bool(dones[{i}])", "done", "as without an end in another row", i)
+            singles.demand(f"row(obs, {i})", "obs", "as without an end in another row", i)
+    if not exercised:
+        raise NotExercisedError
+
+
+def _held_against_other_actions(play: Play) -> None:
+    """Rows with generators of their own: the actions of other rows must not show at all."""
+    ending = play.known_ending()
+    seed = play.draw_seed()
+    mine = play.draw_seed() % play.n
+    first, second = other_actions(play, mine)
+    play.run("env, twin = make_env(), make_env()")
+    for name in ("env", "twin"):
+        play.run(f"{name}.seed({seed})")
+    play.run("obs = env.reset()")
+    play.run("twin_obs = twin.reset()")
+    for _ in range(8 if ending is None else min(2 * ending.steps + 10, 300)):
+        play.run(f"obs, rewards, dones, infos = env.step({first})")
+        play.run(f"twin_obs, twin_rewards, twin_dones, twin_infos = twin.step({second})")
+        parts = [(f"{name}[{mine}]", f"twin_{name}[{mine}]") for name in ("rewards", "dones")]
+        over = play.value(f"bool(dones[{mine}])")
+        if over:
+            last = f"[{mine}].get('terminal_observation')"
+            parts.append((f"infos{last}", f"twin_infos{last}"))
+        for got, other in parts:
+            should = short(play.value(other), 80) + _OTHERS
+            play.demand(f"equal({got}, {other})", got, should, mine)
+        if over:
+            return
+        play.demand(
+            f"equal(row(obs, {mine}), row(twin_obs, {mine}))",
+            f"row(obs, {mine})",
+            short(play.value(f"row(twin_obs, {mine})"), 80) + _OTHERS,
+            mine,
+        )
+
+
+_OTHERS = ", as in the other instance, where only the actions of other rows differ"
+
+
+def _not_frozen(play: Play) -> None:
+    """Rows that may share a generator cannot be compared, but a row that stands still shows."""
+    if not play.subject.traits.steps_move:
+        raise NotExercisedError
+    still = dict.fromkeys(range(play.n), 0)
+    play.run("before = None")
+    keep = "earlier, before = before, snapshot(obs)"
+    for ended in several_endings(play, wanted=3 * play.n, keep=keep):
+        for i in (i for i in range(play.n) if i not in ended):
+            if not play.value(f"equal(row(obs, {i}), row(before, {i}))"):
+                still[i] = -1000
+                continue
+            # A row that stood still before has a reason of its own.
+            if play.value(f"earlier is None or equal(row(before, {i}), row(earlier, {i}))"):
+                continue
+            still[i] += 1
+            if still[i] > 2:
+                should = "another than before, as the row was stepped while others were reset"
+                condition = f"not equal(row(obs, {i}), row(before, {i}))"
+                play.demand(condition, f"row(obs, {i})", should, i)
+    if not any(still.values()):
+        raise NotExercisedError

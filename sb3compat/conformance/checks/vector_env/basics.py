@@ -1,0 +1,204 @@
+"""What a VectorEnv is made of: its declarations, its spaces, what `reset` and `step` return."""
+
+from __future__ import annotations
+
+from sb3compat.conformance.checks.tools.endings import some_steps
+from sb3compat.conformance.checks.vector_env.marks import RESET, STEP, VECTOR_ENV, error, warning
+from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
+from sb3compat.conformance.findings import short
+from sb3compat.conformance.play import Play
+
+
+@error(group="declarations", source=GYM_AUTORESET, after=())
+def autoreset_mode_declared(play: Play) -> None:
+    """`metadata["autoreset_mode"]` is a member of `gymnasium.vector.AutoresetMode`.
+
+    Training code and Gymnasium's own wrappers read there what the observation of an ending step
+    is. Without it they guess; with a string, their comparisons with the enum are false. Set it in
+    the constructor, on a copy of the class's dict:
+    `self.metadata = {**self.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}`.
+    """
+    play.make()
+    play.demand(
+        "type(env.metadata.get('autoreset_mode')).__name__ == 'AutoresetMode'",
+        "env.metadata.get('autoreset_mode')",
+        "a member of gymnasium.vector.AutoresetMode",
+    )
+
+
+@warning(group="declarations", source=VECTOR_ENV, after=("autoreset_mode_declared",))
+def metadata_not_shared(play: Play) -> None:
+    """Making another environment does not write into the `metadata` of the first.
+
+    `metadata` is a dict of the class unless an instance makes its own. A constructor that writes
+    its autoreset mode there changes what every other instance declares. Copy it first:
+    `self.metadata = {**self.metadata, "autoreset_mode": mode}`. Gymnasium's own environments do
+    so since 1.4.
+    """
+    play.make()
+    play.run("mode = env.metadata.pop('autoreset_mode')")
+    try:
+        play.run("twin = make_env()")
+        play.run("written = 'autoreset_mode' in env.metadata")
+    finally:
+        play.run("env.metadata['autoreset_mode'] = mode")
+    play.demand(
+        "not written",
+        "written",
+        "False: the second environment put its autoreset mode into the metadata of the first",
+    )
+
+
+@error(group="spaces", source=f"{GYM_VECTOR}#attributes", after=())
+def batched_spaces_match_single(play: Play) -> None:
+    """The batched spaces hold `num_envs` rows of the single ones: structure, shapes and types.
+
+    Networks and buffers are built from the single spaces and fed from the batched ones. Make them
+    with `gymnasium.vector.utils.batch_space(single_space, num_envs)`.
+    """
+    play.make()
+    for kind in ("observation", "action"):
+        play.demand(
+            f"batched(env.{kind}_space, env.single_{kind}_space, {play.n})",
+            f"env.{kind}_space",
+            f"{play.n} rows of env.single_{kind}_space={play.value(f'env.single_{kind}_space')}",
+        )
+    play.run("env.single_action_space.seed(0)")
+    play.run(f"singles = [env.single_action_space.sample() for _ in range({play.n})]")
+    play.demand(
+        "inside(env.action_space, stacked(env.single_action_space, singles))",
+        "env.action_space",
+        "with room for any actions of env.single_action_space",
+    )
+
+
+@error(group="reset", source=RESET, after=())
+def reset_returns_two(play: Play) -> None:
+    """`reset()` returns a tuple of observations and infos.
+
+    Interfaces older than Gym 0.26 returned the observations alone: a caller that unpacks them
+    gets the first two rows. Return `(observations, {})` if there are no infos.
+    """
+    play.make()
+    play.run("result = env.reset()")
+    play.demand(
+        "isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)",
+        "result",
+        "a tuple of observations and a dict",
+    )
+
+
+@error(group="step", source=STEP, after=("reset_returns_two",))
+def step_returns_five(play: Play) -> None:
+    """`step(actions)` returns observations, rewards, terminations, truncations and infos.
+
+    Four values, with `dones` in place of the two flags, are the interface of Gym before 0.26. It
+    does not tell a termination from a truncation.
+    """
+    play.start()
+    play.run(f"result = env.step({play.actions()})")
+    play.demand(
+        "isinstance(result, tuple) and len(result) == 5 and isinstance(result[4], dict)",
+        "result",
+        "a tuple of five: observations, rewards, terminations, truncations and a dict",
+    )
+
+
+@error(group="step", source=STEP, after=(*BASICS["vector_env"], "batched_spaces_match_single"))
+def obs_in_batched_space(play: Play) -> None:
+    """Observations of `reset` and `step` are inside `observation_space`.
+
+    Networks and buffers are built for the structure, the shapes and the bounds of that space. A
+    common mistake: the observation of an ending step is out of bounds. Widen the space, or clip.
+    """
+    inside = "inside(env.observation_space, obs)"
+    play.start()
+    should = f"inside {play.n} rows of its space: {short(play.value('env.observation_space'))}"
+    play.demand(inside, "obs", should)
+    for _ in some_steps(play):
+        play.demand(inside, "obs", should)
+
+
+@warning(group="step", source=STEP)
+def obs_dtype_matches_space(play: Play) -> None:
+    """Observations have the dtype of `observation_space`.
+
+    Buffers that are made from the space cast silently, so that an observation is float64 in one
+    place and float32 in another. Cast once, where the observation is made.
+    """
+    play.start()
+    play.demand("has_dtypes(env.observation_space, obs)", "obs", "of the dtypes of its space")
+    for _ in some_steps(play):
+        play.demand("has_dtypes(env.observation_space, obs)", "obs", "of the dtypes of its space")
+
+
+@error(group="step", source=STEP)
+def rewards_shape(play: Play) -> None:
+    """`rewards` is a numeric array of shape `(num_envs,)`.
+
+    A column of shape (n, 1) broadcasts against the flags to (n, n) without an error, and the
+    losses are wrong. Rewards of several objectives need an interface of their own.
+    """
+    shape = f"({play.n},)"
+    play.start()
+    for _ in some_steps(play):
+        play.demand(
+            f"tuple(getattr(rewards, 'shape', ())) == {shape} "
+            "and np.asarray(rewards).dtype.kind in 'fiu'",
+            "rewards",
+            f"an array of numbers of shape {shape}",
+        )
+
+
+@error(group="step", source=STEP, after=("step_returns_five",))
+def flags_shape(play: Play) -> None:
+    """`terminations` and `truncations` are arrays of shape `(num_envs,)`.
+
+    NumPy broadcasts a single flag, or a column, over the rows of other arrays.
+    """
+    shape = f"({play.n},)"
+    play.start()
+    for _ in some_steps(play):
+        for name in ("terminations", "truncations"):
+            play.demand(
+                f"tuple(getattr({name}, 'shape', ())) == {shape}",
+                name,
+                f"an array of shape {shape}",
+            )
+
+
+@error(group="step", source=STEP)
+def flags_are_bool(play: Play) -> None:
+    """`terminations` and `truncations` are arrays of bools.
+
+    With ints, `~terminations` is -1 or -2, true either way, and as an index they select rows 0
+    and 1. Cast where they are made: `.astype(bool)`.
+    """
+    play.start()
+    for _ in some_steps(play):
+        for name in ("terminations", "truncations"):
+            play.demand(f"np.asarray({name}).dtype == bool", name, "an array of bools")
+
+
+@error(group="step", source=STEP)
+def outputs_unchanged_by_later_steps(play: Play) -> None:
+    """Later steps do not change the results of `reset` and `step`.
+
+    If the environment fills one buffer again and again, every transition of a rollout has the
+    values of the last one. Return copies. (`SyncVectorEnv` with `copy=False` does this on request.)
+    """
+    play.start()
+    play.run("held = [obs]")
+    for _ in play.steps(3):
+        play.run("held += [obs, rewards, terminations, truncations, infos]")
+    play.run("before = snapshot(held)")
+    for _ in play.steps(3):
+        pass
+    names = ["obs", *["obs", "rewards", "terminations", "truncations", "infos"] * 3]
+    for k in range(play.value("len(held)")):
+        # The last observations of episodes have a check of their own.
+        what, was = f"held[{k}]", f"before[{k}]"
+        if names[k] == "infos" and "final_obs" in play.value(what):
+            continue
+        returned = f"as it was returned ({names[k]}): {short(play.value(was), 80)}"
+        play.demand(f"equal({what}, {was})", what, returned)

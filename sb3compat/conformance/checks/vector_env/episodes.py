@@ -1,0 +1,61 @@
+"""Ends of episodes in a VectorEnv, whatever its autoreset mode."""
+
+from __future__ import annotations
+
+from sb3compat.conformance.checks.tools.spaces import at
+from sb3compat.conformance.checks.tools.twins import start_at
+from sb3compat.conformance.checks.vector_env.marks import error
+from sb3compat.conformance.contract import GYM_AUTORESET
+from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.play import Play
+
+
+@error(group="episode end", source=GYM_AUTORESET)
+def autoreset_mode_matches_behaviour(play: Play) -> None:
+    """Episodes end as `metadata["autoreset_mode"]` says.
+
+    Training code takes the observation of an ending step for the last one or for the next first
+    one by what is declared, and bootstraps wrongly if that is not so. The declaration is often
+    copied from another environment, or kept when the behaviour changed.
+    """
+    ending = play.ending()
+    if ending.seed is None:
+        play.start()
+    else:
+        start_at(play, ending)
+    rewards = []
+    for _ in range(3 * ending.steps + 20):
+        play.run(f"actions = {ending.actions}")
+        play.go_on("actions")
+        rewards.append(play.value("deepcopy(rewards)"))
+        if play.ended():
+            break
+    rows = play.ended()
+    if not rows:
+        raise NotExercisedError
+    mode = play.subject.mode
+    has_final = play.value("'final_obs' in infos or 'final_observation' in infos")
+    for i in rows if has_final and mode != "SameStep" else []:
+        play.run("final = infos.get('final_obs', infos.get('final_observation'))")
+        got = at(play, "obs", i)
+        play.demand(
+            f"agrees({got}, row(final, {i}))",
+            got,
+            f"the last observation {short(play.value(f'row(final, {i})'))} in {mode} mode",
+            i,
+        )
+    if mode == "Disabled":
+        return
+    play.run("error = caught(lambda: globals().update(later=env.step(actions)))")
+    play.demand("error is None", "error", f"None: in {mode} mode ended rows are reset")
+    if mode == "NextStep":
+        return
+    for i in rows:
+        if has_final or not all(reward[i] for reward in rewards):
+            return
+        play.demand(
+            f"later[1][{i}] != 0",
+            f"later[1][{i}]",
+            "other than 0, as every reward before: in SameStep mode this is an ordinary step",
+            i,
+        )

@@ -1,0 +1,92 @@
+"""Infos of a VectorEnv: a dict of batches, each with a mask of the rows that have the key."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from sb3compat.conformance.checks.tools.endings import some_steps
+from sb3compat.conformance.checks.tools.lockstep import lockstep
+from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, VECTOR_ENV, error, warning
+from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.play import Play
+
+
+@error(group="infos", source=VECTOR_ENV)
+def info_masks(play: Play) -> None:
+    """A mask `_key` in `infos` is a bool array of shape `(num_envs,)`; without it all rows count.
+
+    With another mask `infos["key"][infos["_key"]]` picks the wrong rows. `_add_info` of
+    `VectorEnv` makes both. With a reference, each row must have the keys of its single
+    environment, and no others.
+    """
+    masks = f"{{}}: masks are bool arrays of shape ({play.n},)"
+    if play.subject.reference and play.draw(st.booleans()):
+        _rows_have_their_keys(play)
+        return
+    play.start()
+    play.demand(f"not bad_masks(infos, {play.n})", f"bad_masks(infos, {play.n})", masks)
+    for _ in some_steps(play):
+        play.demand(f"not bad_masks(infos, {play.n})", f"bad_masks(infos, {play.n})", masks)
+
+
+def _rows_have_their_keys(play: Play) -> None:
+    i = play.draw(st.integers(0, play.n - 1))
+    known: set[str] = set()
+    for event in lockstep(play, i, 2, infos=True):
+        if event == "end" and i not in play.ended():
+            return
+        known |= set(play.value("info"))
+        play.demand(
+            f"set(info) <= set(info_of(infos, {i}))",
+            f"list(info_of(infos, {i}))",
+            f"with all of {short(list(play.value('info')))}, as its single environment has",
+            i,
+        )
+        # Vector wrappers may add keys that no single environment has.
+        alien = sorted(known - set(play.value("info")), key=str)
+        play.demand(
+            f"not {{*{alien!r}}} & set(info_of(infos, {i}))",
+            f"list(info_of(infos, {i}))",
+            f"without {short(alien)}, which its single environment does not have here",
+            i,
+        )
+
+
+@warning(group="infos", source=DICT_INFO)
+def info_values_batched(play: Play) -> None:
+    """Each value in `infos` has one entry for each row, or is a dict of such values.
+
+    A single number or string for all rows cannot be split by row: `DictInfoToList` raises. Repeat
+    it: `np.full(num_envs, value)`.
+    """
+    play.start()
+    should = f"{{}}: values have {play.n} entries"
+    play.demand(f"not unbatched(infos, {play.n})", f"unbatched(infos, {play.n})", should)
+    for _ in some_steps(play):
+        play.demand(f"not unbatched(infos, {play.n})", f"unbatched(infos, {play.n})", should)
+
+
+@warning(group="infos", source=VECTOR_ENV, needs=("reference",))
+def info_values_keep_type(play: Play) -> None:
+    """Batching keeps the values of infos: 1.75 in one row is not 1 because another row has an int.
+
+    An array with the dtype of the first row's value casts the values of other rows silently, and
+    `VectorEnv._add_info` makes such arrays. Give a key one type in all environments and steps, or
+    promote the dtype over the rows.
+    """
+    i = play.draw(st.integers(0, play.n - 1))
+    seen = False
+    for event in lockstep(play, i, infos=True):
+        if event == "end" and play.subject.mode == "SameStep":
+            continue
+        play.run(f"got = info_of(infos, {i})")
+        for key in play.value("[key for key in info if key in got]"):
+            seen = True
+            play.demand(
+                f"equal(got[{key!r}], info[{key!r}])",
+                f"got[{key!r}]",
+                f"{short(play.value(f'info[{key!r}]'))}, as its single environment gives",
+                i,
+            )
+    if not seen:
+        raise NotExercisedError

@@ -1,0 +1,20 @@
+"""How a check of a VectorEnv is registered, and the sources of its contract."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sb3compat.conformance.contract import BASICS, GYM_VECTOR, check
+
+error = partial(check, "vector_env", severity="error")
+warning = partial(check, "vector_env", severity="warning")
+
+# The checks before those that compare two instances.
+DETERMINISTIC = (*BASICS["vector_env"], "same_seed_same_trajectory")
+
+GYMNASIUM = "https://github.com/Farama-Foundation/Gymnasium/blob/main/gymnasium/"
+DICT_INFO = f"{GYMNASIUM}wrappers/vector/dict_info_to_list.py"
+VECTOR_ENV = f"{GYMNASIUM}vector/vector_env.py"
+SYNC = f"{GYMNASIUM}vector/sync_vector_env.py"
+STEP = f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.step"
+RESET = f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.reset"

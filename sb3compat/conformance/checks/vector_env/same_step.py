@@ -1,0 +1,233 @@
+"""Ends of episodes in SAME_STEP mode: the next episode begins in the step that ends the last."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from sb3compat.conformance.checks.tools.endings import episode_ends
+from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
+from sb3compat.conformance.checks.tools.spaces import at
+from sb3compat.conformance.checks.tools.twins import both_to_ending, reset_like_env
+from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, error
+from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
+from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.play import Play
+
+MODES = ("SameStep",)
+AFTER = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
+FINALS = (*BASICS["vector_env"], "final_obs_present")
+GROUP = "episode end: SAME_STEP"
+
+_DONE = "ended(terminations, truncations)"
+
+
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
+def final_obs_present(play: Play) -> None:
+    """In SAME_STEP mode `infos["final_obs"]` has the last observation of each row that ended.
+
+    The observation returned is the first of the next episode. Without the last one there is no
+    state to bootstrap a truncated episode from. The key was `final_observation` before Gymnasium
+    1.0.
+    """
+    for _ in play.through_ending():
+        for i in play.ended():
+            play.demand(
+                f"'final_obs' in infos and row(infos['final_obs'], {i}) is not None",
+                "list(infos)",
+                f"with 'final_obs', and a value for row {i}",
+                i,
+            )
+
+
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*FINALS, "obs_in_batched_space"))
+def final_obs_in_space(play: Play) -> None:
+    """In SAME_STEP mode last observations are inside `single_observation_space`.
+
+    They are used as any other observation. A wrapper that transforms observations must transform
+    them, too.
+    """
+    for _ in play.through_ending():
+        for i in play.ended():
+            got = _final(play, i)
+            play.demand(
+                f"inside(env.single_observation_space, {got})",
+                got,
+                f"inside {short(play.value('env.single_observation_space'))}",
+                i,
+            )
+
+
+@error(group=GROUP, source=DICT_INFO, modes=MODES, after=FINALS)
+def final_obs_mask_equals_done(play: Play) -> None:
+    """In SAME_STEP mode the mask `infos["_final_obs"]` is true for the rows that ended only.
+
+    Without a mask, or with a wrong one, code that splits infos by row, such as Gymnasium's
+    `DictInfoToList`, finds last observations of episodes that go on.
+    """
+    for _ in play.through_ending():
+        default = f"np.zeros({play.n}, bool)"
+        play.demand(
+            f"equal(infos.get('_final_obs', {default}), {_DONE})",
+            "infos.get('_final_obs')",
+            f"{short(play.value(_DONE))}: the rows that ended",
+        )
+
+
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=FINALS)
+def obs_is_reset_obs(play: Play) -> None:
+    """In SAME_STEP mode the observation of a row that ended is the first of its next episode.
+
+    An agent that sees the last observation acts on a state that is gone, and the first transition
+    of each episode is wrong. The rows are compared with single environments, or, if each row has
+    a seed of its own and steps draw nothing, with a `reset()` at the same point.
+    """
+    if play.subject.reference:
+        i = play.draw(st.integers(0, play.n - 1))
+        for event in lockstep(play, i):
+            if event == "end":
+                demand_like_single(play, i, "the first one of the next episode")
+        return
+    i = _with_known_start(play)
+    got, known = at(play, "obs", i), at(play, "twin_obs", i)
+    play.demand(
+        f"not equal({got}, {_final(play, i)}) or equal({got}, {known})",
+        got,
+        f"{short(play.value(known))}, as after a reset, not the last one of the episode before",
+        i,
+    )
+
+
+def _with_known_start(play: Play) -> int:
+    """Step to an ending of a row, and reset the twin just before it instead.
+
+    Raises:
+        NotExercisedError: If the two may differ for other reasons.
+    """
+    known = play.subject.capabilities.get("row_seeds") or play.n == 1
+    if not known or not play.subject.capabilities.get("seeding"):
+        raise NotExercisedError
+    rows = both_to_ending(play, behind=1)
+    if play.script.steps < 2:
+        raise NotExercisedError
+    play.run("twin_obs, twin_infos = twin.reset()")
+    play.run("third = make_env()")
+    play.run(reset_like_env(play, "third"))
+    play.run("undisturbed = third.reset()[0]")
+    i = play.draw(st.sampled_from(rows))
+    if not play.value(f"equal({at(play, 'undisturbed', i)}, {at(play, 'twin_obs', i)})"):
+        raise NotExercisedError  # steps draw, too
+    return i
+
+
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=FINALS)
+def final_obs_not_aliased(play: Play) -> None:
+    """In SAME_STEP mode the last observation is a copy that the reset does not overwrite.
+
+    `final_obs = self.obs[i]` is a view: when the reset writes the next first observation into the
+    same row, the last one is gone, and truncated episodes are bootstrapped from a fresh start.
+    Copy it before the reset. Gymnasium's own environments do not copy it either, so the check
+    fails for a sub-environment that returns the same array each time.
+    """
+    choice = play.draw(st.integers(0, 2 if play.subject.reference else 1))
+    if choice == 0:
+        rows = play.to_ending()
+        play.run("final = infos['final_obs']")
+        play.run("before = deepcopy(final)")
+        for _ in range(3):
+            play.step(play.actions())
+        for i in rows:
+            got, before = f"row(final, {i})", f"row(before, {i})"
+            should = f"{short(play.value(before))}, as it was before later steps"
+            play.demand(f"equal({got}, {before})", got, should, i)
+    elif choice == 2:
+        i = play.draw(st.integers(0, play.n - 1))
+        for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
+            if event == "end":
+                got = _final(play, i)
+                should = f"{short(play.value('final'))}, the last one of the episode"
+                play.demand(f"agrees({got}, final)", got, should, i)
+    else:
+        i = episode_ends(play)
+        if _obs_known_wrong(play):
+            raise NotExercisedError  # `obs_is_reset_obs` says so
+        should = f"the last ones, not the first of the next: {short(play.value('first'))}"
+        play.demand("not all(map(equal, last, first))", "last", should, i)
+
+
+def _obs_known_wrong(play: Play) -> bool:
+    """Whether the first observation, if it equals the last one, is the wrong one."""
+    probe = play.aside()
+    try:
+        i = _with_known_start(probe)
+        return not probe.value(f"equal({at(probe, 'obs', i)}, {at(probe, 'twin_obs', i)})")
+    except NotExercisedError:
+        return False
+    finally:
+        probe.script.close()
+
+
+def _final(play: Play, i: int) -> str:
+    return f"row(infos['final_obs'], {i})"
+
+
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=FINALS)
+def final_info_is_step_info(play: Play) -> None:
+    """In SAME_STEP mode `infos["final_info"]` has the ending step's infos, the rest the reset's.
+
+    Measurements of the last step, success above all, are in `final_info` only. If the infos of
+    the reset overwrite it, every episode looks unfinished.
+    """
+    if play.subject.reference and play.draw(st.booleans()):
+        i = play.draw(st.integers(0, play.n - 1))
+        for event in lockstep(play, i, infos=True):
+            if event == "end":
+                _holds(play, i, "info_of(infos['final_info'], {})", "final_info", "the last step")
+                _holds(play, i, "info_of(infos, {})", "info", "the reset")
+        return
+    for number in play.through_ending(after=0):
+        if number == 1:
+            play.run("steps = {}")
+        if not play.ended():
+            play.run("steps.update(infos)")
+    if not play.value("steps"):  # there are no infos
+        raise NotExercisedError
+    default = f"np.zeros({play.n}, bool)"
+    play.demand(
+        "isinstance(infos.get('final_info'), dict) and "
+        f"equal(infos.get('_final_info', {default}), {_DONE})",
+        "{key: infos[key] for key in infos if 'final_info' in key}",
+        f"a dict with the infos of the step, and the mask {short(play.value(_DONE))}",
+    )
+    _not_swapped(play)
+
+
+def _holds(play: Play, i: int, got: str, name: str, what: str) -> None:
+    got = got.format(i)
+    play.demand(
+        f"all(key in {got} and agrees({got}[key], {name}[key]) for key in {name})",
+        got,
+        f"{short(play.value(name))}, the infos of {what}",
+        i,
+    )
+
+
+def _not_swapped(play: Play) -> None:
+    """Keys that only steps or only resets have tell their infos apart."""
+    play.run("other = make_env()")
+    play.run(f"resets = {reset_like_env(play, 'other')}[1]")
+    steps, resets = play.value("set(steps)"), play.value("set(resets)")
+    only_step, only_reset = (sorted(keys, key=str) for keys in (steps - resets, resets - steps))
+    if not only_step or not only_reset:
+        return
+    for i in play.ended():
+        for infos, wanted, other, what in (
+            ("infos['final_info']", only_step, only_reset, "the step"),
+            ("infos", only_reset, only_step, "the reset"),
+        ):
+            keys = f"set(info_of({infos}, {i}))"
+            play.demand(
+                f"{keys} & set({wanted}) or not {keys} & set({other})",
+                f"info_of({infos}, {i})",
+                f"the infos of {what}, which have {wanted} and not {other}",
+                i,
+            )

@@ -1,0 +1,227 @@
+"""Seeds, options and resets of a whole VectorEnv."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from sb3compat.conformance.checks.tools.twins import demand_like_twin, start_at, step_both
+from sb3compat.conformance.checks.vector_env.marks import (
+    DETERMINISTIC,
+    RESET,
+    SYNC,
+    error,
+    warning,
+)
+from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.play import Play
+from sb3compat.conformance.program.calls import opening
+from sb3compat.conformance.program.script import to_source
+from sb3compat.conformance.subject.subject import Ending
+
+_RESULTS = ("obs", "rewards", "terminations", "truncations")
+
+
+def _same(play: Play, names: tuple[str, ...] = _RESULTS, why: str = "as in the first one") -> None:
+    for name in names:
+        play.demand(
+            f"equal(twin_{name}, {name})",
+            f"twin_{name}",
+            f"{short(play.value(name))}, {why}",
+        )
+
+
+@error(group="seeding", source=RESET, needs=("seeding",))
+def same_seed_same_trajectory(play: Play) -> None:
+    """Two environments with the same seed and the same actions return the same.
+
+    Otherwise no experiment can be repeated. A typical mistake is to draw from `random`, from
+    NumPy's global generator, or from a generator that `reset(seed=...)` does not replace. Draw
+    from `self.np_random`. Infos are not compared, as they often contain clock times.
+    """
+    why = "as in another environment with the same seed and actions"
+    if play.subject.endings:
+        ending = play.ending()
+        if ending.seed is not None:
+            start_at(play, ending, twin=True)
+            _same(play, ("obs",), why)
+            for _ in range(ending.steps + play.draw(st.integers(1, 4))):
+                step_both(play, ending.actions)
+                _same(play, why=why)
+            return
+    seed = play.draw_seed()
+    play.run("env, twin = make_env(), make_env()")
+    for env in ("env", "twin"):
+        play.reset(seed, env)
+    _same(play, ("obs",), why)
+    for _ in range(play.draw(st.integers(1, 8))):
+        step_both(play, play.actions())
+        _same(play, why=why)
+
+
+@warning(group="seeding", source=RESET, needs=("seeding",), after=DETERMINISTIC)
+def seed_used_once(play: Play) -> None:
+    """A seed is for the reset that it is given to: resets without one draw anew.
+
+    An environment that uses the seed again in each reset plays the same episode for ever, without
+    an error. Make the generator in a reset with a seed, and keep it in resets without one.
+    """
+    seed = play.draw_seed()
+    play.make()
+    play.run(f"first = deepcopy(env.reset(seed={seed})[0])")
+    play.run("later = [deepcopy(env.reset()[0]) for _ in range(4)]")
+    play.run(f"others = [deepcopy(env.reset(seed={seed} + k)[0]) for k in range(1, 5)]")
+    if play.value("distinct([first, *others])") < 3:  # it does not start at random
+        raise NotExercisedError
+    play.demand(
+        "distinct([first, *later]) > 1",
+        "later",
+        "not the same four times over, the same as after reset(seed=...)",
+    )
+
+
+@warning(group="seeding", source=SYNC, needs=("seeding",), after=DETERMINISTIC)
+def seed_int_is_seed_plus_i(play: Play) -> None:
+    """`reset(seed=s)` seeds row i with s + i.
+
+    Gymnasium's vector environments do so, and by that rule single environments repeat a result.
+    The rows are compared with single environments if there is a reference, else with
+    `reset(seed=[s, s + 1, ...])`. An environment with one generator for all rows cannot follow
+    the rule, and is not judged.
+    """
+    seed = play.draw_seed()
+    play.make()
+    play.run(f"obs, infos = env.reset(seed={seed})")
+    if play.subject.reference:
+        for i in range(play.n):
+            play.run(f"expected, _ = reference[{i}]().reset(seed={seed + i})")
+            got = f"part(env.single_observation_space, obs, {i})"
+            play.demand(f"agrees({got}, expected)", got, _alone(play, seed + i), i)
+        return
+    if not play.subject.capabilities.get("row_seeds"):
+        raise NotExercisedError
+    play.run("twin = make_env()")
+    play.run(f"twin_obs, twin_infos = twin.reset(seed={list(range(seed, seed + play.n))})")
+    play.demand("equal(obs, twin_obs)", "obs", f"{short(play.value('twin_obs'))}, as with the list")
+
+
+def _alone(play: Play, seed: int) -> str:
+    return f"{short(play.value('expected'))}, as of its single environment with seed {seed}"
+
+
+@error(
+    group="reset",
+    source=RESET,
+    needs=("seeding", "repeatable"),
+    after=(*DETERMINISTIC, "autoreset_mode_matches_behaviour"),
+)
+def reset_clears_pending_autoreset(play: Play) -> None:
+    """After `reset()` every row is at the start of an episode, also one that had just ended.
+
+    In NEXT_STEP mode an environment notes that the next step must reset a row. If `reset` keeps
+    that note, the row's first action is ignored and its episode begins twice. Clear the note in
+    `reset`.
+    """
+    rows = play.to_ending()
+    _reset_like_new(play, play.ending())
+    play.run(f"actions = {play.actions()}")
+    if play.subject.mode == "Disabled":
+        play.run("error = caught(lambda: env.step(actions))")
+        play.demand("error is None", "error", "None: every row has just been reset")
+    else:
+        play.go_on("actions")
+        play.step("actions", "twin")
+        for i in rows:
+            for name in _RESULTS:
+                demand_like_twin(play, name, i, "as in an environment without a past")
+
+
+@error(group="reset", source=RESET, needs=("seeding",), after=DETERMINISTIC)
+def reset_clears_counters(play: Play) -> None:
+    """After `reset()` an episode has its full time limit.
+
+    A step counter that goes on counting truncates the next episode too soon. Set it to zero in
+    `reset`, also in the middle of an episode.
+    """
+    ending = play.ending()
+    if ending.steps < 2:
+        raise NotExercisedError
+    start_at(play, ending)
+    for _ in range(min(play.draw(st.integers(1, ending.steps - 1)), 50)):
+        play.run(f"actions = {ending.actions}")
+        play.go_on("actions")
+    _reset_like_new(play, ending)
+    for _ in range(ending.steps):
+        step_both(play, ending.actions)
+        why = "as in an environment that was reset before any step"
+        _same(play, ("terminations", "truncations"), why)
+        if play.ended():
+            return
+        if not play.value("equal(obs, twin_obs)"):
+            raise NotExercisedError
+    raise NotExercisedError
+
+
+def _reset_like_new(play: Play, ending: Ending) -> None:
+    """Reset, and make a twin that is reset for the first time.
+
+    Raises:
+        NotExercisedError: If something lasts over a reset that may last.
+    """
+    if ending.seed is None:
+        raise NotExercisedError
+    for line in opening(play.family, ending.setup, ending.seed):
+        play.run(line)
+    play.run("twin = make_env()")
+    play.run(f"twin_obs, twin_infos = twin.reset(seed={ending.seed})")
+    if not play.value("equal(obs, twin_obs)"):
+        raise NotExercisedError
+
+
+@warning(group="options", source=RESET)
+def options_not_mutated(play: Play) -> None:
+    """`reset(options=...)` leaves the caller's dict as it is.
+
+    After a `pop` from it the caller's second reset differs from the first, and wrappers that read
+    the dict later miss the option. Copy the dict first:
+    `options = dict(options or {})`. Gymnasium's own environments pop `reset_mask` up to 1.4.
+    """
+    choices = []
+    if play.subject.options is not None:
+        choices.append(to_source(dict(play.subject.options)))
+    if play.subject.capabilities.get("masked_reset"):
+        choices.append(f"{{'reset_mask': np.ones({play.n}, bool)}}")
+    play.start()
+    play.run(f"options = {play.draw(st.sampled_from(choices or ['{}']))}")
+    play.run("before = deepcopy(options)")
+    play.run("obs, infos = env.reset(options=options)")
+    play.demand("equal(options, before)", "options", f"{short(play.value('before'))}, as before")
+
+
+@error(group="options", source=RESET, needs=("options", "seeding"), after=DETERMINISTIC)
+def options_reach_env(play: Play) -> None:
+    """`reset(options=...)` heeds options that the environment is declared to understand.
+
+    Options that are dropped on the way to the sub-environments have no effect, without an error.
+    With the same seed and actions, the results must differ from those of a reset without options.
+    """
+    seed = play.draw_seed()
+    options = to_source(dict(play.subject.options or {}))
+    play.run("env, twin = make_env(), make_env()")
+    # Twice, as infos may contain clock times.
+    play.run(f"_, infos = env.reset(seed={seed}, options={options})")
+    play.run("before = snapshot(infos)")
+    play.run(f"obs, infos = env.reset(seed={seed}, options={options})")
+    play.run(f"twin_obs, twin_infos = twin.reset(seed={seed})")
+    play.run(
+        "differs = infos.keys() != twin_infos.keys() or "
+        "not starts_like((twin_obs, twin_infos), (obs, stable(infos, before)))"
+    )
+    for _ in range(4):
+        if play.value("differs"):
+            return
+        step_both(play, play.actions())
+        play.run(
+            "differs = not equal((obs, rewards, terminations, truncations), "
+            "(twin_obs, twin_rewards, twin_terminations, twin_truncations))"
+        )
+    play.demand("differs", "differs", "True: observations or infos like those without options")

@@ -1,0 +1,126 @@
+"""`sb3compat check`; `sb3compat.cli` has its arguments."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from sb3compat.conformance.commands.expected import load_expected
+from sb3compat.conformance.commands.targets import (
+    Target,
+    TargetError,
+    making_of,
+    resolve,
+    resolve_reference,
+)
+from sb3compat.conformance.commands.usage import CLEAN, FAILED, UsageError, complain
+from sb3compat.conformance.findings import FactoryError
+from sb3compat.conformance.output import FORMATS, MissingLibraryError, render, renderer
+from sb3compat.conformance.output.progress import Progress
+from sb3compat.conformance.run.child import factory_trace
+from sb3compat.conformance.run.entry import run
+from sb3compat.conformance.run.options import Options, OptionsError
+from sb3compat.conformance.run.report import Report
+
+
+def command(given: Namespace) -> int:
+    """Check an environment, and write its report."""
+    progress = Progress(sys.stderr, quiet=given.quiet)
+    try:
+        files = _files(given)
+        target = resolve(given.target, making_of(given))
+        options = _options(given, target)
+        progress.say(f"making {target.name} …")
+        report = run(target.factory, options=options, target=target.name, progress=progress)
+    except (UsageError, MissingLibraryError, TargetError, FactoryError, OptionsError) as error:
+        progress.clear()
+        return complain(str(error))
+    except Exception as error:
+        progress.clear()
+        print(factory_trace(error), file=sys.stderr)
+        return complain(f"{given.target} cannot be made, see above. {_hint(given.target)}".strip())
+    finally:
+        progress.clear()
+    for form, path in files:
+        path.write_text(render(report, form), encoding="utf-8", errors="backslashreplace")
+    if given.output is None:
+        _show(report, given)
+    return CLEAN if report.ok else FAILED
+
+
+def _hint(target: str) -> str:
+    if ":" in target or "-v" in target:
+        return ""
+    return (
+        f"{target!r} was taken for the id of an environment; a factory is named "
+        "package.module:name or path/to/file.py:name."
+    )
+
+
+def _files(given: Namespace) -> list[tuple[str, Path]]:
+    """The formats and paths of the reports.
+
+    A path that cannot be written and a library that is missing are told of before the run.
+    """
+    files = [(form, getattr(given, form)) for form in FORMATS[1:]]
+    files = [(form, path) for form, path in [*files, (given.format, given.output)] if path]
+    for form, path in files:
+        if path.is_dir() or not path.parent.is_dir():
+            raise UsageError(
+                f"Expected the path of a file in a folder that exists, for the report as {form}, "
+                f"got {str(path)!r}. Make the folder, or name another one."
+            )
+        renderer(form)
+    if given.output is None and not _is_brief(given):
+        renderer(given.format)
+    return files
+
+
+def _options(given: Namespace, target: Target) -> Options:
+    both = set(given.capability) & set(given.no_capability)
+    if both:
+        raise UsageError(
+            f"Expected --capability or --no-capability for {min(both)!r}, got both. Take one out."
+        )
+    make_env, reference = target.source, None
+    expected: dict[str, str] = {}
+    try:
+        if given.expected_failures is not None:
+            expected = load_expected(given.expected_failures)
+        if given.reference is not None:
+            reference, source = resolve_reference(given.reference)
+            make_env = f"{make_env}\n\n{source}"
+    except (ValueError, ModuleNotFoundError) as error:
+        raise UsageError(str(error)) from None
+    return Options(
+        seed=given.seed,
+        max_seconds=given.max_seconds,
+        only=tuple(given.only),
+        expected_failures=expected,
+        strict=given.strict,
+        isolate=not given.no_isolate,
+        make_env=make_env,
+        capabilities={
+            **dict.fromkeys(given.capability, True),
+            **dict.fromkeys(given.no_capability, False),
+        },
+        options=given.reset_options,
+        reference=reference,
+    )
+
+
+def _show(report: Report, given: Namespace) -> None:
+    if _is_brief(given):
+        print(report.summary())
+    elif given.format == "terminal":
+        # Imported here, as rich is not needed for the other formats.
+        from sb3compat.conformance.output.terminal import show
+
+        show(report, sys.stdout)
+    else:
+        print(render(report, given.format), end="")
+
+
+def _is_brief(given: Namespace) -> bool:
+    return bool(given.quiet and given.format == "terminal")

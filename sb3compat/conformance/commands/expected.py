@@ -1,0 +1,64 @@
+"""Expected failures: a TOML file with a table for each check, with `reason` and `link`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from sb3compat.conformance.checks.catalogue import find_checks
+
+_KEYS = {"reason", "link"}
+
+
+def load_expected(path: Path) -> dict[str, str]:
+    """The reason, with the link, for each check that is expected to fail.
+
+    Raises:
+        ValueError: If the file cannot be read, has another form, or names an unknown check.
+        ModuleNotFoundError: On Python 3.10, if `tomli` is missing.
+    """
+    try:
+        tables = _read(path)
+    except OSError as error:
+        raise ValueError(
+            f"Expected a TOML file with expected failures, got {str(path)!r}: {error.strerror}."
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"Expected a TOML file, got {str(path)!r}: {error}.") from None
+    return {check_id: _reason(path, check_id, table) for check_id, table in tables.items()}
+
+
+def _read(path: Path) -> dict[str, object]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        try:
+            import tomli as tomllib
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                "Expected tomli to be installed, which reads TOML on Python 3.10: "
+                'pip install "sb3compat[conformance]"'
+            ) from None
+    found: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _reason(path: Path, check_id: str, table: object) -> str:
+    try:
+        find_checks(check_id)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    form = f'[{check_id}] with reason = "…" and, if there is one, link = "…"'
+    if not isinstance(table, dict):
+        raise ValueError(
+            f"{path}: Expected {form}, got {check_id} = {table!r}. Write it as a table."
+        )
+    strange = sorted(table.keys() - _KEYS)
+    if strange:
+        raise ValueError(f"{path}: Expected {form}, got the key {strange[0]!r}. Take it out.")
+    reason, link = table.get("reason", ""), table.get("link", "")
+    if not isinstance(reason, str) or not reason.strip() or not isinstance(link, str):
+        raise ValueError(
+            f"{path}: Expected {form}, got reason={reason!r}, link={link!r}. Say why it fails."
+        )
+    return f"{reason} ({link})" if link else reason

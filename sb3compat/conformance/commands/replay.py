@@ -1,0 +1,145 @@
+"""`sb3compat replay`: run the reproductions of a report again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sb3compat.conformance.commands.targets import making_of, resolve
+from sb3compat.conformance.commands.usage import CLEAN, FAILED, WRONG_USE, complain
+from sb3compat.conformance.output.json import load
+from sb3compat.conformance.program.source import PLACEHOLDER
+from sb3compat.conformance.run.child import end
+
+Verdict = Literal["fails", "passes", "other", "unable"]
+
+_VERDICTS: dict[Verdict, str] = {
+    "fails": "still failing",
+    "passes": "passing now",
+    "other": "failing otherwise",
+    "unable": "not run",
+}
+
+_LINES = 12
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The outcome of a reproduction.
+
+    Attributes:
+        name: The id of the check, or the name of the script.
+        verdict: `fails` as before, `passes`, `other` for another exception, or `unable` to run.
+        said: The last lines of its output, or why it did not run.
+    """
+
+    name: str
+    verdict: Verdict
+    said: str
+
+
+def replay(path: Path, make_env: str | None, seconds: float) -> Iterator[Replay]:
+    """Run each reproduction in a Python of its own.
+
+    Args:
+        path: A report as JSON, or one reproduction.
+        make_env: Source that defines `make_env` where a reproduction has a placeholder.
+        seconds: The time limit for each.
+
+    Raises:
+        ValueError: If the file is neither.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"Expected a report as JSON or a script, got {str(path)!r}: {error}."
+        ) from None
+    if path.suffix == ".py":
+        yield _run(path.name, text, "AssertionError", make_env, seconds)
+        return
+    for result in load(text).results:
+        if result.reproduction:
+            message = result.message if result.status == "errored" else "AssertionError"
+            if result.status == "xfailed" and result.trace:
+                message = result.message
+            yield _run(result.check_id, result.reproduction, message, make_env, seconds)
+        elif result.status in ("failed", "errored", "xfailed"):
+            yield Replay(result.check_id, "unable", f"has no reproduction: {result.message}")
+
+
+def _run(name: str, script: str, expected: str, make_env: str | None, seconds: float) -> Replay:
+    """Run a script, and see whether it raises an exception whose type is in `expected`."""
+    if PLACEHOLDER in script:
+        if make_env is None:
+            return Replay(
+                name, "unable", "does not know the factory; name it: --target package.module:name"
+            )
+        script = script.replace(PLACEHOLDER, make_env)
+    with tempfile.TemporaryDirectory(prefix="sb3compat-") as folder:
+        file, log = Path(folder, f"{Path(name).stem}.py"), Path(folder, "log")
+        file.write_text(script, encoding="utf-8")
+        code = _ended([sys.executable, str(file)], log, seconds)
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    if code is None:
+        hung: Verdict = "fails" if expected.startswith("timeout") else "other"
+        return Replay(name, hung, f"has not ended within {seconds:.0f} s")
+    if code == 0:
+        return Replay(name, "passes", "")
+    if f"exit code {code}" in expected:
+        return Replay(name, "fails", f"the process has died with exit code {code}")
+    last = lines[-1] if lines else f"exit code {code}"
+    kind = last.partition(":")[0].rpartition(".")[2]
+    if kind and kind in expected:
+        return Replay(name, "fails", last)
+    return Replay(name, "other", "\n".join(lines[-_LINES:]) or last)
+
+
+def _ended(command: list[str], log: Path, seconds: float) -> int | None:
+    """The exit code of a command, or None if it takes longer; its processes are ended."""
+    path = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH", "")]))
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            start_new_session=True,
+        )
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            end(process)
+
+
+def command(given: Namespace) -> int:
+    """Run the reproductions again, and say which still fail."""
+    verdicts: list[Verdict] = []
+    try:
+        source = None if given.target is None else resolve(given.target, making_of(given)).source
+        for found in replay(given.file, source, given.max_seconds):
+            verdicts.append(found.verdict)
+            said = textwrap.indent(found.said, "    ")
+            print(f"{_VERDICTS[found.verdict]}: {found.name}", *filter(None, [said]), sep="\n")
+    except ValueError as error:
+        return complain(str(error))
+    counts = [
+        f"{verdicts.count(verdict)} {words}"
+        for verdict, words in _VERDICTS.items()
+        if verdict in verdicts
+    ]
+    print(", ".join(counts) or "There is nothing to run: no result has a reproduction.")
+    if "unable" in verdicts:
+        return WRONG_USE
+    return CLEAN if set(verdicts) <= {"passes"} else FAILED

@@ -1,0 +1,247 @@
+"""Targets: the environments that the command line and pytest name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import re
+import sys
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from textwrap import dedent, indent
+from types import ModuleType
+from typing import Any
+
+from sb3compat.conformance.findings import nearest
+from sb3compat.conformance.program.types import Factory, Reference
+
+AUTORESET_MODES = {"NextStep": "NEXT_STEP", "SameStep": "SAME_STEP", "Disabled": "DISABLED"}
+_FACTORY = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<what>[A-Za-z_][\w.]*)")
+
+
+class TargetError(ValueError):
+    """The target cannot be checked; the message says why."""
+
+
+@dataclass(frozen=True)
+class Making:
+    """How to make environments from an id.
+
+    Attributes:
+        num_envs: The number of rows.
+        vectorization_mode: As for `gymnasium.make_vec`; None for its default.
+        autoreset_mode: A key of `AUTORESET_MODES`; None for the default.
+        vec_env: `"dummy"` or `"subproc"` for SB3's own instead of Gymnasium's.
+        env_kwargs: What to make the environments with.
+    """
+
+    num_envs: int = 3
+    vectorization_mode: str | None = None
+    autoreset_mode: str | None = None
+    vec_env: str | None = None
+    env_kwargs: Mapping[str, object] = field(default_factory=dict)
+
+
+def making_of(given: Namespace) -> Making | None:
+    """The `Making` that the command line describes; None if it says nothing."""
+    said = {part.name: getattr(given, part.name) for part in fields(Making)}
+    return Making(**{name: value for name, value in said.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class Target:
+    """A factory, and source that defines it as `make_env`."""
+
+    name: str
+    factory: Factory
+    source: str
+
+
+def resolve(text: str, making: Making | None = None) -> Target:
+    """The target of this name: `package.module:name`, `path/to/file.py:name`, or an id.
+
+    Args:
+        text: The name.
+        making: How to make environments from an id; None for the defaults.
+
+    Raises:
+        TargetError: If there is no such target. An exception of the user's module passes through.
+    """
+    if text.endswith(".py"):
+        raise TargetError(
+            f"Expected the name of a factory, too, got {text!r}. Name it: {text}:make_env"
+        )
+    found = _FACTORY.fullmatch(text)
+    if found is None:
+        return _from_id(text, making or Making())
+    if making is not None and making != Making():
+        raise TargetError(
+            "Expected options such as --num-envs and --vectorization-mode with the id of an "
+            f"environment only, got them with the factory {text!r}. Let the factory do it."
+        )
+    value, source = _imported(found["where"], found["what"], "make_env")
+    return Target(text, value, source)
+
+
+def resolve_reference(text: str) -> tuple[Reference, str]:
+    """The factories of single environments of this name, and source for them.
+
+    Raises:
+        TargetError: If there is no such object, or it is no list of factories.
+    """
+    found = _FACTORY.fullmatch(text)
+    if found is None:
+        raise TargetError(
+            f"Expected --reference as package.module:name or path/to/file.py:name, got {text!r}."
+        )
+    value, source = _imported(found["where"], found["what"], "reference")
+    if not isinstance(value, list | tuple) or not all(map(callable, value)):
+        raise TargetError(
+            f"Expected {text} to be a list of functions, each making the single environment of a "
+            f"row, got {type(value).__name__}: {value!r:.200}."
+        )
+    return value, source
+
+
+def _imported(where: str, what: str, name: str) -> tuple[Any, str]:
+    """An object of a module or file, and source that gives it this name."""
+    module, folder = _load_file(where) if where.endswith(".py") else _load_module(where)
+    value: Any = module
+    for part in what.split("."):
+        if not hasattr(value, part):
+            defined = [
+                key
+                for key, found in vars(module).items()
+                if getattr(found, "__module__", None) == module.__name__
+            ]
+            hint = nearest(part, defined) or f" It has {', '.join(sorted(defined)) or 'no'}."
+            raise TargetError(f"Expected {where} to define {what}, got nothing of that name.{hint}")
+        value = getattr(value, part)
+    lines = [f"import sys\n\nsys.path.insert(0, {folder!r})\n"] if folder else []
+    if "." in what:
+        lines.append(f"import {module.__name__}\n\n{name} = {module.__name__}.{what}")
+    else:
+        alias = f" as {name}" if what != name else ""
+        lines.append(f"from {module.__name__} import {what}{alias}")
+    return value, "\n".join(lines)
+
+
+def _load_module(name: str) -> tuple[ModuleType, str]:
+    """A module, and the folder that must be on the path for it."""
+    # `python -m` puts the current folder on the path; the script that pip installs does not.
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    parent = ""
+    for part in name.split("."):
+        parent = f"{parent}.{part}" if parent else part
+        try:
+            found = importlib.util.find_spec(parent)
+        except ValueError:  # already imported, and without a spec
+            found = None
+        if found is None and parent not in sys.modules:
+            raise TargetError(
+                f"Expected a module that can be imported, got {name!r}: there is no {parent!r} in "
+                f"{os.getcwd()} or among the installed packages. For a file: path/to/file.py:name."
+            )
+    module = importlib.import_module(name)
+    top = sys.modules[name.partition(".")[0]]
+    package = next(iter(getattr(top, "__path__", [])), None)
+    home = Path(package or getattr(top, "__file__", None) or "").resolve().parent
+    return module, str(home) if home == Path.cwd() else ""
+
+
+def _load_file(path: str) -> tuple[ModuleType, str]:
+    """The module in a file, and its folder."""
+    file = Path(path).resolve()
+    if not file.is_file():
+        raise TargetError(f"Expected the path of a Python file, got {path!r}: no such file.")
+    name, folder = file.stem, str(file.parent)
+    if not name.isidentifier():
+        raise TargetError(
+            f"Expected a file that can be imported, got {path!r}: {name!r} is no name in Python. "
+            "Rename it."
+        )
+    # Imported by its name, as from a script in its folder, so that worker processes can import it.
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    module = importlib.import_module(name)
+    if Path(getattr(module, "__file__", None) or "").resolve() != file:
+        raise TargetError(
+            f"Expected a file whose name no other module has, got {path!r}: {name!r} is "
+            f"{getattr(module, '__file__', None) or 'built in'}. Rename it."
+        )
+    return module, folder
+
+
+def _from_id(env_id: str, making: Making) -> Target:
+    source = _source_of(env_id, making)
+    namespace: dict[str, Any] = {"__name__": "sb3compat_target"}
+    exec(compile(source, "<make_env>", "exec"), namespace)
+    return Target(_name_of(env_id, making), namespace["make_env"], source)
+
+
+def _name_of(env_id: str, making: Making) -> str:
+    parts = [making.vec_env or "", making.vectorization_mode or "", making.autoreset_mode or ""]
+    particulars = ", ".join(filter(None, parts))
+    return f"{env_id} ({particulars})" if particulars else env_id
+
+
+def _source_of(env_id: str, making: Making) -> str:
+    """Source that makes the environment, for the run and the reproduction."""
+    kwargs = dict(making.env_kwargs)
+    if making.vec_env:
+        return _sb3_source(env_id, making, kwargs)
+    mode = making.vectorization_mode
+    if making.autoreset_mode and mode == "vector_entry_point":
+        raise TargetError(
+            "Expected --autoreset-mode with --vectorization-mode sync or async, got "
+            "vector_entry_point: a native vector environment has the mode that it has."
+        )
+    arguments = [repr(env_id), f"num_envs={making.num_envs}"]
+    if making.autoreset_mode:
+        mode = mode or "sync"
+    if mode:
+        arguments.append(f"vectorization_mode={mode!r}")
+    if making.autoreset_mode:
+        member = f"AutoresetMode.{AUTORESET_MODES[making.autoreset_mode]}"
+        arguments.append(f'vector_kwargs={{"autoreset_mode": {member}}}')
+    if kwargs:
+        arguments.append(f"**{kwargs!r}")
+    imports = "import gymnasium as gym"
+    if making.autoreset_mode:
+        imports += "\nfrom gymnasium.vector import AutoresetMode"
+    body = f"return gym.make_vec({', '.join(arguments)})"
+    return f"{imports}\n\n\n{_function(body)}"
+
+
+def _sb3_source(env_id: str, making: Making, kwargs: Mapping[str, object]) -> str:
+    for option, value in (
+        ("--vectorization-mode", making.vectorization_mode),
+        ("--autoreset-mode", making.autoreset_mode),
+    ):
+        if value:
+            raise TargetError(
+                f"Expected either --vec-env or {option}, got both: SB3's environments have neither "
+                "Gymnasium's vectorization nor its autoreset modes."
+            )
+    if importlib.util.find_spec("stable_baselines3") is None:
+        raise TargetError(
+            'Expected Stable-Baselines3 to be installed for --vec-env: pip install "sb3compat[sb3]"'
+        )
+    name = {"dummy": "DummyVecEnv", "subproc": "SubprocVecEnv"}[making.vec_env or "dummy"]
+    more = f", **{kwargs!r}" if kwargs else ""
+    # Imported in the function: the process that shows the results needs neither SB3 nor torch.
+    body = dedent(
+        f"""\
+        from stable_baselines3.common.vec_env import {name}
+
+        return {name}([lambda: gym.make({env_id!r}{more})] * {making.num_envs})"""
+    )
+    return f"import gymnasium as gym\n\n\n{_function(body)}"
+
+
+def _function(body: str) -> str:
+    return f"def make_env():\n{indent(body, '    ')}"

@@ -1,0 +1,108 @@
+"""What a check can find: the finding itself, and the errors that end a check early.
+
+The lowest room of the kit: it imports nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+Family = Literal["vec_env", "vector_env"]
+
+FAMILIES: dict[str, str] = {
+    "vec_env": "SB3 VecEnv",
+    "vector_env": "Gymnasium VectorEnv",
+}
+
+_MOST_WORDS = 2000
+
+
+def family_name(family: str) -> str:
+    """The name of an interface with its article."""
+    return f"{'an' if family == 'vec_env' else 'a'} {FAMILIES[family]}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A broken contract: the value, the value expected, and the place.
+
+    Attributes:
+        what: The expression that was evaluated.
+        got: Its value.
+        should: The value expected, in words.
+        step: The number of the step; 0 before the first one.
+        row: The row concerned, or None.
+        bounds: Whether only bounds are wrong, while structure and shapes are right.
+    """
+
+    what: str
+    got: str
+    should: str
+    step: int
+    row: int | None = None
+    bounds: bool = False
+
+    @property
+    def place(self) -> str:
+        """The step and the row, in words."""
+        place = f"step {self.step}" if self.step else "before the first step"
+        return place if self.row is None else f"{place}, row {self.row}"
+
+
+class ViolationError(Exception):
+    """A contract is broken.
+
+    Args:
+        message: The value and the value expected, in one line.
+        finding: The same in parts, for a drawing.
+    """
+
+    def __init__(self, message: str, finding: Finding | None = None) -> None:
+        super().__init__(message)
+        self.finding = finding
+
+
+class NotExercisedError(Exception):
+    """No program reached the situation that the check is about, so there is no verdict."""
+
+
+class EnvFailureError(Exception):
+    """The environment raised an exception where the contract allows none."""
+
+    def __init__(self, line: str, error: BaseException, trace: str) -> None:
+        super().__init__(f"{line.strip()} raised {said_by(error)}")
+        self.error = error
+        self.trace = trace
+
+
+class FactoryError(Exception):
+    """The factory makes no vector environment, or fails to make one."""
+
+
+def said_by(error: BaseException) -> str:
+    """The type of an exception and its text, which may be empty or megabytes long."""
+    try:
+        text = str(error)
+    except Exception as other:
+        text = f"<its str raised {type(other).__name__}>"
+    text = text if len(text) <= _MOST_WORDS else f"{text[: _MOST_WORDS - 1]}…"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def short(value: object, limit: int = 160) -> str:
+    """`repr` on one line, cut."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception as error:
+        text = f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The question whether a similar known name was meant; empty if no name is similar."""
+    names = list(known)
+    found = get_close_matches(name, names, n=1) or [other for other in names if name in other]
+    return f" Did you mean {found[0]!r}?" if found else ""

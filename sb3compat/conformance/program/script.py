@@ -1,0 +1,270 @@
+"""Programs as text: the statements that a check runs are the script that reproduces its failure.
+
+Each statement runs as it is written down. When a check fails, its statements and the assertion that
+failed are the reproduction.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
+from textwrap import indent
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from sb3compat.conformance.findings import (
+    EnvFailureError,
+    Finding,
+    NotExercisedError,
+    ViolationError,
+    said_by,
+    short,
+)
+from sb3compat.conformance.program import prelude
+from sb3compat.conformance.program.trace import trace_of
+from sb3compat.conformance.program.types import Factory, Reference
+
+_CODE: dict[tuple[str, str], CodeType] = {}
+
+# A step of the environment, and a statement that makes a new environment.
+_STEPS = re.compile(r"\benv\.step(?:_wait)?\(")
+_MAKES = re.compile(r"env\b[\w, ]*= make_env\(")
+
+PRELUDE: dict[str, Callable[..., Any]] = {
+    name: function
+    for name, function in vars(prelude).items()
+    if inspect.isfunction(function) and function.__module__ == prelude.__name__
+}
+
+
+# Names that statements may use without importing them.
+_IMPORTS = {
+    "deepcopy": "from copy import deepcopy",
+    "partial": "from functools import partial",
+}
+
+
+_TWO = "the check needs a second instance beside the first, which cannot be made"
+
+
+class Script:
+    """Statements that run one after the other and are written down.
+
+    Args:
+        factory: Makes the environment; called `make_env` in the script.
+        reference: The factories of the single environments, if the user gave them.
+        before_make: Called before each construction.
+        before_run: Called with each statement before it is run.
+        alone: Whether only one environment can exist at a time.
+    """
+
+    def __init__(
+        self,
+        factory: Factory,
+        reference: Reference | None = None,
+        before_make: Callable[[], None] = lambda: None,
+        before_run: Callable[[str], None] = lambda text: None,
+        *,
+        alone: bool = False,
+    ) -> None:
+        def make_env() -> Any:
+            if self.opened and alone:
+                raise NotExercisedError(f"{_TWO}, as declared")
+            before_make()
+            try:
+                env = factory()
+            except Exception as error:
+                if self.opened:  # the factory works, so the first instance is in the way
+                    raise NotExercisedError(f"{_TWO}: {said_by(error)}") from error
+                raise
+            self.opened.append(env)
+            return env
+
+        self.opened: list[Any] = []
+        self.lines: list[str] = []
+        self.steps = 0
+        self._before_run = before_run
+        self.namespace: dict[str, Any] = {
+            "np": np,
+            "deepcopy": deepcopy,
+            "partial": partial,
+            "make_env": make_env,
+            "reference": reference,
+            **PRELUDE,
+        }
+
+    def run(self, text: str) -> None:
+        """Run a statement, on one line or several.
+
+        Raises:
+            EnvFailureError: If it raises.
+            NotExercisedError: If it needs a second instance, which cannot be made.
+        """
+        self.lines.append(text)
+        if _MAKES.match(text):
+            self.steps = 0
+        self.steps += len(_STEPS.findall(text))
+        self._before_run(text)
+        try:
+            exec(_compiled(text, "exec"), self.namespace)
+        except NotExercisedError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise EnvFailureError(text, error, trace_of(error, last=12)) from error
+
+    def value(self, expression: str) -> Any:
+        """The value of an expression, which is not written down.
+
+        Raises:
+            EnvFailureError: If it raises: the environment returned a value of the wrong kind.
+        """
+        try:
+            return self._evaluate(expression)
+        except (Exception, SystemExit) as error:
+            self.lines.append(expression)  # the reproduction ends with the same exception
+            raise EnvFailureError(expression, error, trace_of(error, last=12)) from error
+
+    def _evaluate(self, expression: str) -> Any:
+        return eval(_compiled(expression, "eval"), self.namespace)
+
+    def let(self, name: str, value: object) -> None:
+        """Assign a value that can be written down as source."""
+        self.run(f"{name} = {to_source(value)}")
+
+    def demand(self, condition: str, what: str, should: str, at_row: int | None = None) -> None:
+        """Demand that a condition holds.
+
+        Args:
+            condition: An expression over the names of the script.
+            what: The expression whose value the message names.
+            should: The value expected, in words.
+            at_row: The row concerned.
+
+        Raises:
+            ViolationError: If the condition does not hold, or cannot be evaluated.
+        """
+        because = ""
+        try:
+            if self._evaluate(condition):
+                return
+        except (Exception, SystemExit) as error:
+            because = f" ({said_by(error)})"
+        try:
+            got = short(self._evaluate(what))
+        except (Exception, SystemExit) as error:
+            got = f"<{said_by(error)}>"
+        finding = Finding(what, got, should, self.steps, at_row)
+        message = f"{what}={got}, but should be {should} [{finding.place}]{because}"
+        text = f"assert {condition}, {message!r}"
+        if because:
+            text = (
+                f"try:\n    assert {condition}\n"
+                f"except Exception as error:\n    raise AssertionError({message!r}) from error"
+            )
+        self.lines.append(text)
+        raise ViolationError(message, finding)
+
+    def close(self) -> None:
+        """Close every environment that was opened."""
+        while self.opened:
+            env = self.opened.pop()
+            try:
+                env.close()
+            except (Exception, SystemExit):  # checks of `close` call it themselves
+                continue
+
+    def source(self, make_env: str, title: str, *, guarded: bool = False) -> str:
+        """The program as a standalone script.
+
+        Args:
+            make_env: Source that defines `make_env` (and `reference`, if it is used).
+            title: The docstring.
+            guarded: Whether to put the statements under `if __name__ == "__main__":`. Worker
+                processes that import the script need that.
+        """
+        body = _folded(self.lines)
+        text = "\n".join(body)
+        if guarded:
+            text = f'if __name__ == "__main__":\n{indent(text, "    ")}'
+        functions = [_source_of(PRELUDE[name]) for name in _used(text)]
+        whole = "\n".join([*functions, text])
+        imports = [line for name, line in _IMPORTS.items() if _calls(whole, name)]
+        imports = [*imports, "", "import numpy as np"] if imports else ["import numpy as np"]
+        parts = [f'"""{title}"""', "\n".join(imports), make_env.strip(), *functions, text]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _calls(text: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.]){name}\(|\bmap\({name},", text) is not None
+
+
+def _used(text: str) -> list[str]:
+    """The helpers that a script calls, and the helpers that these call."""
+    used: list[str] = []
+    texts = [text]
+    while texts:
+        text = texts.pop()
+        for name in PRELUDE:
+            if name not in used and _calls(text, name):
+                used.append(name)
+                texts.append(_source_of(PRELUDE[name]))
+    return [name for name in PRELUDE if name in used]
+
+
+def to_source(value: object) -> str:
+    """Source for a number, a string, an array, or a dict, list or tuple of them."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k!r}: {to_source(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(to_source, value))}]"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(to_source, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, np.ndarray):
+        if value.size and value.ndim and (value == value.flat[0]).all():
+            return f"np.full({value.shape}, {value.flat[0].item()!r}, {_dtype(value.dtype)})"
+        return f"np.array({value.tolist()!r}, {_dtype(value.dtype)})"
+    if isinstance(value, np.generic):
+        return f"{_dtype(value.dtype)}({value.item()!r})"
+    return repr(value)
+
+
+def _dtype(dtype: np.dtype[Any]) -> str:
+    return "np.bool_" if dtype == np.bool_ else f"np.{dtype}"
+
+
+def _compiled(text: str, mode: str) -> CodeType:
+    if (text, mode) not in _CODE:
+        if len(_CODE) > 5000:
+            _CODE.clear()
+        _CODE[text, mode] = compile(text, "<script>", mode)
+    return _CODE[text, mode]
+
+
+def _folded(lines: list[str]) -> list[str]:
+    """The lines, with loops for repeated blocks of up to four lines."""
+    folded: list[str] = []
+    i = 0
+    while i < len(lines):
+        for width in (1, 2, 3, 4):
+            block = lines[i : i + width]
+            times = 1
+            while lines[i + times * width : i + (times + 1) * width] == block:
+                times += 1
+            if times > 2 or (times > 1 and width == 1):
+                inner = "\n".join(block).replace("\n", "\n    ")
+                folded.append(f"for _ in range({times}):\n    {inner}")
+                i += times * width
+                break
+        else:
+            folded.append(lines[i])
+            i += 1
+    return folded
+
+
+def _source_of(function: Callable[..., object]) -> str:
+    return re.sub(r'\n    """.*?"""', "", inspect.getsource(function), count=1, flags=re.S).strip()

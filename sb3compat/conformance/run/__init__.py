@@ -1,0 +1,1 @@
+"""Running checks: the search for a failing program, the processes, the results."""

@@ -1,0 +1,202 @@
+"""The functions that check an environment: all checks of its interface, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Literal
+
+from sb3compat.conformance.contract import Check
+from sb3compat.conformance.findings import Family, family_name
+from sb3compat.conformance.program.types import Factory, Reference
+from sb3compat.conformance.run.options import Options
+from sb3compat.conformance.run.report import Report, Result
+from sb3compat.conformance.run.session import Session
+
+OnFail = Literal["raise"] | None
+# Called with a check, its result (None when it begins), its number, and the number of checks.
+Progress = Callable[[Check, Result | None, int, int], None]
+
+
+class ConformanceError(AssertionError):
+    """An environment breaks its contract; `report` has the results up to there."""
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+def check_vec_env(
+    factory: Factory,
+    *,
+    on_fail: OnFail = "raise",
+    seed: int = 0,
+    max_seconds: float | None = None,
+    only: Collection[str] = (),
+    expected_failures: Mapping[str, str] | None = None,
+    strict: bool = False,
+    isolate: bool = True,
+    make_env: str | None = None,
+    capabilities: Mapping[str, bool] | None = None,
+    options: Mapping[str, Any] | None = None,
+    reference: Reference | None = None,
+) -> Report:
+    """Check that a Stable-Baselines3 `VecEnv` keeps its contract.
+
+    Args:
+        factory: Makes the environment, a new one with each call. It is carried to another process
+            by cloudpickle.
+        on_fail: `"raise"` to raise at the first broken contract, None to run all checks.
+        seed: The seed of the programs.
+        max_seconds: The time for all checks together, more or less; checks that would begin later
+            are not exercised. None for the time that the environment needs: a minute at most for
+            a quick one, longer for one that is slow to make or to step.
+        only: The ids of the checks to run; empty for all.
+        expected_failures: The ids of checks that are known to fail, each with the reason.
+        strict: Whether warnings, and expected failures that pass, fail the run.
+        isolate: Whether to run the checks in a process of their own.
+        make_env: Source that defines `make_env`, and `reference` if there is one, in
+            reproductions; None to take it from the factory, where that can be done.
+        capabilities: Capabilities that the environment has or lacks, whatever the kit would find.
+        options: Options that its `reset` understands.
+        reference: The factories of its single environments, one for each row. Every value is then
+            compared with stepping them one by one.
+
+    Returns:
+        The report.
+
+    Raises:
+        ConformanceError: If a contract is broken, with `on_fail="raise"`.
+        FactoryError: If the factory makes no vector environment.
+        ValueError: If an option names a check or a capability that does not exist.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> from stable_baselines3.common.vec_env import DummyVecEnv
+        >>> from sb3compat.conformance import check_vec_env
+        >>> report = check_vec_env(lambda: DummyVecEnv([lambda: gym.make("CartPole-v1")] * 3))
+        >>> report.ok
+        True
+    """
+    given = Options(
+        seed=seed,
+        max_seconds=max_seconds,
+        only=only,
+        expected_failures=expected_failures or {},
+        strict=strict,
+        isolate=isolate,
+        make_env=make_env,
+        capabilities=capabilities or {},
+        options=options,
+        reference=reference,
+    )
+    return run(factory, family="vec_env", stop_at_failure=_stops(on_fail), options=given)
+
+
+def check_vector_env(
+    factory: Factory,
+    *,
+    on_fail: OnFail = "raise",
+    seed: int = 0,
+    max_seconds: float | None = None,
+    only: Collection[str] = (),
+    expected_failures: Mapping[str, str] | None = None,
+    strict: bool = False,
+    isolate: bool = True,
+    make_env: str | None = None,
+    capabilities: Mapping[str, bool] | None = None,
+    options: Mapping[str, Any] | None = None,
+    reference: Reference | None = None,
+) -> Report:
+    """Check that a Gymnasium `VectorEnv` keeps the contract of its autoreset mode.
+
+    Args:
+        factory: Makes the environment, a new one with each call. It is carried to another process
+            by cloudpickle.
+        on_fail: `"raise"` to raise at the first broken contract, None to run all checks.
+        seed: The seed of the programs.
+        max_seconds: The time for all checks together, see `check_vec_env`.
+        only: The ids of the checks to run; empty for all.
+        expected_failures: The ids of checks that are known to fail, each with the reason.
+        strict: Whether warnings, and expected failures that pass, fail the run.
+        isolate: Whether to run the checks in a process of their own.
+        make_env: Source that defines `make_env`, and `reference` if there is one, in
+            reproductions; None to take it from the factory, where that can be done.
+        capabilities: Capabilities that the environment has or lacks, whatever the kit would find.
+        options: Options that its `reset` understands.
+        reference: The factories of its single environments, one for each row. Every value is then
+            compared with stepping them one by one.
+
+    Returns:
+        The report.
+
+    Raises:
+        ConformanceError: If a contract is broken, with `on_fail="raise"`.
+        FactoryError: If the factory makes no vector environment.
+        ValueError: If an option names a check or a capability that does not exist.
+    """
+    given = Options(
+        seed=seed,
+        max_seconds=max_seconds,
+        only=only,
+        expected_failures=expected_failures or {},
+        strict=strict,
+        isolate=isolate,
+        make_env=make_env,
+        capabilities=capabilities or {},
+        options=options,
+        reference=reference,
+    )
+    return run(factory, family="vector_env", stop_at_failure=_stops(on_fail), options=given)
+
+
+def _stops(on_fail: OnFail) -> bool:
+    if on_fail not in ("raise", None):
+        raise ValueError(f"Expected on_fail to be 'raise' or None, got on_fail={on_fail!r}.")
+    return on_fail == "raise"
+
+
+def run(
+    factory: Factory,
+    *,
+    options: Options,
+    family: Family | None = None,
+    target: str = "",
+    stop_at_failure: bool = False,
+    progress: Progress = lambda check, result, number, count: None,
+) -> Report:
+    """Run the checks: the common part of the functions, the command line and pytest.
+
+    Args:
+        factory: Makes the environment.
+        options: How to run them.
+        family: Its interface; None to find out.
+        target: Its name in the report.
+        stop_at_failure: Whether to raise at the first failure that counts.
+        progress: Called before and after each check.
+
+    Raises:
+        ConformanceError: With `stop_at_failure`, at the first failure that counts.
+    """
+    with Session(factory, options=options, family=family, target=target) as session:
+        results: list[Result] = []
+        for number, check in enumerate(session.checks, 1):
+            progress(check, None, number, len(session.checks))
+            result = session.result(check)
+            results.append(result)
+            progress(check, result, number, len(session.checks))
+            if stop_at_failure and not (report := session.report(results)).ok:
+                raise ConformanceError(complaint(result), report)
+        return session.report(results)
+
+
+def complaint(result: Result) -> str:
+    """A failure in full: the contract, its source, the reproduction, the traceback."""
+    parts = [
+        f"{result.check_id}: {result.message}",
+        f"The contract of {family_name(result.family)}: {result.contract}\n{result.source}",
+    ]
+    if result.reproduction:
+        parts.append(f"To reproduce it:\n\n{result.reproduction}")
+    if result.trace:
+        parts.append(result.trace)
+    return "\n\n".join(parts)

@@ -1,0 +1,64 @@
+"""How to run the kit: what the functions, the command line and pytest can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.findings import nearest
+from sb3compat.conformance.program.types import Reference
+from sb3compat.conformance.subject.capabilities import CAPABILITIES
+
+
+class OptionsError(ValueError):
+    """An option names a check or a capability that does not exist."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How to run the kit.
+
+    Attributes:
+        seed: The seed of the programs.
+        max_seconds: The time for all checks together, more or less; checks that would begin later
+            are not exercised. None for the time that the environment needs: a minute at most for
+            a quick one, longer for one that is slow to make or to step.
+        only: The ids of the checks to run; empty for all.
+        expected_failures: The ids of checks that are known to fail, each with the reason.
+        strict: Whether warnings, and expected failures that pass, fail the run.
+        isolate: Whether to run the checks in a process of their own.
+        make_env: Source that defines `make_env`, and `reference` if there is one, in
+            reproductions; None to take it from the factory, where that can be done.
+        capabilities: Capabilities that the environment has or lacks, whatever the kit would find.
+        options: Options that its `reset` understands.
+        reference: The factories of its single environments, one for each row.
+    """
+
+    seed: int = 0
+    max_seconds: float | None = None
+    only: Collection[str] = ()
+    expected_failures: Mapping[str, str] = field(default_factory=dict)
+    strict: bool = False
+    isolate: bool = True
+    make_env: str | None = None
+    capabilities: Mapping[str, bool] = field(default_factory=dict)
+    options: Mapping[str, Any] | None = None
+    reference: Reference | None = None
+
+    def check_names(self) -> None:
+        """Refuse unknown names: a misspelt one would let a failure through.
+
+        Raises:
+            OptionsError: If an id or a capability does not exist; the message names the nearest.
+        """
+        ids = {check.id for check in checks_of()}
+        for what, known, given in (
+            ("the id of a check in `only`", ids, self.only),
+            ("the id of a check in `expected_failures`", ids, self.expected_failures),
+            ("a capability", set(CAPABILITIES), self.capabilities),
+        ):
+            for name in given:
+                if name not in known:
+                    raise OptionsError(f"Expected {what}, got {name!r}.{nearest(name, known)}")

@@ -1,0 +1,212 @@
+"""The results of a run, and the report that collects them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from sb3compat.conformance.contract import Check
+from sb3compat.conformance.findings import Finding
+
+Status = Literal["passed", "failed", "xfailed", "xpassed", "skipped", "not_exercised", "errored"]
+
+STATUSES: tuple[Status, ...] = (
+    "passed", "failed", "xfailed", "xpassed", "skipped", "not_exercised", "errored",
+)  # fmt: skip
+
+
+# The labels of results for a reader, the worst first.
+LABELS = (
+    "failed", "errored", "warning", "xpassed", "xfailed", "passed", "not exercised", "skipped",
+)  # fmt: skip
+
+# The version of `Report.to_dict`; raised when a field changes its meaning or goes.
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One row in one step of a timeline, in short texts.
+
+    Attributes:
+        step: The number of the step; for a reset, of the step before.
+        row: The number of the row.
+        observation: The observation of the row.
+        reward: The reward of the row.
+        flags: The flags of the row: `done=…`, or `termination=…, truncation=…`.
+        note: The infos of the row.
+        event: `"step"` or `"reset"`.
+        ended: Whether an episode ended, by the flags.
+        action: The action of the row.
+    """
+
+    step: int
+    row: int
+    observation: str
+    reward: str
+    flags: str
+    note: str = ""
+    event: str = "step"
+    ended: bool = False
+    action: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of one check.
+
+    Attributes:
+        check_id: The id of the check.
+        status: `passed`, `failed`, `xfailed` (failed, as expected), `xpassed` (passed, although
+            expected to fail), `skipped`, `not_exercised` (no program reached its situation), or
+            `errored` (the environment raised, hung or died).
+        severity: `error` or `warning`.
+        message: The value and the value expected, or why there is no verdict.
+        contract: The clause of the contract.
+        source: Where the clause is written down.
+        group: The heading under which the check is listed.
+        family: The interface that the check concerns.
+        reproduction: A script that shows the failure.
+        trace: The traceback of an exception of the environment, or the stack of a process that
+            hung or died.
+        timeline: The last steps before the failure.
+        finding: The value, the value expected, and the place.
+        seconds: The time that the check took.
+        examples: The number of programs.
+    """
+
+    check_id: str
+    status: Status
+    severity: str
+    message: str = ""
+    contract: str = ""
+    source: str = ""
+    group: str = ""
+    family: str = ""
+    reproduction: str = ""
+    trace: str = ""
+    timeline: tuple[Moment, ...] = ()
+    finding: Finding | None = None
+    seconds: float = 0.0
+    examples: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        check: Check,
+        status: Status,
+        *,
+        message: str = "",
+        reproduction: str = "",
+        trace: str = "",
+        timeline: tuple[Moment, ...] = (),
+        finding: Finding | None = None,
+        seconds: float = 0.0,
+        examples: int = 0,
+    ) -> Result:
+        """A result of this check; the other arguments as for `Result`."""
+        return cls(
+            check_id=check.id,
+            status=status,
+            severity=check.severity,
+            contract=check.contract,
+            source=check.source,
+            group=check.group,
+            family=check.family,
+            message=message,
+            reproduction=reproduction,
+            trace=trace,
+            timeline=timeline,
+            finding=finding,
+            seconds=seconds,
+            examples=examples,
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """All results of a run.
+
+    Attributes:
+        target: The name of the environment.
+        family: Its interface: `vec_env` or `vector_env`.
+        mode: The autoreset mode of a `VectorEnv`.
+        num_envs: The number of rows.
+        seed: The seed of the run.
+        results: One for each check, in the order of the docs.
+        strict: Whether warnings and expected failures that pass count as failures.
+        versions: The versions of Python and of the libraries that matter.
+        notes: Remarks.
+        seconds: The time of the whole run.
+    """
+
+    target: str
+    family: str
+    mode: str | None
+    num_envs: int
+    seed: int
+    results: tuple[Result, ...]
+    strict: bool = False
+    versions: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether no failure counts."""
+        return not any(True for _ in self.failures())
+
+    def failures(self) -> Iterator[Result]:
+        """The results that fail the run."""
+        for result in self.results:
+            counts = result.severity == "error" or self.strict
+            failed = counts and result.status in ("failed", "errored")
+            if failed or (self.strict and result.status == "xpassed"):
+                yield result
+
+    def counts(self) -> dict[str, int]:
+        """The number of results of each status."""
+        found = Counter(result.status for result in self.results)
+        return {status: found[status] for status in STATUSES if found[status]}
+
+    def label(self, result: Result) -> str:
+        """The status in words; a failure that does not count is a `warning`."""
+        if result.status in ("failed", "errored") and result not in tuple(self.failures()):
+            return "warning"
+        return result.status.replace("_", " ")
+
+    def summary(self) -> str:
+        """The number of results of each kind, in one line."""
+        found = Counter(map(self.label, self.results))
+        parts = [f"{found[label]} {label}" for label in LABELS if found[label]]
+        return ", ".join(parts or ["no checks"]) + f" in {self.seconds:.1f} s"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain dicts and lists, as the JSON schema describes them."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "ok": self.ok,
+            "counts": self.counts(),
+            **asdict(self),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Report:
+        """The report that `to_dict` turned into this."""
+        plain = {name: data[name] for name in cls.__dataclass_fields__}
+        results = (_result_of(result) for result in data["results"])
+        return cls(**{**plain, "results": tuple(results), "notes": tuple(data["notes"])})
+
+    def __getitem__(self, check_id: str) -> Result:
+        for result in self.results:
+            if result.check_id == check_id:
+                return result
+        raise KeyError(check_id)
+
+
+def _result_of(data: Mapping[str, Any]) -> Result:
+    finding = data["finding"]
+    timeline = tuple(Moment(**moment) for moment in data["timeline"])
+    return Result(**{**data, "timeline": timeline, "finding": finding and Finding(**finding)})

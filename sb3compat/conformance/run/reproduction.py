@@ -1,0 +1,100 @@
+"""A failing program, run once more, and the result with the script that reproduces it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from sb3compat.conformance.contract import Check
+from sb3compat.conformance.findings import EnvFailureError, Finding
+from sb3compat.conformance.program.plain import Plain, without_helpers
+from sb3compat.conformance.program.script import Script
+from sb3compat.conformance.run.perturb import perturb
+from sb3compat.conformance.run.report import Moment, Result, Status
+from sb3compat.conformance.run.settings import Settings
+from sb3compat.conformance.run.timeline import WATCH, Timeline, watched
+from sb3compat.conformance.subject.subject import Subject
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A program that failed.
+
+    Attributes:
+        status: `failed` or `errored`.
+        message: The result in one line.
+        trace: The traceback of an exception.
+        lines: The statements.
+        finding: The result in parts.
+        own: Whether the check itself failed, not the environment.
+    """
+
+    status: Status
+    message: str
+    trace: str
+    lines: tuple[str, ...]
+    finding: Finding | None
+    own: bool = False
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """What the search minimizes: a broken contract before an exception, then the length."""
+        violated = 0 if self.status == "failed" else 1
+        return violated, len(self.lines), sum(map(len, self.lines))
+
+
+def failed(check: Check, subject: Subject, settings: Settings, failure: Failure) -> Result:
+    """The result of a check that failed; the program is run once more for its timeline."""
+    row = failure.finding.row if failure.finding else None
+    again, timeline = _replay(subject, settings, failure.lines, row)
+    last = again or Plain(failure.lines[-1])
+    message, finding = last.told(failure.message), failure.finding
+    if finding:
+        what, should = last.told(finding.what), last.told(finding.should)
+        finding = replace(finding, what=what, should=should)
+    if not again and not failure.own:
+        message += " (not every time: the same program has passed when it was run again)"
+    return Result.of(
+        check,
+        failure.status,
+        message=message,
+        reproduction=reproduction(check, subject, settings, [*failure.lines[:-1], last.line]),
+        trace=failure.trace,
+        timeline=timeline.moments,
+        finding=finding,
+    )
+
+
+def reproduction(check: Check, subject: Subject, settings: Settings, lines: Iterable[str]) -> str:
+    """The standalone script that consists of these statements."""
+    script = Script(subject.factory)
+    script.lines = list(lines)
+    title = f"{check.id}: {check.contract}\n\n{check.source}\n"
+    return script.source(settings.make_env, title, guarded=subject.workers)
+
+
+def timeline_of(subject: Subject, settings: Settings, lines: Sequence[str]) -> tuple[Moment, ...]:
+    """The timeline of a program: the outcomes of its last steps."""
+    return _replay(subject, settings, lines)[1].moments
+
+
+def _replay(
+    subject: Subject, settings: Settings, lines: Sequence[str], row: int | None = None
+) -> tuple[Plain | None, Timeline]:
+    """Run a program once more: its last statement if it fails again, and its timeline."""
+    script = Script(subject.factory, subject.reference, perturb(settings.seed))
+    timeline = Timeline(subject, row)
+    script.namespace[WATCH] = timeline.watch
+    survived = 0
+    try:
+        for line in lines:
+            script.run(watched(line))
+            timeline.note(line, script)
+            survived += 1
+    except EnvFailureError:
+        # An environment that is not deterministic may fail before the assertion.
+        at_the_end = survived == len(lines) - 1
+        return without_helpers(line, script.value) if at_the_end else Plain(lines[-1]), timeline
+    finally:
+        script.close()
+    return None, timeline

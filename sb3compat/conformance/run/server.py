@@ -1,0 +1,99 @@
+"""The child process: it answers until the parent hangs up."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import signal
+import sys
+from contextlib import suppress
+
+import cloudpickle
+
+from sb3compat.conformance.checks.catalogue import find_check
+from sb3compat.conformance.findings import Family
+from sb3compat.conformance.program.trace import trace_of
+from sb3compat.conformance.run.report import Moment, Result
+from sb3compat.conformance.run.reproduction import timeline_of
+from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.settings import Settings
+from sb3compat.conformance.run.wire import receive, send
+from sb3compat.conformance.subject.examine import Given, examine
+from sb3compat.conformance.subject.scout import scout
+from sb3compat.conformance.subject.subject import Subject
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Server:
+    """The methods that the parent can call; they keep the subject."""
+
+    def __init__(self) -> None:
+        self._subject: Subject | None = None
+
+    def examine(self, given: Given) -> Subject:
+        """Examine the environment, without a search for endings."""
+        self._subject = examine(**given, seconds=None)
+        return self._subject
+
+    def adopt(self, subject: Subject) -> None:
+        """Take the facts that another child has found."""
+        self._subject = subject
+
+    def scout(self, seconds: float) -> Subject:
+        """Search the environment for ends of episodes."""
+        self._subject = scout(self._known(), seconds)
+        return self._subject
+
+    def run(self, family: Family, check_id: str, settings: Settings) -> Result:
+        """Run a check."""
+        return run_check(find_check(family, check_id), self._known(), settings)
+
+    def timeline(self, lines: list[str], settings: Settings) -> tuple[Moment, ...]:
+        """Run a program, and return the outcomes of its last steps."""
+        return timeline_of(self._known(), settings, lines)
+
+    def _known(self) -> Subject:
+        assert self._subject is not None, "examine or adopt comes first"
+        return self._subject
+
+
+def serve() -> None:
+    """Answer questions until the parent hangs up."""
+    questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # The output of the environment must not get between the answers.
+    os.dup2(2, 1)
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    faulthandler.enable()
+    if hasattr(faulthandler, "register"):
+        faulthandler.register(signal.SIGUSR1)
+    _end_with_parent()
+    server = Server()
+    while message := receive(questions):
+        method, arguments = cloudpickle.loads(message)
+        try:
+            value = getattr(server, method)(*cloudpickle.loads(arguments))
+            answer = cloudpickle.dumps(("answer", value))
+        except Exception as error:
+            answer = _carried(error)
+        send(answers, answer)
+
+
+def _end_with_parent() -> None:
+    """Have Linux end this process with its parent, even while it hangs in a check."""
+    if sys.platform == "linux":
+        with suppress(Exception):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _carried(error: Exception) -> bytes:
+    trace = trace_of(error)
+    try:
+        carried = cloudpickle.dumps(("raised", (error, trace)))
+        cloudpickle.loads(carried)
+    except Exception:
+        plain = RuntimeError(f"{type(error).__name__}: {error}")
+        carried = cloudpickle.dumps(("raised", (plain, trace)))
+    return bytes(carried)

@@ -1,0 +1,166 @@
+"""The last steps of a failing program, in short texts, for a drawing."""
+
+from __future__ import annotations
+
+import ast
+import re
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sb3compat.conformance.findings import short
+from sb3compat.conformance.program.script import PRELUDE, Script
+from sb3compat.conformance.run.report import Moment
+from sb3compat.conformance.subject.subject import Subject
+
+T = TypeVar("T")
+
+_MOST_STEPS = 5
+_MOST_ROWS = 6
+_FEW = 12
+
+# The function that sees the actions when a program runs once more.
+WATCH = "watch_actions"
+
+_CALL = re.compile(r"([\w, ]+?) = env\.(step|step_wait|reset)\(")
+_FLAGS = ("dones", "terminations", "truncations")
+_PARTS = {
+    ("vec_env", "reset"): ("obs",),
+    ("vec_env", "step"): ("obs", "rewards", "dones", "infos"),
+    ("vector_env", "reset"): ("obs", "infos"),
+    ("vector_env", "step"): ("obs", "rewards", "terminations", "truncations", "infos"),
+}
+
+
+class _Watching(ast.NodeTransformer):
+    """Puts a call around the actions of each step."""
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="env"), attr="step" | "step_async"),
+                args=[actions],
+            ):
+                node.args = [ast.Call(ast.Name(WATCH, ast.Load()), [actions], [])]
+        return node
+
+
+def watched(line: str) -> str:
+    """The statement with a call that shows the actions to a timeline."""
+    return ast.unparse(_Watching().visit(ast.parse(line))) if "env.step" in line else line
+
+
+class Timeline:
+    """Collects the outcome of each step and reset.
+
+    Args:
+        subject: The environment under test.
+        row: A row to show in any case.
+    """
+
+    def __init__(self, subject: Subject, row: int | None) -> None:
+        self._subject = subject
+        # All rows of a small environment; of a large one the first, and the one in question.
+        rows = range(min(subject.num_envs, _MOST_ROWS))
+        self._rows = sorted({*rows, *([] if row is None else [row])})
+        self._events: list[list[Moment]] = []
+        self._actions: object = None
+
+    def watch(self, actions: T) -> T:
+        """Copy the actions before the environment gets them."""
+        self._actions = PRELUDE["snapshot"](actions)
+        return actions
+
+    def note(self, line: str, script: Script) -> None:
+        """Note the results of a statement, if it called the environment."""
+        found = _CALL.match(line)
+        if not found:
+            return
+        targets, event = found[1].split(", "), "reset" if found[2] == "reset" else "step"
+        parts = _PARTS[self._subject.family, event]
+        if len(targets) == 1 and (event == "step" or self._subject.family == "vector_env"):
+            # One name for the whole tuple.
+            targets = [f"{targets[0]}[{k}]" for k in range(len(parts))]
+        values = {"actions": self._actions} if event == "step" else {}
+        for part, target in zip(parts, targets, strict=False):
+            with suppress(Exception):  # the result may be anything
+                values[part] = script.value(target)
+        self._events.append([self._moment(event, i, values, script.steps) for i in self._rows])
+
+    @property
+    def moments(self) -> tuple[Moment, ...]:
+        """The last moments, step by step and row by row."""
+        return tuple(moment for event in self._events[-_MOST_STEPS:] for moment in event)
+
+    def _moment(self, event: str, i: int, values: dict[str, Any], step: int) -> Moment:
+        found: dict[str, Any] = {}
+        for part, value in values.items():
+            with suppress(Exception):
+                if part in ("obs", "actions"):
+                    found[part] = PRELUDE["row"](value, i)
+                else:
+                    found[part] = _of_row(value, i) if isinstance(value, dict) else value[i]
+        flags = {name: found[name] for name in _FLAGS if name in found}
+        infos = found.get("infos", {})
+        return Moment(
+            step,
+            i,
+            action=plain(found["actions"], 80) if "actions" in found else "",
+            observation=plain(found["obs"]) if "obs" in found else "",
+            reward=plain(found["rewards"]) if "rewards" in found else "",
+            flags=", ".join(f"{name[:-1]}={plain(flag)}" for name, flag in flags.items()),
+            note=plain(infos, 240) if infos else "",
+            event=event,
+            ended=any(map(_is_true, flags.values())),
+        )
+
+
+def _is_true(flag: object) -> bool:
+    try:
+        return bool(flag)
+    except Exception:
+        return False
+
+
+def _of_row(infos: dict[Any, Any], i: int) -> dict[Any, Any]:
+    """The infos of one row, out of the infos of all rows."""
+    return {
+        key: _of_row(values, i) if isinstance(values, dict) else values[i]
+        for key, values in infos.items()
+        if not str(key).startswith("_") and infos.get(f"_{key}", {i: True})[i]
+    }
+
+
+def plain(value: object, limit: int = 120) -> str:
+    """A value in few characters: numbers without their types, large arrays by their shape."""
+    return short(_Text(_plain(value)), limit)
+
+
+class _Text(str):
+    """A string that `repr` leaves as it is."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _plain(value: object) -> str:
+    if hasattr(value, "__array__") and not isinstance(value, np.ndarray | np.generic):
+        with suppress(Exception):  # arrays of other libraries
+            value = np.asarray(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    if isinstance(value, np.ndarray):
+        if not value.ndim:
+            return _plain(value.item())
+        if value.size <= _FEW:
+            return _plain(value.tolist())
+        return f"{value.dtype} {value.shape}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_plain(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_plain, value)) + "]"
+    return short(value)

@@ -1,0 +1,22 @@
+"""The versions that a report names."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+_PACKAGES = ("sb3compat", "gymnasium", "stable-baselines3", "numpy", "hypothesis")
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the libraries that a result depends on."""
+    found = {"python": platform.python_version(), "platform": sys.platform}
+    return found | {package: _version(package) for package in _PACKAGES}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,1 @@
+"""The environment under test: its interface, its capabilities, how its episodes end."""

@@ -1,0 +1,175 @@
+"""Capabilities: what some environments can do and others need not, found out by trying."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from copy import deepcopy
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+
+from sb3compat.conformance.findings import Family
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.subject.interface import mode_of
+
+# The names that a user may declare.
+CAPABILITIES: dict[str, str] = {
+    "seeding": "takes seeds",
+    "seed_method": "has a method `seed`, working or not; missing if `seeding` is declared missing",
+    "options": "takes options in a reset; declared by the option `options` of the run",
+    "render": "renders rgb_array frames",
+    "sub_envs": "has sub-environments whose attributes can be reached",
+    "masked_reset": "resets the rows under options['reset_mask']",
+    "row_seeds": "takes a list of seeds, one for each row",
+    "reference": "the single environments were given, too",
+    "sb3": "Stable-Baselines3 is installed",
+    "sb3_vec_env": "is an instance of Stable-Baselines3's VecEnv",
+    "separate_rows": "rows do not influence one another; declare it as missing if they are the "
+    "agents of one world",
+    "repeatable": "a seeded reset forgets earlier episodes; running statistics do not",
+    "two_at_once": "can be made while another one is open",
+    "image_obs": "observations are images, channels last",
+    "dict_obs": "observations are dicts",
+}
+
+_MOST_STEPS = 20
+
+
+def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict[str, bool]:
+    """The capabilities by name; a declaration wins over what was found."""
+    found = _found(env, family)
+    if not declared.get("seeding", True):
+        found["seed_method"] = False
+    return {**found, **declared}
+
+
+def _takes_seed(env: Any) -> bool:
+    """Whether `seed` works. If not, one check fails, and the others do without seeds."""
+    try:
+        env.seed(0)
+    except Exception:
+        return False
+    return True
+
+
+def _found(env: Any, family: Family) -> dict[str, bool]:
+    normalizes = _normalizes(env)
+    found = {
+        "sb3": find_spec("stable_baselines3") is not None,
+        "two_at_once": True,
+        "separate_rows": not normalizes,
+        "repeatable": not normalizes,
+    }
+    if family == "vec_env":
+        found["seed_method"] = hasattr(env, "seed")
+        found["seeding"] = _takes_seed(env)
+        found["masked_reset"] = found["row_seeds"] = False
+    else:
+        found["seeding"] = True
+        found["masked_reset"] = mode_of(env) == "Disabled" or masked_reset(env)
+        found["row_seeds"] = row_seeds(env)
+    found["render"] = getattr(env, "render_mode", None) == "rgb_array"
+    try:
+        values = env.get_attr("observation_space")
+        found["sub_envs"] = len(values) == env.num_envs
+        if family == "vec_env":
+            # An environment that answers for all rows at once refuses this.
+            env.set_attr("conformance_probe", 0, indices=[0])
+    except Exception:
+        found["sub_envs"] = False
+    return found | (_found_vec_env(env) if family == "vec_env" else {})
+
+
+# Wrappers whose results depend on everything that any row has seen, and the attribute that says
+# whether they still learn.
+_NORMALIZERS = {
+    "VecNormalize": "training",
+    "NormalizeObservation": "update_running_mean",
+    "NormalizeReward": "update_running_mean",
+}
+
+
+def _normalizes(env: Any) -> bool:
+    layers = [env]
+    while len(layers) < 100:
+        below = vars(layers[-1]).get("venv", vars(layers[-1]).get("env"))
+        if below is None:
+            break
+        layers.append(below)
+    return any(
+        getattr(layer, _NORMALIZERS[cls.__name__], True)
+        for layer in layers
+        for cls in type(layer).__mro__
+        if cls.__name__ in _NORMALIZERS
+    )
+
+
+def _found_vec_env(env: Any) -> dict[str, bool]:
+    module = sys.modules.get("stable_baselines3.common.vec_env.base_vec_env")
+    space = env.observation_space
+    return {
+        "sb3_vec_env": module is not None and isinstance(env, module.VecEnv),
+        "dict_obs": isinstance(space, spaces.Dict),
+        "image_obs": isinstance(space, spaces.Box)
+        and space.dtype == np.uint8
+        and len(space.shape) == 3
+        and space.shape[2] in (1, 3, 4)
+        and bool((space.low == 0).all() and (space.high == 255).all()),
+    }
+
+
+def masked_reset(env: Any) -> bool:
+    """Whether it heeds `options["reset_mask"]`.
+
+    Other environments reset every row, or raise. With a single row there is no difference.
+    """
+    try:
+        if isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):
+            env.reset(seed=0)
+            env.reset(options={"reset_mask": np.arange(env.num_envs) == 0})
+            return True
+        return env.num_envs > 1 and all(_resets_the_first_row_alone(env, seed) for seed in range(3))
+    except Exception:
+        return False
+
+
+def _resets_the_first_row_alone(env: Any, seed: int) -> bool:
+    """Whether a masked reset moves the first row alone; False unless all rows left their start."""
+    first = deepcopy(env.reset(seed=seed)[0])
+    single = env.single_action_space
+    single.seed(seed)
+    for _ in range(_MOST_STEPS):
+        actions = PRELUDE["stacked"](single, [single.sample() for _ in range(env.num_envs)])
+        before, _, terminations, truncations, _ = env.step(actions)
+        if np.any(terminations) or np.any(truncations):
+            return False
+        if not any(_same_rows(env, first, before)):
+            break
+    else:
+        return False
+    before = deepcopy(before)
+    after, _ = env.reset(options={"reset_mask": np.arange(env.num_envs) == 0})
+    same = _same_rows(env, before, after)
+    return not same[0] and all(same[1:])
+
+
+def row_seeds(env: Any) -> bool:
+    """Whether it takes a list of seeds, each for one row only."""
+    seeds = list(range(env.num_envs))
+    try:
+        before = deepcopy(env.reset(seed=seeds)[0])
+        after, _ = env.reset(seed=[*seeds[:-1], 1000])
+        same = _same_rows(env, before, after)
+    except Exception:
+        return False
+    return all(same[:-1]) and not same[-1]
+
+
+def _same_rows(env: Any, a: object, b: object) -> list[bool]:
+    equal, part = PRELUDE["equal"], PRELUDE["part"]
+    single = env.single_observation_space
+    return [equal(part(single, a, i), part(single, b, i)) for i in range(env.num_envs)]

@@ -1,0 +1,96 @@
+"""The examination before the checks: interface, size, capabilities, pace and endings."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, TypedDict
+
+from sb3compat.conformance.findings import FactoryError, Family, family_name, short
+from sb3compat.conformance.program.types import Factory, Reference
+from sb3compat.conformance.subject.actions import candidates
+from sb3compat.conformance.subject.capabilities import capabilities
+from sb3compat.conformance.subject.interface import (
+    check_attributes,
+    check_factory,
+    family_of,
+    mode_of,
+    takes_batches,
+)
+from sb3compat.conformance.subject.scout import scout
+from sb3compat.conformance.subject.subject import Subject
+
+
+class Given(TypedDict):
+    """The arguments of `examine`, for a call in another process."""
+
+    factory: Factory
+    family: Family | None
+    declared: Mapping[str, bool]
+    options: Mapping[str, Any] | None
+    reference: Reference | None
+
+
+def examine(
+    factory: Factory,
+    *,
+    family: Family | None = None,
+    declared: Mapping[str, bool] | None = None,
+    options: Mapping[str, Any] | None = None,
+    reference: Reference | None = None,
+    seconds: float | None = 10.0,
+) -> Subject:
+    """Make the environment once and collect the facts that the checks need.
+
+    Args:
+        factory: Makes the environment.
+        family: Its interface; None to find out.
+        declared: Capabilities that the user says it has or lacks.
+        options: Options that its `reset` understands.
+        reference: The factories of its single environments.
+        seconds: How long to search for the end of an episode; None to leave that to `scout`.
+
+    Raises:
+        FactoryError: If the factory makes no vector environment. An exception of the factory
+            itself passes through.
+    """
+    check_factory(factory)
+    start = time.perf_counter()
+    try:
+        env = factory()
+    except SystemExit as error:
+        raise FactoryError(
+            f"Expected the factory to make an environment, got sys.exit({error.code!r}): it ends "
+            "the interpreter. Let it raise an exception that says why."
+        ) from error
+    make_seconds = time.perf_counter() - start
+    try:
+        kind = family_of(env)
+        if family not in (None, kind):
+            raise FactoryError(
+                f"Expected the factory to make {family_name(family or kind)}, got "
+                f"{family_name(kind)}: {short(env)}."
+            )
+        check_attributes(env, kind)
+        single = env.action_space if kind == "vec_env" else env.single_action_space
+        found = capabilities(env, kind, declared or {})
+        subject = Subject(
+            factory=factory,
+            family=kind,
+            num_envs=int(env.num_envs),
+            mode=mode_of(env) if kind == "vector_env" else None,
+            capabilities=found
+            | {"options": options is not None, "reference": reference is not None},
+            options=options,
+            reference=reference,
+            actions=tuple(candidates(single)),
+            make_seconds=make_seconds,
+            workers=bool(multiprocessing.active_children()),
+            batched_actions=kind == "vec_env" or takes_batches(env),
+        )
+    finally:
+        with suppress(Exception):  # a check reports it
+            env.close()
+    return subject if seconds is None else scout(subject, seconds)

@@ -1,0 +1,121 @@
+"""Which interface an environment has, and refusals of objects that have none."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any
+
+import gymnasium as gym
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from sb3compat.conformance.findings import FactoryError, Family, family_name, said_by, short
+from sb3compat.conformance.program.script import PRELUDE
+
+
+def check_factory(factory: object) -> None:
+    """Refuse an object that is no function without arguments.
+
+    Raises:
+        FactoryError: If it is none.
+    """
+    expected = "Expected a function that makes the environment"
+    if not callable(factory):
+        made = "num_envs" in dir(factory)
+        hint = (
+            f" Pass `lambda: {type(factory).__name__}(...)`: checks need new ones." if made else ""
+        )
+        raise FactoryError(f"{expected}, got {type(factory).__name__}: {short(factory)}.{hint}")
+    try:
+        inspect.signature(factory).bind()
+    except TypeError as error:
+        raise FactoryError(
+            f"{expected} and takes no arguments, got {short(factory)}: {error}. Write one that "
+            "calls it with them."
+        ) from None
+    except ValueError:  # a builtin has no signature
+        pass
+
+
+def family_of(env: object) -> Family:
+    """Which of the two interfaces an environment has.
+
+    Raises:
+        FactoryError: If it has neither.
+    """
+    if isinstance(env, VectorEnv):
+        return "vector_env"
+    module = sys.modules.get("stable_baselines3.common.vec_env.base_vec_env")
+    if module is not None and isinstance(env, module.VecEnv):
+        return "vec_env"
+    if all(hasattr(env, name) for name in ("num_envs", "step", "reset")):
+        if hasattr(env, "single_observation_space"):
+            return "vector_env"
+        if hasattr(env, "step_async") and hasattr(env, "step_wait"):
+            return "vec_env"
+    hint = ""
+    if env is None:
+        hint = " Does it return what it makes?"
+    elif isinstance(env, gym.Env):
+        hint = (
+            " That is a single environment. Make several rows of it, for example by "
+            "SyncVectorEnv([function] * 3)."
+        )
+    raise FactoryError(
+        "Expected the factory to make a VecEnv (with num_envs, reset, step, step_async and "
+        f"step_wait) or a gymnasium.vector.VectorEnv, got {type(env).__name__}: {short(env)}.{hint}"
+    )
+
+
+def check_attributes(env: object, family: Family) -> None:
+    """Refuse an environment without rows or without spaces.
+
+    Raises:
+        FactoryError: If `num_envs` is no positive number, or a space is missing.
+    """
+    names = ["num_envs", "observation_space", "action_space"]
+    if family == "vector_env":
+        names += ["single_observation_space", "single_action_space"]
+    for name in names:
+        try:
+            value = getattr(env, name)
+        except Exception as error:
+            raise FactoryError(
+                f"Expected {family_name(family)} with {', '.join(names)}, got "
+                f"{type(env).__name__}, whose {name} raised {said_by(error)}."
+            ) from None
+        if name == "num_envs":
+            if not _is_positive(value):
+                raise FactoryError(
+                    f"Expected at least one row, got num_envs={short(value)} "
+                    f"({type(value).__name__}) in {type(env).__name__}."
+                )
+        elif not isinstance(value, spaces.Space):
+            raise FactoryError(
+                f"Expected a Gymnasium space, got {name}={short(value)} ({type(value).__name__}) "
+                f"in {type(env).__name__}."
+            )
+
+
+def _is_positive(number: Any) -> bool:
+    try:
+        return int(number) > 0
+    except (TypeError, ValueError):
+        return False
+
+
+def mode_of(env: Any) -> str:
+    """The value of the autoreset mode of a `VectorEnv`."""
+    mode = getattr(env.unwrapped, "autoreset_mode", None)
+    if mode is None:
+        mode = (env.metadata or {}).get("autoreset_mode", AutoresetMode.NEXT_STEP)
+    return str(getattr(mode, "value", mode))
+
+
+def takes_batches(env: Any) -> bool:
+    """Whether `action_space` is one of batches; a check of its own fails if it is not."""
+    try:
+        return bool(PRELUDE["batched"](env.action_space, env.single_action_space, env.num_envs))
+    except Exception:
+        return True

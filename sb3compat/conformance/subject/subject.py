@@ -1,0 +1,79 @@
+"""Facts about the environment under test: its interface, its size, its capabilities, its pace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sb3compat.conformance.findings import Family
+from sb3compat.conformance.program.types import Factory, Reference
+from sb3compat.conformance.subject.traits import Traits
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A way to the end of an episode.
+
+    Attributes:
+        setup: A statement to run before the reset, or nothing.
+        actions: Source for the actions of each step.
+        seed: The seed of the reset, or None.
+        steps: The number of steps to the first end of an episode.
+        truncated: Whether the flags call that end a truncation.
+    """
+
+    setup: str
+    actions: str
+    seed: int | None
+    steps: int
+    truncated: bool = False
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An environment under test.
+
+    Attributes:
+        factory: Makes it.
+        family: Its interface.
+        num_envs: The number of rows.
+        mode: The value of its autoreset mode, for a `VectorEnv`.
+        capabilities: Its capabilities, see `CAPABILITIES`.
+        options: Options that its `reset` understands.
+        reference: The factories of its single environments, or None.
+        actions: Single actions to choose from, awkward ones among them.
+        endings: Ways to the end of an episode, the shortest first.
+        traits: How much its observations vary between resets and steps.
+        make_seconds: The time to make one, up to and with its first step.
+        step_seconds: The time of a step.
+        notes: Remarks for the report.
+        workers: Whether it starts processes.
+        batched_actions: Whether the action space of a `VectorEnv` is one of batches, as the
+            contract demands.
+    """
+
+    factory: Factory
+    family: Family
+    num_envs: int
+    mode: str | None
+    capabilities: Mapping[str, bool]
+    options: Mapping[str, Any] | None = None
+    reference: Reference | None = None
+    actions: tuple[Any, ...] = ()
+    endings: tuple[Ending, ...] = ()
+    traits: Traits = field(default_factory=Traits)
+    make_seconds: float = 0.0
+    step_seconds: float = 0.0
+    notes: tuple[str, ...] = field(default=())
+    workers: bool = False
+    batched_actions: bool = True
+
+    @property
+    def alone(self) -> bool:
+        """Whether the user declared that only one instance can exist at a time."""
+        return not self.capabilities.get("two_at_once", True)
+
+    def missing(self, needs: tuple[str, ...]) -> list[str]:
+        """The capabilities among these that it does not have."""
+        return [name for name in needs if not self.capabilities.get(name, False)]

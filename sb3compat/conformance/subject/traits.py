@@ -1,0 +1,126 @@
+"""How much the observations of a VecEnv vary, so that checks do not take chance for evidence.
+
+If the last observation of an episode equals the first one of the next, that means little where all
+observations are equal, and a lot where each reset draws a new one.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sb3compat.conformance.program.script import PRELUDE, Script
+from sb3compat.conformance.program.types import Factory
+
+equal, row, snapshot = (PRELUDE[name] for name in ("equal", "row", "snapshot"))
+
+_ROUNDS = 6
+_STEPS = 3
+
+
+@dataclass(frozen=True)
+class Traits:
+    """The variation seen in a few resets, with some steps after each.
+
+    Attributes:
+        starts: The first observations, row by row.
+        starts_vary: No two first observations of a row were equal.
+        seeds_vary: No two first observations of a row after different seeds were equal.
+        reset_infos_vary: No two infos of resets of a row were equal.
+        steps_move: Each step changed the observation of each row.
+        resets_move: Each reset changed the observation of each row.
+        continuous: The observations contain vectors of floats.
+    """
+
+    starts: tuple[object, ...] = ()
+    starts_vary: bool = False
+    seeds_vary: bool = False
+    reset_infos_vary: bool = False
+    steps_move: bool = False
+    resets_move: bool = False
+    continuous: bool = False
+
+    def looks_first(self, obs: object) -> bool:
+        """Whether this might be a first observation: it lies within the range of the known ones."""
+        known = np.stack([floats(start) for start in self.starts])
+        low, high = known.min(axis=0), known.max(axis=0)
+        margin = (high - low) / 2
+        return bool(((floats(obs) >= low - margin) & (floats(obs) <= high + margin)).all())
+
+
+def floats(obs: object) -> NDArray[np.float64]:
+    """The vectors of floats in an observation; images and integers repeat too easily."""
+    if isinstance(obs, dict | list | tuple):
+        parts = [floats(part) for part in (obs.values() if isinstance(obs, dict) else obs)]
+        return np.concatenate([np.zeros(0), *parts])
+    array = np.asarray(obs)
+    if array.dtype.kind != "f" or array.ndim != 1 or array.size < 2:
+        return np.zeros(0)
+    return array.astype(np.float64)
+
+
+def traits_of(
+    factory: Factory, num_envs: int, seeding: bool, actions: str, seconds: float
+) -> Traits:
+    """Reset and step a new environment a few times, for so many seconds at most."""
+    script = Script(factory)
+    deadline = time.perf_counter() + seconds
+    try:
+        script.run("env = make_env()")
+        return _look(script, num_envs, seeding, actions, deadline)
+    except Exception:  # a check reports it
+        return Traits()
+    finally:
+        script.close()
+
+
+def _look(script: Script, n: int, seeding: bool, actions: str, deadline: float) -> Traits:
+    def rows(batch: str) -> list[object]:
+        value = script.value(batch)
+        return [snapshot(row(value, i)) for i in range(n)]
+
+    script.run("env.action_space.seed(0)")
+    firsts: list[list[object]] = []
+    infos: list[list[object]] = []
+    seeded: list[list[object]] = []
+    lasts: list[object] = []
+    steps_move = resets_move = True
+    for _ in range(_ROUNDS):
+        script.run("obs = env.reset()")
+        firsts.append(rows("obs"))
+        infos.append(rows("getattr(env, 'reset_infos', [{}] * env.num_envs)"))
+        before = firsts[-1]
+        for _ in range(_STEPS):
+            script.run(f"obs, rewards, dones, infos = env.step({actions})")
+            after, ended = rows("obs"), script.value("dones")
+            # Steps in which a row ends do not count: the checks judge the other rows there.
+            if not any(ended):
+                steps_move &= not any(map(equal, before, after))
+            before = after
+        resets_move &= not any(map(equal, lasts, firsts[-1]))
+        lasts = before
+        if time.perf_counter() > deadline:
+            return Traits()
+    for seed in range(_ROUNDS if seeding else 0):
+        script.run(f"env.seed({100 * seed})")
+        script.run("obs = env.reset()")
+        seeded.append(rows("obs"))
+    return Traits(
+        starts=tuple(start for first in firsts + seeded for start in first),
+        starts_vary=_vary(firsts, n),
+        seeds_vary=bool(seeded) and _vary(seeded, n),
+        reset_infos_vary=_vary(infos, n),
+        steps_move=steps_move,
+        resets_move=resets_move,
+        continuous=floats(firsts[0][0]).size > 0,
+    )
+
+
+def _vary(rounds: list[list[object]], n: int) -> bool:
+    """Whether no row repeated a value in two rounds."""
+    return not any(
+        equal(a[i], b[i]) for i in range(n) for k, a in enumerate(rounds) for b in rounds[:k]
+    )

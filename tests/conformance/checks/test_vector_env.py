@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+
+from conformance.mutants.correct import FORMS, WITH_REFERENCE
+from conformance.mutants.rows_env import MODES, Form, RowEnv, RowsEnv, reference
+from conformance.mutants.vector_env import MUTANTS
+from sb3compat.conformance.checks.catalogue import checks_of, find_checks
+from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.settings import Settings
+from sb3compat.conformance.subject.examine import examine
+from tests.conformance.kit import bad, judge
+from tests.conformance.selection import chosen, correct
+from tests.envs import ENDINGS, GYMNASIUM, MakeEnv, script
+
+# What Gymnasium's own vector environments do not keep.
+POPS_THE_MASK = "options_not_mutated"
+SHARED = {"metadata_not_shared"} if GYMNASIUM < (1, 4) else set()
+CLOSES = {"wrapper_deletion_keeps_env_open"} if GYMNASIUM < (1, 3) else set()
+# Gymnasium 1.1 pairs actions and environments with a zip that cuts off what is too much.
+COUNTS = {"wrong_action_count_rejected"} if GYMNASIUM < (1, 2) else set()
+
+
+def look(
+    factory: Callable[[], Any],
+    seed: int = 0,
+    seconds: float = 0.0,
+    *,
+    thorough: Collection[str] = (),
+    only: Collection[str] | None = None,
+    **given: Any,
+) -> dict[str, Result]:
+    """The results of a new environment, in which even a slow machine finds an end of an episode."""
+    subject = examine(factory, seconds=60, **given)
+    return judge(
+        subject, seconds=seconds, seed=seed, thorough=thorough, thorough_seconds=0.4, only=only
+    )
+
+
+def outcome(results: dict[str, Result], *statuses: str) -> set[str]:
+    return {name for name, result in results.items() if result.status in statuses}
+
+
+# A part of the mutants, or all in the profile `nightly`.
+CHOSEN = chosen(MUTANTS, "vector_env")
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_mutant_fails_its_own_checks_and_no_others(name: str) -> None:
+    mutant = MUTANTS[name]
+    found = bad(look(mutant.factory, thorough=mutant.fails, **mutant.given))
+    may = mutant.may_fail | CLOSES
+    assert mutant.fails <= set(found), found
+    assert set(found) <= mutant.fails | may, found
+    again = look(mutant.factory, 1, thorough=mutant.fails, only=mutant.fails, **mutant.given)
+    assert mutant.fails <= set(bad(again)), again
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_check_has_a_mutant_in_each_of_its_modes_that_breaks_nothing_else(mode: str) -> None:
+    mutants = [mutant for mutant in MUTANTS.values() if mutant.mode == mode]
+    alone = [m.fails for m in mutants if len(m.fails) == 1 and not m.may_fail]
+    assert set().union(*alone) == {check.id for check in checks_of("vector_env", mode)}
+
+
+def test_every_check_explains_itself() -> None:
+    for check in checks_of("vector_env"):
+        assert check.contract.endswith("."), check.id
+        assert len(check.explanation) > 60, check.id
+        assert check.source.startswith("https://"), check.id
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("form", correct(list(FORMS), "vector_env"))
+def test_what_is_right_passes(form: str, mode: str) -> None:
+    shape = Form(mode=mode, **FORMS[form])
+    for rows, seconds in ((3, 0.02), (1, 0)):
+        results = look(lambda rows=rows: RowsEnv(shape, rows), len(form), seconds)
+        assert set(bad(results)) <= CLOSES, bad(results)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("form", correct(list(WITH_REFERENCE), "vector_env"))
+def test_what_is_right_agrees_with_single_environments(form: str, mode: str) -> None:
+    shape = Form(mode=mode, **FORMS[form])
+    for seed in range(2):
+        results = look(
+            lambda: RowsEnv(shape), seed, reference=reference(shape), options={"offset": 5}
+        )
+        assert set(bad(results)) <= CLOSES, bad(results)
+
+
+def test_what_is_right_exercises_every_check() -> None:
+    for mode in MODES:
+        given = {"reference": reference(Form(mode=mode)), "options": {"offset": 100}}
+        results = look(lambda mode=mode: RowsEnv(Form(mode=mode)), seconds=0.3, **given)
+        assert outcome(results, "passed") | CLOSES == set(results), mode
+
+
+def single(name: str, **kwargs: Any) -> Callable[[], Any]:
+    return lambda: gym.make(name, **kwargs)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1", "FrozenLake-v1", "scripted"])
+def test_sync(name: str, mode: str) -> None:
+    fns: list[Any] = [single(name)] * 2
+    if name == "scripted":
+        fns = [MakeEnv(script(lengths=(3, 5, 2), endings=ENDINGS), i) for i in range(3)]
+    for given in ({}, {"reference": fns}):
+        results = look(
+            lambda: SyncVectorEnv(fns, autoreset_mode=mode),
+            thorough={"info_values_keep_type"},
+            **given,
+        )
+        expected = {POPS_THE_MASK} | SHARED | CLOSES | COUNTS
+        if name == "FrozenLake-v1" and given and mode != "Disabled":
+            # `prob` is the int 1 in resets: batched with a step's 1/3, that becomes 0.
+            expected |= {"info_values_keep_type"}
+        assert set(bad(results)) == expected, bad(results)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_sync_with_environments_that_reuse_their_array(mode: str) -> None:
+    fns = [MakeEnv(script(lengths=(3, 5, 2), reuse=True), i) for i in range(3)]
+    results = look(lambda: SyncVectorEnv(fns, autoreset_mode=mode), seconds=0.1)
+    # Lists within infos are those of the environment.
+    expected = {POPS_THE_MASK, "outputs_unchanged_by_later_steps"} | SHARED | CLOSES | COUNTS
+    if mode == "SameStep":
+        expected |= {"final_obs_not_aliased"}
+    assert set(bad(results)) == expected, bad(results)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_async(mode: str) -> None:
+    fns = [single("CartPole-v1")] * 2
+    only = [
+        "autoreset_mode_matches_behaviour",
+        "same_seed_same_trajectory",
+        "reset_clears_pending_autoreset",
+        "masked_reset_restarts_masked",
+        *[check.id for check in checks_of("vector_env") if check.modes == (mode,)],
+    ]
+    results = look(lambda: AsyncVectorEnv(fns, autoreset_mode=mode), only=only)
+    # Its workers note in NEXT_STEP mode only that a row has ended.
+    expected = {"stepping_ended_row_rejected"} if mode == "Disabled" else set()
+    assert set(bad(results)) == expected, bad(results)
+
+
+def test_async_without_shared_memory() -> None:
+    fns = [single("CartPole-v1")] * 2
+    only = ["reset_clears_pending_autoreset", "no_stale_result_after_error"]
+    masked = "masked_reset_restarts_masked"  # shows the same now and then, and is not to
+    results = look(lambda: AsyncVectorEnv(fns, shared_memory=False), only=[*only, masked])
+    assert results[masked].status == "skipped"
+    # With a wrong number of actions it raises after it has sent them to the workers.
+    assert set(bad(results)) == set(only[:1] if COUNTS else only), bad(results)
+
+
+class Outside(gym.ObservationWrapper[Any, Any, Any]):
+    def observation(self, observation: Any) -> Any:
+        return observation + 1000
+
+
+def test_what_is_outside_its_space_is_told_of_once() -> None:
+    fns = [lambda: Outside(single("CartPole-v1")())] * 2
+    results = look(
+        lambda: SyncVectorEnv(fns, autoreset_mode="SameStep"),
+        only=["obs_in_batched_space", "final_obs_in_space"],
+    )
+    assert results["obs_in_batched_space"].status == "failed"
+    assert results["final_obs_in_space"].status == "skipped"
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_native_cartpole(rows: int) -> None:
+    results = look(
+        lambda: gym.make_vec("CartPole-v1", num_envs=rows, render_mode="rgb_array"), seconds=0.1
+    )
+    assert set(bad(results)) <= CLOSES, bad(results)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [("NormalizeObservation", "NextStep"), *(("NormalizeReward", mode) for mode in MODES)],
+)
+def test_running_statistics(name: str, mode: str) -> None:
+    wrapper = getattr(gym.wrappers.vector, name)
+    results = look(lambda: wrapper(SyncVectorEnv([single("CartPole-v1")] * 2, autoreset_mode=mode)))
+    known = {POPS_THE_MASK} | SHARED | CLOSES | COUNTS
+    if name == "NormalizeObservation" and GYMNASIUM < (1, 3):
+        known |= {
+            "obs_in_batched_space"
+        }  # it kept the space, with the bounds, of what it normalises
+    assert set(bad(results)) <= known, bad(results)
+    assert results["rows_independent"].status == "skipped"
+
+
+@pytest.mark.jax
+def test_functional_jax_env() -> None:
+    pytest.importorskip("jax")
+    only = ["reset_step_reward_zero", "rows_independent", "reset_step_flags_false"]
+    results = look(lambda: gym.make_vec("phys2d/CartPole-v1", num_envs=2), only=only)
+    # When one row is reset, the others stand still.
+    assert set(bad(results)) == {"reset_step_reward_zero", "rows_independent"}
+
+
+def reproductions() -> Iterable[str]:
+    seen: set[frozenset[str]] = set()
+    for name in CHOSEN:
+        fails = MUTANTS[name].fails
+        if fails not in seen and len(fails) == 1:
+            seen.add(fails)
+            yield name
+
+
+@pytest.mark.parametrize("name", list(reproductions()))
+def test_a_reproduction_fails_by_itself(name: str) -> None:
+    mutant = MUTANTS[name]
+    given = {key: value for key, value in mutant.given.items() if value}
+    subject = examine(mutant.factory, seconds=2, **given)
+    (check_id,) = mutant.fails
+    (check,) = (c for c in find_checks(check_id) if c.family == "vector_env")
+    make_env = (
+        "from conformance.mutants.vector_env import MUTANTS\n"
+        f"make_env = MUTANTS[{name!r}].factory\nreference = MUTANTS[{name!r}].reference"
+    )
+    result = run_check(check, subject, Settings(seconds=0.2, make_env=make_env))
+    assert result.status in ("failed", "errored")
+    with pytest.raises((AssertionError, Exception)) as caught:
+        exec(compile(result.reproduction, "reproduction", "exec"), {"__name__": "__main__"})
+    assert isinstance(caught.value, AssertionError), result.reproduction
+    assert result.message.partition(" (not every")[0] in str(caught.value)
+
+
+def test_a_reproduction_is_a_script_of_its_own() -> None:
+    mutant = MUTANTS["ResetsTwice-NextStep"]
+    subject = examine(mutant.factory)
+    (check,) = find_checks("one_reset_per_episode")
+    make_env = (
+        "from conformance.mutants.vector_env import MUTANTS\n"
+        "make_env = MUTANTS['ResetsTwice-NextStep'].factory"
+    )
+    result = run_check(check, subject, Settings(seconds=0.2, make_env=make_env))
+    done = subprocess.run(
+        [sys.executable, "-c", result.reproduction], capture_output=True, text=True, check=False
+    )
+    assert "AssertionError: obs[" in done.stderr
+
+
+def test_a_check_that_needs_an_ending_says_when_there_is_none() -> None:
+    shape = Form(lengths=(10**9,))
+    subject = replace(examine(lambda: RowsEnv(shape), seconds=0.2), endings=())
+    for name in ("final_obs_present", "reset_step_reward_zero", "no_reset_unasked"):
+        (check,) = find_checks(name)
+        assert run_check(check, subject, Settings()).status == "not_exercised"
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_rows_that_stay_where_they_begin_seem_to_heed_no_mask(mode: str) -> None:
+    """As in CliffWalking: each episode begins in one place, and a step may lead nowhere."""
+
+    class Walk(RowEnv):
+        def reset(self, **kwargs: Any) -> Any:
+            super().reset(**kwargs)
+            self.x = 0.0
+            return self.observe(), {}
+
+        def step(self, action: Any) -> Any:
+            x = self.x
+            _, reward, *flags, info = super().step(action)
+            self.x = x + (action == 2)
+            return self.observe(), reward, *flags, info
+
+    class Walks(RowsEnv):
+        def make_row(self, i: int) -> RowEnv:
+            return Walk(self.form, i)
+
+    shape = Form(mode=mode, kind="discrete", masks=False, lengths=(100,))
+    assert not examine(lambda: Walks(shape)).capabilities["masked_reset"]
+    shape = replace(shape, masks=True)
+    assert examine(lambda: Walks(shape)).capabilities["masked_reset"]

@@ -1,0 +1,36 @@
+"""The command line in a process of its own, as users start it, or in this one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sb3compat import cli
+
+ROOT = Path(__file__).parents[3]
+TINY = "tests.conformance.tiny"
+ONLY = ("--only", "terminal_observation_iff_done")
+
+
+def sb3compat(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "sb3compat", *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What is said of wrong use, in this process."""
+    assert cli.main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("sb3compat: ") == 1
+    return err

@@ -1,0 +1,136 @@
+"""`sb3compat check`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from sb3compat import cli
+from sb3compat.conformance.output.json import load
+from tests.conformance.commands.shell import ONLY, ROOT, TINY, refused, sb3compat
+
+
+def test_a_correct_environment_passes_and_each_file_is_written(tmp_path: Path) -> None:
+    files = [f"--{form}={tmp_path / form}" for form in cli.FILES]
+    output = ["--format", "junit", "--output", str(tmp_path / "output")]
+    done = sb3compat("check", f"{TINY}:TinyVecEnv", *ONLY, *files, *output)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    report = load((tmp_path / "json").read_text())
+    assert (report.target, report.ok, report.num_envs) == (f"{TINY}:TinyVecEnv", True, 2)
+    assert [result.status for result in report.results] == ["passed"]
+    for name in ("junit", "output"):
+        assert ElementTree.parse(tmp_path / name).getroot().tag == "testsuites"
+    assert (tmp_path / "markdown").read_text().startswith("# tests.conformance.tiny:TinyVecEnv")
+    assert (tmp_path / "html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_factory_that_fails_shows_its_own_traceback() -> None:
+    for more in ([], ["--no-isolate"]):
+        done = sb3compat("check", f"{TINY}:boom", *more)
+        assert (done.returncode, done.stdout) == (2, "")
+        lines = done.stderr.splitlines()
+        assert lines[0] == "Traceback (most recent call last):"
+        assert "tiny.py" in lines[1]
+        assert "ValueError: no licence for the simulator" in lines
+        assert lines[-1] == f"sb3compat: {TINY}:boom cannot be made, see above."
+        assert "sb3compat/" not in done.stderr.replace(str(ROOT), "")
+
+
+def test_a_module_that_fails_shows_its_own_traceback(tmp_path: Path) -> None:
+    (tmp_path / "broken_module.py").write_text("import no_such_simulator\n")
+    done = sb3compat("check", "broken_module.py:make_env", cwd=tmp_path)
+    assert done.returncode == 2
+    assert 'broken_module.py", line 1' in done.stderr.splitlines()[1]
+    assert "No module named 'no_such_simulator'" in done.stderr
+
+
+def test_an_id_is_made_by_make_vec() -> None:
+    done = sb3compat(
+        "check", "CartPole-v1", "--num-envs=2", "--autoreset-mode=SameStep", "--format=json",
+        "--max-seconds=1",
+        '--env-kwargs={"max_episode_steps": 9}',
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    report = json.loads(done.stdout)
+    assert (report["family"], report["mode"], report["num_envs"]) == ("vector_env", "SameStep", 2)
+    assert report["target"] == "CartPole-v1 (SameStep)"
+
+
+def test_only_the_child_imports_sb3() -> None:
+    pytest.importorskip("stable_baselines3")
+    script = f"""
+import sys
+from sb3compat.cli import main
+code = main(["check", "CartPole-v1", "--vec-env=dummy", *{ONLY}, "-q"])
+print(code, [name for name in ("stable_baselines3", "torch") if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("0 []\n")
+
+
+def test_a_file_and_a_reference_are_in_the_reproduction(tmp_path: Path) -> None:
+    (tmp_path / "file_of_mine.py").write_text(f"from {TINY} import FloatDones, singles\n")
+    done = sb3compat(
+        "check", "file_of_mine.py:FloatDones", "--only=dones_bool_array", "--reset-options={}",
+        "--reference=file_of_mine.py:singles", "--capability=seeding", "--no-capability=sub_envs",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f"sys.path.insert(0, {str(tmp_path)!r})" in done.stdout
+    assert "from file_of_mine import FloatDones as make_env" in done.stdout
+    assert "from file_of_mine import singles as reference" in done.stdout
+
+
+_NATIVE = ["--vectorization-mode=vector_entry_point"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explain", "dones_bool_aray"], "Did you mean 'dones_bool_array'?"),
+        (["explain", "qqq"], "got 'qqq'. `sb3compat list` shows them."),
+        (["check", f"{TINY}:Tiny"], "got nothing of that name. Did you mean 'TinyVecEnv'?"),
+        (["check", f"{TINY}:qqq"], "got nothing of that name. It has AtTheEnd, Dies, "),
+        (["check", "tests.conformance.tinny:x"], "there is no 'tests.conformance.tinny' in"),
+        (["check", "no_such_package.x:y"], "there is no 'no_such_package' in"),
+        (["check", "no/such/file.py:y"], "got 'no/such/file.py': no such file."),
+        (["check", "tests/conformance/tiny.py"], "Name it: tests/conformance/tiny.py:make_env"),
+        (["check", f"{TINY}:boom", "--num-envs=4"], "with the id of an environment only"),
+        (["check", f"{TINY}:number"], "Expected a function that makes the environment, got int"),
+        (["check", f"{TINY}:nonsense"], "or a gymnasium.vector.VectorEnv, got int: 3."),
+        (["check", "x-v0", "--vec-env=dummy", "--autoreset-mode=Disabled"], "got both"),
+        (
+            [*["check", "x-v0", "--autoreset-mode=Disabled"], *_NATIVE],
+            "Expected --autoreset-mode with --vectorization-mode sync or async",
+        ),
+        (["check", f"{TINY}:boom", "--only=dones_bool"], "Did you mean 'dones_bool_array'?"),
+        (["check", f"{TINY}:boom", "--capability=seedin"], "Did you mean 'seeding'?"),
+        (
+            ["check", f"{TINY}:boom", "--capability=render", "--no-capability=render"],
+            "Expected --capability or --no-capability for 'render', got both.",
+        ),
+        (["check", f"{TINY}:boom", "--reference=x"], "Expected --reference as package.module:name"),
+        (["check", f"{TINY}:boom", f"--reference={TINY}:single"], "to be a list of functions"),
+        (["check", f"{TINY}:boom", "--json=no/such/folder/x"], "a file in a folder that exists"),
+        (["check", f"{TINY}:boom", "--expected-failures=no.toml"], "No such file"),
+        (["replay", "no.json"], "Expected a report as JSON or a script, got 'no.json'"),
+    ],
+)
+def test_wrong_use_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "--vec-env=dummy" in arguments:
+        pytest.importorskip("stable_baselines3")
+    assert message in refused(capsys, *arguments, *(["--no-isolate"] * (arguments[0] == "check")))
+
+
+def test_a_target_without_a_colon_is_an_id(capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "check", "my_package", "--no-isolate")
+    assert "'my_package' was taken for the id of an environment" in said

@@ -1,0 +1,69 @@
+"""The parser, and what every command has in common."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from sb3compat import cli
+from sb3compat.conformance.commands.targets import AUTORESET_MODES
+from sb3compat.conformance.output import FORMATS
+from tests.conformance.commands.shell import ROOT
+
+
+def test_the_parser_repeats_the_names_of_the_kit() -> None:
+    assert cli.FORMATS == FORMATS
+    assert tuple(AUTORESET_MODES) == cli.AUTORESET_MODES
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["check", "--help"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    script = f"""
+import sys
+from sb3compat.cli import main
+try:
+    main({arguments})
+except SystemExit as end:
+    assert not end.code
+heavy = ["gymnasium", "numpy", "hypothesis", "pytest", "stable_baselines3"]
+print("loaded:", [name for name in heavy if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("loaded: []\n")
+    assert "sb3compat" in done.stdout
+
+
+def test_without_hypothesis_it_says_what_to_install() -> None:
+    script = """
+import sys
+sys.modules["hypothesis"] = None
+from sb3compat.cli import main
+assert main(["check", "CartPole-v1"]) == 2
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert 'pip install "sb3compat[conformance]"' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--num-envs=0"], "Expected a number above 0, got '0'."),
+        (["--max-seconds=soon"], "Expected a number above 0, got 'soon'."),
+        (["--env-kwargs=[1]"], "Expected a JSON object such as '{\"key\": 1}', got '[1]'."),
+        (["--reset-options={a: 1}"], "Mind the quotes"),
+        (["--autoreset-mode=same"], "invalid choice: 'same'"),
+    ],
+)
+def test_wrong_values_are_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(["check", "CartPole-v1", *arguments])
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,39 @@
+"""Files of expected failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.commands.shell import ONLY, TINY, refused, sb3compat
+
+
+def test_an_expected_failure_that_passes_fails_a_strict_run(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    known = tmp_path / "known.toml"
+    known.write_text('[terminal_observation_iff_done]\nreason = "once"\nlink = "https://e.org/1"\n')
+    arguments = ["check", "CartPole-v1", "--vec-env=dummy", *ONLY, "-q"]
+    done = sb3compat(*arguments, "--expected-failures", str(known), "--strict")
+    assert (done.returncode, done.stdout[:9]) == (1, "1 xpassed")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[dones_bool_aray]\nreason = 'x'", "Did you mean 'dones_bool_array'?"),
+        ("[dones_bool_array]\nreeson = 'x'", "got the key 'reeson'. Take it out."),
+        ("[dones_bool_array]\nlink = 'x'", "got reason='', link='x'. Say why it fails."),
+        ("dones_bool_array = 'x'", "got dones_bool_array = 'x'. Write it as a table."),
+        ("[dones_bool_array", "Expected a TOML file, got"),
+    ],
+)
+def test_wrong_files_are_refused(
+    text: str, message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "known.toml").write_text(text)
+    said = refused(
+        capsys, "check", f"{TINY}:boom", f"--expected-failures={tmp_path / 'known.toml'}"
+    )
+    assert message in said
+    assert "known.toml" in said

@@ -1,0 +1,125 @@
+"""The formats together: their snapshots, and what each of them needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from sb3compat.conformance.output import FORMATS, render
+from tests.conformance.sample import EMPTY, ROOT, SNAPSHOTS, sample, snapshots
+
+
+@pytest.mark.parametrize("name", snapshots())
+def test_snapshot(name: str) -> None:
+    # After a change that is meant: python -m tests.conformance.sample
+    assert snapshots()[name] == (SNAPSHOTS / name).read_text("utf-8")
+
+
+def test_no_snapshot_is_left_over() -> None:
+    assert {path.name for path in SNAPSHOTS.iterdir()} == set(snapshots())
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_equal_reports_look_the_same_and_empty_ones_are_shown(form: str) -> None:
+    assert render(sample(), form) == render(sample(), form)
+    assert "no checks in 21.3 s" in render(EMPTY, form) or form in ("json", "junit")
+
+
+def test_summary() -> None:
+    assert sample().summary() == (
+        "1 failed, 2 errored, 1 warning, 1 xpassed, 1 xfailed, 1 passed, 1 not exercised, "
+        "1 skipped in 21.3 s"
+    )
+    assert sample(strict=True).summary().startswith("2 failed, 2 errored, 1 xpassed")
+
+
+BLOCKED = """
+import sys
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[1:]:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, NotInstalled())
+"""
+
+
+def python(script: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_rich_and_jinja2_are_imported_when_they_are_needed() -> None:
+    script = """
+import sys
+
+def loaded():
+    print([name for name in ("rich", "jinja2") if name in sys.modules])
+
+import sb3compat.conformance
+sb3compat.conformance.check_vec_env
+from sb3compat.conformance.commands import check, explain, list, replay
+from sb3compat.conformance.run.report import Report
+from sb3compat.conformance.output import FORMATS, render
+from tests.conformance.tiny import TinyVecEnv
+sb3compat.conformance.check_vec_env(TinyVecEnv, only=["dones_bool_array"], isolate=False)
+report = Report("it", "vec_env", None, 1, 0, ())
+loaded()
+for form in ("json", "junit", "markdown", "html"):
+    render(report, form)
+    loaded()
+sys.modules.pop("jinja2")
+render(report, "terminal")
+loaded()
+"""
+    found = python(script).splitlines()
+    assert found == ["[]", "[]", "[]", "[]", "['jinja2']", "['rich']"]
+
+
+@pytest.mark.parametrize(
+    ("library", "options"),
+    [
+        ("rich", []),
+        ("rich", ["--format=terminal", "-q", "--output=x.txt"]),
+        ("jinja2", ["--html=x.html"]),
+        ("jinja2", ["--format=html"]),
+    ],
+)
+def test_a_missing_library_is_told_of_before_the_run(library: str, options: list[str]) -> None:
+    script = f"""
+from sb3compat.cli import main
+sys.stderr = sys.stdout
+print(main(["check", "tests.conformance.tiny:boom", "--no-isolate", *{options}]))
+"""
+    form = "terminal" if library == "rich" else "html"
+    assert python(BLOCKED + script, library) == (
+        f"sb3compat: Expected {library} to be installed, which the {form} report is written with. "
+        'Install it: pip install "sb3compat[conformance]"\n2\n'
+    )
+
+
+def test_the_other_formats_need_no_further_library() -> None:
+    script = """
+from sb3compat.cli import main
+run = ["check", "tests.conformance.tiny:TinyVecEnv", "--only=dones_bool_array", "--no-isolate"]
+class Terminal:
+    encoding = "utf-8"
+    def isatty(self): return True
+    def write(self, text): raise AssertionError(text)
+    def flush(self): pass
+sys.stderr, stderr = Terminal(), sys.stderr
+codes = [main([*run, *more]) for more in (["--format=json"], ["--format=junit"], ["-q"])]
+sys.stderr = stderr
+print(codes, main(["list"]), main(["explain", "dones_bool_array"]))
+"""
+    assert python(BLOCKED + script, "rich", "jinja2").endswith("[0, 0, 0] 0 0\n")

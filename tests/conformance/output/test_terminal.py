@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.output import render, terminal
+from sb3compat.conformance.run.report import Report, Result
+from tests.conformance.output.streams import AsciiFile, Terminal
+from tests.conformance.sample import ROOT, sample
+
+
+def shown(stream: io.StringIO, report: Report | None = None) -> str:
+    terminal.show(report or sample(), stream)
+    return stream.getvalue()
+
+
+def test_colours_on_a_terminal_only(environment: pytest.MonkeyPatch) -> None:
+    assert "\x1b[1;31mfailed" in shown(Terminal())
+    assert "\x1b" not in shown(io.StringIO())
+    environment.setenv("TERM", "dumb")
+    assert "\x1b" not in shown(Terminal())
+    environment.setenv("TERM", "xterm")
+    environment.setenv("NO_COLOR", "1")
+    assert "\x1b" not in shown(Terminal())
+
+
+def test_text_is_wrapped_on_a_terminal_only(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("NO_COLOR", "1")
+    message = " and ".join(f"obs[{row}]={row}.0" for row in range(40))
+    result = replace(sample()["terminal_observation_is_last"], message=message)
+    report = replace(sample(), results=(result,))
+    on_terminal, in_file = shown(Terminal(), report), shown(io.StringIO(), report)
+    assert result.message in in_file.splitlines()
+    assert result.message not in on_terminal
+    assert result.message in " ".join(on_terminal.splitlines())
+    # Links and code are copied from there.
+    for text in (on_terminal, in_file):
+        lines = text.splitlines()
+        assert f"Source:   {result.source}" in lines
+        assert textwrap.indent(result.reproduction.rstrip(), "    ") in text
+        assert not [line for line in lines if line.endswith(" ")]
+    for line in on_terminal.splitlines():
+        assert len(line) <= 72 or line.startswith(("    ", "Source:", "More on")), line
+
+
+@pytest.mark.parametrize("width", [1, 20, 60, 80, 200])
+def test_the_ids_of_checks_stay_whole(width: int) -> None:
+    reason = "it needs what [it] has not got, and there are more words than fit on the line"
+    results = tuple(Result.of(check, "skipped", message=reason) for check in checks_of())
+    text = terminal.render(replace(sample(), results=results), width=width)
+    for result in results:
+        assert f"  skipped       {result.check_id} " in text
+    assert text.count("words") == len(results)
+
+
+MARKUP = "[bold]b[/bold] [/] [link=x]l[/link] :smile: [red"
+
+
+def test_what_looks_like_markup_is_shown_as_it_is(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("NO_COLOR", "1")
+    environment.setenv("COLUMNS", "120")
+    report = replace(
+        sample(),
+        target=MARKUP,
+        notes=(MARKUP,),
+        results=(
+            replace(sample().results[3], message=MARKUP, trace=MARKUP, reproduction=MARKUP),
+            replace(sample().results[5], message=MARKUP),
+        ),
+    )
+    for text in (shown(io.StringIO(), report), shown(Terminal(), report)):
+        assert text.count(MARKUP) == 6
+
+
+def test_no_stream_is_too_poor(environment: pytest.MonkeyPatch) -> None:
+    message = "observation ≥ 1 → \ud800 \x9b"
+    report = replace(sample(), results=(replace(sample().results[3], message=message),))
+    assert "─" not in shown(AsciiFile())
+    assert "failed: terminal_observation_is_last ---" in shown(AsciiFile())
+    for encoding in ("ascii", "cp1252", "utf-8"):
+        # As `sb3compat.cli.main` sets up the standard output.
+        stream = io.TextIOWrapper(io.BytesIO(), encoding, errors="backslashreplace")
+        terminal.show(report, stream)
+        stream.flush()
+        said = stream.buffer.getvalue().decode(encoding)
+        assert "≥ 1 → \\ud800 \\x9b" in said or "\\u2265 1 \\u2192 \\ud800 \\x9b" in said
+
+
+LOUD = """
+from tests.conformance.tiny import TinyVecEnv
+
+class Loud(TinyVecEnv):
+    def reset(self):
+        raise ValueError("[bold]≥[/bold] \\x1b[31m \\ud800")
+"""
+
+
+@pytest.mark.parametrize(
+    ("encoding", "sign"), [("ascii", "\\u2265"), ("cp1252", "\\u2265"), ("utf-8", "≥")]
+)
+def test_the_command_says_what_the_stream_can_take(
+    encoding: str, sign: str, tmp_path: Path
+) -> None:
+    (tmp_path / "loud.py").write_text(LOUD, encoding="utf-8")
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "sb3compat", "check", "loud.py:Loud", "--no-isolate",
+            "--only=reset_returns_obs_only",
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    message = f"raised ValueError: [bold]{sign}[/bold] \\x1b[31m \\ud800"
+    assert message in done.stdout.decode(encoding)
+
+
+def test_nothing_moves_the_cursor_of_a_terminal() -> None:
+    # What an environment raises may hold anything.
+    assert "\x1b" not in render(sample(), "terminal")

@@ -1,0 +1,28 @@
+"""The journal that outlives a process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sb3compat.conformance.program.journal import Journal, read_journal
+
+
+def test_the_last_program_can_be_read_while_it_runs(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(str(path))
+    write = journal.begin()
+    write("env = make_env()")
+    write("obs = env.reset()")
+    assert read_journal(path) == ["env = make_env()", "obs = env.reset()"]
+    # Shorter than the one before, of which nothing may be left.
+    write = journal.begin()
+    write("x = 'a\\nb'\ny = 1")
+    assert read_journal(path) == ["x = 'a\\nb'\ny = 1"]
+    journal.close()
+
+
+def test_no_path_means_no_file(tmp_path: Path) -> None:
+    journal = Journal("")
+    journal.begin()("env = make_env()")
+    journal.close()
+    assert list(tmp_path.iterdir()) == []

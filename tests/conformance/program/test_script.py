@@ -1,0 +1,69 @@
+"""Statements that run as they are written down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sb3compat.conformance.findings import EnvFailureError, ViolationError
+from sb3compat.conformance.program.script import Script, to_source
+from tests.conformance.tiny import TinyVecEnv
+
+
+def test_an_expression_that_raises_is_in_the_script() -> None:
+    script = Script(TinyVecEnv)
+    script.run("numbers = [1]")
+    with pytest.raises(EnvFailureError, match="IndexError"):
+        script.value("numbers[1]")
+    with pytest.raises(IndexError):
+        exec(script.source("make_env = ...", "title"), {})
+
+
+def test_a_violation_says_what_came_and_where() -> None:
+    script = Script(TinyVecEnv)
+    for line in ("env = make_env()", "env.reset()", "dones = env.step([0, 0])[2]"):
+        script.run(line)
+    script.demand("not dones.any()", "dones", "all False")
+    with pytest.raises(ViolationError, match=r"^dones\[1\]=.*False.*, but should be True \[step 1"):
+        script.demand("dones[1]", "dones[1]", "True", 1)
+    with pytest.raises(AssertionError, match=r"but should be True \[step 1, row 1\]"):
+        exec(script.source("from tests.conformance.tiny import TinyVecEnv as make_env", "t"), {})
+
+
+def test_repeated_statements_become_a_loop() -> None:
+    script = Script(TinyVecEnv)
+    script.lines = ["a = 0", "a += 1", "b = a", "a += 1", "b = a", "a += 1", "b = a"]
+    text = script.source("", "title")
+    assert text.endswith("a = 0\nfor _ in range(3):\n    a += 1\n    b = a\n")
+
+
+def test_a_guarded_script_can_be_imported() -> None:
+    script = Script(TinyVecEnv)
+    script.lines = ["raise ValueError"]
+    namespace: dict[str, Any] = {"__name__": "imported by a worker"}
+    exec(script.source("make_env = ...", "title", guarded=True), namespace)
+
+
+def test_helpers_come_with_the_script_that_calls_them() -> None:
+    script = Script(TinyVecEnv)
+    script.lines = ["x = agrees(1, 1)"]
+    text = script.source("", "title")
+    assert "def agrees(" in text
+    assert "def equal(" in text  # which `agrees` calls
+    assert "def overlap(" not in text
+    exec(text, {})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": np.array([1.5, 2], np.float32), "b": (np.int8(3),)},
+        [np.zeros((2, 2), np.uint8), np.array([True, False])],
+        ("text", None, 3),
+    ],
+)
+def test_source_gives_the_same_value_and_dtype(value: Any) -> None:
+    again = eval(to_source(value), {"np": np})
+    assert repr(again) == repr(value)

@@ -1,0 +1,159 @@
+"""A child process that hangs or dies, and what is left of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb3compat.conformance import (
+    ConformanceError,
+    FactoryError,
+    check_vec_env,
+)
+from sb3compat.conformance.run import child as isolation
+from sb3compat.conformance.run import places
+from sb3compat.conformance.run.report import Result
+from tests.conformance import tiny
+from tests.conformance.runs import FEW, IFF_DONE, checked, here, lost, statuses
+from tests.conformance.tiny import FloatDones, TinyVecEnv
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "_LEAST_LIMIT", 1.5)
+    monkeypatch.setattr(places, "_LIMIT", 1.0)
+    monkeypatch.setattr(places, "_LEAST_PATIENCE", 1.0)
+
+
+def test_a_factory_that_cloudpickle_rejects_runs_in_this_process_only() -> None:
+    lock = threading.Lock()
+    with pytest.raises(FactoryError, match=r"cloudpickle can carry .* isolate=False"):
+        checked(lambda: (lock, TinyVecEnv())[1])
+    assert here(lambda: (lock, TinyVecEnv())[1]).ok
+
+
+def test_a_hang_costs_only_the_checks_that_reach_it(impatient: None) -> None:
+    report = checked(tiny.Hangs, max_seconds=1.0)
+    # The search for the end of an episode is lost first, and the run goes on.
+    assert any("timeout" in note for note in report.notes)
+    assert report["reset_returns_obs_only"].status == "passed"
+    assert lost(report)
+    assert set(statuses(report)) <= {"passed", "errored", "skipped"}
+    for result in lost(report):
+        assert result.message.startswith("timeout: no answer within")
+        # What it hung in is known all the same, where there, and what came before.
+        assert "env.step(" in result.reproduction.splitlines()[-1]
+        first, *_, last = result.trace.splitlines()
+        assert first.endswith("in at_the_end")
+        assert "tiny.py" in last
+        assert "in step" in last
+        assert_before_the_end(result)
+
+
+def test_a_dead_process_costs_only_the_checks_that_kill_it() -> None:
+    report = checked(tiny.Dies)
+    assert any("crashed" in note for note in report.notes)
+    assert report["reset_returns_obs_only"].status == "passed"
+    assert lost(report)
+    for result in lost(report):
+        assert result.message == (
+            "crashed: the process has died with exit code -9; it last said: out of memory"
+        )
+        assert "env.step(" in result.reproduction.splitlines()[-1]
+        assert_before_the_end(result)
+
+
+def assert_before_the_end(result: Result) -> None:
+    assert [(m.event, m.step, m.ended) for m in result.timeline] == [
+        (event, step, False)
+        for event, step in (("reset", 0), ("step", 1), ("step", 2))
+        for _ in range(2)
+    ]
+    assert {moment.action for moment in result.timeline[2:]} <= {"0", "1"}
+
+
+def test_a_segmentation_fault_has_a_stack() -> None:
+    result = lost(checked(tiny.Faults))[0]
+    assert "it last said: Fatal Python error: Segmentation fault" in result.message
+    assert "in string_at" in result.trace.splitlines()[0]
+    assert "in at_the_end" in result.trace.splitlines()[1]
+
+
+def test_a_factory_that_hangs_has_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    def examine(*_: Any) -> Any:
+        raise isolation.ChildFailureError("timeout: no answer", '  File "x.py", line 1 in connect')
+
+    monkeypatch.setattr(isolation.Child, "examine", examine)
+    expected = (
+        r"made and closed, but: timeout: no answer\. It was here.*first:\n  File \"x.py\", line"
+    )
+    with pytest.raises(FactoryError, match=expected):
+        checked(TinyVecEnv)
+
+
+def children() -> set[int]:
+    done = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True
+    )
+    rows = [line.split() for line in done.stdout.splitlines()]
+    return {int(pid) for pid, ppid, stat in rows if int(ppid) == os.getpid() and stat[0] != "Z"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs ps")
+def test_no_process_or_file_is_left_behind(
+    impatient: None, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = children()
+    checked(tiny.Dies, only=(IFF_DONE,))
+    with pytest.raises(ConformanceError):
+        check_vec_env(FloatDones, only=FEW)
+    with pytest.raises(ValueError, match="no licence"):
+        checked(tiny.boom)
+    assert len(children() - before) <= 1  # ps itself
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs what only Linux has")
+def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
+    script = """
+import os, sys, threading, time
+from pathlib import Path
+from sb3compat.conformance.run.child import Child
+
+at_work = Path(sys.argv[1])
+
+def hangs():
+    at_work.touch()
+    time.sleep(1000)
+
+child = Child()
+threading.Thread(target=child.examine, args=({"factory": hangs}, 60), daemon=True).start()
+while not at_work.exists():
+    time.sleep(0.01)
+print(child._process.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "at_work"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    pid = int(done.stdout)
+    for _ in range(500):
+        state = Path(f"/proc/{pid}/stat")
+        if not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"process {pid} is still there")

@@ -1,0 +1,77 @@
+"""Options, names that do not exist, and the keywords of the public functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from sb3compat.conformance import check_vec_env, check_vector_env
+from sb3compat.conformance.run import entry
+from sb3compat.conformance.run.options import Options
+from tests.conformance.tiny import TinyVecEnv
+
+CHECKS: list[Callable[..., Any]] = [check_vec_env, check_vector_env]
+GIVEN: dict[str, Any] = {
+    "seed": 5,
+    "max_seconds": 7.5,
+    "only": ("dones_bool_array",),
+    "expected_failures": {"dones_bool_array": "known"},
+    "strict": True,
+    "isolate": False,
+    "make_env": "make_env = ...",
+    "capabilities": {"render": False},
+    "options": {"x": 3},
+    "reference": [TinyVecEnv],
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"only": ("dones_bool",)}, r"`only`, got 'dones_bool'\. Did you mean 'dones_bool_array'"),
+        ({"expected_failures": {"qqq": "x"}}, r"in `expected_failures`, got 'qqq'\.$"),
+        ({"capabilities": {"rendr": True}}, r"a capability, got 'rendr'\. Did you mean 'render'"),
+    ],
+)
+def test_unknown_names_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_vec_env(TinyVecEnv, **options)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_each_option_is_a_keyword_with_the_same_default(check: Callable[..., Any]) -> None:
+    keywords = dict(inspect.signature(check).parameters)
+    assert keywords.pop("factory").kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert keywords.pop("on_fail").default == "raise"
+    assert [*keywords] == [option.name for option in fields(Options)]
+    usual = Options()
+    for name, keyword in keywords.items():
+        assert keyword.kind is inspect.Parameter.KEYWORD_ONLY
+        # None stands for an empty mapping.
+        assert keyword.default == (getattr(usual, name) or keyword.default)
+        assert not keyword.default or keyword.default == getattr(usual, name)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_each_option_is_documented(check: Callable[..., Any]) -> None:
+    for function in (check, Options):
+        text = inspect.getdoc(function) or ""
+        assert [f.name for f in fields(Options) if f"    {f.name}: " not in text] == []
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_each_keyword_reaches_the_run(
+    check: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert GIVEN.keys() == {option.name for option in fields(Options)}
+    runs: list[dict[str, Any]] = []
+    monkeypatch.setattr(entry, "run", lambda factory, **given: runs.append(given))
+    check(TinyVecEnv, on_fail=None, **GIVEN)
+    check(TinyVecEnv)
+    assert [given["options"] for given in runs] == [Options(**GIVEN), Options()]
+    assert [given["stop_at_failure"] for given in runs] == [False, True]
+    assert {given["family"] for given in runs} == {check.__name__.removeprefix("check_")}

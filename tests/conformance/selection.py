@@ -1,0 +1,28 @@
+"""Which mutants and which correct environments the tests of this run try."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from conformance.matrix.digests import present
+from conformance.matrix.record import OUTCOMES, REFERENCE, read
+from conformance.matrix.selection import correct_to_test, to_test
+from conformance.mutants.registry import Mutant
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.findings import Family
+from tests.profiles import profile
+
+T = TypeVar("T")
+
+
+def chosen(mutants: Mapping[str, Mutant], family: Family) -> list[str]:
+    """The names of those whose sources have changed since `make matrix`, and a sample."""
+    recorded = read(REFERENCE / OUTCOMES).digests
+    return to_test(mutants, checks_of(family), recorded, present(), profile())
+
+
+def correct(environments: Sequence[T], family: Family) -> list[T]:
+    """A sample of these, or all of them if a check has changed since `make matrix`."""
+    recorded = read(REFERENCE / OUTCOMES).digests
+    return correct_to_test(environments, checks_of(family), recorded, present(), profile())

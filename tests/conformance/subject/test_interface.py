@@ -1,0 +1,79 @@
+"""Objects that are no factory of a vector environment."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+from sb3compat.conformance import (
+    FactoryError,
+    check_vector_env,
+)
+from tests.conformance import tiny
+from tests.conformance.runs import checked, here
+from tests.conformance.tiny import TinyVecEnv
+
+
+class Spaceless(TinyVecEnv):
+    @property
+    def action_space(self) -> Any:
+        raise AttributeError("gone")
+
+    @action_space.setter
+    def action_space(self, space: Any) -> None:
+        pass
+
+
+def changed(**attributes: Any) -> Any:
+    env = TinyVecEnv()
+    vars(env).update(attributes)
+    return env
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_an_exception_of_the_factory_passes_through(isolate: bool) -> None:
+    with pytest.raises(ValueError, match="no licence for the simulator"):
+        checked(tiny.boom, isolate=isolate)
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_a_factory_must_make_a_vector_environment(isolate: bool) -> None:
+    with pytest.raises(FactoryError, match=r"Expected the factory to make a VecEnv .* got int: 3"):
+        checked(tiny.nonsense, isolate=isolate)
+
+
+def test_an_environment_is_no_factory() -> None:
+    with pytest.raises(
+        FactoryError, match=r"a function that makes the environment, got TinyVecEnv"
+    ):
+        here(TinyVecEnv())
+    with pytest.raises(FactoryError, match=r"to make a Gymnasium VectorEnv, got an SB3 VecEnv"):
+        check_vector_env(TinyVecEnv, isolate=False)
+
+
+@pytest.mark.parametrize(
+    ("factory", "message"),
+    [
+        (lambda: None, r"got NoneType: None\. Does it return what it makes\?$"),
+        (
+            lambda: gym.make("CartPole-v1"),
+            r"That is a single environment\. Make several rows of it",
+        ),
+        (
+            lambda rows: TinyVecEnv(rows),
+            r"and takes no arguments, got .*: missing .*'rows'\. Write",
+        ),
+        ("CartPole-v1", r"that makes the environment, got str: 'CartPole-v1'\.$"),
+        (lambda: sys.exit(3), r"Expected the factory to make an environment, got sys\.exit\(3\)"),
+        (lambda: changed(num_envs=0), r"at least one row, got num_envs=0 \(int\) in TinyVecEnv"),
+        (lambda: changed(num_envs=None), r"got num_envs=None \(NoneType\) in TinyVecEnv"),
+        (lambda: changed(action_space=2), r"a Gymnasium space, got action_space=2 \(int\) in Tiny"),
+        (Spaceless, r"action_space, got Spaceless, whose action_space raised AttributeError: gone"),
+    ],
+)
+def test_wrong_factories_are_refused(factory: Any, message: str) -> None:
+    with pytest.raises(FactoryError, match=message):
+        here(factory)

@@ -1,0 +1,74 @@
+"""Rows that share their options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sb3compat._convert.options import groups_of
+
+VALUES = st.recursive(
+    st.one_of(st.integers(0, 1), st.booleans(), st.just(1.0), st.text("ab", max_size=1)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.tuples(inner),
+        st.dictionaries(st.sampled_from("xy"), inner, max_size=2),
+    ),
+    max_leaves=3,
+)
+OPTIONS = st.lists(
+    st.dictionaries(st.sampled_from("ab"), VALUES, max_size=2), min_size=1, max_size=4
+)
+
+
+@given(OPTIONS)
+def test_rows_are_together_exactly_where_their_options_are_equal_in_value_and_type(
+    options: list[dict[str, Any]],
+) -> None:
+    groups = [group.tolist() for group in groups_of(options)]
+    assert sorted(row for rows in groups for row in rows) == list(range(len(options)))
+    group_of = {row: number for number, rows in enumerate(groups) for row in rows}
+    for i, first in enumerate(options):
+        for j, second in enumerate(options):
+            # The text of plain values tells their types: 1, 1.0 and True.
+            equal = _sorted(first) == _sorted(second)
+            assert (group_of[i] == group_of[j]) == equal
+
+
+def _sorted(value: Any) -> str:
+    if isinstance(value, dict):
+        return repr({key: _sorted(value[key]) for key in sorted(value)})
+    if isinstance(value, list | tuple):
+        return repr((type(value).__name__, [_sorted(item) for item in value]))
+    return repr(value)
+
+
+class Incomparable:
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("cannot be compared")
+
+    __hash__ = None
+
+
+ONE = Incomparable()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        (np.arange(3), np.arange(3), True),
+        (np.arange(3), np.arange(3.0), False),
+        (np.arange(3), [0, 1, 2], False),
+        ({"deep": np.zeros(2)}, {"deep": np.ones(2)}, False),
+        (ONE, ONE, True),
+        (ONE, Incomparable(), False),
+    ],
+)
+def test_arrays_are_compared_as_wholes_and_what_cannot_be_compared_is_another(
+    first: Any, second: Any, together: bool
+) -> None:
+    assert len(groups_of([{"x": first}, {"x": second}])) == (1 if together else 2)

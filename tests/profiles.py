@@ -1,0 +1,70 @@
+"""How much the tests try: a part of it while working and for each change, all of it nightly.
+
+The environment variable `SB3COMPAT_PROFILE` names the profile: `dev` (the default), `ci` or
+`nightly`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+VARIABLE = "SB3COMPAT_PROFILE"
+# The share of the nightly examples that each profile runs.
+SHARES = {"dev": 0.1, "ci": 0.2, "nightly": 1.0}
+FEWEST = 10
+
+
+def profile() -> str:
+    """The profile of this run.
+
+    Raises:
+        ValueError: If the variable names another one.
+    """
+    name = os.environ.get(VARIABLE) or "dev"
+    if name not in SHARES:
+        expected = ", ".join(SHARES)
+        raise ValueError(f"Expected one of {expected}, got {VARIABLE}={name!r}.")
+    return name
+
+
+def nightly() -> bool:
+    """Whether this run leaves nothing out."""
+    return profile() == "nightly"
+
+
+def examples(number: int) -> int:
+    """How many examples a Hypothesis test runs.
+
+    Args:
+        number: The nightly number. The other profiles run their share of it, but at least
+            `FEWEST` or all of them.
+    """
+    return _share(profile(), number)
+
+
+def some(values: Sequence[T], few: int = 1) -> list[T]:
+    """The first few of the values, for tests that are slow with each; nightly all of them."""
+    return list(values if nightly() else values[:few])
+
+
+def load() -> None:
+    """Register the profiles with Hypothesis and load that of this run."""
+    # Here, as `make pairs` runs where nothing is installed.
+    from hypothesis import HealthCheck, settings
+
+    # A busy machine must not fail a test: no deadlines, and no complaint about slow drawing.
+    patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    for name in SHARES:
+        # Elsewhere, a failure is replayed from the log and not from the database of examples.
+        settings.register_profile(
+            name, patient, max_examples=_share(name, 500), print_blob=name != "dev"
+        )
+    settings.load_profile(profile())
+
+
+def _share(name: str, number: int) -> int:
+    return max(round(SHARES[name] * number), min(FEWEST, number))

@@ -1,0 +1,136 @@
+"""Run the suite in a few pytest processes side by side: `make test`.
+
+    python -m tests.side_by_side
+    python -m tests.side_by_side lint demo
+
+The second one also runs `make lint` and the short demo beside the tests, as `.ci/run` does. What
+a process prints is shown when it ends; the exit status is 1 if one of them failed.
+
+pytest-xdist cannot be used: its workers have threads, and a process with threads must not fork,
+as `AsyncVectorEnv` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+KIT = "tests/conformance"
+# Together they are the suite: each test is in exactly one. JAX has a process of its own because it
+# starts threads. Several processes must not write one cache.
+SUITE = {
+    "adapters": ("-m", "not jax", f"--ignore={KIT}", "tests"),
+    "kit": ("-m", "not jax", KIT),
+    "jax": ("-m", "jax", "tests"),
+}
+PYTEST = ("-m", "pytest", "-p", "no:cacheprovider")
+BESIDE = {"lint": ("make", "lint"), "demo": ("make", "demo", "ARGS=--short")}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A command that runs beside others."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has run."""
+
+    name: str
+    returncode: int
+    seconds: float
+    output: str
+
+    @property
+    def last_line(self) -> str:
+        """Of pytest's output, its summary."""
+        return self.output.rstrip().rpartition("\n")[2]
+
+
+def suite(python: str | Path = sys.executable) -> list[Part]:
+    """The tests with this interpreter, the longest part first."""
+    return [Part(name, (str(python), *PYTEST, *arguments)) for name, arguments in SUITE.items()]
+
+
+def run(parts: Sequence[Part], slots: int | None = None) -> list[Ended]:
+    """Run the parts, and print what each has printed as soon as it ends.
+
+    Args:
+        parts: What is run; those that come first are started first.
+        slots: How many run at once; default: as many as there are processors. With more, a part
+            that waits for its turn would spend the seconds that the kit gives a check.
+    """
+    return asyncio.run(_run(parts, slots or _processors()))
+
+
+async def _run(parts: Sequence[Part], slots: int) -> list[Ended]:
+    free = asyncio.Semaphore(slots)
+    return await asyncio.gather(*(_run_one(part, free) for part in parts))
+
+
+async def _run_one(part: Part, free: asyncio.Semaphore) -> Ended:
+    async with free:
+        print(f"{part.name}: started", flush=True)
+        start = time.monotonic()
+        process = await asyncio.create_subprocess_exec(
+            *part.command,
+            cwd=ROOT,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        try:
+            output, _ = await process.communicate()
+        finally:
+            # Ctrl-C comes through here.
+            if process.returncode is None:
+                process.terminate()
+                await process.wait()
+        text = output.decode(errors="replace")
+        ended = Ended(part.name, process.returncode, time.monotonic() - start, text)
+        print(f"\n---- {part.name} ----\n{text.strip()}\n", flush=True)
+        return ended
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def summary(ended: Sequence[Ended]) -> str:
+    """A line for each part."""
+    lines = []
+    for each in ended:
+        verdict = "ok" if each.returncode == 0 else f"FAILED, exit status {each.returncode}"
+        lines.append(f"{each.name} ({each.seconds:.0f} s): {verdict}; {each.last_line}")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the suite and what was named; 1 if any of it failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.side_by_side", description=__doc__)
+    parser.add_argument("beside", nargs="*", metavar="NAME", help="lint or demo: run beside it")
+    names = parser.parse_args(arguments).beside
+    if unknown := set(names) - BESIDE.keys():
+        parser.error(f"Expected some of {', '.join(BESIDE)}, got {', '.join(sorted(unknown))}.")
+    try:
+        ended = run([*suite(), *(Part(name, BESIDE[name]) for name in names)])
+    except KeyboardInterrupt:
+        return 130
+    print(summary(ended))
+    return 1 if any(each.returncode for each in ended) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

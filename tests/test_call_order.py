@@ -1,0 +1,130 @@
+"""Calls in the wrong order raise `CallOrderError`, and calls after close `ClosedError`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
+
+import sb3compat
+from sb3compat.errors import CallOrderError
+from tests.envs import MakeEnv, ScriptedEnv, script
+from tests.lockstep_back import dummy, subproc
+
+pytest.importorskip("stable_baselines3", reason="the VecEnvs are SB3's")
+
+CARTPOLES = [lambda: gym.make("CartPole-v1")] * 2
+ACTIONS = np.zeros(2, np.int64)
+
+
+def wrapped(fns: Any) -> Any:
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+    return VecMonitor(DummyVecEnv(fns))
+
+
+TO_SB3: dict[str, Callable[[], Any]] = {
+    "sync": lambda: SyncVectorEnv(CARTPOLES),
+    "async": lambda: AsyncVectorEnv(CARTPOLES),
+    "wrapped sync": lambda: VectorWrapper(SyncVectorEnv(CARTPOLES)),
+    "same step": lambda: SyncVectorEnv(CARTPOLES, autoreset_mode=AutoresetMode.SAME_STEP),
+    "native": lambda: gym.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point"),
+}
+TO_GYMNASIUM: dict[str, Callable[[Any], Any]] = {
+    "dummy": dummy,
+    "subproc": subproc,
+    "monitored": wrapped,
+}
+
+
+@pytest.mark.parametrize("name", TO_SB3)
+def test_first_step_of_vec_env_needs_a_reset(name: str) -> None:
+    env = sb3compat.to_sb3(TO_SB3[name]())
+    with pytest.raises(CallOrderError, match=r"Expected reset\(\) before the first step"):
+        env.step(ACTIONS)
+    env.close()
+
+
+@pytest.mark.parametrize("name", TO_GYMNASIUM)
+def test_first_step_of_vector_env_needs_a_reset(name: str) -> None:
+    envs = sb3compat.to_gymnasium(TO_GYMNASIUM[name](CARTPOLES))
+    with pytest.raises(CallOrderError, match=r"Expected reset\(\) before the first step"):
+        envs.step(ACTIONS)
+    envs.close()
+
+
+def test_environment_reset_before_adapting_can_be_stepped() -> None:
+    source = SyncVectorEnv(CARTPOLES)
+    source.reset(seed=0)
+    sb3compat.to_sb3(source).step(ACTIONS)
+
+
+class Crashes(ScriptedEnv):
+    def step(self, action: Any) -> Any:
+        raise RuntimeError("the simulator has crashed")
+
+
+def test_other_errors_of_the_first_step_keep_their_type() -> None:
+    env = sb3compat.to_sb3(SyncVectorEnv([lambda: Crashes(script())]))
+    env.env.reset()  # type: ignore[attr-defined]
+    with pytest.raises(RuntimeError, match="the simulator has crashed") as caught:
+        env.step([env.action_space.sample()])
+    assert type(caught.value) is RuntimeError
+
+
+@pytest.mark.parametrize("name", TO_SB3)
+def test_step_async_and_step_wait_must_alternate(name: str) -> None:
+    env = sb3compat.to_sb3(TO_SB3[name]())
+    env.reset()
+    with pytest.raises(CallOrderError, match="step_async"):
+        env.step_wait()
+    env.step_async(ACTIONS)
+    with pytest.raises(CallOrderError, match="step_wait"):
+        env.step_async(ACTIONS)
+    env.close()
+
+
+def test_stepping_workers_refuse_other_calls() -> None:
+    env = sb3compat.to_sb3(AsyncVectorEnv(CARTPOLES))
+    env.reset()
+    env.step_async(ACTIONS)
+    with pytest.raises(CallOrderError, match="step_wait"):
+        env.get_attr("spec")
+    env.close()
+
+
+@pytest.mark.parametrize("name", TO_SB3)
+def test_closed_environment_refuses_every_call_of_vec_env(name: str) -> None:
+    source = TO_SB3[name]()
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    env.close()
+    for call in (env.reset, lambda: env.step(ACTIONS), lambda: env.get_attr("spec")):
+        with pytest.raises(sb3compat.ClosedError, match="was closed"):
+            call()
+    if source.unwrapped.closed:  # the native CartPole takes no note of it
+        with pytest.raises(sb3compat.ClosedError, match="was closed"):
+            sb3compat.to_sb3(source)
+
+
+@pytest.mark.parametrize("name", TO_GYMNASIUM)
+def test_closed_environment_refuses_every_call_of_vector_env(name: str) -> None:
+    vec_env = TO_GYMNASIUM[name]([MakeEnv(script(), i) for i in range(2)])
+    envs = sb3compat.to_gymnasium(vec_env)
+    envs.reset()
+    envs.close()
+    calls = (envs.reset, lambda: envs.step(ACTIONS), lambda: envs.call("render"), envs.render)
+    for call in calls:
+        with pytest.raises(sb3compat.ClosedError, match="was closed"):
+            call()
+
+
+def test_call_errors_are_gymnasium_errors_too() -> None:
+    assert issubclass(CallOrderError, RuntimeError)
+    assert issubclass(CallOrderError, ResetNeeded)
+    assert issubclass(sb3compat.ClosedError, ClosedEnvironmentError)

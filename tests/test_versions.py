@@ -1,0 +1,161 @@
+"""The supported versions: one table, the pages that repeat it, and how the suite is run on it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.side_by_side import Ended
+from versions.__main__ import main, result
+from versions.install import NotInstalledError, constraints, find_python
+from versions.pairs import PAIRS, Environment, environments
+from versions.results import FILE, PAGE, counts, page, read
+
+ROOT = Path(__file__).parents[1]
+HERE = ".".join(map(str, sys.version_info[:2]))
+NUMBER = r"\d+\.\d+"
+
+
+def numbers(text: str) -> list[str]:
+    return re.findall(NUMBER, text)
+
+
+# The table and the pages
+
+
+def test_every_pair_is_tried_and_every_python() -> None:
+    every = environments()
+    assert {(each.sb3, each.gymnasium) for each in every} == set(PAIRS)
+    classifiers = re.findall(r"Python :: (\d\.\d+)", (ROOT / "pyproject.toml").read_text())
+    assert {each.python for each in every} == set(classifiers)
+    assert len({each.name for each in every}) == len(every)
+
+
+def test_the_jobs_run_with_nothing_installed() -> None:
+    """As GitHub's do before they install anything: -I and -S leave out the packages."""
+    script = "import sys; sys.path.insert(0, '.'); import runpy, versions.__main__; "
+    script += "runpy.run_module('versions.pairs', run_name='__main__')"
+    command = [sys.executable, "-I", "-S", "-W", "ignore", "-c", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    expected = [{"name": each.name, "python": each.python} for each in environments()]
+    assert json.loads(done.stdout) == expected
+
+
+def test_the_readme_names_the_pairs() -> None:
+    (told,) = re.findall(r"Versions: (.*?), or no SB3", (ROOT / "README.md").read_text())
+    found: set[tuple[str, str]] = set()
+    for group in re.findall(
+        rf"((?:{NUMBER}| and |SB3 )+) with ((?:{NUMBER}| and |Gymnasium )+)", told
+    ):
+        found |= {(sb3, gymnasium) for sb3 in numbers(group[0]) for gymnasium in numbers(group[1])}
+    assert found == {pair for pair in PAIRS if pair[0]}
+
+
+def test_contributing_names_the_pairs() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = re.findall(rf"^\| ({NUMBER}|none) \| ((?:{NUMBER}|, )+) \|$", text, re.MULTILINE)
+    found = {(sb3, gymnasium) for sb3, several in rows for gymnasium in numbers(several)}
+    assert found == {(sb3 or "none", gymnasium) for sb3, gymnasium in PAIRS}
+
+
+def test_the_page_shows_the_results() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(environments(), read()), "run: make pairs"
+    assert set(read(FILE)) <= {each.name for each in environments()}
+
+
+def test_every_environment_has_a_row() -> None:
+    lines = page(environments(), {}).splitlines()
+    for each in environments():
+        row = f"| {each.sb3 or 'none'} | {each.gymnasium} | {each.python} | not run yet |"
+        assert sum(line.startswith(row) for line in lines) == 1
+
+
+# What is installed
+
+
+def test_the_constraints_are_those_of_the_newest_pair_but_for_the_pair() -> None:
+    text = "# why\nnumpy==2.4.6\ngymnasium==1.4.0\ngymnasium-robotics==1.0\n"
+    assert constraints(text, {"gymnasium": "1.1"}) == (
+        "# why\nnumpy==2.4.6\ngymnasium-robotics==1.0\ngymnasium==1.1.*\n"
+    )
+
+
+@pytest.mark.parametrize("environment", environments(), ids=lambda each: each.name)
+def test_each_package_of_a_pair_is_constrained_once(environment: Environment) -> None:
+    text = (ROOT / "constraints.txt").read_text()
+    changed = constraints(text, environment.pins)
+    for name, pin in environment.pins.items():
+        assert f"\n{name}==" in text
+        assert re.findall(rf"^{name}\b.*", changed, re.MULTILINE) == [f"{name}=={pin}.*"]
+
+
+def stub(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_interpreter_is_known_by_its_own_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_python(HERE) == Path(sys.executable)
+    # Given or on the path: none, one of another version, and one that does not start.
+    (tmp_path / "python3.1").symlink_to(sys.executable)
+    stub(tmp_path / "python3.2", "echo 'not installed' >&2; exit 127")
+    for version in ("3.1", "3.2"):
+        with pytest.raises(NotInstalledError, match=f"Expected a Python {version}, found none"):
+            find_python(version, [tmp_path / "missing", tmp_path / "python3.1"])
+    stub(tmp_path / "python3.2", "echo 3.2")
+    assert find_python("3.2") == tmp_path / "python3.2"
+    assert find_python("3.2", [tmp_path / "python3.2"]) == tmp_path / "python3.2"
+
+
+# What comes out
+
+
+def test_pair_that_cannot_be_run_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr("versions.install.FOLDER", tmp_path / "none")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    results, shown = tmp_path / "results.json", tmp_path / "versions.md"
+    assert main(["--only", "no-sb3-gymnasium-1.4-python-3.13"], results=results, shown=shown) == 1
+    out, err = capsys.readouterr()
+    assert "Expected a Python 3.13, found none on the path. Name one:" in out
+    assert err == "no-sb3-gymnasium-1.4-python-3.13: not run, see above\n"
+    assert not results.exists()
+    assert "| none | 1.4 | 3.13 | not run yet |" in shown.read_text()
+
+
+def test_unknown_name_is_refused(capsys: pytest.CaptureFixture) -> None:
+    assert main(["--only", "sb3-1.0"]) == 2
+    assert capsys.readouterr().out.split() == [each.name for each in environments()]
+
+
+def test_the_numbers_are_those_of_pytest(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        """
+import pytest
+
+def test_passes(): ...
+def test_passes_too(): ...
+def test_fails(): assert 0
+def test_is_skipped(): pytest.skip()
+@pytest.mark.xfail
+def test_is_known(): assert 0
+def test_cannot_be_run(missing): ...
+"""
+    )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    ended = Ended("one", done.returncode, 1.0, done.stdout)
+    expected = {"passed": 2, "failed": 1, "skipped": 1, "xfailed": 1, "error": 1}
+    found = counts(ended.last_line)
+    assert {name: found[name] for name in expected} == expected
+    both = result([ended, ended], 61.7, {"gymnasium": "1.4.0"})
+    assert (both.passed, both.failed, both.skipped, both.seconds) == (6, 4, 2, 62)

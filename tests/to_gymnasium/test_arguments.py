@@ -1,0 +1,56 @@
+"""The arguments of a reset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sb3compat
+from sb3compat._to_gymnasium.arguments import rows_under, seeds_by_row
+
+
+@pytest.mark.parametrize(
+    ("seed", "expected"),
+    [
+        (None, [None, None, None]),
+        (5, [5, 6, 7]),
+        (np.int64(5), [5, 6, 7]),
+        ([3, None, np.uint8(1)], [3, None, 1]),
+        ((1, 2, 3), [1, 2, 3]),
+    ],
+)
+def test_seeds_by_row(seed: Any, expected: list[int | None]) -> None:
+    seeds = seeds_by_row(seed, 3)
+    assert seeds == expected
+    assert all(type(one) in (int, type(None)) for one in seeds)
+
+
+def test_too_few_seeds_are_refused() -> None:
+    with pytest.raises(sb3compat.ResetArgumentError, match=r"3 seeds.*len\(seed\)=2"):
+        seeds_by_row([1, 2], 3)
+
+
+@pytest.mark.parametrize("seed", [[1.0, 2, 3], ["1", 2, 3], 1.5])
+def test_seeds_that_are_no_integers_are_refused(seed: Any) -> None:
+    with pytest.raises(TypeError):
+        seeds_by_row(seed, 3)
+
+
+def test_rows_under_a_mask() -> None:
+    assert rows_under(np.array([True, False, True]), 3) == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("mask", "got"),
+    [
+        ([True, False, True], r"reset_mask=\[True, False, True\] \(list\)"),
+        (np.ones(2, bool), r"reset_mask.shape=\(2,\)"),
+        (np.ones(3, int), "reset_mask.dtype=int64"),
+        (np.zeros(3, bool), r"reset_mask=\[False False False\]"),
+    ],
+)
+def test_masks_that_break_a_rule_are_refused(mask: Any, got: str) -> None:
+    with pytest.raises(sb3compat.ResetArgumentError, match=rf"at least one True, got {got}"):
+        rows_under(mask, 3)
