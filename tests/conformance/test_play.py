@@ -21,7 +21,10 @@ from tests.conformance.tiny import TinyVecEnv
 def played(subject: Subject, check: Callable[[Play], None], programs: int = 20) -> None:
     """Run a function on some plays."""
 
-    @settings(max_examples=programs, phases=[Phase.generate], database=None, deadline=None)
+    @settings(
+        max_examples=programs, phases=[Phase.generate], database=None, deadline=None,
+        derandomize=True,
+    )  # fmt: skip
     @given(st.data())
     def run(data: st.DataObject) -> None:
         script = Script(subject.factory)
@@ -69,14 +72,15 @@ def test_no_ending_means_not_exercised() -> None:
 
 
 def test_go_on_resets_the_rows_that_ended_in_disabled_mode() -> None:
-    subject = examine(lambda: RowsEnv(Form(mode="Disabled", lengths=(2, 5))), seconds=60)
+    # No single step ends an episode of this length.
+    subject = examine(lambda: RowsEnv(Form(mode="Disabled", lengths=(3,))), seconds=60)
 
     def check(play: Play) -> None:
         rows = play.to_ending()
         assert play.awaiting_reset() == rows
         play.go_on()
         assert [line for line in play.script.lines if "reset_mask" in line]
-        assert not play.ended()
+        assert not {*rows} & {*play.ended()}
 
     played(subject, check, 5)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from conformance.targets.registry import EXPECTED
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.commands.expected import load_expected
 from sb3compat.conformance.output.markdown import escaped
+from sb3compat.conformance.run import session
 from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Report, Result
@@ -69,7 +71,10 @@ RUN = some(
 
 @pytest.mark.skipif(GYMNASIUM < (1, 4), reason="expected is what the newest versions break")
 @pytest.mark.parametrize("name", RUN)
-def test_a_target_has_the_expected_failures_only(name: str) -> None:
+def test_a_target_has_the_expected_failures_only(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_LATE", math.inf)  # a slow machine gets through all checks, too
     if name.startswith("sb3"):
         pytest.importorskip("stable_baselines3")
     target = TARGETS[name]
