@@ -9,7 +9,7 @@ from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.types import AnyVectorEnv, Value
 from sb3compat._upstream.private import private
-from sb3compat._upstream.versions import GYMNASIUM
+from sb3compat._upstream.versions import gymnasium_release
 
 # Imported by Gymnasium on first use only, as they need torch, JAX or array-api-compat.
 _CONVERTERS = {"ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"}
