@@ -6,15 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import gymnasium as gym
 
-# SB3 (None: without it) and Gymnasium. The nightly run tests each; the newest comes last but one.
-PAIRS: tuple[tuple[str | None, str], ...] = (
-    ("2.6", "1.1"),
-    ("2.7", "1.2"),
-    ("2.8", "1.2"),
-    ("2.9", "1.3"),
-    ("2.9", "1.4"),
-    (None, "1.4"),
-)
+from sb3compat._upstream.pairs import PAIRS
 
 
 def release(text: str) -> tuple[int, int]:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import sb3compat
-from sb3compat._upstream.versions import PAIRS, is_supported, release
+from sb3compat._upstream.pairs import PAIRS
+from sb3compat._upstream.versions import is_supported, release
 from sb3compat.cli import main
 
 ROOT = Path(__file__).parents[2]
