@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import gymnasium as gym
 
 from sb3compat._upstream.canary import missing, skipped
+from sb3compat._upstream.pairs import PAIRS
 from sb3compat._upstream.private import installed_version
 from sb3compat._upstream.table import Name
-from sb3compat._upstream.pairs import PAIRS
 from sb3compat._upstream.versions import is_supported, sb3_version
 
 # What the exit code says.
