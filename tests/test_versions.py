@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from sb3compat._upstream.versions import PAIRS
 from tests.side_by_side import Ended
 from versions.__main__ import main, result
 from versions.install import NotInstalledError, constraints, find_python
-from versions.pairs import PAIRS, Environment, environments
+from versions.pairs import Environment, environments
 from versions.results import FILE, PAGE, counts, page, read
 
 ROOT = Path(__file__).parents[1]
