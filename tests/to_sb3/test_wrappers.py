@@ -22,11 +22,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sb3compat
-from tests.covering import Pair, covering
+from tests.covering import Pair, chosen
 from tests.envs import GYMNASIUM, MakeEnv, Script, script
 from tests.lockstep import Operation, lockstep, same
 from tests.native import UnknownEnv
-from tests.profiles import examples, nightly, some
+from tests.profiles import examples, some
 from tests.strategies import programs
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
@@ -268,8 +268,7 @@ def possible_pairs(mode: AutoresetMode) -> list[Pair]:
 @cache
 def tried_pairs(mode: AutoresetMode) -> list[Pair]:
     """All of them nightly; else some, others in each mode."""
-    every = possible_pairs(mode)
-    return every if nightly() else covering(every, seed=MODES.index(mode))
+    return chosen(possible_pairs(mode), seed=MODES.index(mode))
 
 
 @mode_of
@@ -295,8 +294,8 @@ def test_pairs_of_wrappers_are_exact(outer: str, mode: AutoresetMode) -> None:
 def test_stacks_of_wrappers_are_exact(
     mode: AutoresetMode, data: st.DataObject, n: int, copy: bool
 ) -> None:
-    chosen = st.lists(st.sampled_from(allowed(mode)), min_size=1, max_size=4)
-    names = tuple(data.draw(chosen))
+    some_names = st.lists(st.sampled_from(allowed(mode)), min_size=1, max_size=4)
+    names = tuple(data.draw(some_names))
     assume(fitting_space(*names) is not None)
     program = data.draw(programs(n, max_size=10))
     in_lockstep(names, sync, n, program=program, mode=mode, copy=copy)
