@@ -22,7 +22,7 @@ TESTING := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test pairs nightly lint bench docs matrix conformance dist clean
+.PHONY: help demo test pairs nightly lint types bench docs matrix conformance dist clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -43,12 +43,15 @@ pairs:  ## Run the tests on every supported pair of versions: docs/reference/ver
 	@$(TESTING) $(PYTHON) -m versions $(ARGS)
 
 nightly:  ## Everything: all examples, pairs of wrappers, mutants, pairs of versions
-	@SB3COMPAT_PROFILE=nightly $(MAKE) --keep-going lint demo matrix pairs
+	@SB3COMPAT_PROFILE=nightly $(MAKE) --keep-going lint types demo matrix pairs
 
 lint: $(VENV)/dev.stamp  ## Check style (ruff) and types (mypy)
 	@$(BIN)/python -m ruff check
 	@$(BIN)/python -m ruff format --check
 	@$(BIN)/python -m mypy
+
+types: $(VENV)/types.stamp  ## Check the types of the public functions with pyright
+	@$(BIN)/python -m basedpyright --level error tests/typed.py
 
 bench: $(VENV)/dev.stamp  ## Measure; ratios, each from one interleaved run
 	@$(BIN)/python benchmarks/run.py $(ARGS)
@@ -90,6 +93,11 @@ $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/demo.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	@echo 'Installing sb3compat[demo] into $(VENV); the first time takes some minutes.'
 	@$(INSTALL) -e '.[demo]'
+	@touch $@
+
+# Apart from the extra dev, as it brings along Node.js.
+$(VENV)/types.stamp: $(VENV)/dev.stamp
+	@$(INSTALL) -e '.[types]'
 	@touch $@
 
 # An environment of its own: Meta-World asks for an older MuJoCo.

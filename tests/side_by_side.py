@@ -53,8 +53,8 @@ class Ended:
 
     @property
     def last_line(self) -> str:
-        """Of pytest's output, its summary."""
-        return self.output.rstrip().rpartition("\n")[2]
+        """Of pytest's output, its summary: `7 passed in 2.95s`."""
+        return self.output.rstrip().rpartition("\n")[2].strip("= ")
 
 
 def suite(python: str | Path = sys.executable) -> list[Part]:

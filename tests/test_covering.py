@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.covering import Pair, covering
+from tests.covering import Pair, chosen, covering
+from tests.profiles import VARIABLE
 
 NAMES = st.sampled_from("abcdef")
 PAIRS = st.lists(st.tuples(NAMES, NAMES), max_size=40)
@@ -36,3 +38,10 @@ def test_the_choice_depends_on_the_seed_and_not_on_the_order() -> None:
     every = [(a, b) for a in "abcdef" for b in "abcdef"]
     assert covering(every, 1) == covering(every[::-1], 1)
     assert covering(every, 1) != covering(every, 2)
+
+
+@pytest.mark.parametrize("profile", ["dev", "ci", "nightly"])
+def test_all_of_them_nightly(profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, profile)
+    every = [(a, b) for a in "ba" for b in "dc"]
+    assert chosen(every, 1) == (sorted(every) if profile == "nightly" else covering(every, 1))

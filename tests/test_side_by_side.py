@@ -54,7 +54,9 @@ def test_each_output_is_shown_whole_and_a_failure_is_named(capfd: pytest.Capture
     assert "---- one ----\n0\n1\n2\n" in shown
     assert "---- two ----\n0\n1\n2\n3 failed\n" in shown
     assert [each.returncode for each in ended] == [0, 1]
-    said = summary([Ended("one", 0, 1.2, "x\n7 passed\n"), Ended("two", 1, 65.0, "3 failed\n")])
+    said = summary(
+        [Ended("one", 0, 1.2, "x\n== 7 passed ==\n"), Ended("two", 1, 65.0, "3 failed\n")]
+    )
     assert said == "one (1 s): ok; 7 passed\ntwo (65 s): FAILED, exit status 1; 3 failed"
 
 

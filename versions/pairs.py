@@ -8,15 +8,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-# Stable-Baselines3 and Gymnasium.
-PAIRS: tuple[tuple[str | None, str], ...] = (
-    ("2.6", "1.1"),
-    ("2.7", "1.2"),
-    ("2.8", "1.2"),
-    ("2.9", "1.3"),
-    ("2.9", "1.4"),
-    (None, "1.4"),
-)
+from sb3compat._upstream.versions import PAIRS
+
 # SB3 brings torch along, which is large: it is tried with one Python, and the other Pythons
 # without it.
 PYTHON_WITH_SB3 = "3.11"

@@ -26,28 +26,29 @@ Anchors = dict[tuple[str, str], str]
 _HEAD = """\
 # The kill matrix
 
-What finds out whether an environment is wrong has to be tried on wrong ones. A *mutant* is a
-correct environment with one small change that breaks a contract; its class name says which. A check
-*kills* a mutant if it fails on it. Each check has mutants that are *aimed* at it, at least one in
-each autoreset mode that it applies to. It has to kill them and to leave the others alone: else it
-would accuse environments of what they have not done. It must not kill what is correct, either.
+A check is worth something only if it finds mistakes. So every check is run on *mutants*: a mutant
+is a correct environment with one small change that breaks a contract, and its class name says
+which. A check *kills* a mutant if it fails on it. Each check has mutants that are *aimed* at it,
+at least one in each autoreset mode that it applies to. The check has to kill these mutants and no
+others: otherwise it would accuse environments of what they have not done. It must not kill a
+correct environment, either.
 
-This page is generated. `make matrix` runs all of it, and fails if a mutant survives a check that is
-aimed at it, if a mutant is killed by a check that its source does not name, or if something correct
-is killed. [CONTRIBUTING.md](../../CONTRIBUTING.md#mutants) says how to add a mutant, and
-[the checks](checks.md) what each of them asks for.
+This page is generated. `make matrix` runs all of it. The run fails if a mutant survives a check
+that is aimed at it, if a check kills a mutant whose source does not name the check, or if a check
+kills a correct environment. [CONTRIBUTING.md](../../CONTRIBUTING.md#mutants) says how to add a
+mutant, and [the checks](checks.md) what each of them asks for.
 
 A mutant gets {few} short programs from each check. A check that is aimed at it goes on until it
-kills it, for {many} at most; one that trains has {least}. What is correct gets {some} from each. In
-a user's run a check draws up to 25. The single environments are given with every mutant of a
-VecEnv, with those of a VectorEnv only where they matter to what is broken. These results are of
-{versions}.
+kills the mutant, for {many} programs at most; a check that trains runs {least}. A correct
+environment gets {some} programs from each check. In a user's run a check draws up to 25. The
+single environments are given with every mutant of a VecEnv, and with a mutant of a VectorEnv only
+where they matter to what is broken. These results are of {versions}.
 """
 
 _MARKS = """\
-In the tables, a mutant in plain letters is aimed at the check, one in *italics* is killed besides.
-+2 says that two other checks kill it as well, † that the check kills it only if the single
-environments are given, too.
+In the tables, a mutant in plain letters is aimed at the check; one in *italics* is not, but the
+check kills it as well. +2 says that two other checks kill the mutant, too. † says that the check
+kills it only if the single environments are given.
 """
 
 
@@ -198,7 +199,7 @@ def _unaided(section: Section, outcomes: dict[str, Outcome]) -> str:
 
 def _correct(section: Section, outcomes: dict[str, Outcome]) -> str:
     lines = [
-        "What is correct, by its configuration:",
+        "The correct environments, by configuration:",
         "",
         "| Environment | Passed | Not exercised | Skipped | Killed by |",
         "|---|--:|--:|--:|---|",

@@ -167,7 +167,7 @@ class AsyncRows:
             for i, obs in zip(rows, observations, strict=True):
                 self._observations.write(batch, i, obs)
             return
-        shared = self._observations.batch(self._env.observations, copy=False)
+        shared = self._observations.batch(workers.shared_batch(self._env), copy=False)
         for array, source in zip(batch, shared, strict=True):
             if len(rows) == len(array):
                 array[...] = source

@@ -249,7 +249,7 @@ def _reset_rows(
         held, out = sync_vector_env.held_observations(env), sync_vector_env.shared_batch(env)
     else:
         results = workers.reset(env, rows, kwargs)
-        out = env.observations
+        out = workers.shared_batch(env)
         if not env.shared_memory:
             # Copied, as they are views of `out`, which is written to below.
             held = deepcopy(list(iterate(env.observation_space, out)))

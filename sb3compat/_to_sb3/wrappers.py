@@ -24,7 +24,7 @@ from sb3compat._upstream.vector_wrappers import (
     is_video,
     paused,
 )
-from sb3compat._upstream.versions import GYMNASIUM
+from sb3compat._upstream.versions import gymnasium_release
 from sb3compat.errors import UnsupportedEnvError
 
 _VEC_NORMALIZE = "stable_baselines3.common.vec_env.VecNormalize around the adapted environment"
@@ -93,7 +93,7 @@ def _check_statistics(
             f"reset, it forgets the discounted returns of all. Remove it and put {_VEC_NORMALIZE}, "
             "or build the environment with autoreset_mode=AutoresetMode.SAME_STEP."
         )
-    if not same_step or GYMNASIUM >= (1, 4):
+    if not same_step or gymnasium_release() >= (1, 4):
         return
     # Both assume NEXT_STEP mode, and leave out the first step of every episode but the first.
     for cls, instead in (

@@ -24,6 +24,7 @@ from sb3compat._convert.types import (
     ConnectionLike,
     Info,
     Kwargs,
+    Observation,
     Value,
     VectorStepResult,
 )
@@ -57,6 +58,11 @@ def note_step(env: AnyAsync, *, under_way: bool) -> None:
     """Note in the environment whether a step is under way; its `close` goes by that."""
     private(env, "_state")
     env._state = AsyncState.WAITING_STEP if under_way else AsyncState.DEFAULT
+
+
+def shared_batch(env: AnyAsync) -> Observation:
+    """The environment's own batch of observations; with shared memory, the workers write it."""
+    return private(env, "observations")
 
 
 def check_ready(env: AnyAsync) -> None:
@@ -163,10 +169,11 @@ def finish_step(env: AnyAsync) -> VectorStepResult:
     infos: Info = {}
     for i, info in enumerate(given):
         infos = add_info(env, infos, info, i)
+    batch = shared_batch(env)
     if not env.shared_memory:
-        env.observations = concatenate(env.single_observation_space, observations, env.observations)
+        batch = env.observations = concatenate(env.single_observation_space, observations, batch)
     return (
-        deepcopy(env.observations) if env.copy else env.observations,
+        deepcopy(batch) if env.copy else batch,
         np.array(rewards, np.float64),
         np.array(terminations, np.bool_),
         np.array(truncations, np.bool_),

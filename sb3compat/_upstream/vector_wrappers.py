@@ -9,7 +9,7 @@ from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.types import AnyVectorEnv, Value
 from sb3compat._upstream.private import private
-from sb3compat._upstream.versions import GYMNASIUM
+from sb3compat._upstream.versions import gymnasium_release
 
 # Imported by Gymnasium on first use only, as they need torch, JAX or array-api-compat.
 _CONVERTERS = {"ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"}
@@ -35,7 +35,7 @@ def believed_mode(wrapper: AnyVectorEnv) -> tuple[str, Value]:
         UpstreamError: If a wrapper of Gymnasium's no longer has it where it was.
     """
     for cls, (name, since) in _REMEMBERED.items():
-        if since <= GYMNASIUM and isinstance(wrapper, private(vector_wrappers, cls)):
+        if since <= gymnasium_release() and isinstance(wrapper, private(vector_wrappers, cls)):
             return name, private(wrapper, name)
     for name in ("autoreset_mode", "_autoreset_mode"):
         if vars(wrapper).get(name) is not None:
@@ -69,6 +69,6 @@ def paused(video: AnyVectorEnv) -> Iterator[None]:
 
 def is_video(wrapper: AnyVectorEnv) -> bool:
     """Whether this is a `RecordVideo`."""
-    if GYMNASIUM < _VIDEO_SINCE and not hasattr(vector_wrappers, "RecordVideo"):
+    if gymnasium_release() < _VIDEO_SINCE and not hasattr(vector_wrappers, "RecordVideo"):
         return False
     return isinstance(wrapper, private(vector_wrappers, "RecordVideo"))

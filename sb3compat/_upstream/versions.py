@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-import gymnasium as gym
-
-# SB3 (None: without it) and Gymnasium. The nightly run tests each; the newest comes last but one.
+# SB3 (None: without it) and Gymnasium. The nightly run tests each. Imported where neither is
+# installed, so the versions are read from the metadata.
 PAIRS: tuple[tuple[str | None, str], ...] = (
     ("2.6", "1.1"),
     ("2.7", "1.2"),
@@ -23,7 +23,10 @@ def release(text: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-GYMNASIUM = release(gym.__version__)
+@cache
+def gymnasium_release() -> tuple[int, int]:
+    """The major and minor version of Gymnasium that is installed."""
+    return release(version("gymnasium"))
 
 
 def sb3_version() -> str | None:

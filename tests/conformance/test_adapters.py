@@ -248,7 +248,7 @@ BESIDE = [
 ]
 
 
-def test_what_is_right_passes() -> None:
+def test_correct_adapters_pass() -> None:
     for single in (Stroll, Wide, Narrow, Silent):
         factory = type(single.__name__, (Rows,), {"single": single})
         assert not failures(factory, max_seconds=BRIEFLY)
@@ -256,13 +256,13 @@ def test_what_is_right_passes() -> None:
 
 
 @pytest.mark.parametrize(("factory", "name"), ALONE)
-def test_what_shows_by_itself(factory: Any, name: str) -> None:
+def test_defects_are_found_without_a_reference(factory: Any, name: str) -> None:
     found = found_of({name}, factory)
     assert found.keys() == {name}, {k: r.message for k, r in found.items()}
 
 
 @pytest.mark.parametrize(("factory", "name"), BESIDE)
-def test_what_shows_beside_single_environments(factory: Any, name: str) -> None:
+def test_defects_are_found_with_a_reference(factory: Any, name: str) -> None:
     found = found_of({name}, factory, reference=[factory.single] * 3)
     assert found.keys() == {name}, {k: r.message for k, r in found.items()}
 
@@ -282,7 +282,7 @@ def test_one_mistake_is_one_failure(factory: Any, name: str, message: str, besid
     assert message in found[name].message
 
 
-def test_the_step_in_a_message_is_the_one_of_the_environment_it_is_about() -> None:
+def test_a_message_counts_the_steps_of_its_own_environment() -> None:
     (result,) = failures(RowsBehindStandStill, only=("rows_independent",)).values()
     assert result.finding is not None
     steps = 0

@@ -33,9 +33,8 @@ def test_it_is_of_the_checks_and_environments_that_there_are() -> None:
 
 
 def test_it_is_of_the_sources_that_there_are() -> None:
-    assert differences(RECORD.digests, present()) == [], (
-        "The kill matrix is of other sources, run: make matrix"
-    )
+    found = differences(RECORD.digests, present())
+    assert not found, "\n".join(["The kill matrix is of other sources, run: make matrix", *found])
 
 
 def test_the_page_shows_these_outcomes() -> None:

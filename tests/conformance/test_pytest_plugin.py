@@ -59,7 +59,7 @@ def test_each_check_is_a_test(run: Run, pytester: pytest.Pytester) -> None:
     assert result.ret == 1
 
 
-def test_stop_at_the_first_and_junit(run: Run, pytester: pytest.Pytester) -> None:
+def test_maxfail_and_junit(run: Run, pytester: pytest.Pytester) -> None:
     result = run("FloatDones", "-x", "-k", FEW, "--junitxml=junit.xml")
     assert result.parseoutcomes()["failed"] == 1
     assert result.parseoutcomes()["passed"] == 2
@@ -78,18 +78,18 @@ def test_collect_only(run: Run) -> None:
     assert result.ret == 0
 
 
-def test_prerequisites_with_k(run: Run) -> None:
+def test_k_still_runs_the_checks_before(run: Run) -> None:
     result = run("NoReset", "-k", "dones_bool_array", "-rs")
     assert result.parseoutcomes()["skipped"] == 1
     result.stdout.fnmatch_lines(["SKIPPED*: comes after reset_returns_obs_only, which has failed"])
 
 
-def test_not_exercised(run: Run) -> None:
+def test_a_check_that_was_not_exercised_is_skipped(run: Run) -> None:
     result = run("Endless", "-k", "iff_done", "-rs")
     result.stdout.fnmatch_lines(["SKIPPED*: not exercised: no episode ended"])
 
 
-def test_expected_failures(run: Run, pytester: pytest.Pytester) -> None:
+def test_expected_failures_are_xfails(run: Run, pytester: pytest.Pytester) -> None:
     known = pytester.path / "known.toml"
     known.write_text(
         '[dones_bool_array]\nreason = "known"\nlink = "https://example.org/1"\n'
@@ -106,7 +106,7 @@ def test_expected_failures(run: Run, pytester: pytest.Pytester) -> None:
     strict.stdout.fnmatch_lines(["*XPASS(strict)*thought so*"])
 
 
-def test_warnings(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_warning_is_a_pytest_warning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     iff_done = catalogue.find_check("vec_env", "terminal_observation_iff_done")
     warning = replace(iff_done, severity="warning")
     known = [warning if check == iff_done else check for check in catalogue.checks_of()]
@@ -129,20 +129,20 @@ def test_warnings(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         ("Tiny", "*got nothing of that name. Did you mean 'TinyVecEnv'?"),
     ],
 )
-def test_what_cannot_be_checked(run: Run, target: str, message: str) -> None:
+def test_targets_that_cannot_be_checked(run: Run, target: str, message: str) -> None:
     result = run(target, "--vec-env-no-isolate")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines([message])
     result.stdout.no_fnmatch_line("*pytest_plugin.py*")
 
 
-def test_wrong_expected_failures(run: Run, pytester: pytest.Pytester) -> None:
+def test_wrong_files_of_expected_failures_are_refused(run: Run, pytester: pytest.Pytester) -> None:
     (pytester.path / "known.toml").write_text("[dones_bool]\nreason = 'x'\n")
     result = run("TinyVecEnv", "--vec-env-expected-failures", "known.toml")
     result.stdout.fnmatch_lines(["known.toml: Expected the id of a check, got 'dones_bool'.*"])
 
 
-def test_costs_nothing_without_the_option(tmp_path: Path) -> None:
+def test_the_kit_is_not_imported_without_the_option(tmp_path: Path) -> None:
     (tmp_path / "test_one.py").write_text(
         """
 import sys

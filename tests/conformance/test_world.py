@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from conformance.targets.registry import EXPECTED
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.commands.expected import load_expected
 from sb3compat.conformance.output.markdown import escaped
+from sb3compat.conformance.run import session
 from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Report, Result
@@ -23,12 +25,12 @@ from tests.profiles import some
 FILES = sorted(EXPECTED.glob("*.toml"))
 
 
-def test_there_are_expectations() -> None:
+def test_some_failures_are_expected() -> None:
     assert len(FILES) > 20
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_file_of_expectations_is_read_and_used(path: Path) -> None:
+def test_each_file_of_expected_failures_is_read_and_used(path: Path) -> None:
     known = load_expected(path)
     assert known
     assert all("(https://" in reason for reason in known.values())
@@ -37,7 +39,7 @@ def test_a_file_of_expectations_is_read_and_used(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_target_is_a_program_of_its_own(name: str) -> None:
+def test_the_source_of_a_target_stands_by_itself(name: str) -> None:
     target = TARGETS[name]
     assert target.name == name
     assert name.partition("-")[0] in LIBRARIES
@@ -51,7 +53,7 @@ def test_a_target_is_a_program_of_its_own(name: str) -> None:
     )
 
 
-def test_targets_differ_by_what_they_are_called() -> None:
+def test_names_of_targets_are_unique() -> None:
     abouts = [target.about for target in TARGETS.values()]
     assert len(set(abouts)) == len(abouts)
 
@@ -69,7 +71,10 @@ RUN = some(
 
 @pytest.mark.skipif(GYMNASIUM < (1, 4), reason="expected is what the newest versions break")
 @pytest.mark.parametrize("name", RUN)
-def test_a_target_comes_out_as_expected(name: str) -> None:
+def test_a_target_has_the_expected_failures_only(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_LATE", math.inf)  # a slow machine gets through all checks, too
     if name.startswith("sb3"):
         pytest.importorskip("stable_baselines3")
     target = TARGETS[name]
@@ -95,7 +100,7 @@ def test_the_results_name_every_target() -> None:
     assert not missing
 
 
-def test_what_was_found_under_several_seeds() -> None:
+def test_results_under_several_seeds() -> None:
     alarm, known, rare, unseen, absent = checks_of()[:5]
 
     def report(seed: int) -> Report:
@@ -114,7 +119,7 @@ def test_what_was_found_under_several_seeds() -> None:
     assert f"| {escaped(about)} {cells}" in seeds({"sb3-dummy_alone": data}).splitlines()
 
 
-def test_nothing_correct_is_failed_under_any_of_the_seeds() -> None:
+def test_no_correct_target_failed_under_any_seed() -> None:
     text = (Path(conformance.__path__[0]) / "SEEDS.md").read_text(encoding="utf-8")
     found = dict(
         re.findall(r"^\| (.+?) \| (\d+ \| \d+ \| \d+ of \d+ \| \S+) \|", text, re.MULTILINE)

@@ -19,6 +19,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import PassiveEnvChecker, TimeLimit
 
 import sb3compat
+from tests.covering import chosen
 from tests.lockstep import same
 
 pytest.importorskip("stable_baselines3", reason="is compared with stable-baselines3")
@@ -49,6 +50,10 @@ MAKE: dict[str, Callable[..., VecEnv]] = {
 every_kind = pytest.mark.parametrize(
     ("name", "mode"), KINDS, ids=[f"{name}-{mode.name}" for name, mode in KINDS]
 )
+
+# A training takes long, and the streams are compared in every kind.
+FEW = chosen((name, mode.name) for name, mode in KINDS)
+few_kinds = pytest.mark.parametrize(("name", "mode"), [(name, AutoresetMode[m]) for name, m in FEW])
 
 
 @pytest.fixture(autouse=True)
@@ -166,7 +171,7 @@ def mujoco_weights(training: str) -> Any:
 
 
 @with_mujoco
-@every_kind
+@few_kinds
 @pytest.mark.parametrize("training", TRAININGS)
 def test_mujoco_training_gives_the_same_weights(
     training: str, name: str, mode: AutoresetMode
@@ -353,7 +358,7 @@ def test_atari_training_gives_the_same_weights(name: str) -> None:
 
 
 @with_atari
-@every_kind
+@few_kinds
 def test_atari_training_gives_the_same_weights_in_every_mode(
     name: str, mode: AutoresetMode
 ) -> None:

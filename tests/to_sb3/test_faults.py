@@ -192,7 +192,7 @@ def test_close_works_after_a_worker_was_killed(kind: str, row: int) -> None:
 def test_worker_that_dies_while_it_blocks_the_others_is_a_worker_error(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipes, "_DEAD_SECONDS", 0.2)
+    monkeypatch.setattr(pipes.Exchange, "grace_seconds", 0.2)
     env = adapted(kind, failing("die", 0), max_concurrency=1)
     env.step(ACTIONS)
     with pytest.raises(sb3compat.WorkerError, match="has died"):

@@ -47,7 +47,7 @@ CHOSEN = chosen(MUTANTS, "vec_env")
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_a_mutant_is_failed_by_its_checks_and_no_others(name: str) -> None:
+def test_a_mutant_fails_its_own_checks_and_no_others(name: str) -> None:
     mutant = MUTANTS[name]
     subject = examine(mutant.factory, **mutant.given)
     source = FROM_MUTANTS.format(name)
@@ -110,7 +110,7 @@ class SeedRaises(Points):
         raise AttributeError("no seeds here")
 
 
-def test_what_takes_no_seed_trains_all_the_same() -> None:
+def test_training_needs_no_seeds() -> None:
     subject = examine(SeedRaises)
     results = judge(subject, seconds=QUICK, only={*TRAINING, "seed_returns_n"})
     assert {k: r.status for k, r in results.items()} == {
@@ -169,7 +169,7 @@ CLEAN: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", CLEAN)
-def test_what_is_correct_passes(name: str) -> None:
+def test_correct_environments_pass(name: str) -> None:
     factory, given = CLEAN[name]
     subject = examine(factory, **given)
     # Processes take their time to start.

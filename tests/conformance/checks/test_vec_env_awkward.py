@@ -223,7 +223,7 @@ ROWS = (
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.__name__)
 @pytest.mark.parametrize("rows", [1, 3])
-def test_an_awkward_row_is_not_accused(row: type[Point], rows: int) -> None:
+def test_an_awkward_row_passes(row: type[Point], rows: int) -> None:
     for seed in some((0, 1)):
         kind = type(row.__name__, (Rows,), {"row_class": row})
         found = broken(lambda kind=kind: kind(Config(rows=rows)), 0.01, seed=seed, skip=TRAINING)
@@ -234,11 +234,11 @@ def test_an_awkward_row_is_not_accused(row: type[Point], rows: int) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_spaces_that_sb3_does_not_know_are_not_accused(rows: int) -> None:
+def test_spaces_unknown_to_sb3_pass(rows: int) -> None:
     assert not broken(lambda: DeepRows(Config(rows=rows)), 0.05)
 
 
-def test_a_shared_generator_is_not_accused() -> None:
+def test_a_shared_generator_passes() -> None:
     skip = TRAINING | {f"works_under_vec_{name}" for name in ("monitor", "normalize")}
     skip |= {"works_under_vec_frame_stack", "works_under_vec_check_nan"}  # they ask get_attr
     for seed in (0, 1):
@@ -246,7 +246,7 @@ def test_a_shared_generator_is_not_accused() -> None:
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_infos_of_all_sorts_are_not_accused(beside: bool) -> None:
+def test_odd_infos_pass(beside: bool) -> None:
     kind = type("TellsAllSorts", (Rows,), {"row_class": TellsAllSorts})
     singles = [partial(TellsAllSorts, Config(), row) for row in range(3)] if beside else None
     assert not broken(kind, 0.05, skip=TRAINING, options=OPTIONS, reference=singles)
@@ -263,7 +263,7 @@ def test_infos_of_all_sorts_are_not_accused(beside: bool) -> None:
         assert not found
 
 
-def test_options_that_do_not_arrive_show_although_infos_tell_the_time() -> None:
+def test_dropped_options_show_even_if_infos_contain_clock_times() -> None:
     class NoOptions(TellsAllSorts):
         def reset(self, **kwargs: Any) -> Any:
             return super().reset(seed=kwargs.get("seed"))

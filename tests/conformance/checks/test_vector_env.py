@@ -81,7 +81,7 @@ def test_every_check_explains_itself() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("form", correct(list(FORMS), "vector_env"))
-def test_what_is_right_passes(form: str, mode: str) -> None:
+def test_correct_forms_pass(form: str, mode: str) -> None:
     shape = Form(mode=mode, **FORMS[form])
     for rows, seconds in ((3, 0.02), (1, 0)):
         results = look(lambda rows=rows: RowsEnv(shape, rows), len(form), seconds)
@@ -90,7 +90,7 @@ def test_what_is_right_passes(form: str, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("form", correct(list(WITH_REFERENCE), "vector_env"))
-def test_what_is_right_agrees_with_single_environments(form: str, mode: str) -> None:
+def test_correct_forms_agree_with_single_environments(form: str, mode: str) -> None:
     shape = Form(mode=mode, **FORMS[form])
     for seed in range(2):
         results = look(
@@ -99,7 +99,7 @@ def test_what_is_right_agrees_with_single_environments(form: str, mode: str) -> 
         assert set(bad(results)) <= CLOSES, bad(results)
 
 
-def test_what_is_right_exercises_every_check() -> None:
+def test_a_correct_environment_exercises_every_check() -> None:
     for mode in MODES:
         given = {"reference": reference(Form(mode=mode)), "options": {"offset": 100}}
         results = look(lambda mode=mode: RowsEnv(Form(mode=mode)), seconds=0.3, **given)
@@ -171,7 +171,7 @@ class Outside(gym.ObservationWrapper[Any, Any, Any]):
         return observation + 1000
 
 
-def test_what_is_outside_its_space_is_told_of_once() -> None:
+def test_observations_out_of_bounds_fail_one_check_only() -> None:
     fns = [lambda: Outside(single("CartPole-v1")())] * 2
     results = look(
         lambda: SyncVectorEnv(fns, autoreset_mode="SameStep"),

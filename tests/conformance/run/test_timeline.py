@@ -80,7 +80,7 @@ def test_infos_of_a_row() -> None:
     assert "final_info" in first.note
 
 
-def test_actions_are_those_that_were_given() -> None:
+def test_actions_are_copied_before_the_environment_gets_them() -> None:
     subject = examine(lambda: TinyVecEnv(2), seconds=None)
     script = Script(subject.factory)
     timeline = Timeline(subject, None)
@@ -107,7 +107,7 @@ def test_actions_are_those_that_were_given() -> None:
     assert script.steps == 3
 
 
-def test_the_row_in_question_is_shown_also_of_many() -> None:
+def test_the_failing_row_is_shown_among_many() -> None:
     subject = examine(lambda: TinyVecEnv(50), seconds=None)
     lines = ["env = make_env()", "obs = env.reset()", "env.step_async(np.zeros(50, int))"]
     lines += ["obs, rewards, dones, infos = env.step_wait()"] * 9

@@ -69,18 +69,18 @@ def test_ends_of_each_kind_are_kept() -> None:
     assert found.notes == ()
 
 
-def test_an_end_that_one_action_alone_leads_to() -> None:
+def test_an_end_under_one_action_only() -> None:
     found = examine(NoLimit)
     assert ends(found) == {(all_rows(1), 10, False)}
     assert [NOT_TRUNCATED in note for note in found.notes] == [True]
 
 
-def test_that_no_end_was_a_truncation_is_said() -> None:
+def test_a_note_says_that_no_end_was_a_truncation() -> None:
     # Or that it was not told: the flag may be what is wrong.
     assert [NOT_TRUNCATED in note for note in examine(NoFlag).notes] == [True]
 
 
-def test_each_way_of_acting_has_its_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_policy_has_its_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
 
     class Slow(NoLimit):
@@ -97,22 +97,3 @@ def test_each_way_of_acting_has_its_share_of_the_time(monkeypatch: pytest.Monkey
     assert ends(scout(found, 10.0)) == {(all_rows(1), 10, False)}
     now, Slow.right = 0.0, -1
     assert {steps for _, steps, _ in ends(scout(found, 10.0))} == {20}
-
-
-@pytest.mark.parametrize(
-    ("space", "first", "last"),
-    [
-        (spaces.MultiDiscrete([3, 2]), [0, 0], [2, 1]),
-        (spaces.MultiDiscrete([3, 2], start=[1, -1]), [1, -1], [3, 0]),
-        (spaces.MultiBinary(2), [0, 0], [1, 1]),
-    ],
-)
-def test_extreme_actions(space: Any, first: list[int], last: list[int]) -> None:
-    class Other(TinyVecEnv):
-        def __init__(self) -> None:
-            super().__init__()
-            self.action_space = space
-
-    known = examine(Other, seconds=None).actions
-    assert [action.tolist() for action in known[:2]] == [first, last]
-    assert all(space.contains(action) for action in known)

@@ -17,6 +17,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
 from sb3compat._to_sb3.partial_reset import partial_reset_of
+from tests.envs import GYMNASIUM
 from tests.lockstep import same
 from tests.to_sb3.backends.cartpole import (
     RESET_BOUND,
@@ -270,6 +271,9 @@ def test_ppo_learns(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.jax
+@pytest.mark.skipif(
+    GYMNASIUM < (1, 2), reason="before Gymnasium 1.2, the wrapper does not take NumPy actions"
+)
 def test_torch_observations_of_a_wrapper_are_converted() -> None:
     pytest.importorskip("torch", reason="converts to torch")
     pytest.importorskip("array_api_compat", reason="Gymnasium converts with array-api-compat")

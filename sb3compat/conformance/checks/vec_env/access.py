@@ -249,7 +249,7 @@ def close_after_error(play: Play) -> None:
     play.run(f"caught(lambda: env.step({few}[:0]))")
     play.run("caught(lambda: env.get_attr('no_such_attribute'))")
     play.run(f"error = within({_patience(play)}, env.close)")
-    play.demand("error is None", "error", "None, whatever went wrong before")
+    play.demand("error is None", "error", "None, also after an error")
 
 
 @warning(group="life", source=SB3_SOURCE, needs=_SUB_ENVS, after=())

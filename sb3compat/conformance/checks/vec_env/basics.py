@@ -218,6 +218,6 @@ def _leaves_the_episode(play: Play) -> None:
         play.demand(
             f"not equal(row(obs, {i}), row(before, {i}))",
             f"row(obs, {i})",
-            f"that of a new episode, such as {start}, not the last one of the one before",
+            f"the first observation of an episode, such as {start}, not the last one of the old",
             i,
         )

@@ -100,7 +100,7 @@ def obs_after_done_is_reset_obs(play: Play) -> None:
         if play.subject.traits.looks_first(play.value(f"row(obs, {i})")):
             continue
         what = f"infos[{i}]['terminal_observation']"
-        should = "the first observation of the next episode, not the last of the one that is over"
+        should = "the first observation of the next episode, not the last one of the old episode"
         play.demand(f"not equal({what}, row(obs, {i}))", f"row(obs, {i})", should, i)
 
 
@@ -153,7 +153,7 @@ def terminal_observation_is_last(play: Play) -> None:
             cut = play.value(f"bool(infos[{i}].get('TimeLimit.truncated', False))")
             stale[i] = stale[i] + 1 if same and cut else -1000
             if stale[i] > 1:
-                should = "what the last action led to, not the observation before it"
+                should = "the observation after the last action, not the one before it"
                 play.demand(f"not equal({what}, row(before, {i}))", what, should, i)
 
 
@@ -237,7 +237,7 @@ def reset_infos_updated_on_autoreset(play: Play) -> None:
         play.demand(
             f"not equal(env.reset_infos[{i}], before[{i}])",
             f"env.reset_infos[{i}]",
-            "the info of the new reset, not of the one before",
+            "the info of the new reset, not of an earlier reset",
             i,
         )
 
@@ -290,7 +290,7 @@ def done_info_is_step_info(play: Play) -> None:
             play.demand(
                 f"not set(infos[{i}]) & (set(alone[{i}]['reset_info']) - alone[{i}]['keys'])",
                 f"infos[{i}]",
-                f"{info}, without what the reset told",
+                f"{info}, without the info of the reset",
                 i,
             )
         return
@@ -300,7 +300,7 @@ def done_info_is_step_info(play: Play) -> None:
             play.demand(
                 f"infos[{i}] is not env.reset_infos[{i}]",
                 f"infos[{i}]",
-                "the info of the step, not that of the reset",
+                "the info of the step, not of the reset",
                 i,
             )
             added = {"terminal_observation", "TimeLimit.truncated", "episode"}
@@ -316,4 +316,4 @@ def done_info_is_step_info(play: Play) -> None:
             usual[i] = keys if number == 1 else usual[i] & keys
 
 
-_STEP_INFO = "the info of the step, with {!r} as in all steps before, not that of the reset"
+_STEP_INFO = "the info of the step, with {!r} as in all steps before, not the info of the reset"

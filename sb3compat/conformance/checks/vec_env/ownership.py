@@ -127,7 +127,7 @@ def writing_outputs_does_not_change_env(play: Play) -> None:
     twins.reset()
     play.run("overwrite(obs)")
     for _ in twins.steps():
-        twins.demand_same("as where nothing was written into what came before")
+        twins.demand_same("as in an instance whose results nobody wrote into")
         play.run("overwrite((obs, rewards, infos))")
 
 

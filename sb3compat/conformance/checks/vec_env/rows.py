@@ -72,7 +72,7 @@ def no_phantom_transition(play: Play) -> None:
                 if not singles.episodes[i]:
                     continue
                 exercised = True
-                singles.demand(f"rewards[{i}]", "reward", "as of a step that takes the action", i)
+                singles.demand(f"rewards[{i}]", "reward", "as in a step that takes the action", i)
                 singles.demand(f"bool(dones[{i}])", "done", "as in the single environment", i)
                 if not play.value(f"dones[{i}]"):
                     singles.demand(f"row(obs, {i})", "obs", "as after a step with this action", i)

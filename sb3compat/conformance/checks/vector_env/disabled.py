@@ -31,7 +31,7 @@ def no_reset_unasked(play: Play) -> None:
         i = play.draw(st.integers(0, play.n - 1))
         for event in lockstep(play, i, 1, episodes=play.draw(st.integers(1, 2))):
             if event in ("end", "reset"):
-                demand_like_single(play, i, "as of its single environment")
+                demand_like_single(play, i, "as in its single environment")
     elif choice == 0:
         _no_reset_by_ending(play)
     elif play.draw(st.booleans()):
@@ -55,7 +55,7 @@ def _no_reset_by_ending(play: Play) -> None:
         play.demand(
             f"not equal({last}, {known}) or equal({first}, {known})",
             last,
-            f"the last one, not what a reset gives: {short(play.value(known))}",
+            f"the last observation, not that of a reset: {short(play.value(known))}",
             i,
         )
 

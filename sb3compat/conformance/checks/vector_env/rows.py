@@ -49,7 +49,7 @@ def rows_match_reference(play: Play) -> None:
             pairs.insert(0, ("obs", "expected"))
         for name, expected in pairs:
             got = at(play, name, i)
-            should = f"{short(play.value(expected))}, as of its single environment"
+            should = f"{short(play.value(expected))}, as in its single environment"
             play.demand(f"agrees({got}, {expected})", got, should, i)
 
 

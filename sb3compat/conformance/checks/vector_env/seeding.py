@@ -105,7 +105,7 @@ def seed_int_is_seed_plus_i(play: Play) -> None:
 
 
 def _alone(play: Play, seed: int) -> str:
-    return f"{short(play.value('expected'))}, as of its single environment with seed {seed}"
+    return f"{short(play.value('expected'))}, as in its single environment with seed {seed}"
 
 
 @error(
@@ -224,4 +224,4 @@ def options_reach_env(play: Play) -> None:
             "differs = not equal((obs, rewards, terminations, truncations), "
             "(twin_obs, twin_rewards, twin_terminations, twin_truncations))"
         )
-    play.demand("differs", "differs", "True: observations or infos like those without options")
+    play.demand("differs", "differs", "True: options change observations or infos")

@@ -1,0 +1,72 @@
+"""Capabilities that are found by trying, and declarations that win over them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from gymnasium.vector import SyncVectorEnv
+
+from conformance.mutants.rows_env import MODES, Form, RowsEnv
+from sb3compat.conformance.subject.examine import examine
+from tests.conformance.tiny import TinyVecEnv
+
+
+class NoSeeds(TinyVecEnv):
+    def seed(self, seed: int | None = None) -> Any:
+        raise NotImplementedError
+
+
+def capabilities(factory: Any, **given: Any) -> dict[str, bool]:
+    return dict(examine(factory, seconds=None, **given).capabilities)
+
+
+def test_a_seed_method_that_raises_is_there_and_takes_no_seeds() -> None:
+    found = capabilities(NoSeeds)
+    assert (found["seed_method"], found["seeding"]) == (True, False)
+    assert capabilities(TinyVecEnv)["seeding"]
+
+
+def test_a_declaration_wins() -> None:
+    found = capabilities(TinyVecEnv, declared={"seeding": False, "render": True})
+    assert (found["seeding"], found["seed_method"], found["render"]) == (False, False, True)
+
+
+def test_options_and_a_reference_are_capabilities() -> None:
+    found = capabilities(TinyVecEnv, options={"x": 1}, reference=[TinyVecEnv])
+    assert (found["options"], found["reference"]) == (True, True)
+    assert not capabilities(TinyVecEnv)["options"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("masks", [True, False])
+def test_a_mask_that_is_ignored_is_no_masked_reset(mode: str, masks: bool) -> None:
+    found = capabilities(lambda: RowsEnv(Form(mode=mode, masks=masks)))
+    # Without masks nobody could reset the rows in DISABLED mode: a check says so.
+    assert found["masked_reset"] == (masks or mode == "Disabled")
+
+
+class SumOfSeeds(RowsEnv):
+    """One seed for all rows: the sum of the list."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return super().reset(seed=sum(seed) if isinstance(seed, list) else seed, options=options)
+
+
+def test_each_seed_must_concern_its_row_only() -> None:
+    assert not capabilities(lambda: SumOfSeeds(Form()))["row_seeds"]
+
+
+def test_one_generator_for_all_rows_takes_no_seed_for_each() -> None:
+    assert capabilities(lambda: RowsEnv(Form()))["row_seeds"]
+    assert not capabilities(lambda: RowsEnv(Form(one_generator=True, sub_envs=False)))["row_seeds"]
+
+
+def test_rows_under_running_statistics_are_not_separate() -> None:
+    def make() -> Any:
+        envs = SyncVectorEnv([lambda: gym.make("CartPole-v1")] * 2)
+        return gym.wrappers.vector.NormalizeObservation(envs)
+
+    found = capabilities(make)
+    assert (found["separate_rows"], found["repeatable"]) == (False, False)
