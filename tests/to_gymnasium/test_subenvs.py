@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium as gym
@@ -54,7 +54,7 @@ def test_set_attr_lands_where_gymnasium_sets_it() -> None:
     assert [env.unwrapped.mu for env in ours.vec_env.envs] == [9, 9]
 
 
-WAYS = {
+WAYS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], SubEnvs]]] = {
     "local": (dummy, lambda env: LocalEnvs(env.envs)),
     "workers": (subproc, lambda env: WorkerEnvs(Workers(env))),
     "methods": (dummy, MethodEnvs),
@@ -66,7 +66,7 @@ def access(request: pytest.FixtureRequest) -> Iterator[SubEnvs]:
     """Each way to two scripted sub-environments below a wrapper."""
     build, reach = WAYS[request.param]
     made = [lambda row=row: gym.wrappers.TimeLimit(ScriptedEnv(script(), row), 9) for row in (0, 1)]
-    env = build(made)  # type: ignore[arg-type]
+    env = build(made)
     yield reach(env)
     env.close()
 
