@@ -38,8 +38,8 @@ examples:
   sb3compat check my_package:make_env --expected-failures known.toml --junit junit.xml
 
 exit codes:
-  0  nothing has failed that counts
-  1  something has: errors, and with --strict warnings and expected failures that pass
+  0  no check has failed, or only warnings and expected failures
+  1  a check has failed; with --strict also a warning, or an expected failure that passes
   2  wrong use, or TARGET cannot be made
 """
 _REPLAY = """\

@@ -78,15 +78,14 @@ def refuse_first_step(error: BaseException) -> None:
     """Raise `CallOrderError` if the first step has failed because nothing was reset yet.
 
     Args:
-        error: The exception of a step before the adapter's first reset. Gymnasium's environments
-            raise `ResetNeeded` there; others raise an `AssertionError` or `RuntimeError` that
-            names the reset.
+        error: The exception of a step before the adapter's first reset. Gymnasium's wrapper
+            raises `ResetNeeded` there; its native CartPole and the monitors, ours and SB3's, have
+            other classes and a text of their own.
 
     Raises:
         CallOrderError: If `error` is such an exception.
     """
-    worded = isinstance(error, AssertionError | RuntimeError) and "reset" in str(error).lower()
-    if isinstance(error, ResetNeeded) or (worded and not isinstance(error, _OURS)):
+    if isinstance(error, ResetNeeded) or str(error).startswith(_RESET_TEXTS):
         raise CallOrderError("Expected reset() before the first step.") from error
 
 
@@ -97,4 +96,8 @@ class UpstreamError(RuntimeError):
     """
 
 
-_OURS = (EndedRowError, ClosedError, WorkerError, CallOrderError, UpstreamError)
+_RESET_TEXTS = (
+    "Call reset before using step method",
+    "Expected reset() before step()",
+    "Tried to step environment that needs reset",
+)

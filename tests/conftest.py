@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import multiprocessing
 import os
 
 import pytest
@@ -11,6 +12,13 @@ profiles.load()
 pytest_plugins = ["pytester"]
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+
+
+def pytest_unconfigure() -> None:
+    # Python waits for the workers that are left, which it has terminated. A worker that was forked
+    # after a test had shown something with pygame survives that, by SDL's handler.
+    for process in multiprocessing.active_children():
+        process.kill()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,6 +13,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from sb3compat import errors
+from sb3compat._to_sb3.monitor import EpisodeMonitor
 from sb3compat.errors import CallOrderError, refuse_first_step
 from tests.envs import fns
 from tests.lockstep_back import dummy
@@ -114,9 +115,12 @@ def test_first_step_without_a_reset_is_a_call_order_error(make: Callable[[], Any
     assert caught.value.__cause__ is error
 
 
-def test_first_step_error_that_names_the_reset_is_a_call_order_error() -> None:
-    with pytest.raises(CallOrderError):
-        refuse_first_step(RuntimeError("Call Reset() first"))
+def test_first_step_of_a_monitor_without_a_reset_is_a_call_order_error() -> None:
+    monitor = pytest.importorskip("stable_baselines3.common.monitor")
+    for cls in (EpisodeMonitor, monitor.Monitor):
+        error = first_step(cls(gym.make("CartPole-v1").unwrapped))
+        with pytest.raises(CallOrderError):
+            refuse_first_step(error)
 
 
 @pytest.mark.parametrize(
@@ -134,3 +138,7 @@ def test_first_step_error_that_names_the_reset_is_a_call_order_error() -> None:
 )
 def test_other_errors_of_a_first_step_are_not_replaced(error: Exception) -> None:
     refuse_first_step(error)
+
+
+def test_error_that_speaks_of_another_reset_keeps_its_type() -> None:
+    refuse_first_step(RuntimeError("connection was reset by the peer"))

@@ -157,5 +157,17 @@ class ProcessLike(Protocol):
     def pid(self) -> int | None:
         """The number of the process."""
 
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+
+    def terminate(self) -> None:
+        """Ask the process to end."""
+
+    def kill(self) -> None:
+        """End the process."""
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until the process has ended."""
+
 
 Function = Callable[..., Any]

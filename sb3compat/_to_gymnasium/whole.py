@@ -185,7 +185,7 @@ class WholeSteps:
         try:
             yield
         except (EOFError, OSError) as error:
-            if not subproc_vec_env.has_workers(self._base):
+            if not subproc_vec_env.has_processes(self._base):
                 raise
             self.broken = True
             subproc_vec_env.forget_step(self._base)

@@ -111,13 +111,16 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
         return lambda decorated: register_partial_reset(cls, decorated)
     if not callable(function):
         raise TypeError(f"Expected a function, got function={function!r}.")
-    register_by_name(_name(cls), function)
+    _REGISTRY[_name(cls)] = function
     return function
 
 
 def register_by_name(name: str, function: PartialReset) -> None:
-    """Register a function for a class by its qualified name; for the modules in `backends`."""
-    _REGISTRY[name] = function
+    """Register a function of this package for a class by its qualified name.
+
+    A module in `backends` is imported late, so a function that the user has registered stays.
+    """
+    _REGISTRY.setdefault(name, function)
 
 
 def partial_reset_of(env: AnyVectorEnv) -> PartialReset | None:

@@ -136,8 +136,10 @@ def _refuse(settings: Settings, *, by_row: bool) -> None:
     if by_row:
         return
     check_wrappers(env, mode, resets_rows=mode != AutoresetMode.SAME_STEP and not padding)
-    if mode == AutoresetMode.NEXT_STEP and not padding:
-        _refuse_next_step(env.unwrapped, settings.partial_reset)
+    if mode == AutoresetMode.NEXT_STEP:
+        if settings.partial_reset is None and not padding:
+            raise _no_partial_reset(env.unwrapped)
+        _refuse_lingering_autoresets(env.unwrapped)
     if padding and (mode != AutoresetMode.NEXT_STEP or settings.partial_reset is not None):
         raise ValueError(
             f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly. "
@@ -145,22 +147,23 @@ def _refuse(settings: Settings, *, by_row: bool) -> None:
         )
 
 
-def _refuse_next_step(base: AnyVectorEnv, partial_reset: PartialReset | None) -> None:
-    if partial_reset is None:
-        raise PartialResetError(
-            f"Expected a way to reset single rows of {base}, which is in NEXT_STEP mode: "
-            "Stable-Baselines3 needs an ended row reset within the step. Three ways out: build it "
-            "with autoreset_mode=AutoresetMode.SAME_STEP, if it can; teach sb3compat how with "
-            f"sb3compat.register_partial_reset({type(base).__name__}, function) (or "
-            "sb3compat.reset_with_mask as the function, if its reset honours "
-            "options['reset_mask']); or pass padding=True, which makes each episode one step "
-            "longer and is not exact."
-        )
+def _no_partial_reset(base: AnyVectorEnv) -> PartialResetError:
+    return PartialResetError(
+        f"Expected a way to reset single rows of {base}, which is in NEXT_STEP mode: "
+        "Stable-Baselines3 needs an ended row reset within the step. Three ways out: build it with "
+        "autoreset_mode=AutoresetMode.SAME_STEP, if it can; teach sb3compat how with "
+        f"sb3compat.register_partial_reset({type(base).__name__}, function) (or "
+        "sb3compat.reset_with_mask as the function, if its reset honours options['reset_mask']); "
+        "or pass padding=True, which makes each episode one step longer and is not exact."
+    )
+
+
+def _refuse_lingering_autoresets(base: AnyVectorEnv) -> None:
     if isinstance(base, AsyncVectorEnv) and not base.shared_memory and not resets_rows_itself(base):
         raise PartialResetError(
-            f"Expected shared_memory=True of {base}, whose class has a reset of its own: without, "
-            "Gymnasium's workers reset an ended row once more after a masked reset. Or build it "
-            "with autoreset_mode=AutoresetMode.SAME_STEP."
+            f"Expected shared_memory=True of {base}, as its class overrides reset. Without shared "
+            "memory, Gymnasium's workers reset an ended row once more after a masked reset. Or "
+            "build it with autoreset_mode=AutoresetMode.SAME_STEP."
         )
 
 

@@ -249,7 +249,8 @@ class NoSubEnvs:
             )
 
 
-# Names that a worker takes for commands, and that of a native environment concern all rows.
+# Gymnasium's worker takes these names for commands. In a natively vectorised environment, these
+# methods concern all rows.
 _COMMANDS = ("reset", "step", "close")
 
 # By the contract of goal environments, these depend on their arguments alone, which are a batch

@@ -53,7 +53,7 @@ class SeenStep(NamedTuple):
         resets: How often a wrapper has reset it.
         ended: The terminations and truncations of the last of those steps; None if it did not
             return five values.
-        info_keys: The info keys that the environment itself gave in that step.
+        info_keys: The info keys that the environment itself gave last.
     """
 
     steps: int
@@ -91,6 +91,7 @@ class BaseTap(AnyWrapper):
         self._halves = halves_of(env)
         self._started = False
         self._step = _NO_STEP
+        self._info_keys: frozenset[str] = frozenset()
         # Only while the adapter resets: the user's own resets go straight to the environment.
         self._reset: SeenReset | None = None
 
@@ -159,6 +160,8 @@ class BaseTap(AnyWrapper):
             if after_reset is not None:
                 after_reset(env)
         self._reset = SeenReset(mask, row_options)
+        if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping):
+            self._info_keys = frozenset(result[1])
         return result
 
     def step(self, actions: Action) -> VectorStepResult:
@@ -172,11 +175,13 @@ class BaseTap(AnyWrapper):
             result = self._halves.finish()
         if self._copies:
             result = (deepcopy(result[0]), *result[1:])
-        # The environment may return another form, from which a wrapper makes five values.
+        # The environment may return another form, from which a wrapper makes five values. Then the
+        # keys of its last infos that could be read are taken for its own.
         whole = isinstance(result, tuple) and len(result) == 5
-        keys = result[4] if whole and isinstance(result[4], Mapping) else ()
+        if whole and isinstance(result[4], Mapping):
+            self._info_keys = frozenset(result[4])
         ended = (result[2], result[3]) if whole else None
-        self._step = SeenStep(self._step.steps + 1, self._step.resets, ended, frozenset(keys))
+        self._step = SeenStep(self._step.steps + 1, self._step.resets, ended, self._info_keys)
         return result
 
     def render(self) -> Value:

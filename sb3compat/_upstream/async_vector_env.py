@@ -28,8 +28,15 @@ from sb3compat._convert.types import (
     Value,
     VectorStepResult,
 )
-from sb3compat._upstream.exceptions import Raised, next_raised
-from sb3compat._upstream.pipes import Exchange, Line, pickled
+from sb3compat._upstream.exceptions import Raised, next_raised, reraise
+from sb3compat._upstream.pipes import (
+    Exchange,
+    Line,
+    died,
+    end_processes,
+    lines_of,
+    pickled,
+)
 from sb3compat._upstream.private import private
 from sb3compat._upstream.sync_vector_env import add_info
 from sb3compat._upstream.worker_locals import env_of_worker, local_of_worker
@@ -103,7 +110,7 @@ def send(env: AnyAsync, messages: Mapping[int, tuple[str, Value] | bytes]) -> No
     if exchange.dead:
         _lose(env, [*exchange.owed, *exchange.dead])
         row = min(exchange.dead)
-        raise _died(row) from exchange.dead[row]
+        raise died(row) from exchange.dead[row]
 
 
 def receive(env: AnyAsync, rows: Iterable[int], timeout: float | None = None) -> list[Any]:
@@ -118,7 +125,7 @@ def receive(env: AnyAsync, rows: Iterable[int], timeout: float | None = None) ->
         WorkerTimeoutError: If they take longer.
         WorkerError: If a worker has died, or its exception cannot be pickled.
         Exception: What a sub-environment has raised, with the worker's traceback as its cause;
-            that of the first row where several have, as `DummyVecEnv` would have met it.
+            if several have, that of the first row, as in `DummyVecEnv`.
     """
     rows = list(rows)
     exchange = Exchange(_lines(env, rows))
@@ -135,9 +142,9 @@ def receive(env: AnyAsync, rows: Iterable[int], timeout: float | None = None) ->
     raised = _collect_raised(env, len(failed))
     if exchange.dead and min(exchange.dead) < min([*failed, env.num_envs]):
         row = min(exchange.dead)
-        raise _died(row) from exchange.dead[row]
+        raise died(row) from exchange.dead[row]
     if failed:
-        _reraise(min(failed), raised)
+        reraise(min(failed), _of_row(min(failed), raised))
     row = min(exchange.owed)
     raise WorkerTimeoutError(
         f"The worker process of row {row} has not answered within timeout={timeout} seconds. "
@@ -189,8 +196,8 @@ def reset(
 ) -> list[tuple[Any, Any]]:
     """Reset some rows, each with arguments of its own; with none, as its autoreset would.
 
-    Where a row's autoreset would linger, it is let happen; that is the reset, if it was to be one
-    without arguments.
+    If a reset command would leave a row's autoreset pending, the worker is first made to do that
+    autoreset. For a reset without arguments, the autoreset itself is the reset.
     """
     lingering = lingering_autoresets(env, rows)
     messages: dict[int, tuple[str, Any]] = {}
@@ -235,16 +242,20 @@ def close(env: AnyAsync) -> None:
         return
     terminate = is_broken(env) or is_busy(env)
     note_step(env, under_way=False)
-    # `close` hands the argument on to `close_extras`.
-    try:
-        env.close(terminate=terminate)
-    except (EOFError, OSError):  # one has died since
+    if not terminate:
+        try:
+            env.close()
+        except (EOFError, OSError):  # one has died since
+            terminate = True
+    if terminate:
+        # Gymnasium waits for ever for a process that survives SIGTERM.
+        end_processes(private(env, "processes"))
+        # `close` hands the argument on to `close_extras`.
         env.close(terminate=True)
 
 
 def _lines(env: AnyAsync, rows: Iterable[int]) -> dict[int, Line]:
-    pipes, processes = private(env, "parent_pipes"), private(env, "processes")
-    return {i: Line(pipes[i], processes[i]) for i in rows}
+    return lines_of(private(env, "parent_pipes"), private(env, "processes"), rows)
 
 
 def _give_up(env: AnyAsync, rows: Iterable[int]) -> None:
@@ -262,13 +273,6 @@ def _lose(env: AnyAsync, rows: Iterable[int]) -> None:
             pipes[i] = None
 
 
-def _died(row: int) -> WorkerError:
-    return WorkerError(
-        f"The worker process of row {row} has died without an answer. Close this environment and "
-        "build a new one."
-    )
-
-
 def _collect_raised(env: AnyAsync, count: int) -> list[Raised]:
     """What so many workers have raised, as far as it comes in time."""
     until = time.monotonic() + _ERROR_SECONDS
@@ -277,18 +281,10 @@ def _collect_raised(env: AnyAsync, count: int) -> list[Raised]:
     return [one for one in raised if one is not None]
 
 
-def _reraise(row: int, raised: list[Raised]) -> None:
-    """Raise what the worker of `row` has raised or, if that did not arrive, another one's."""
+def _of_row(row: int, raised: list[Raised]) -> Raised | None:
+    """What the worker of `row` has raised or, if that did not arrive, what another one has."""
     by_row = {one.row: one for one in raised}
-    known = by_row.get(row) or next(iter(raised), None)
-    if known is None or known.error is None:
-        raise WorkerError(
-            "A sub-environment has raised an exception that cannot be pickled, such as one of a "
-            "class defined inside a function. Its traceback is in the worker's own output."
-        ) from WorkerError(
-            f"in the worker of row {row}:\nno traceback: the exception could not be pickled"
-        )
-    raise known.error from WorkerError(f"in the worker of row {row}:\n{known.trace}")
+    return by_row.get(row) or next(iter(raised), None)
 
 
 class _Question:

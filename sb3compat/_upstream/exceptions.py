@@ -6,10 +6,11 @@ import io
 import pickle
 import time
 import traceback
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from sb3compat._convert.types import Value
 from sb3compat._upstream.private import private
+from sb3compat.errors import WorkerError
 
 # The implementation in Python, as that in C has nothing to override.
 _Unpickler: Any = private(pickle, "_Unpickler")
@@ -64,6 +65,27 @@ def next_raised(queue: Value, until: float) -> Raised | None:
     counter.release()
     row, kind, value, trace = ExceptionUnpickler(io.BytesIO(data)).load()
     return Raised(row, value if isinstance(value, BaseException) else kind(value), trace)
+
+
+def reraise(row: int, raised: Raised | None) -> NoReturn:
+    """Raise what a worker has raised, with the worker's traceback as its cause.
+
+    Args:
+        row: The row whose worker has failed.
+        raised: What it raised; None if that did not arrive.
+
+    Raises:
+        WorkerError: If the exception did not arrive, or cannot be pickled.
+    """
+    trace = "no traceback: the exception could not be pickled" if raised is None else raised.trace
+    cause = WorkerError(f"in the worker of row {row}:\n{trace}")
+    if raised is None or raised.error is None:
+        raise WorkerError(
+            f"The sub-environment of row {row} has raised an exception that cannot be pickled, "
+            "such as one of a class defined inside a function. Its traceback is in the worker's "
+            "own output."
+        ) from cause
+    raise raised.error from cause
 
 
 class ExceptionUnpickler(_Unpickler):  # type: ignore[misc]

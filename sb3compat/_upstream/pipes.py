@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from multiprocessing.connection import wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
 from sb3compat._convert.types import ConnectionLike, ProcessLike, Value
+from sb3compat.errors import WorkerError
 
 # What `poll` and selectors are asked to wait at most; they take milliseconds in a C int.
 _WAIT_SECONDS = 100_000.0
@@ -28,6 +29,21 @@ class Line(NamedTuple):
     process: ProcessLike
 
 
+def lines_of(
+    pipes: Sequence[ConnectionLike], processes: Sequence[ProcessLike], rows: Iterable[int]
+) -> dict[int, Line]:
+    """The lines to the workers of some rows."""
+    return {row: Line(pipes[row], processes[row]) for row in rows}
+
+
+def died(row: int) -> WorkerError:
+    """The error to raise where a worker has died."""
+    return WorkerError(
+        f"The worker process of row {row} has died without an answer; what it said last is in its "
+        "own output. Close this environment and build a new one."
+    )
+
+
 def pickled(message: Value) -> bytes:
     """A message as it goes down a pipe.
 
@@ -35,6 +51,13 @@ def pickled(message: Value) -> bytes:
     untouched.
     """
     return bytes(ForkingPickler.dumps(message))
+
+
+# Windows waits for 63 handles at most, and a worker has two.
+_MOST_HANDLES = 60
+_TURN_SECONDS = 0.01
+# How long a process may take to end once it was terminated.
+_TERMINATE_SECONDS = 2.0
 
 
 class WaitReady:
@@ -48,7 +71,19 @@ class WaitReady:
         rows: dict[Any, int] = {}
         for row, line in self._lines.items():
             rows[line.pipe] = rows[line.process.sentinel] = row
-        return list(dict.fromkeys(rows[item] for item in wait(list(rows), timeout)))
+        items = list(rows)
+        parts = [items[i : i + _MOST_HANDLES] for i in range(0, len(items), _MOST_HANDLES)]
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            for part in parts:
+                left = None if until is None else max(0.0, until - time.monotonic())
+                # One part alone is waited for; several take turns.
+                turn = _TURN_SECONDS if left is None else min(left, _TURN_SECONDS)
+                ready = wait(part, left if len(parts) == 1 else turn)
+                if ready:
+                    return list(dict.fromkeys(rows[item] for item in ready))
+            if until is not None and time.monotonic() >= until:
+                return []
 
     def has_answer(self, row: int) -> bool:
         """Whether something can be read from the row's pipe: an answer, or its end."""
@@ -98,6 +133,23 @@ class PollReady:
 
 if hasattr(select, "poll"):
     _READABLE = select.POLLIN | select.POLLPRI
+
+
+def end_processes(processes: Iterable[ProcessLike]) -> None:
+    """Terminate processes, and kill those that survive it.
+
+    A worker survives where its parent had a handler for SIGTERM: SDL's, for instance, once pygame
+    has shown something.
+    """
+    processes = list(processes)
+    for process in processes:
+        process.terminate()
+    until = time.monotonic() + _TERMINATE_SECONDS
+    for process in processes:
+        process.join(max(0.0, until - time.monotonic()))
+        if process.is_alive():
+            process.kill()
+            process.join()
 
 
 class Exchange:
@@ -182,9 +234,6 @@ class Exchange:
                 self._take(row, ready)
             if self.dead and grace is None:
                 grace = time.monotonic() + self.grace_seconds
-        if self.dead:
-            for row in list(self.owed):
-                self._bury(row, EOFError("no answer since another worker has died"))
 
     def _take(self, row: int, ready: WaitReady | PollReady) -> None:
         try:

@@ -41,7 +41,7 @@ def missing(name: str, owner: object) -> UpstreamError:
 
 
 def installed(library: str) -> str:
-    """A library and its version, for messages; for what comes with Python, that."""
+    """A library and its version, for messages; for a module of Python itself, Python's."""
     if library in sys.stdlib_module_names:
         return f"Python {platform.python_version()}"
     name, found = _DISTRIBUTIONS.get(library, library), installed_version(library)

@@ -135,7 +135,9 @@ def _attributes_of(cls: ast.ClassDef) -> set[str]:
     """What a class body defines, and what its methods set on `self`."""
     names: set[str] = set()
     for statement in cls.body:
-        names |= _names_of(statement)
+        # An annotation alone sets nothing.
+        if not (isinstance(statement, ast.AnnAssign) and statement.value is None):
+            names |= _names_of(statement)
     for node in ast.walk(cls):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             names |= {node.attr} if _is_self(node.value) else set()

@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from sb3compat._convert.types import Value
-from sb3compat._upstream.exceptions import unpacked
-from sb3compat._upstream.pipes import Exchange, Line, pickled
+from sb3compat._upstream.exceptions import reraise, unpacked
+from sb3compat._upstream.pipes import Exchange, Line, died, end_processes, lines_of, pickled
 from sb3compat._upstream.private import private
 from sb3compat._upstream.vec_env import sb3_class
 from sb3compat._upstream.worker_guard import NAME, Guard
@@ -55,7 +55,7 @@ class Workers:
         Raises:
             WorkerError: If a worker has died.
             Exception: What a sub-environment has raised, with the worker's traceback as its cause;
-                that of the first row where several have, as `DummyVecEnv` would have met it.
+                if several have, that of the first row, as in `DummyVecEnv`.
         """
         messages: dict[int, Any] = {
             i: ("env_method", (NAME, command, {})) for i, command in commands.items()
@@ -63,7 +63,7 @@ class Workers:
         answers = self._exchange(messages)
         for row, (success, payload) in answers.items():
             if not success:
-                _reraise(row, *payload)
+                reraise(row, unpacked(row, *payload))
         return {row: pickle.loads(payload) for row, (_, payload) in answers.items()}
 
     def _exchange(self, messages: Mapping[int, Value]) -> dict[int, Any]:
@@ -107,6 +107,11 @@ def has_workers(base: object) -> bool:
     return True
 
 
+def has_processes(base: object) -> bool:
+    """Whether a dead worker can be the reason of an error: the environment has processes."""
+    return has_workers(base) or hasattr(base, "processes")
+
+
 def await_answers(base: SubprocLike) -> None:
     """Wait until every worker has answered, and leave the answers to SB3.
 
@@ -138,23 +143,13 @@ def terminate(base: SubprocLike) -> None:
     until = time.monotonic() + _CLOSE_SECONDS
     for process in base.processes:
         process.join(max(0.0, until - time.monotonic()))
-        if process.is_alive():
-            process.terminate()
-            process.join()
+    end_processes(process for process in base.processes if process.is_alive())
     for remote in base.remotes:
         remote.close()
     forget_step(base)
     if _is_subproc(base):
         private(base, "closed")
     base.closed = True
-
-
-def died(row: int) -> WorkerError:
-    """The error to raise where a worker has died."""
-    return WorkerError(
-        f"The worker process of row {row} has died without an answer; what it said last is in its "
-        "own output. Close this environment and build a new one."
-    )
 
 
 def _is_subproc(base: object) -> bool:
@@ -164,15 +159,4 @@ def _is_subproc(base: object) -> bool:
 
 def _lines(vec_env: SubprocLike) -> dict[int, Line]:
     remotes, processes = private(vec_env, "remotes"), private(vec_env, "processes")
-    return {row: Line(*both) for row, both in enumerate(zip(remotes, processes, strict=True))}
-
-
-def _reraise(row: int, data: bytes | None, trace: str) -> None:
-    raised = unpacked(row, data, trace)
-    cause = WorkerError(f"in the worker of row {row}:\n{trace}")
-    if raised.error is None:
-        raise WorkerError(
-            f"The sub-environment of row {row} has raised an exception that cannot be pickled, "
-            "such as one of a class defined inside a function."
-        ) from cause
-    raise raised.error from cause
+    return lines_of(remotes, processes, range(len(remotes)))

@@ -74,14 +74,15 @@ def waiting_options(vec_env: object) -> list[Options]:
 
 
 def set_waiting_seeds(vec_env: Value, seeds: Sequence[int | None]) -> None:
-    """Set the seed of each row for the next reset, which `seed` has no way to."""
+    """Set the seed of each row for the next reset; `VecEnv.seed` takes the first row's only."""
     private(vec_env, "_seeds")
     vec_env._seeds = list(seeds)
 
 
 def keeps_seeds_by_row(vec_env: object) -> bool:
     """Whether the seeds wait in a list by row, as those of a `VecEnv` do."""
-    return is_vec_env(vec_env) or hasattr(vec_env, "_seeds")
+    known = is_vec_env(vec_env) and not _skipped_init(vec_env, "_seeds")
+    return known or hasattr(vec_env, "_seeds")
 
 
 def forget_waiting(vec_env: object) -> None:
@@ -92,7 +93,23 @@ def forget_waiting(vec_env: object) -> None:
 
 
 def _kept(vec_env: object, name: str) -> Value:
-    return private(vec_env, name) if is_vec_env(vec_env) else getattr(vec_env, name, [])
+    if is_vec_env(vec_env) and not _skipped_init(vec_env, name):
+        return private(vec_env, name)
+    return getattr(vec_env, name, [])
+
+
+def _skipped_init(vec_env: object, name: str) -> bool:
+    """Whether a user's class has not called the `__init__` of SB3's, which sets this attribute."""
+    init = getattr(type(vec_env), "__init__", None)
+    own = getattr(init, "__module__", "").partition(".")[0] not in (
+        "stable_baselines3",
+        "sb3compat",
+    )
+    sets = any(
+        name in getattr(vars(cls).get("__init__"), "__code__", _skipped_init.__code__).co_names
+        for cls in _base_classes()
+    )
+    return own and sets and not hasattr(vec_env, name)
 
 
 def _base_classes() -> list[type]:

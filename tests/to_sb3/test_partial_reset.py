@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import gymnasium as gym
@@ -125,3 +127,23 @@ def test_wrapped_sync_env_with_a_pending_autoreset_takes_options() -> None:
     env.reset()
     assert [info["option"] for info in env.reset_infos] == [1, 2]
     assert [info["shared"] for info in env.step(np.zeros(2, int))[3]] == [1, 1]
+
+
+def test_registration_before_the_backend_is_imported_stays() -> None:
+    script = """
+import gymnasium as gym, numpy as np, sb3compat
+from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
+from sb3compat._to_sb3.partial_reset import partial_reset_of
+
+def own(env, mask, *, seed=None, options=None):
+    raise AssertionError("not called here")
+
+sb3compat.register_partial_reset(CartPoleVectorEnv, own)
+env = gym.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point")
+sb3compat.to_sb3(env)
+assert partial_reset_of(env.unwrapped) is own
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -209,3 +209,18 @@ class Base:
         assert there(":Known", Kind.METHOD, call)
     for call in ("f()", "f(1, 2, 3)", "f(1, four=4)", "g()"):
         assert not there(":Known", Kind.METHOD, call)
+
+
+def test_annotation_alone_is_no_attribute() -> None:
+    source = """
+class Env:
+    kept: int = 1
+    told: int
+
+    def __init__(self):
+        self.set = 2
+"""
+    sources = Sources(lambda path: source)
+    module = "gymnasium.core"
+    found = [name for name in ("kept", "told", "set") if sources.has_attribute(module, "Env", name)]
+    assert found == ["kept", "set"]

@@ -66,7 +66,7 @@ def subproc(sb3: Any) -> Any:
     yield vec_env
     vars(vec_env).update(held)
     for process in vec_env.processes:
-        process.terminate()
+        process.kill()
     vec_env.waiting, vec_env.closed = False, True
 
 
@@ -140,3 +140,20 @@ def test_module_that_has_moved(flags: list[str]) -> None:
         text=True,
     )
     assert "Expected 'common.vec_env' of stable_baselines3" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
+def test_user_class_that_skips_the_init_of_sb3_is_not_accused(mode: str, sb3: Any) -> None:
+    class Skips(sb3.DummyVecEnv):  # type: ignore[misc]
+        def __init__(self) -> None:
+            whole = sb3.DummyVecEnv([make])
+            kept = {k: v for k, v in vars(whole).items() if k not in ("_seeds", "_options")}
+            vars(self).update(kept)
+
+        def reset(self) -> Any:
+            self.envs[0].reset()
+            return self._obs_from_buf()
+
+    envs = sb3compat.to_gymnasium(Skips(), autoreset_mode=mode)
+    envs.reset()
+    envs.step([0])

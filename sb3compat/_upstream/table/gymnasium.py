@@ -136,8 +136,13 @@ ASYNC_VECTOR_ENV = (
             "_call -> name, args, kwargs = data": "a message has another form",
             "_call -> pipe.send((result, True))": "the answer has another form",
             "pipe.send((None, False))": "an error would be taken for a result",
-            "error_queue.put((index, kind, value, trace))": "an error could not be read",
         },
+    ),
+    *names(
+        _ASYNC_LOOP,
+        Kind.CODE,
+        "_upstream/exceptions.py",
+        {"error_queue.put((index, kind, value, trace))": "an error could not be read"},
     ),
     *names(
         _ASYNC_LOOP,
