@@ -54,7 +54,7 @@ class Actions(BatchLayout):
             return list(batch[0])
         return [self.pack(leaves) for leaves in zip(*batch, strict=True)]
 
-    def _parts(self, value: Value, name: str) -> list[Action]:
+    def _parts(self, value: object, name: str) -> list[Action]:
         assert self.keys is not None
         expected = dict if self.kind is spaces.Dict else tuple
         if not isinstance(value, expected) or len(value) != len(self.keys):

@@ -106,7 +106,7 @@ class Observations(BatchLayout):
             arrays.append(owned.copy() if copy and owned is array else owned)
         return arrays
 
-    def picker(self, value: Value, name: str) -> Callable[[int], Observation]:
+    def picker(self, value: object, name: str) -> Callable[[int], Observation]:
         """Make a function that picks single observations out of `final_obs`.
 
         Args:

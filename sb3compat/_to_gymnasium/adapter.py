@@ -323,7 +323,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self._lost_step = True
         return self.vec_env
 
-    def close_extras(self, **kwargs: Value) -> None:
+    def close_extras(self, **kwargs: object) -> None:
         """Close the `VecEnv`, also where one of its workers has died."""
         close_vec_env(self.vec_env, broken=self._source.broken)
 

@@ -35,7 +35,7 @@ def seeds_by_row(seed: Value, num_envs: int) -> list[int | None]:
     return seeds
 
 
-def rows_under(mask: Value, num_envs: int) -> list[int]:
+def rows_under(mask: object, num_envs: int) -> list[int]:
     """The rows of a reset mask.
 
     Args:

@@ -75,7 +75,7 @@ class MethodEnvs:
         for i, value in enumerate(values):
             self._set(i, name, value)
 
-    def _set(self, row: int, name: str, value: Value) -> None:
+    def _set(self, row: int, name: str, value: object) -> None:
         try:
             self._method("env_method")("set_wrapper_attr", name, value, indices=[row])
         except (AttributeError, NotImplementedError, TypeError):

@@ -98,7 +98,7 @@ class LocalSubEnvs:
         """The attribute of each row, from the outermost wrapper that has it."""
         return [self.envs[i].get_wrapper_attr(name) for i in rows]
 
-    def set(self, name: str, value: Value, rows: list[int]) -> None:
+    def set(self, name: str, value: object, rows: list[int]) -> None:
         """Set the attribute on the outermost wrapper of each row, as SB3 does."""
         for i in rows:
             setattr(self.envs[i], name, value)
@@ -191,7 +191,7 @@ class NoSubEnvs:
         value = getattr(self._owner(name), name)
         return [value for _ in rows]
 
-    def set(self, name: str, value: Value, rows: list[int]) -> None:
+    def set(self, name: str, value: object, rows: list[int]) -> None:
         """Set the attribute of the vector environment, which all rows share."""
         self._check_all(name, rows)
         setattr(self._owner(name, default=self.env), name, value)

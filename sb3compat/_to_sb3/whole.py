@@ -239,7 +239,7 @@ class VectorSource:
                 "End episodes in wrappers around the sub-environments instead."
             )
 
-    def _flags(self, flags: Value, name: str) -> Flags:
+    def _flags(self, flags: object, name: str) -> Flags:
         return row_array(flags, self.num_envs, name).astype(np.bool_, copy=False)
 
     def _reset(
@@ -254,7 +254,7 @@ class VectorSource:
         return result[0], _checked_infos(result[1]), seen
 
     def _reset_at_once(
-        self, seed: Value, options: Sequence[Options], *, uniform: bool
+        self, seed: object, options: Sequence[Options], *, uniform: bool
     ) -> tuple[list[Array], list[Info]]:
         shared: Options = dict(options[0]) if uniform else {}
         if any(options):
@@ -287,7 +287,7 @@ class VectorSource:
         return batch, row_infos
 
     def _reset_rows(
-        self, mask: Flags, seed: Value, options: Options
+        self, mask: Flags, seed: object, options: Options
     ) -> tuple[Observation, VectorInfos]:
         """Reset some rows through the wrappers, and check that the mask has reached the base."""
         with paused_videos(self.env, mask):
@@ -345,7 +345,7 @@ def _form(result: Value) -> str:
     return f"{type(result).__name__} of length {length}"
 
 
-def _checked_infos(infos: Value) -> VectorInfos:
+def _checked_infos(infos: object) -> VectorInfos:
     if not isinstance(infos, Mapping):
         raise ConversionError(
             f"Expected infos to be a dict of arrays, got {type(infos).__name__}. to_sb3 makes "

@@ -8,7 +8,6 @@ import time
 import traceback
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
-from sb3compat._convert.types import Value
 from sb3compat._upstream.private import private
 from sb3compat.errors import WorkerError
 
@@ -45,7 +44,7 @@ def unpacked(row: int, data: bytes | None, trace: str) -> Raised:
     return Raised(row, error, trace)
 
 
-def next_raised(queue: Value, until: float) -> Raised | None:
+def next_raised(queue: object, until: float) -> Raised | None:
     """What the next worker has put on Gymnasium's error queue; None if nothing comes in time.
 
     Not by the queue's own `get`: that waits for ever where a worker could not pickle its exception,

@@ -25,7 +25,7 @@ def reset_rows(
     obs, infos = env.reset(np.flatnonzero(mask).astype(np.int32))
     rows, n = infos["env_id"], env.num_envs
 
-    def spread(value: Value) -> Value:
+    def spread(value: object) -> Value:
         if isinstance(value, dict):
             return {key: spread(item) for key, item in value.items()}
         if not (isinstance(value, np.ndarray) and len(value) == len(rows)):
