@@ -301,3 +301,19 @@ def test_overwritten_last_observations_warn() -> None:
     envs.step([0])
     with pytest.warns(UserWarning, match="adapt the DummyVecEnv or SubprocVecEnv without wrappers"):
         envs.step([0])
+
+
+class WithProcesses(CountingVecEnv):
+    """Handwritten, with worker processes and pipes of its own."""
+
+    processes: tuple[Any, ...] = ()
+
+    def step(self, actions: Any) -> Any:
+        raise EOFError
+
+
+def test_worker_that_dies_in_a_handwritten_vec_env_is_a_worker_error() -> None:
+    envs = sb3compat.to_gymnasium(WithProcesses())
+    envs.reset()
+    with pytest.raises(sb3compat.WorkerError, match="has died without an answer"):
+        envs.step(np.zeros(2, np.int64))
