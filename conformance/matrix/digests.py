@@ -143,6 +143,10 @@ def _written(value: object) -> str:
     """
     if isinstance(value, ast.Constant):
         return ascii(value.value)
+    if isinstance(value, ast.JoinedStr):
+        # Python 3.12 adds an empty text to a format with a value in it.
+        texts = [part for part in value.values if getattr(part, "value", None) != ""]
+        return f"JoinedStr(values={_written(texts)})" if texts else "JoinedStr()"
     if isinstance(value, ast.AST):
         fields = ((name, getattr(value, name, None)) for name in value._fields)
         held = (f"{name}={_written(field)}" for name, field in fields if field not in (None, [], 0))
