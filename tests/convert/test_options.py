@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sb3compat._convert.options import groups_of
@@ -26,6 +26,8 @@ OPTIONS = st.lists(
 
 
 @given(OPTIONS)
+@example([{"a": 1}, {"a": True}, {"a": 1.0}])
+@example([{"a": [1]}, {"a": (1,)}, {"a": {"x": 1}}])
 def test_rows_are_together_exactly_where_their_options_are_equal_in_value_and_type(
     options: list[dict[str, Any]],
 ) -> None:
