@@ -14,7 +14,7 @@ import sb3compat
 from sb3compat._trace.record import Ending, Layout
 from sb3compat._trace.words import shortened
 from sb3compat.conformance.checks.catalogue import checks_of
-from tests.trace.broken import BROKEN
+from tests.trace.broken import BROKEN, Wrong, ended_at_reset
 
 MODES = [mode.value for mode in AutoresetMode]
 BY_API = {
@@ -198,3 +198,27 @@ def test_hostile_text_is_escaped() -> None:
 )
 def test_shortened(value: Any, text: str) -> None:
     assert shortened(value) == text
+
+
+def test_infos_are_those_of_the_row() -> None:
+    class Telling(gym.Wrapper):
+        def __init__(self, row: int) -> None:
+            super().__init__(gym.make("CartPole-v1"))
+            self.row = row
+
+        def step(self, action: Any) -> Any:
+            return *self.env.step(action)[:4], {f"of_{self.row}": self.row, "all": self.row}
+
+    def make() -> Any:
+        return SyncVectorEnv([lambda i=i: Telling(i) for i in range(2)])
+
+    for layout in sb3compat.trace(make, episodes=1).layouts:
+        for ending in layout.endings:
+            info = ending.calls[0].infos
+            assert info.keys() - {"TimeLimit.truncated"} == {f"of_{ending.row}", "all"}
+            assert info["all"] == ending.row
+
+
+def test_reset_step_that_ends_an_episode_is_not_an_ending() -> None:
+    found = sb3compat.trace(lambda: Wrong(AutoresetMode.NEXT_STEP, ended_at_reset), episodes=3)
+    assert [ending.length > 1 for ending in found.layouts[0].endings] == [True] * 3
