@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorWrapper
 from gymnasium.vector.utils import concatenate, iterate
 
+from sb3compat._convert.arrays import to_numpy
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,
@@ -22,11 +23,12 @@ from sb3compat._convert.types import (
     VectorResetResult,
     VectorStepResult,
 )
-from sb3compat._to_sb3.partial_reset import PartialReset
+from sb3compat._to_sb3.partial_reset import PartialReset, reset_with_mask
 from sb3compat._to_sb3.rows import reset_kwargs
 from sb3compat._upstream import async_vector_env as workers
 from sb3compat._upstream import sync_vector_env
-from sb3compat._upstream.split_step import halves_of, has_async_methods
+from sb3compat._upstream.inherited import changed
+from sb3compat._upstream.split_step import halves_of, is_async
 
 # The key under which options for each row travel down to the tap.
 ROW_OPTIONS = "sb3compat.row_options"
@@ -149,17 +151,18 @@ class BaseTap(AnyWrapper):
         if isinstance(env, AsyncVectorEnv):
             workers.check_ready(env)
         result: VectorResetResult
-        if resets_rows_itself(env):
+        if self._drives_rows(mask):
             result = self._reset_row_by_row(mask, seed, options, row_options)
         elif mask is not None:
-            assert self._partial_reset is not None
-            result = self._partial_reset(env, mask, seed=seed, options=options or None)
+            result = self._reset_rows(mask, seed, options)
         else:
             result = env.reset(seed=seed, options=options or None)
             after_reset = getattr(self._partial_reset, "after_reset", None)
             if after_reset is not None:
                 after_reset(env)
         self._reset = SeenReset(mask, row_options)
+        # Rows are restarted once.
+        self._step = self._step._replace(ended=None)
         if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping):
             self._info_keys = frozenset(result[1])
         return result
@@ -190,10 +193,24 @@ class BaseTap(AnyWrapper):
         `CartPoleVectorEnv` returns a list, whose frames `RecordVideo.render` would add to the
         video.
         """
-        if isinstance(self.env, AsyncVectorEnv) and has_async_methods(self.env, "render"):
+        if isinstance(self.env, AsyncVectorEnv) and is_async(self.env, "render"):
             return tuple(workers.call(self.env, "render", (), {}, range(self.num_envs)))
         frames: Value = self.env.render()
         return tuple(frames) if isinstance(frames, list) else frames
+
+    def _drives_rows(self, mask: Flags | None) -> bool:
+        """Whether the rows are reset one by one here, not by a function that a user registered."""
+        by_user = self._partial_reset not in (None, reset_with_mask)
+        return resets_rows_itself(self.env) and not (mask is not None and by_user)
+
+    def _reset_rows(self, mask: Flags, seed: Value, options: Options) -> VectorResetResult:
+        """Reset some rows; those that the environment itself has ended, as it does itself."""
+        assert self._partial_reset is not None
+        restart = getattr(self._partial_reset, "restart", None)
+        if restart is not None and self._step.ended is not None and seed is None and not options:
+            terminations, truncations = map(to_numpy, self._step.ended)
+            return restart(self.env, mask, np.logical_or(terminations, truncations))
+        return self._partial_reset(self.env, mask, seed=seed, options=options or None)
 
     def _reset_row_by_row(
         self,
@@ -238,8 +255,7 @@ def resets_rows_itself(env: AnyVectorEnv) -> bool:
     """
     for cls in (SyncVectorEnv, AsyncVectorEnv):
         if isinstance(env, cls):
-            own = ("reset", "reset_async", "reset_wait")
-            return all(getattr(type(env), name, 0) is getattr(cls, name, 0) for name in own)
+            return changed(env, cls, "reset", known=("_add_info",)) is None
     return False
 
 

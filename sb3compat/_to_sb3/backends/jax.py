@@ -8,7 +8,7 @@ from sb3compat._upstream import functional_jax_env
 
 
 class ResetRows:
-    """Resets the rows in the mask; `after_reset` clears what a reset of all rows leaves pending."""
+    """Resets the rows in the mask, as the environment's own autoreset does."""
 
     def __call__(
         self,
@@ -22,6 +22,7 @@ class ResetRows:
         return functional_jax_env.reset_rows(env, mask, seed=seed, options=options)
 
     after_reset = staticmethod(functional_jax_env.clear_pending)
+    pending = staticmethod(functional_jax_env.pending)
 
 
 register_by_name("gymnasium.envs.functional_jax_env.FunctionalJaxVectorEnv", ResetRows())
