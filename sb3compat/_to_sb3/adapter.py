@@ -17,6 +17,7 @@ from sb3compat._convert.types import (
     AnyVectorEnv,
     Array,
     Flags,
+    HoldsVecEnv,
     HoldsVectorEnv,
     Indices,
     Info,
@@ -29,6 +30,7 @@ from sb3compat._convert.types import (
 from sb3compat._to_sb3.accept import check_env, find_mode
 from sb3compat._to_sb3.source import Settings, make_source
 from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices, subenvs_of
+from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
 from sb3compat.errors import (
@@ -109,6 +111,8 @@ def _vec_env_inside(env: object) -> VecEnv | None:
     """The `VecEnv` that `to_gymnasium` has adapted, ready to be driven directly; else None."""
     if not holds_vec_env(env) or not isinstance(env.vec_env, VecEnv):
         return None
+    if changed(env, HoldsVecEnv, "step", "reset") is not None:
+        return None  # a subclass, which may present the VecEnv differently
     vec_env: VecEnv = env.settled()
     return vec_env
 
@@ -165,6 +169,8 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         self._lost_step = False
         # Whether this adapter has reset it; the user may have reset the environment before.
         self._was_reset = False
+        # Whether an autoreset from before can be pending no more.
+        self._started = False
         super().__init__(env.num_envs, observations.presented, self._actions.presented)
         # The environment's own, as in DummyVecEnv; its autoreset mode is not the adapter's.
         self.metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
@@ -182,7 +188,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             self._source.cancel()
         batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))
         self._lost_step = False
-        self._was_reset = True
+        self._was_reset = self._started = True
         forget_waiting(self)
         return self._observations.pack(batch)
 
@@ -232,7 +238,11 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
                 "Expected reset(), as the last step has raised an exception and its results are "
                 "lost, maybe with the end of an episode; got step_async()."
             )
-        self._source.send(self._actions.prepare(actions))
+        prepared = self._actions.prepare(actions)
+        if not self._started:
+            self._source.check_started()
+            self._started = True
+        self._source.send(prepared)
         self._waiting = True
 
     def step_wait(self) -> tuple[Observation, npt.NDArray[np.float32], Flags, list[Info]]:
@@ -349,6 +359,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         unfinished = self._waiting or self._lost_step
         waiting = any(waiting_options(self)) or waiting_seeds(self) != [None] * self.num_envs
         other = type(self) is not VecEnvAdapter or self.autoreset_mode != autoreset_mode
+        other = other or any(callable(getattr(VecEnvAdapter, name, None)) for name in vars(self))
         return None if unfinished or waiting or other else self.env
 
     def __repr__(self) -> str:

@@ -32,6 +32,7 @@ from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
 from sb3compat._to_sb3.tap import BaseTap, resets_rows_itself, wrappers_of
 from sb3compat._to_sb3.wrappers import check_wrappers
+from sb3compat._upstream.async_vector_env import shares_memory
 from sb3compat._upstream.inherited import changed
 from sb3compat.errors import PartialResetError
 
@@ -52,6 +53,9 @@ class Source(Protocol):
 
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows."""
+
+    def check_started(self) -> None:
+        """Refuse a step before any reset through here, where an autoreset is pending."""
 
     def send(self, actions: list[Array]) -> None:
         """Start a step."""
@@ -175,7 +179,9 @@ def _no_partial_reset(base: AnyVectorEnv) -> PartialResetError:
 
 
 def _refuse_lingering_autoresets(base: AnyVectorEnv) -> None:
-    if isinstance(base, AsyncVectorEnv) and not base.shared_memory and not resets_rows_itself(base):
+    if not isinstance(base, AsyncVectorEnv) or resets_rows_itself(base):
+        return
+    if not shares_memory(base):
         raise PartialResetError(
             f"Expected shared_memory=True of {base}, as its class overrides reset. Without shared "
             "memory, Gymnasium's workers reset an ended row once more after a masked reset. Or "
@@ -187,7 +193,7 @@ def _whole_source(settings: Settings, observations: Observations, actions: Actio
     outer, tap = _seat_tap(settings.env)
     # A wrapper may write into the observations that it gets.
     copies = outer is not tap and not getattr(settings.env.unwrapped, "copy", True)
-    tap.configure(settings.partial_reset, copies=copies)
+    tap.configure(settings.partial_reset, settings.mode, copies=copies)
     fresh = _hands_out_fresh_arrays(outer, copies=copies)
     make: Callable[..., Source] = ResetWithin
     if settings.padding:

@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorWrapper
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
 from gymnasium.vector.utils import concatenate, iterate
 
 from sb3compat._convert.arrays import to_numpy
@@ -23,7 +23,7 @@ from sb3compat._convert.types import (
     VectorResetResult,
     VectorStepResult,
 )
-from sb3compat._to_sb3.partial_reset import PartialReset, reset_with_mask
+from sb3compat._to_sb3.partial_reset import PartialReset, pending_in, reset_with_mask
 from sb3compat._to_sb3.rows import reset_kwargs
 from sb3compat._upstream import async_vector_env as workers
 from sb3compat._upstream import sync_vector_env
@@ -89,6 +89,7 @@ class BaseTap(AnyWrapper):
     def __init__(self, env: AnyVectorEnv) -> None:
         super().__init__(env)
         self._partial_reset: PartialReset | None = None
+        self._mode = AutoresetMode.NEXT_STEP
         self._copies = False
         self._halves = halves_of(env)
         self._started = False
@@ -97,20 +98,35 @@ class BaseTap(AnyWrapper):
         # Only while the adapter resets: the user's own resets go straight to the environment.
         self._reset: SeenReset | None = None
 
-    def configure(self, partial_reset: PartialReset | None, *, copies: bool) -> None:
+    def configure(
+        self, partial_reset: PartialReset | None, mode: AutoresetMode, *, copies: bool
+    ) -> None:
         """Set what the adapter has found out about the environment and its wrappers.
 
         Args:
             partial_reset: How to reset some of its rows.
+            mode: Its autoreset mode.
             copies: Whether to copy the observations of an environment built with copy=False, as an
                 observation wrapper may write into the arrays that it gets.
         """
-        self._partial_reset, self._copies = partial_reset, copies
+        self._partial_reset, self._mode, self._copies = partial_reset, mode, copies
 
     @property
     def can_reset_rows(self) -> bool:
         """Whether some rows can be reset, each with options of its own."""
         return self._partial_reset is not None or resets_rows_itself(self.env)
+
+    def pending(self) -> Flags | None:
+        """The rows that have ended and wait for a reset; None where that is not known."""
+        env, none = self.env, np.zeros(self.num_envs, np.bool_)
+        if isinstance(env, SyncVectorEnv):
+            return sync_vector_env.pending_autoresets(env)
+        if self._mode != AutoresetMode.NEXT_STEP:
+            return none  # in DISABLED mode, to step such a row is an error of the environment
+        if isinstance(env, AsyncVectorEnv) and env.worker is None:
+            none[workers.pending_autoresets(env, range(self.num_envs))] = True
+            return none
+        return pending_in(self._partial_reset, env)
 
     def watch_step(self, step: Callable[[], VectorStepResult]) -> tuple[VectorStepResult, SeenStep]:
         """Call the outermost wrapper's `step`: its result, and the calls that arrived here."""
@@ -271,7 +287,7 @@ def _reset_rows(
     else:
         results = workers.reset(env, rows, kwargs)
         out = workers.shared_batch(env)
-        if not env.shared_memory:
+        if not workers.shares_memory(env):
             # Copied, as they are views of `out`, which is written to below.
             held = deepcopy(list(iterate(env.observation_space, out)))
     infos: Info = {}

@@ -31,6 +31,7 @@ from sb3compat._convert.types import (
     Value,
     VectorInfos,
 )
+from sb3compat._to_sb3.rows import refuse_pending
 from sb3compat._to_sb3.tap import (
     ROW_OPTIONS,
     BaseTap,
@@ -154,6 +155,10 @@ class VectorSource:
             batch, infos = self._reset_in_groups(seed, options, groups)
         self._was_reset = True
         return batch, infos
+
+    def check_started(self) -> None:
+        """Refuse a first step where rows have ended, or where that is not known."""
+        refuse_pending(self._tap.env, self._tap.pending())
 
     def send(self, actions: list[Array]) -> None:
         """Start the step if the environment can, or keep the batch of actions for `receive`.
