@@ -27,16 +27,16 @@ from sb3compat._convert.types import (
     Value,
     holds_vec_env,
 )
-from sb3compat._to_sb3.accept import check_env, find_mode
+from sb3compat._to_sb3.accept import check_env, check_starts, find_mode
 from sb3compat._to_sb3.source import Settings, make_source
 from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices, subenvs_of
+from sb3compat._to_sb3.traits import seed_within
 from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
 from sb3compat.errors import (
     CallOrderError,
     ClosedError,
-    UnsupportedSpaceError,
     refuse_first_step,
 )
 
@@ -163,7 +163,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         )
         self._source = make_source(settings, observations, self._actions)
         self._subenvs = subenvs_of(env)
-        self._check_starts()
+        check_starts(env, self._subenvs, observations)
         self._waiting = False
         self._closed = False
         self._lost_step = False
@@ -191,6 +191,18 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         self._was_reset = self._started = True
         forget_waiting(self)
         return self._observations.pack(batch)
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Set the seeds of the next reset: `seed`, `seed + 1` and so on; None for random ones.
+
+        Args:
+            seed: The seed of the first row. Natively vectorised environments take this one only.
+
+        Raises:
+            ValueError: If the environment does not take it, because it is too large or negative.
+        """
+        seeds: Sequence[int | None] = super().seed(seed_within(self.env.unwrapped, seed))
+        return seeds
 
     def set_options(self, options: list[Options] | Options | None = None) -> None:
         """Set the options of the next reset.
@@ -373,20 +385,6 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
                 "Expected step_wait() first: the workers are in the middle of a step."
             )
         return resolve_indices(indices, self.num_envs)
-
-    def _check_starts(self) -> None:
-        """Refuse rows whose spaces start at different numbers, as one shift is for all rows."""
-        if getattr(self.env.unwrapped, "observation_mode", "same") == "same":
-            return
-        rows = list(range(self.env.num_envs))
-        for i, space in zip(rows, self._subenvs.get("observation_space", rows), strict=True):
-            starts = Observations(space, 1).starts
-            if starts != self._observations.starts:
-                raise UnsupportedSpaceError(
-                    "Expected all rows to count Discrete and MultiDiscrete observations from the "
-                    f"same start as row 0, {self._observations.starts}, got {starts} in row {i}. "
-                    "Stable-Baselines3 counts from 0, and has one space for all rows."
-                )
 
     def _check_open(self) -> None:
         if self._closed or self.env.unwrapped.closed:  # not every environment sets it

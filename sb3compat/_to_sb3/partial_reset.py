@@ -74,7 +74,8 @@ _BACKENDS = {
 }
 
 
-def _name(cls: type) -> str:
+def qualified_name(cls: type) -> str:
+    """The name of a class with its module, by which nothing has to be imported."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
@@ -124,7 +125,7 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
         return lambda decorated: register_partial_reset(cls, decorated)
     if not callable(function):
         raise TypeError(f"Expected a function, got function={function!r}.")
-    _REGISTRY[_name(cls)] = function
+    _REGISTRY[qualified_name(cls)] = function
     return function
 
 
@@ -159,8 +160,8 @@ def _registered(env: AnyVectorEnv) -> tuple[type, PartialReset] | None:
     """The nearest class with a registered function, and the function."""
     import_backends()
     for cls in type(env).__mro__:
-        if _name(cls) in _REGISTRY:
-            return cls, _REGISTRY[_name(cls)]
+        if qualified_name(cls) in _REGISTRY:
+            return cls, _REGISTRY[qualified_name(cls)]
     return None
 
 
@@ -191,4 +192,4 @@ def reset_with_mask(
 register_by_name("gymnasium.vector.sync_vector_env.SyncVectorEnv", reset_with_mask)
 register_by_name("gymnasium.vector.async_vector_env.AsyncVectorEnv", reset_with_mask)
 # A VecEnv presented as a VectorEnv: the protocol promises masked resets.
-register_by_name(_name(HoldsVecEnv), reset_with_mask)
+register_by_name(qualified_name(HoldsVecEnv), reset_with_mask)

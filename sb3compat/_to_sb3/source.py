@@ -31,6 +31,7 @@ from sb3compat._to_sb3.partial_reset import (
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
 from sb3compat._to_sb3.tap import BaseTap, resets_rows_itself, wrappers_of
+from sb3compat._to_sb3.traits import traits_of
 from sb3compat._to_sb3.wrappers import check_wrappers
 from sb3compat._upstream.async_vector_env import shares_memory
 from sb3compat._upstream.inherited import changed
@@ -132,8 +133,11 @@ def _row_source(settings: Settings) -> Callable[[Observations, Actions], Source]
 
 
 def _is_bare_async(env: AnyVectorEnv) -> bool:
-    plain = type(env) is AsyncVectorEnv and changed(env, AsyncVectorEnv, "step", "reset") is None
-    return plain and env.worker is None
+    return (
+        type(env) is AsyncVectorEnv
+        and env.worker is None
+        and changed(env, AsyncVectorEnv, "step", "reset") is None
+    )
 
 
 def _refuse(settings: Settings, *, by_row: bool) -> None:
@@ -193,7 +197,9 @@ def _whole_source(settings: Settings, observations: Observations, actions: Actio
     outer, tap = _seat_tap(settings.env)
     # A wrapper may write into the observations that it gets.
     copies = outer is not tap and not getattr(settings.env.unwrapped, "copy", True)
-    tap.configure(settings.partial_reset, settings.mode, copies=copies)
+    watch = traits_of(tap.env).watch
+    seen = None if watch is None else watch(tap.env, settings.mode)
+    tap.configure(settings.partial_reset, settings.mode, seen, copies=copies)
     fresh = _hands_out_fresh_arrays(outer, copies=copies)
     make: Callable[..., Source] = ResetWithin
     if settings.padding:

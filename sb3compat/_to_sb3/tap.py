@@ -25,6 +25,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._to_sb3.partial_reset import PartialReset, pending_in, reset_with_mask
 from sb3compat._to_sb3.rows import reset_kwargs
+from sb3compat._to_sb3.traits import EndingWatch
 from sb3compat._upstream import async_vector_env as workers
 from sb3compat._upstream import sync_vector_env
 from sb3compat._upstream.inherited import changed
@@ -90,6 +91,7 @@ class BaseTap(AnyWrapper):
         super().__init__(env)
         self._partial_reset: PartialReset | None = None
         self._mode = AutoresetMode.NEXT_STEP
+        self._watch: EndingWatch | None = None
         self._copies = False
         self._halves = halves_of(env)
         self._started = False
@@ -99,17 +101,24 @@ class BaseTap(AnyWrapper):
         self._reset: SeenReset | None = None
 
     def configure(
-        self, partial_reset: PartialReset | None, mode: AutoresetMode, *, copies: bool
+        self,
+        partial_reset: PartialReset | None,
+        mode: AutoresetMode,
+        watch: EndingWatch | None,
+        *,
+        copies: bool,
     ) -> None:
         """Set what the adapter has found out about the environment and its wrappers.
 
         Args:
             partial_reset: How to reset some of its rows.
             mode: Its autoreset mode.
+            watch: What looks at its endings, if anything has to.
             copies: Whether to copy the observations of an environment built with copy=False, as an
                 observation wrapper may write into the arrays that it gets.
         """
         self._partial_reset, self._mode, self._copies = partial_reset, mode, copies
+        self._watch = watch
 
     @property
     def can_reset_rows(self) -> bool:
@@ -181,6 +190,8 @@ class BaseTap(AnyWrapper):
         self._step = self._step._replace(ended=None)
         if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping):
             self._info_keys = frozenset(result[1])
+            if self._watch is not None:
+                self._watch.reset(result[1])
         return result
 
     def step(self, actions: Action) -> VectorStepResult:
@@ -200,6 +211,8 @@ class BaseTap(AnyWrapper):
         if whole and isinstance(result[4], Mapping):
             self._info_keys = frozenset(result[4])
         ended = (result[2], result[3]) if whole else None
+        if self._watch is not None and whole:
+            self._watch.step(*result[2:])
         self._step = SeenStep(self._step.steps + 1, self._step.resets, ended, self._info_keys)
         return result
 
@@ -225,7 +238,10 @@ class BaseTap(AnyWrapper):
         restart = getattr(self._partial_reset, "restart", None)
         if restart is not None and self._step.ended is not None and seed is None and not options:
             terminations, truncations = map(to_numpy, self._step.ended)
-            return restart(self.env, mask, np.logical_or(terminations, truncations))
+            result: VectorResetResult = restart(
+                self.env, mask, np.logical_or(terminations, truncations)
+            )
+            return result
         return self._partial_reset(self.env, mask, seed=seed, options=options or None)
 
     def _reset_row_by_row(

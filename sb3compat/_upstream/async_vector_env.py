@@ -79,7 +79,10 @@ def shares_memory(env: AnyAsync) -> bool:
     or `Tuple` without a part.
     """
     batch = shared_batch(env)
-    return bool(env.shared_memory) and (batch.size if isinstance(batch, np.ndarray) else len(batch)) > 0
+    return (
+        bool(env.shared_memory)
+        and (batch.size if isinstance(batch, np.ndarray) else len(batch)) > 0
+    )
 
 
 def check_ready(env: AnyAsync) -> None:

@@ -42,7 +42,7 @@ def changed(env: object, cls: type, *methods: str, known: Collection[str] = ()) 
 
 def names_in(function: Any) -> set[str]:
     """The attributes and globals that a function, or a callable object, refers to."""
-    code = _code(function) or _code(getattr(type(function), "__call__", None))
+    code = _code(function) or _code(inspect.getattr_static(type(function), "__call__", None))
     return set() if code is None else set(_names(code))
 
 
@@ -66,7 +66,7 @@ def _reached(cls: type, methods: Collection[str]) -> list[str]:
 
 
 def _versions(env: object, cls: type, name: str) -> Iterator[object]:
-    """What stands for `name`, from the object itself up to `cls`: their code where they have one."""
+    """What stands for `name`, from the object itself up to `cls`; functions by their code."""
     own = getattr(env, "__dict__", {})
     if name in own:
         yield _same(own[name])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sb3compat._convert.types import AnyVectorEnv, Flags, Options, Value, VectorResetResult
+from sb3compat._convert.types import Flags, Options, Value, VectorResetResult
 from sb3compat._to_sb3.partial_reset import register_by_name
 from sb3compat._upstream import cartpole
 
@@ -11,7 +11,7 @@ class ResetRows:
     """Resets the rows in the mask."""
 
     def __call__(
-        self, env: AnyVectorEnv, mask: Flags, *, seed: Value = None, options: Options | None = None
+        self, env: Value, mask: Flags, *, seed: Value = None, options: Options | None = None
     ) -> VectorResetResult:
         """Reset the rows in the mask."""
         return cartpole.reset_rows(env, mask, seed=seed, options=options)
