@@ -31,6 +31,7 @@ from sb3compat._convert.types import (
     Seeds,
     Transition,
     Value,
+    holds_vector_env,
 )
 from sb3compat._upstream import subproc_vec_env
 from sb3compat._upstream.vec_env import (
@@ -306,7 +307,7 @@ def _asks_nothing(rows: list[int], seeds: Seeds, options: Options | None) -> boo
 
 def _seeds_by_row(vec_env: Any) -> bool:
     """Whether seeds are kept by row, by SB3's own `seed` and that of its wrappers."""
-    while inherits(vec_env, "seed"):
+    while inherits(vec_env, "seed") or holds_vector_env(vec_env):
         if not hasattr(vec_env, "venv"):
             return keeps_seeds_by_row(vec_env)
         vec_env = vec_env.venv

@@ -17,6 +17,7 @@ from sb3compat._convert.types import (
     AnyVectorEnv,
     Array,
     Flags,
+    HoldsVecEnv,
     HoldsVectorEnv,
     Indices,
     Info,
@@ -26,15 +27,16 @@ from sb3compat._convert.types import (
     Value,
     holds_vec_env,
 )
-from sb3compat._to_sb3.accept import check_env, find_mode
+from sb3compat._to_sb3.accept import check_env, check_starts, find_mode
 from sb3compat._to_sb3.source import Settings, make_source
 from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices, subenvs_of
+from sb3compat._to_sb3.traits import seed_within
+from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
 from sb3compat.errors import (
     CallOrderError,
     ClosedError,
-    UnsupportedSpaceError,
     refuse_first_step,
 )
 
@@ -109,6 +111,8 @@ def _vec_env_inside(env: object) -> VecEnv | None:
     """The `VecEnv` that `to_gymnasium` has adapted, ready to be driven directly; else None."""
     if not holds_vec_env(env) or not isinstance(env.vec_env, VecEnv):
         return None
+    if changed(env, HoldsVecEnv, "step", "reset") is not None:
+        return None  # a subclass, which may present the VecEnv differently
     vec_env: VecEnv = env.settled()
     return vec_env
 
@@ -159,12 +163,14 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         )
         self._source = make_source(settings, observations, self._actions)
         self._subenvs = subenvs_of(env)
-        self._check_starts()
+        check_starts(env, self._subenvs, observations)
         self._waiting = False
         self._closed = False
         self._lost_step = False
         # Whether this adapter has reset it; the user may have reset the environment before.
         self._was_reset = False
+        # Whether an autoreset from before can be pending no more.
+        self._started = False
         super().__init__(env.num_envs, observations.presented, self._actions.presented)
         # The environment's own, as in DummyVecEnv; its autoreset mode is not the adapter's.
         self.metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
@@ -182,9 +188,21 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             self._source.cancel()
         batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))
         self._lost_step = False
-        self._was_reset = True
+        self._was_reset = self._started = True
         forget_waiting(self)
         return self._observations.pack(batch)
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Set the seeds of the next reset: `seed`, `seed + 1` and so on; None for random ones.
+
+        Args:
+            seed: The seed of the first row. Natively vectorised environments take this one only.
+
+        Raises:
+            ValueError: If the environment does not take it, because it is too large or negative.
+        """
+        seeds: Sequence[int | None] = super().seed(seed_within(self.env.unwrapped, seed))
+        return seeds
 
     def set_options(self, options: list[Options] | Options | None = None) -> None:
         """Set the options of the next reset.
@@ -232,7 +250,11 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
                 "Expected reset(), as the last step has raised an exception and its results are "
                 "lost, maybe with the end of an episode; got step_async()."
             )
-        self._source.send(self._actions.prepare(actions))
+        prepared = self._actions.prepare(actions)
+        if not self._started:
+            self._source.check_started()
+            self._started = True
+        self._source.send(prepared)
         self._waiting = True
 
     def step_wait(self) -> tuple[Observation, npt.NDArray[np.float32], Flags, list[Info]]:
@@ -349,6 +371,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         unfinished = self._waiting or self._lost_step
         waiting = any(waiting_options(self)) or waiting_seeds(self) != [None] * self.num_envs
         other = type(self) is not VecEnvAdapter or self.autoreset_mode != autoreset_mode
+        other = other or any(callable(getattr(VecEnvAdapter, name, None)) for name in vars(self))
         return None if unfinished or waiting or other else self.env
 
     def __repr__(self) -> str:
@@ -362,20 +385,6 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
                 "Expected step_wait() first: the workers are in the middle of a step."
             )
         return resolve_indices(indices, self.num_envs)
-
-    def _check_starts(self) -> None:
-        """Refuse rows whose spaces start at different numbers, as one shift is for all rows."""
-        if getattr(self.env.unwrapped, "observation_mode", "same") == "same":
-            return
-        rows = list(range(self.env.num_envs))
-        for i, space in zip(rows, self._subenvs.get("observation_space", rows), strict=True):
-            starts = Observations(space, 1).starts
-            if starts != self._observations.starts:
-                raise UnsupportedSpaceError(
-                    "Expected all rows to count Discrete and MultiDiscrete observations from the "
-                    f"same start as row 0, {self._observations.starts}, got {starts} in row {i}. "
-                    "Stable-Baselines3 counts from 0, and has one space for all rows."
-                )
 
     def _check_open(self) -> None:
         if self._closed or self.env.unwrapped.closed:  # not every environment sets it

@@ -152,7 +152,7 @@ class RemoteSubEnvs:
         results = dict(
             zip(chosen, workers.reset(self.env, chosen, [kwargs] * len(chosen)), strict=True)
         )
-        if self.env.shared_memory:
+        if workers.shares_memory(self.env):
             shared = list(iterate(self.env.observation_space, workers.shared_batch(self.env)))
             results = {i: (deepcopy(shared[i]), info) for i, (_, info) in results.items()}
         return [results[i] for i in rows]

@@ -72,6 +72,19 @@ def shared_batch(env: AnyAsync) -> Observation:
     return private(env, "observations")
 
 
+def shares_memory(env: AnyAsync) -> bool:
+    """Whether the workers write observations into shared memory, or send them.
+
+    They take shared memory of no length for none: that of a `Box` without a number, or of a `Dict`
+    or `Tuple` without a part.
+    """
+    batch = shared_batch(env)
+    return (
+        bool(env.shared_memory)
+        and (batch.size if isinstance(batch, np.ndarray) else len(batch)) > 0
+    )
+
+
 def check_ready(env: AnyAsync) -> None:
     """Refuse to speak to workers that are gone, or while an answer is due.
 
@@ -177,7 +190,7 @@ def finish_step(env: AnyAsync) -> VectorStepResult:
     for i, info in enumerate(given):
         infos = add_info(env, infos, info, i)
     batch = shared_batch(env)
-    if not env.shared_memory:
+    if not shares_memory(env):
         batch = env.observations = concatenate(env.single_observation_space, observations, batch)
     return (
         deepcopy(batch) if env.copy else batch,
@@ -219,7 +232,12 @@ def lingering_autoresets(env: AnyAsync, rows: Sequence[int]) -> list[int]:
     As of Gymnasium 1.4, the worker clears that flag on a reset only with shared memory; without,
     the step after the reset resets the row once more, and its action is lost.
     """
-    if env.shared_memory or env.autoreset_mode != AutoresetMode.NEXT_STEP:
+    return [] if shares_memory(env) else pending_autoresets(env, rows)
+
+
+def pending_autoresets(env: AnyAsync, rows: Sequence[int]) -> list[int]:
+    """The rows whose next step would be a reset."""
+    if env.autoreset_mode != AutoresetMode.NEXT_STEP:
         return []
     answers = call(env, "has_wrapper_attr", (_Question("autoreset"),), {}, rows)
     return [i for i, pending in zip(rows, answers, strict=True) if pending]
