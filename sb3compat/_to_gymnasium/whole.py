@@ -16,8 +16,13 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from sb3compat._convert.actions import action_batch
-from sb3compat._convert.arrays import copy_value, row_array
-from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, same_step_info
+from sb3compat._convert.arrays import row_array
+from sb3compat._convert.infos import (
+    TERMINAL_OBSERVATION,
+    TRUNCATED,
+    own_info,
+    same_step_info,
+)
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.repeats import RepeatWatch
 from sb3compat._convert.types import (
@@ -221,7 +226,7 @@ class WholeSteps:
                 f"Expected infos as a list of {self._n} dicts, one for each row, got "
                 f"infos={infos!r:.200} ({type(infos).__name__})."
             )
-        return observations, floats, ended, list(infos)
+        return observations, floats, ended, list(map(own_info, infos))
 
     def _owned(self, batch: Observation) -> list[Array]:
         """The leaf arrays of a batch of observations, copied, in the dtypes of the space."""
@@ -269,8 +274,7 @@ class WholeSteps:
 
     def _reset_info(self, row: int) -> Info:
         infos = getattr(self._base, "reset_infos", None)
-        info: Info = copy_value(dict(infos[row])) if infos is not None else {}
-        return info
+        return own_info(infos[row]) if infos is not None else {}
 
     def _refuse(self, rows: list[int], plain: bool) -> None:
         running = [i for i in rows if i not in self._held]
