@@ -39,6 +39,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._upstream import subproc_vec_env
 from sb3compat._upstream.vec_env import (
+    derives_from,
     forget_waiting,
     inherits,
     keeps_seeds_by_row,
@@ -78,6 +79,8 @@ class WholeSteps:
         self._vec_env = vec_env
         # Wrappers have a `reset_infos` of their own, which stays empty.
         self._base = getattr(vec_env, "unwrapped", vec_env)
+        # It writes into the very dicts that the sub-environments return.
+        self._marks_infos = derives_from(self._base, "DummyVecEnv")
         self._holding = mode == AutoresetMode.DISABLED
         self._repeats = RepeatWatch(
             "Return copies from the sub-environments; or adapt the DummyVecEnv or SubprocVecEnv "
@@ -225,6 +228,14 @@ class WholeSteps:
             raise ConversionError(
                 f"Expected infos as a list of {self._n} dicts, one for each row, got "
                 f"infos={infos!r:.200} ({type(infos).__name__})."
+            )
+        if self._marks_infos and len(set(map(id, infos))) < self._n:
+            raise ConversionError(
+                f"Expected each sub-environment of {self._base} to return an info dict of its own, "
+                "got the same dict from several: DummyVecEnv reads it when all rows have stepped, "
+                f"so that each row gets the infos and {TRUNCATED!r} of the last one. Return a "
+                "new dict from each step; or adapt the DummyVecEnv without wrappers, which is "
+                "read row by row."
             )
         return observations, floats, ended, list(map(own_info, infos))
 

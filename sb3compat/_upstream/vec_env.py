@@ -38,6 +38,12 @@ def is_plain(vec_env: object, name: str) -> bool:
     return type(vec_env) is sb3_class(name)
 
 
+def derives_from(vec_env: object, name: str) -> bool:
+    """Whether this is SB3's class of that name, or a subclass."""
+    cls = sb3_class(name)
+    return cls is not None and isinstance(vec_env, cls)
+
+
 def reaches_rows_as(vec_env: object, name: str) -> bool:
     """Whether this is SB3's class of that name, or reaches its rows by the methods of that.
 
@@ -45,9 +51,9 @@ def reaches_rows_as(vec_env: object, name: str) -> bool:
         vec_env: The environment.
         name: `"DummyVecEnv"` or `"SubprocVecEnv"`.
     """
-    cls = sb3_class(name)
-    if cls is None or not isinstance(vec_env, cls):
+    if not derives_from(vec_env, name):
         return False
+    cls = sb3_class(name)
     names = ("get_attr", "set_attr", "env_method", _TARGETS[name])
     return all(getattr(type(vec_env), n) is private(cls, n) for n in names)
 
