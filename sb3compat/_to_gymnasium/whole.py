@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -36,13 +35,15 @@ from sb3compat._convert.types import (
     Seeds,
     Transition,
     Value,
+    holds_vector_env,
 )
 from sb3compat._upstream import subproc_vec_env
 from sb3compat._upstream.vec_env import (
     derives_from,
     forget_waiting,
     inherits,
-    keeps_seeds_by_row,
+    passes_seeds_and_options,
+    set_waiting_options,
     set_waiting_seeds,
     waiting_options,
     waiting_seeds,
@@ -132,16 +133,26 @@ class WholeSteps:
             )
         if all(seed is None for seed in seeds):
             return
-        if not self._counts_up(seeds) and not _seeds_by_row(self._vec_env):
+        wanted = self._with_waiting(seeds)
+        if not self._counts_up(wanted) and not _seeds_by_row(self._vec_env):
+            waiting = "" if wanted == list(seeds) else f", with those that wait: {wanted}"
             raise ConversionError(
                 f"Expected one int as seed, from which {self._vec_env} derives those of its rows, "
-                f"got seed={list(seeds)}."
+                f"as it has no way to pass each row a seed of its own; got seed={list(seeds)}"
+                f"{waiting}. Nothing was reset."
             )
         if not hasattr(self._vec_env, "seed"):
             raise ConversionError(
                 f"Expected seed=None, as {self._vec_env} has no method seed to pass it to, got "
                 f"seed={seeds[0]}."
             )
+
+    def _with_waiting(self, seeds: Seeds) -> list[int | None]:
+        """The seeds; in rows without one, that which was set on the `VecEnv` itself and waits."""
+        waiting = waiting_seeds(self._base)
+        if len(waiting) != self._n:
+            return list(seeds)
+        return [held if seed is None else seed for seed, held in zip(seeds, waiting, strict=True)]
 
     def _counts_up(self, seeds: Seeds) -> bool:
         first = seeds[0]
@@ -304,14 +315,22 @@ class WholeSteps:
         return any(seed is not None for seed in seeds) or any(waiting_options(self._base))
 
     def _prepare_reset(self, seeds: Seeds, options: Options | None) -> None:
-        if options:
-            self._vec_env.set_options(deepcopy(options))
+        if options and not _inherits_to_base(self._vec_env, "set_options"):
+            self._vec_env.set_options(options)
+        elif options and holds_vector_env(self._base):
+            self._base.pass_options(options)
+        elif options and passes_seeds_and_options(self._base):
+            # The very objects, as in `SyncVectorEnv`: a generator among them goes on.
+            set_waiting_options(self._base, [options] * self._n)
+        elif options:
+            self._vec_env.set_options(options)
         if all(seed is None for seed in seeds):
             return
-        if self._counts_up(seeds):
-            self._vec_env.seed(seeds[0])
+        wanted = self._with_waiting(seeds)
+        if self._counts_up(wanted):
+            self._vec_env.seed(wanted[0])
         else:
-            set_waiting_seeds(self._base, seeds)
+            set_waiting_seeds(self._base, wanted)
 
 
 def _asks_nothing(rows: list[int], seeds: Seeds, options: Options | None) -> bool:
@@ -320,9 +339,17 @@ def _asks_nothing(rows: list[int], seeds: Seeds, options: Options | None) -> boo
 
 
 def _seeds_by_row(vec_env: Any) -> bool:
-    """Whether seeds are kept by row, by SB3's own `seed` and that of its wrappers."""
-    while inherits(vec_env, "seed"):
-        if not hasattr(vec_env, "venv"):
-            return keeps_seeds_by_row(vec_env)
+    """Whether seeds that are set row by row reach the rows, by the methods of SB3 or `to_sb3`."""
+    base = getattr(vec_env, "unwrapped", vec_env)
+    if not _inherits_to_base(vec_env, "seed"):
+        return False
+    return base.seeds_rows if holds_vector_env(base) else passes_seeds_and_options(base)
+
+
+def _inherits_to_base(vec_env: Any, method: str) -> bool:
+    """Whether this method is SB3's own in all wrappers; and in the base, or that of `to_sb3`."""
+    while hasattr(vec_env, "venv"):
+        if not inherits(vec_env, method):
+            return False
         vec_env = vec_env.venv
-    return False
+    return holds_vector_env(vec_env) or inherits(vec_env, method)

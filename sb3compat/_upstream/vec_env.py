@@ -85,10 +85,15 @@ def set_waiting_seeds(vec_env: Value, seeds: Sequence[int | None]) -> None:
     vec_env._seeds = list(seeds)
 
 
-def keeps_seeds_by_row(vec_env: object) -> bool:
-    """Whether the seeds wait in a list by row, as those of a `VecEnv` do."""
-    known = is_vec_env(vec_env) and not _skipped_init(vec_env, "_seeds")
-    return known or hasattr(vec_env, "_seeds")
+def set_waiting_options(vec_env: Value, options: Sequence[Options]) -> None:
+    """Set the very options of each row for the next reset; `VecEnv.set_options` copies them."""
+    private(vec_env, "_options")
+    vec_env._options = list(options)
+
+
+def passes_seeds_and_options(vec_env: object) -> bool:
+    """Whether its reset gives each row the seed and the options that wait for it."""
+    return derives_from(vec_env, "DummyVecEnv") or derives_from(vec_env, "SubprocVecEnv")
 
 
 def forget_waiting(vec_env: object) -> None:
