@@ -37,6 +37,7 @@ from sb3compat._convert.types import (
     Value,
     holds_vector_env,
 )
+from sb3compat._to_gymnasium.reset_infos import ResetInfos
 from sb3compat._upstream import subproc_vec_env
 from sb3compat._upstream.vec_env import (
     derives_from,
@@ -78,7 +79,6 @@ class WholeSteps:
         require_final_obs: bool,
     ) -> None:
         self._vec_env = vec_env
-        # Wrappers have a `reset_infos` of their own, which stays empty.
         self._base = getattr(vec_env, "unwrapped", vec_env)
         # It writes into the very dicts that the sub-environments return.
         self._marks_infos = derives_from(self._base, "DummyVecEnv")
@@ -87,6 +87,7 @@ class WholeSteps:
             "Return copies from the sub-environments; or adapt the DummyVecEnv or SubprocVecEnv "
             "without wrappers, which copies them in time."
         )
+        self._reset_infos = ResetInfos(vec_env)
         self._assume_terminated = assume_terminated
         self._require_final_obs = require_final_obs
         self._n: int = vec_env.num_envs
@@ -191,7 +192,7 @@ class WholeSteps:
         self.settle()
         if self._holding:
             self._observed = [array.copy() for array in observations]
-        return self._layout.pack(observations), [self._reset_info(i) for i in range(self._n)]
+        return self._layout.pack(observations), self._reset_infos.after_reset()
 
     def settle(self) -> None:
         """Forget the held rows: the `VecEnv` itself has reset them already."""
@@ -272,11 +273,11 @@ class WholeSteps:
         if final is not None:
             self._repeats.note(row, self._layout, final, observations)
         if not self._holding:
-            return same_step_info(final, step_info, self._reset_info(row))
+            return same_step_info(final, step_info, self._reset_infos.within_step(row))
         first = [array[row].copy() for array in observations]
         for array, value in zip(observations, self._layout.unpack(final), strict=True):
             np.copyto(array[row : row + 1], value, casting="same_kind")
-        self._held[row] = first, self._reset_info(row)
+        self._held[row] = first, self._reset_infos.within_step(row)
         return step_info
 
     def _final(self, row: int, info: Info) -> Observation:
@@ -293,10 +294,6 @@ class WholeSteps:
         final = self._layout.to_numpy(final)
         self._layout.check_shape(final, f"{TERMINAL_OBSERVATION!r} of row {row}")
         return final
-
-    def _reset_info(self, row: int) -> Info:
-        infos = getattr(self._base, "reset_infos", None)
-        return own_info(infos[row]) if infos is not None else {}
 
     def _refuse(self, rows: list[int], plain: bool) -> None:
         running = [i for i in rows if i not in self._held]
