@@ -28,6 +28,11 @@ class Script:
     endings: tuple[str, ...] = ("terminated",)
     infos: str = "plain"  # "none", "plain" (one type for each key), or "wild"
     reuse: bool = False  # return the same array and the same dict each time
+    shared: bool = False  # and those of all rows of a process are the same ones
+
+
+# What the environments with `shared` have in common, by what it is: one dict, list or array each.
+_SHARED: dict[str, Any] = {"info": {}, "trail": [], "stamps": np.zeros(3, np.int64)}
 
 
 class ScriptedEnv(gym.Env[Any, Any]):
@@ -95,22 +100,36 @@ class ScriptedEnv(gym.Env[Any, Any]):
     def _obs(self) -> Any:
         self.observation_space.seed(self._number() % 2**31)
         obs = self.observation_space.sample()
-        if not self.script.reuse:
+        if not (self.script.reuse or self.script.shared):
             return obs
+        if self.script.shared:
+            buffer = _SHARED.setdefault(repr(self.observation_space), deepcopy(obs))
+            return _overwrite(buffer, obs)
         if self._buffer is None:
             self._buffer = deepcopy(obs)
         self._buffer = _overwrite(self._buffer, obs)
         return self._buffer
 
     def _own(self, info: dict[str, Any]) -> dict[str, Any]:
-        if not self.script.reuse:
+        if not (self.script.reuse or self.script.shared):
             return info
-        self._info.clear()
-        self._info.update(info)
         self._trail.append(self._time)
         self._trail[0] += 1
+        if self.script.shared:
+            return self._in_shared(info)
+        self._info.clear()
+        self._info.update(info)
         self._info["trail"] = self._trail
         return self._info
+
+    def _in_shared(self, info: dict[str, Any]) -> dict[str, Any]:
+        _SHARED["trail"][:] = deepcopy(self._trail)
+        _SHARED["stamps"][:] = self.row, self._resets, self._time
+        _SHARED["info"].clear()
+        info |= {"trail": _SHARED["trail"], "stamps": _SHARED["stamps"]}
+        _SHARED["info"].update(info, deeper={"stamps": _SHARED["stamps"], "info": info})
+        shared: dict[str, Any] = _SHARED["info"]
+        return shared
 
     def _random_info(self) -> dict[str, Any]:
         rng = random.Random(self._number())

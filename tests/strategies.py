@@ -53,7 +53,7 @@ def any_space() -> st.SearchStrategy[spaces.Space[Any]]:
 
 
 def scripts(
-    infos: tuple[str, ...] = ("none", "plain", "wild"), reuse: bool = True
+    infos: tuple[str, ...] = ("none", "plain", "wild"), reuse: bool = True, shared: bool = False
 ) -> st.SearchStrategy[Script]:
     return st.builds(
         Script,
@@ -66,6 +66,7 @@ def scripts(
         endings=st.lists(st.sampled_from(ENDINGS), min_size=1, max_size=3).map(tuple),
         infos=st.sampled_from(infos),
         reuse=st.booleans() if reuse else st.just(False),
+        shared=st.booleans() if shared else st.just(False),
     )
 
 

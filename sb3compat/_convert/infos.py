@@ -197,7 +197,8 @@ def join_infos(infos: Sequence[Info], without: Collection[str] = ()) -> Info:
     - numbers and booleans, values of unlike kinds, arrays of several shapes: an object array.
 
     Args:
-        infos: The infos of n rows. Their mutable values are copied.
+        infos: The infos of n rows. The result shares their mutable values: pass infos that nobody
+            else holds, as `own_info` makes them.
         without: Keys to leave out.
 
     Returns:
@@ -236,6 +237,25 @@ def join_infos(infos: Sequence[Info], without: Collection[str] = ()) -> Info:
         mask[rows if len(rows) > 1 else rows[0]] = True
         out[mask_key] = mask
     return out
+
+
+def own_info(info: Info) -> Info:
+    """A copy of an info, taken before anything else runs that may write into it.
+
+    What cannot be copied (a lock, a generator) is handed on as it is, as Gymnasium does.
+    """
+    try:
+        owned: Info = copy_value(dict(info))
+    except Exception:
+        owned = {key: _own_value(value) for key, value in info.items()}
+    return owned
+
+
+def _own_value(value: Value) -> Value:
+    try:
+        return own_info(value) if type(value) is dict else copy_value(value)
+    except Exception:
+        return value
 
 
 def refuse_final_keys(
@@ -292,7 +312,7 @@ def _joined(key: str, rows: list[int], values: list[Value], num_envs: int) -> Va
         for row, value in zip(rows, values, strict=True):
             nested[row] = value
         return join_infos(nested)
-    elif kinds == {np.ndarray}:
+    elif all(issubclass(kind, np.ndarray) for kind in kinds):
         array = _joined_arrays(rows, values, num_envs)
     elif kinds == {bool}:
         array = np.zeros(num_envs, np.bool_)
@@ -305,7 +325,7 @@ def _joined(key: str, rows: list[int], values: list[Value], num_envs: int) -> Va
     if array is None:
         array = np.full(num_envs, None, dtype=object)
         for row, value in zip(rows, values, strict=True):
-            array[row] = copy_value(value)
+            array[row] = value
     return array
 
 
@@ -346,7 +366,7 @@ def _joined_arrays(rows: list[int], values: list[Array], num_envs: int) -> Array
         return None
     array = np.zeros((num_envs, *shapes.pop()), dtype)
     for row, value in zip(rows, values, strict=True):
-        array[row] = copy_value(value) if dtype.hasobject else value
+        array[row] = value
         if value.dtype != dtype and kinds <= set("iuf"):
             with np.errstate(invalid="ignore"):
                 back = array[row].astype(value.dtype)

@@ -14,7 +14,7 @@ def groups_of(options: Sequence[Options]) -> list[Rows]:
     groups: list[tuple[Options, list[int]]] = []
     for i, row in enumerate(options):
         for held, rows in groups:
-            if _same(held, row):
+            if same_value(held, row):
                 rows.append(i)
                 break
         else:
@@ -22,12 +22,12 @@ def groups_of(options: Sequence[Options]) -> list[Rows]:
     return [np.array(rows, np.intp) for _, rows in groups]
 
 
-def _same(a: Value, b: Value) -> bool:
-    """Whether two options are equal; arrays within are compared as wholes."""
+def same_value(a: Value, b: Value) -> bool:
+    """Whether two values are equal and of one type; arrays within are compared as wholes."""
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(same_value(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple) and type(a) is type(b):
-        return len(a) == len(b) and all(map(_same, a, b))
+        return len(a) == len(b) and all(map(same_value, a, b))
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b)
     try:

@@ -102,6 +102,13 @@ class HoldsVectorEnv(Protocol):
     def original(self, autoreset_mode: AutoresetMode) -> AnyVectorEnv | None:
         """The vector environment, if it can be driven directly from now on in that mode."""
 
+    @property
+    def seeds_rows(self) -> bool:
+        """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
+
+    def pass_options(self, options: Options) -> None:
+        """Pass this very dict to each row in the next reset; `set_options` copies it."""
+
 
 class HoldsVecEnv(Protocol):
     """A `VectorEnv` made from a `VecEnv`, which it hands back for a round trip.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -190,8 +189,6 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             self._check_step()
         else:
             rows = list(range(self.num_envs))
-        # A sub-environment may write into them.
-        options = deepcopy(options)
         self._source.check_reset(rows, seeds, options)
         with self._marked_if_lost():
             observations, infos = self._source.reset(rows, seeds, options)

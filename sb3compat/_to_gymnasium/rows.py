@@ -8,14 +8,14 @@ episode that is terminated and truncated at once counts as terminated.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from sb3compat._convert.actions import action_rows
-from sb3compat._convert.infos import same_step_info
+from sb3compat._convert.infos import own_info, same_step_info
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.spaces import Leaf
 from sb3compat._convert.types import (
@@ -29,6 +29,7 @@ from sb3compat._convert.types import (
     ResetResult,
     Seeds,
     Transition,
+    Value,
 )
 from sb3compat._upstream.subproc_vec_env import Workers
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
@@ -39,6 +40,9 @@ from sb3compat.errors import PartialResetError
 class Rows:
     """The base of both: which rows have ended, and the last observation of each row.
 
+    What a row returns is read before the next row runs: sub-environments may share their arrays and
+    info dicts.
+
     Args:
         vec_env: The environment.
         mode: The autoreset mode to present.
@@ -48,8 +52,10 @@ class Rows:
         self._vec_env = vec_env
         self._mode = mode
         self._n: int = vec_env.num_envs
-        self._observed: list[Observation] = [None] * self._n
         self._layout = Observations(vec_env.observation_space, self._n, from_zero=False)
+        # The last observations of the rows, and which rows have returned one.
+        self._observed = self._layout.empty()
+        self._seen = [False] * self._n
         # The rows whose episode has ended and that have not been reset since.
         self.ended: Flags = np.zeros(self._n, np.bool_)
 
@@ -64,7 +70,7 @@ class Rows:
         Raises:
             PartialResetError: If all rows have to be reset first.
         """
-        unseen = [i for i in range(self._n) if self._observed[i] is None and i not in rows]
+        unseen = [i for i in range(self._n) if not self._seen[i] and i not in rows]
         if unseen:
             raise PartialResetError(
                 f"Expected reset() of all rows first, got reset_mask for the rows {rows}: what the "
@@ -103,31 +109,44 @@ class Rows:
     def _reset(self, rows: list[int], kwargs: list[Kwargs]) -> list[Info]:
         infos: list[Info] = [{} for _ in range(self._n)]
         reset_infos = list(self._vec_env.reset_infos)
-        for i, result in zip(rows, self._reset_rows(rows, kwargs), strict=True):
-            self._observed[i], infos[i] = result
-            reset_infos[i] = infos[i]
+        results = self._reset_rows(rows, kwargs)
+        for i, (observed, info) in zip(rows, results, strict=True):
+            self._observe(i, observed)
+            infos[i], reset_infos[i] = own_info(info), own_info(info)
         self._vec_env.reset_infos = reset_infos
         self.ended[rows] = False
         return infos
 
-    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> list[ResetResult]:
+    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> Iterable[ResetResult]:
+        """Reset the rows; the result of each is read before the next row is reset."""
         raise NotImplementedError
+
+    def _observe(self, row: int, observed: Observation) -> None:
+        """Copy an observation; cast, or refused, as `SyncVectorEnv` does."""
+        layout = self._layout
+        if layout.keys is None:
+            _write(self._observed[0][row : row + 1], layout.leaves[0], observed)
+        else:
+            parts = layout.unpack(observed)
+            for leaf, array, part in zip(layout.leaves, self._observed, parts, strict=True):
+                _write(array[row : row + 1], leaf, part)
+        self._seen[row] = True
 
     def _batch(self) -> list[Array]:
         """New arrays with the last observation of each row."""
-        layout = self._layout
-        if layout.keys is None:
-            return [self._stacked(layout.leaves[0], self._observed)]
-        columns = [[observed[key] for observed in self._observed] for key in layout.keys]
-        return list(map(self._stacked, layout.leaves, columns))
+        return [array.copy() for array in self._observed]
 
-    def _stacked(self, leaf: Leaf, values: list[Observation]) -> Array:
-        with suppress(ValueError):  # of several shapes
-            array = np.array(values)
-            if array.dtype == leaf.dtype and array.shape == (self._n, *leaf.shape):
-                return array
-        # Cast, or refused, as `SyncVectorEnv` does; in most steps there is nothing to cast.
-        return np.stack(values, out=np.empty((self._n, *leaf.shape), leaf.dtype))
+
+def _write(place: Array, leaf: Leaf, value: Value) -> None:
+    if isinstance(value, np.ndarray | np.generic):
+        # Nearly always; the other way takes ten times as long.
+        if value.dtype == leaf.dtype and value.shape == leaf.shape:
+            place[0] = value
+            return
+    elif type(value) is int and leaf.dtype == np.int64 and leaf.shape == ():
+        place[0] = value
+        return
+    np.stack([value], out=place)
 
 
 class LocalRows(Rows):
@@ -143,8 +162,8 @@ class LocalRows(Rows):
         infos: list[Info] = []
         for i, (env, action) in enumerate(zip(vec_env.envs, actions, strict=True)):
             if resetting and resetting[i]:
-                self._observed[i], info = env.reset()
-                vec_env.reset_infos[i] = info
+                observed, info = env.reset()
+                vec_env.reset_infos[i] = own_info(info)
             else:
                 observed, rewards[i], termination, truncation, info, first = step_env(
                     env, action, same_step
@@ -153,19 +172,18 @@ class LocalRows(Rows):
                     ended[i], truncated[i] = True, truncation
                     if first is not None:
                         final = observed
-                        observed, vec_env.reset_infos[i] = first
-                        info = same_step_info(final, info, first[1])
-                self._observed[i] = observed
-            infos.append(info)
+                        observed, reset_info = first
+                        vec_env.reset_infos[i] = own_info(reset_info)
+                        info = same_step_info(final, info, reset_info)
+            self._observe(i, observed)
+            infos.append(own_info(info) if info else {})
         if not same_step:
             self.ended = ended
         return Transition(self._batch(), rewards, ended, truncated, infos, {})
 
-    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> list[ResetResult]:
-        return [
-            reset_env(self._vec_env.envs[i], arguments)
-            for i, arguments in zip(rows, kwargs, strict=True)
-        ]
+    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> Iterator[ResetResult]:
+        for i, arguments in zip(rows, kwargs, strict=True):
+            yield reset_env(self._vec_env.envs[i], arguments)
 
 
 class RemoteRows(Rows):
@@ -203,12 +221,13 @@ class RemoteRows(Rows):
                 ended[i] = termination or truncated[i]
                 if first is not None:
                     final = observed
-                    observed, reset_infos[i] = first
-                    info = same_step_info(final, info, first[1])
-                self._observed[i] = observed
+                    observed, reset_info = first
+                    reset_infos[i] = own_info(reset_info)
+                    info = same_step_info(final, info, reset_info)
             else:
-                self._observed[i], info = answer
-                reset_infos[i] = info
+                observed, info = answer
+                reset_infos[i] = own_info(info)
+            self._observe(i, observed)
             infos.append(info)
         self._vec_env.reset_infos = reset_infos
         if not same_step:

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from sb3compat._convert.actions import action_batch
-from sb3compat._convert.arrays import copy_value, row_array
-from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, same_step_info
+from sb3compat._convert.arrays import row_array
+from sb3compat._convert.infos import (
+    TERMINAL_OBSERVATION,
+    TRUNCATED,
+    own_info,
+    same_step_info,
+)
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.repeats import RepeatWatch
 from sb3compat._convert.types import (
@@ -33,11 +37,14 @@ from sb3compat._convert.types import (
     Value,
     holds_vector_env,
 )
+from sb3compat._to_gymnasium.reset_infos import ResetInfos
 from sb3compat._upstream import subproc_vec_env
 from sb3compat._upstream.vec_env import (
+    derives_from,
     forget_waiting,
     inherits,
-    keeps_seeds_by_row,
+    passes_seeds_and_options,
+    set_waiting_options,
     set_waiting_seeds,
     waiting_options,
     waiting_seeds,
@@ -72,13 +79,15 @@ class WholeSteps:
         require_final_obs: bool,
     ) -> None:
         self._vec_env = vec_env
-        # Wrappers have a `reset_infos` of their own, which stays empty.
         self._base = getattr(vec_env, "unwrapped", vec_env)
+        # It writes into the very dicts that the sub-environments return.
+        self._marks_infos = derives_from(self._base, "DummyVecEnv")
         self._holding = mode == AutoresetMode.DISABLED
         self._repeats = RepeatWatch(
             "Return copies from the sub-environments; or adapt the DummyVecEnv or SubprocVecEnv "
             "without wrappers, which copies them in time."
         )
+        self._reset_infos = ResetInfos(vec_env)
         self._assume_terminated = assume_terminated
         self._require_final_obs = require_final_obs
         self._n: int = vec_env.num_envs
@@ -125,16 +134,26 @@ class WholeSteps:
             )
         if all(seed is None for seed in seeds):
             return
-        if not self._counts_up(seeds) and not _seeds_by_row(self._vec_env):
+        wanted = self._with_waiting(seeds)
+        if not self._counts_up(wanted) and not _seeds_by_row(self._vec_env):
+            waiting = "" if wanted == list(seeds) else f", with those that wait: {wanted}"
             raise ConversionError(
                 f"Expected one int as seed, from which {self._vec_env} derives those of its rows, "
-                f"got seed={list(seeds)}."
+                f"as it has no way to pass each row a seed of its own; got seed={list(seeds)}"
+                f"{waiting}. Nothing was reset."
             )
         if not hasattr(self._vec_env, "seed"):
             raise ConversionError(
                 f"Expected seed=None, as {self._vec_env} has no method seed to pass it to, got "
                 f"seed={seeds[0]}."
             )
+
+    def _with_waiting(self, seeds: Seeds) -> list[int | None]:
+        """The seeds; in rows without one, that which was set on the `VecEnv` itself and waits."""
+        waiting = waiting_seeds(self._base)
+        if len(waiting) != self._n:
+            return list(seeds)
+        return [held if seed is None else seed for seed, held in zip(seeds, waiting, strict=True)]
 
     def _counts_up(self, seeds: Seeds) -> bool:
         first = seeds[0]
@@ -173,7 +192,7 @@ class WholeSteps:
         self.settle()
         if self._holding:
             self._observed = [array.copy() for array in observations]
-        return self._layout.pack(observations), [self._reset_info(i) for i in range(self._n)]
+        return self._layout.pack(observations), self._reset_infos.after_reset()
 
     def settle(self) -> None:
         """Forget the held rows: the `VecEnv` itself has reset them already."""
@@ -222,7 +241,15 @@ class WholeSteps:
                 f"Expected infos as a list of {self._n} dicts, one for each row, got "
                 f"infos={infos!r:.200} ({type(infos).__name__})."
             )
-        return observations, floats, ended, list(infos)
+        if self._marks_infos and len(set(map(id, infos))) < self._n:
+            raise ConversionError(
+                f"Expected each sub-environment of {self._base} to return an info dict of its own, "
+                "got the same dict from several: DummyVecEnv reads it when all rows have stepped, "
+                f"so that each row gets the infos and {TRUNCATED!r} of the last one. Return a "
+                "new dict from each step; or adapt the DummyVecEnv without wrappers, which is "
+                "read row by row."
+            )
+        return observations, floats, ended, list(map(own_info, infos))
 
     def _owned(self, batch: Observation) -> list[Array]:
         """The leaf arrays of a batch of observations, copied, in the dtypes of the space."""
@@ -246,11 +273,11 @@ class WholeSteps:
         if final is not None:
             self._repeats.note(row, self._layout, final, observations)
         if not self._holding:
-            return same_step_info(final, step_info, self._reset_info(row))
+            return same_step_info(final, step_info, self._reset_infos.within_step(row))
         first = [array[row].copy() for array in observations]
         for array, value in zip(observations, self._layout.unpack(final), strict=True):
             np.copyto(array[row : row + 1], value, casting="same_kind")
-        self._held[row] = first, self._reset_info(row)
+        self._held[row] = first, self._reset_infos.within_step(row)
         return step_info
 
     def _final(self, row: int, info: Info) -> Observation:
@@ -267,11 +294,6 @@ class WholeSteps:
         final = self._layout.to_numpy(final)
         self._layout.check_shape(final, f"{TERMINAL_OBSERVATION!r} of row {row}")
         return final
-
-    def _reset_info(self, row: int) -> Info:
-        infos = getattr(self._base, "reset_infos", None)
-        info: Info = copy_value(dict(infos[row])) if infos is not None else {}
-        return info
 
     def _refuse(self, rows: list[int], plain: bool) -> None:
         running = [i for i in rows if i not in self._held]
@@ -290,14 +312,22 @@ class WholeSteps:
         return any(seed is not None for seed in seeds) or any(waiting_options(self._base))
 
     def _prepare_reset(self, seeds: Seeds, options: Options | None) -> None:
-        if options:
-            self._vec_env.set_options(deepcopy(options))
+        if options and not _inherits_to_base(self._vec_env, "set_options"):
+            self._vec_env.set_options(options)
+        elif options and holds_vector_env(self._base):
+            self._base.pass_options(options)
+        elif options and passes_seeds_and_options(self._base):
+            # The very objects, as in `SyncVectorEnv`: a generator among them goes on.
+            set_waiting_options(self._base, [options] * self._n)
+        elif options:
+            self._vec_env.set_options(options)
         if all(seed is None for seed in seeds):
             return
-        if self._counts_up(seeds):
-            self._vec_env.seed(seeds[0])
+        wanted = self._with_waiting(seeds)
+        if self._counts_up(wanted):
+            self._vec_env.seed(wanted[0])
         else:
-            set_waiting_seeds(self._base, seeds)
+            set_waiting_seeds(self._base, wanted)
 
 
 def _asks_nothing(rows: list[int], seeds: Seeds, options: Options | None) -> bool:
@@ -306,9 +336,17 @@ def _asks_nothing(rows: list[int], seeds: Seeds, options: Options | None) -> boo
 
 
 def _seeds_by_row(vec_env: Any) -> bool:
-    """Whether seeds are kept by row, by SB3's own `seed` and that of its wrappers."""
-    while inherits(vec_env, "seed") or holds_vector_env(vec_env):
-        if not hasattr(vec_env, "venv"):
-            return keeps_seeds_by_row(vec_env)
+    """Whether seeds that are set row by row reach the rows, by the methods of SB3 or `to_sb3`."""
+    base = getattr(vec_env, "unwrapped", vec_env)
+    if not _inherits_to_base(vec_env, "seed"):
+        return False
+    return base.seeds_rows if holds_vector_env(base) else passes_seeds_and_options(base)
+
+
+def _inherits_to_base(vec_env: Any, method: str) -> bool:
+    """Whether this method is SB3's own in all wrappers; and in the base, or that of `to_sb3`."""
+    while hasattr(vec_env, "venv"):
+        if not inherits(vec_env, method):
+            return False
         vec_env = vec_env.venv
-    return False
+    return holds_vector_env(vec_env) or inherits(vec_env, method)

@@ -33,7 +33,12 @@ from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices, subenvs_of
 from sb3compat._to_sb3.traits import seed_within
 from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.sb3 import VecEnv
-from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
+from sb3compat._upstream.vec_env import (
+    forget_waiting,
+    set_waiting_options,
+    waiting_options,
+    waiting_seeds,
+)
 from sb3compat.errors import (
     CallOrderError,
     ClosedError,
@@ -361,6 +366,16 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         if not self._closed:
             self._closed = True
             self._source.close()
+
+    @property
+    def seeds_rows(self) -> bool:
+        """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
+        return self._source.seeds_rows
+
+    def pass_options(self, options: Options) -> None:
+        """Pass this very dict to each row in the next reset; `set_options` copies it."""
+        self._source.check_options([options] * self.num_envs)
+        set_waiting_options(self, [options] * self.num_envs)
 
     def original(self, autoreset_mode: AutoresetMode) -> AnyVectorEnv | None:
         """The vector environment, if it can be driven directly from now on, in its own mode.

@@ -46,6 +46,8 @@ class AsyncRows:
         timeout: How many seconds a step or reset may take; None for ever.
     """
 
+    seeds_rows = True
+
     def __init__(
         self,
         env: AnyAsync,

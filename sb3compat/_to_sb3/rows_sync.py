@@ -43,6 +43,7 @@ class SyncRows:
         copy: Whether each step returns arrays and infos of its own.
     """
 
+    seeds_rows = True
     busy = False
     broken = False
 

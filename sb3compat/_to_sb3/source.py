@@ -49,6 +49,10 @@ class Source(Protocol):
     def broken(self) -> bool:
         """Whether a worker is lost, so that a reset would not help."""
 
+    @property
+    def seeds_rows(self) -> bool:
+        """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
+
     def check_options(self, options: Sequence[Options]) -> None:
         """Refuse options that the next reset could not apply."""
 

@@ -296,9 +296,11 @@ def _reset_rows(
 ) -> VectorResetResult:
     """What a masked `env.reset` does, but with arguments for each row."""
     held: list[Value] | None = None
+    results: Iterable[tuple[Value, Info]]
     if isinstance(env, SyncVectorEnv):
-        results = [env.envs[i].reset(**row) for i, row in zip(rows, kwargs, strict=True)]
         sync_vector_env.forget_endings(env, rows)
+        # One by one: the infos of a row are read below, before the next row is reset.
+        results = (env.envs[i].reset(**row) for i, row in zip(rows, kwargs, strict=True))
         held, out = sync_vector_env.held_observations(env), sync_vector_env.shared_batch(env)
     else:
         results = workers.reset(env, rows, kwargs)

@@ -111,8 +111,7 @@ class VectorSource:
         self._owned = copy or fresh
         # The workers, where there are any.
         self._async = tap.env if isinstance(tap.env, AsyncVectorEnv) else None
-        # Whether `reset` takes a list of seeds, one for each row.
-        self._seed_rows = isinstance(tap.env, SyncVectorEnv | AsyncVectorEnv)
+        self.seeds_rows = isinstance(tap.env, SyncVectorEnv | AsyncVectorEnv)
         self._sent: Action = None
         self._was_reset = False
 
@@ -149,7 +148,7 @@ class VectorSource:
         """Reset all rows; in groups of equal options, if one call cannot pass different ones."""
         seed: Value = None
         if any(value is not None for value in seeds):
-            seed = list(seeds) if self._seed_rows else self._one_seed(seeds)
+            seed = list(seeds) if self.seeds_rows else self._one_seed(seeds)
         groups = groups_of(options)
         if len(groups) == 1 or resets_rows_itself(self._tap.env):
             batch, infos = self._reset_at_once(seed, options, uniform=len(groups) == 1)
@@ -286,7 +285,7 @@ class VectorSource:
     def _reset_in_groups(
         self, seed: Value, options: Sequence[Options], groups: list[Rows]
     ) -> tuple[list[Array], list[Info]]:
-        one_seed = seed is not None and not self._seed_rows
+        one_seed = seed is not None and not self.seeds_rows
         if one_seed or not self._was_reset:
             # One seed is for all rows. And some environments can only reset single rows after a
             # reset of all.

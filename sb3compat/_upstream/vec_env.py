@@ -43,6 +43,12 @@ def is_plain(vec_env: object, name: str) -> bool:
     return type(vec_env) is cls and not any(callable(getattr(cls, one, None)) for one in own)
 
 
+def derives_from(vec_env: object, name: str) -> bool:
+    """Whether this is SB3's class of that name, or a subclass."""
+    cls = sb3_class(name)
+    return cls is not None and isinstance(vec_env, cls)
+
+
 def reaches_rows_as(vec_env: object, name: str) -> bool:
     """Whether this is SB3's class of that name, or reaches its rows by the methods of that.
 
@@ -50,9 +56,9 @@ def reaches_rows_as(vec_env: object, name: str) -> bool:
         vec_env: The environment.
         name: `"DummyVecEnv"` or `"SubprocVecEnv"`.
     """
-    cls = sb3_class(name)
-    if cls is None or not isinstance(vec_env, cls):
+    if not derives_from(vec_env, name):
         return False
+    cls = sb3_class(name)
     names = ("get_attr", "set_attr", "env_method", _TARGETS[name])
     return all(_of_class(vec_env, n) is private(cls, n) for n in names)
 
@@ -90,10 +96,15 @@ def set_waiting_seeds(vec_env: Value, seeds: Sequence[int | None]) -> None:
     vec_env._seeds = list(seeds)
 
 
-def keeps_seeds_by_row(vec_env: object) -> bool:
-    """Whether the seeds wait in a list by row, as those of a `VecEnv` do."""
-    known = is_vec_env(vec_env) and not _skipped_init(vec_env, "_seeds")
-    return known or hasattr(vec_env, "_seeds")
+def set_waiting_options(vec_env: Value, options: Sequence[Options]) -> None:
+    """Set the very options of each row for the next reset; `VecEnv.set_options` copies them."""
+    private(vec_env, "_options")
+    vec_env._options = list(options)
+
+
+def passes_seeds_and_options(vec_env: object) -> bool:
+    """Whether its reset gives each row the seed and the options that wait for it."""
+    return derives_from(vec_env, "DummyVecEnv") or derives_from(vec_env, "SubprocVecEnv")
 
 
 def forget_waiting(vec_env: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from copy import deepcopy
 from enum import IntEnum
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sb3compat._convert.infos import join_infos, same_step_info, split_infos
+from sb3compat._convert.infos import join_infos, own_info, same_step_info, split_infos
 from sb3compat.errors import ConversionError
 from tests.convert.info_batches import INFO, batched, equal
 from tests.lockstep import same
@@ -88,6 +89,10 @@ def test_join_of_plain_infos_equals_the_batching_of_gymnasium(rows: list[dict[st
     same(join_infos(rows), batched(rows))
 
 
+class Own(np.ndarray[Any, Any]):
+    """An array of a class of one's own."""
+
+
 SAME = {
     "integers": [1, 2],
     "floats": [0.5, float("inf")],
@@ -112,6 +117,11 @@ SAME = {
     "ordered dicts": [OrderedDict(a=1), OrderedDict(a=2)],
     "enums": [IntEnum("Color", "RED").RED, IntEnum("Color", "RED").RED],
     "first float, then int": [1.75, 1],
+    "masked arrays": [np.ma.array([1, 2], mask=[True, False]), np.ma.array([3, 4])],
+    "matrices": [np.asmatrix([[1, 2]]), np.asmatrix([[3, 4]])],
+    "records": [np.rec.array([(1, 0.5)], [("a", int), ("b", float)])] * 2,
+    "arrays of a class of one's own": [np.arange(2).view(Own), np.arange(2)],
+    "arrays and those of a class of one's own": [np.arange(2), np.arange(2).view(Own)],
 }
 
 
@@ -141,7 +151,7 @@ KEPT = {
     "ragged": ([np.ones(2), np.ones(3)], None),
     "would broadcast": ([np.ones(3), np.ones(1)], None),
     "dict and string": ([{"a": 1}, "a"], [{"a": 1}, "a"]),
-    "matrices": ([np.ma.array([1, 2], mask=[True, False])] * 2, None),
+    "ragged matrices": ([np.ma.ones(2), np.ma.ones(3)], None),
 }
 
 
@@ -181,16 +191,24 @@ def test_keys_that_look_like_masks_of_masks_survive(deep: bool) -> None:
     same(split_infos(join_infos(rows), 3), rows)
 
 
-def test_joined_infos_share_nothing() -> None:
-    rows = [
-        {"list": [1], "array": np.zeros(2), "nested": {"objects": np.array([[1], None], object)}}
-    ]
-    joined = join_infos(rows)
-    before = deepcopy(joined)
-    rows[0]["list"].append(2)
-    rows[0]["array"][0] = 5
-    rows[0]["nested"]["objects"][0].append(2)
-    same(joined, before)
+def test_own_info_shares_nothing() -> None:
+    info = {"list": [1], "array": np.zeros(2), "nested": {"objects": np.array([[1], None], object)}}
+    owned = own_info(info)
+    before = deepcopy(owned)
+    same(owned, info)
+    info["list"].append(2)
+    info["array"][0] = 5
+    info["nested"]["objects"][0].append(2)
+    same(owned, before)
+
+
+def test_own_info_keeps_what_cannot_be_copied() -> None:
+    lock, numbers = threading.Lock(), [1]
+    owned = own_info({"lock": lock, "numbers": numbers, "nested": {"lock": lock, "n": numbers}})
+    for level in (owned, owned["nested"]):
+        assert level["lock"] is lock
+    numbers.append(2)
+    assert owned["numbers"] == owned["nested"]["n"] == [1]
 
 
 def test_keys_under_without_are_left_out() -> None:

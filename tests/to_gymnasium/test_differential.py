@@ -31,7 +31,7 @@ mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODE
 def test_dummy_vec_env_equals_sync_vector_env(
     mode: AutoresetMode, data: st.DataObject, n: int
 ) -> None:
-    chosen = data.draw(scripts(("none", "plain")))
+    chosen = data.draw(scripts(("none", "plain"), shared=True))
     lockstep(chosen, n, mode, dummy, data.draw(back_programs(n)))
 
 
@@ -41,7 +41,7 @@ def test_dummy_vec_env_equals_sync_vector_env(
 def test_subproc_vec_env_equals_sync_vector_env(
     mode: AutoresetMode, data: st.DataObject, n: int
 ) -> None:
-    chosen = data.draw(scripts(("none", "plain")))
+    chosen = data.draw(scripts(("none", "plain"), shared=True))
     lockstep(chosen, n, mode, subproc, data.draw(back_programs(n)))
 
 
@@ -51,7 +51,7 @@ def test_subproc_vec_env_equals_sync_vector_env(
 def test_monitored_vec_env_equals_sync_vector_env(
     mode: AutoresetMode, data: st.DataObject, n: int
 ) -> None:
-    chosen = data.draw(scripts(("none", "plain")))
+    chosen = data.draw(scripts(("none", "plain"), shared=True))
     lockstep(chosen, n, mode, monitored, data.draw(back_programs(n)))
 
 

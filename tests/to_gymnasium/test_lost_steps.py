@@ -170,7 +170,7 @@ def test_options_set_on_the_vec_env_are_used(options: Any) -> None:
 def test_options_of_the_user_are_not_changed(source: str) -> None:
     class Writes(ScriptedEnv):
         def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-            options["y"].append(1)
+            options["y"] = options["z"] = 5
             return super().reset(seed=seed, options=options)
 
     build = {"plain": lambda venv: venv, "wrapped": vec_env.VecMonitor}[source]

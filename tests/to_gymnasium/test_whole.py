@@ -317,3 +317,45 @@ def test_worker_that_dies_in_a_handwritten_vec_env_is_a_worker_error() -> None:
     envs.reset()
     with pytest.raises(sb3compat.WorkerError, match="has died without an answer"):
         envs.step(np.zeros(2, np.int64))
+
+
+def test_arrays_that_rows_share_arrive_as_sb3_itself_hands_them_out() -> None:
+    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env")
+    stamp = np.zeros(1, int)
+
+    class Sharing(ScriptedEnv):
+        def step(self, action: Any) -> Any:
+            stamp[0] = self.row
+            return *super().step(action)[:4], {"stamp": stamp, "row": self.row}
+
+    def made() -> Any:
+        chosen = script(lengths=(2,))
+        rows = [lambda row=row: Sharing(chosen, row) for row in range(3)]
+        return vec_envs.VecMonitor(vec_envs.DummyVecEnv(rows))
+
+    ours, theirs = sb3compat.to_gymnasium(made()), made()
+    ours.reset()
+    theirs.reset()
+    for _ in range(2):
+        infos, expected = ours.step([0] * 3)[-1], theirs.step([0] * 3)[-1]
+        infos = infos.get("final_info", infos)
+        assert infos["stamp"].tolist() == [info["stamp"].tolist() for info in expected]
+        assert infos["row"].tolist() == [0, 1, 2]
+
+
+def test_info_dict_that_rows_share_is_refused_over_a_wrapped_dummy_vec_env() -> None:
+    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env")
+    chosen = script(lengths=(2,), shared=True)
+    made = [MakeEnv(chosen, row) for row in range(2)]
+    envs = sb3compat.to_gymnasium(vec_envs.VecCheckNan(vec_envs.DummyVecEnv(made)))
+    envs.reset()
+    with pytest.raises(sb3compat.ConversionError, match="an info dict of its own"):
+        envs.step(ACTIONS)
+
+
+def test_empty_info_dict_that_a_handwritten_vec_env_shares_is_accepted() -> None:
+    vec_env = Returning()
+    vec_env.answer = (*GOOD[:3], [{}] * 2)
+    envs = sb3compat.to_gymnasium(vec_env)
+    envs.reset()
+    assert envs.step(ACTIONS)[-1] == {}

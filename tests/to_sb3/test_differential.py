@@ -50,7 +50,7 @@ def wrapped(build: Build, layers: int = 1) -> Build:
 def test_sync_equals_dummy_vec_env(
     mode: AutoresetMode, data: st.DataObject, n: int, copy: bool
 ) -> None:
-    lockstep(data.draw(scripts()), n, sync(mode, copy=copy), data.draw(programs(n)))
+    lockstep(data.draw(scripts(shared=True)), n, sync(mode, copy=copy), data.draw(programs(n)))
 
 
 @mode_of
@@ -61,7 +61,8 @@ def test_async_equals_dummy_vec_env(
     mode: AutoresetMode, shared_memory: bool, data: st.DataObject, n: int, copy: bool
 ) -> None:
     # A worker in SAME_STEP mode resets before it sends: there, reused arrays are refused.
-    chosen = data.draw(scripts(reuse=mode != AutoresetMode.SAME_STEP))
+    sole = mode != AutoresetMode.SAME_STEP
+    chosen = data.draw(scripts(reuse=sole, shared=sole))
     build = parallel(mode, copy=copy, shared_memory=shared_memory)
     lockstep(chosen, n, build, data.draw(programs(n)))
 

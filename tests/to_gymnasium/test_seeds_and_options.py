@@ -1,0 +1,171 @@
+"""Seeds and options of a reset: row by row as in `SyncVectorEnv`, or refused."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sb3compat
+from tests.envs import Identity, fns
+from tests.handwritten import CountingVecEnv
+from tests.lockstep import same
+from tests.lockstep_back import dummy, subproc
+from tests.profiles import examples
+
+vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+
+N = 3
+DISABLED = AutoresetMode.DISABLED
+Build = Callable[[list[Any]], Any]
+
+
+def monitored(made: list[Any]) -> Any:
+    return vec_envs.VecMonitor(dummy(made))
+
+
+# To the sub-environments of all of these, seeds and options are passed row by row.
+SOURCES: dict[str, Build] = {
+    "plain": dummy,
+    "wrapped": monitored,
+    "wrapped twice": lambda made: vec_envs.VecCheckNan(monitored(made)),
+    "adapter": lambda made: sb3compat.to_sb3(SyncVectorEnv(made)),
+    "wrapped adapter": lambda made: vec_envs.VecMonitor(sb3compat.to_sb3(SyncVectorEnv(made))),
+    "adapter of a wrapper": lambda made: sb3compat.to_sb3(Identity(SyncVectorEnv(made))),
+}
+source_of = pytest.mark.parametrize("build", SOURCES.values(), ids=SOURCES)
+one = st.one_of(st.none(), st.integers(0, 99))
+
+
+@source_of
+@given(seeds=st.lists(st.lists(one, min_size=N, max_size=N), max_size=3), waiting=one)
+@settings(max_examples=examples(60))
+def test_seed_of_each_row_reaches_it(build: Build, seeds: list[Any], waiting: int | None) -> None:
+    vec_env, reference = build(fns(N)), SyncVectorEnv(fns(N))
+    ours = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
+    if waiting is not None:
+        vec_env.seed(waiting)
+    for number, listed in enumerate(seeds):
+        observations, infos = ours.reset(seed=listed)
+        kept = number == 0 and waiting is not None
+        wanted = [waiting + i if s is None and kept else s for i, s in enumerate(listed)]  # type: ignore[operator]
+        expected, reference_infos = reference.reset(seed=wanted)
+        same(observations, expected)
+        same(infos["seed"], reference_infos["seed"])
+
+
+def native() -> Any:
+    return sb3compat.to_sb3(gym.make_vec("CartPole-v1", num_envs=N))
+
+
+class OneGenerator(vec_envs.VecMonitor):
+    """Takes the seed of the first row for all of them."""
+
+    def seed(self, seed: Any = None) -> Any:
+        return self.venv.seed(seed)
+
+
+ONE_SEED: dict[str, Callable[[], Any]] = {
+    "native": native,
+    "wrapped native": lambda: vec_envs.VecMonitor(native()),
+    "seed method of a wrapper": lambda: OneGenerator(dummy(fns(N))),
+    "handwritten": lambda: CountingVecEnv(N),
+}
+
+
+@pytest.mark.parametrize("make", ONE_SEED.values(), ids=ONE_SEED)
+def test_seeds_by_row_are_refused_where_they_would_not_reach_the_rows(make: Any) -> None:
+    ours = sb3compat.to_gymnasium(make(), autoreset_mode="Disabled")
+    ours.reset(seed=5)
+    for seed in ([5, 77, 9], [None, 5, None], [5, None, None], (7, 6, 5)):
+        with pytest.raises(ValueError, match=r"Expected one int as seed.*Nothing was reset"):
+            ours.reset(seed=seed)
+    # The refused resets were none: it goes on.
+    ours.step(np.zeros(N, np.int64))
+
+
+def test_seeds_that_count_up_are_the_one_seed_of_a_native_environment() -> None:
+    ours = sb3compat.to_gymnasium(native(), autoreset_mode="Disabled")
+    same(ours.reset(seed=5)[0], ours.reset(seed=[5, 6, 7])[0])
+
+
+def test_seeds_that_wait_count_for_the_rows_without_a_seed() -> None:
+    vec_env = vec_envs.VecMonitor(native())
+    ours = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
+    expected = ours.reset(seed=100)[0]
+    vec_env.seed(100)
+    with pytest.raises(ValueError, match=r"with those that wait: \[100, 5, 102\]"):
+        ours.reset(seed=[None, 5, None])
+    same(ours.reset(seed=[None, 101, None])[0], expected)
+
+
+MODES = list(AutoresetMode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("build", [dummy, subproc])
+def test_masked_reset_uses_the_seeds_of_its_rows_only(mode: Any, build: Any) -> None:
+    vec_env = build(fns(N))
+    envs = [sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)]
+    envs.append(SyncVectorEnv(fns(N), autoreset_mode=mode))
+    vec_env.seed(100)
+    for seed, mask in (
+        ([100, 101, 102], None),
+        ([7, 8, None], [True, False, True]),
+        ((3, 4, 5), [False, True, False]),
+        (40, [True, True, False]),
+        (None, [True, True, True]),
+    ):
+        got = []
+        for env in envs:
+            options = None if mask is None else {"reset_mask": np.array(mask)}
+            got.append(env.reset(seed=seed, options=options))
+        same(*got)
+    envs[0].close()
+
+
+class Options(gym.Env[Any, Any]):
+    """Draws its observation from the generator among the options, and writes into them."""
+
+    observation_space = spaces.Box(0, 1, (1,), np.float64)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        options["count"][0] += 1
+        options["added"] = True
+        return np.array([options["rng"].random()]), {"count": options["count"][0]}
+
+    def step(self, action: Any) -> Any:
+        return np.zeros(1), 0.0, False, False, {}
+
+
+@source_of
+def test_options_are_the_very_objects_of_the_caller(build: Build) -> None:
+    reference = SyncVectorEnv([Options] * N)
+    ours = sb3compat.to_gymnasium(build([Options] * N), autoreset_mode="Disabled")
+    results = []
+    for env in (ours, reference):
+        # A lock cannot be copied.
+        held = {"rng": np.random.default_rng(0), "count": [0], "lock": threading.Lock()}
+        options = dict(held)
+        results.append([env.reset(options=options) for _ in range(3)])
+        if env is ours:
+            assert options == held
+    same(*results)
+
+
+def test_options_that_cannot_be_sent_to_a_worker_change_nothing() -> None:
+    ours = sb3compat.to_gymnasium(subproc(fns()))
+    ours.reset(seed=3)
+    with pytest.raises(TypeError, match="pickle"):
+        ours.reset(options={"lock": threading.Lock()})
+    assert ours.reset(seed=4)[1]["resets"].tolist() == [2, 2]
+    ours.close()
