@@ -11,11 +11,13 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
 from sb3compat._convert.actions import Actions
+from sb3compat._convert.arguments import check_timeout, plain_seed
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,
     Array,
+    ClassInfo,
     Flags,
     HoldsVecEnv,
     HoldsVectorEnv,
@@ -88,7 +90,7 @@ def to_sb3(
         UnsupportedSpaceError: If SB3 has no way to batch one of the spaces.
         AutoresetModeError: If the mode is declared nowhere, or contradicts the environment.
         ValueError: If `padding` is True although the exact stream is available, or `timeout` is
-            set for anything but a bare `AsyncVectorEnv`.
+            set for anything but a bare `AsyncVectorEnv` or is not positive and finite.
         PartialResetError: If the mode is NEXT_STEP and no partial reset is known for the class.
 
     Example:
@@ -152,6 +154,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         padding: bool = False,
         timeout: float | None = None,
     ) -> None:
+        check_timeout(timeout)
         check_env(env)
         self.env = env
         self.autoreset_mode = find_mode(env, autoreset_mode)
@@ -197,31 +200,25 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         forget_waiting(self)
         return self._observations.pack(batch)
 
-    def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Set the seeds of the next reset: `seed`, `seed + 1` and so on; None for random ones.
-
-        Args:
-            seed: The seed of the first row. Natively vectorised environments take this one only.
-
-        Raises:
-            ValueError: If the environment does not take it, because it is too large or negative.
-        """
-        seeds: Sequence[int | None] = super().seed(seed_within(self.env.unwrapped, seed))
-        return seeds
-
-    def set_options(self, options: list[Options] | Options | None = None) -> None:
+    def set_options(
+        self,
+        options: Sequence[Options | None] | Options | None = None,
+    ) -> None:
         """Set the options of the next reset.
 
         Args:
-            options: One dict for all rows, or a list with one dict for each row.
+            options: One dict for all rows, or a list or tuple with one for each row. None, also for
+            a single row, is no options.
 
         Raises:
             ValueError: If the list has another length than n.
-            TypeError: If an entry is not a dict.
+            TypeError: If an entry is neither a dict nor None.
             PartialResetError: If the rows differ and the environment cannot reset them one by one.
         """
-        options = {} if options is None else options
-        rows = options if isinstance(options, list) else [options] * self.num_envs
+        given: Sequence[Value] = (
+            options if isinstance(options, list | tuple) else [options] * self.num_envs
+        )
+        rows = [{} if row is None else row for row in given]
         if len(rows) != self.num_envs:
             raise ValueError(
                 f"Expected one dict of options or a list of {self.num_envs}, one for each "
@@ -233,7 +230,24 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
                     f"Expected options to be dicts, got {row!r} ({type(row).__name__})."
                 )
         self._source.check_options(rows)
-        super().set_options(options)
+        super().set_options(rows)
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Set the seeds of the next reset.
+
+        Args:
+            seed: The seed of the first row; the next ones get `seed + 1` and so on. Natively
+                vectorised environments take this one only. None draws it from NumPy's global
+                generator.
+
+        Returns:
+            The seed of each row.
+
+        Raises:
+            TypeError: If it is no integer, such as a list with one seed for each row.
+            ValueError: If the environment does not take it, because it is too large or negative.
+        """
+        return super().seed(seed_within(self.env.unwrapped, plain_seed(seed)))
 
     def step_async(self, actions: Action) -> None:
         """Start a step.
@@ -344,8 +358,8 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         """Call a method of the sub-environments; the results are in the order of `indices`."""
         return self._subenvs.call(method_name, method_args, method_kwargs, self._rows(indices))
 
-    def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
-        """Whether each sub-environment is wrapped in that class."""
+    def env_is_wrapped(self, wrapper_class: ClassInfo, indices: Indices = None) -> list[bool]:
+        """Whether each sub-environment is wrapped in that class, or in one of a tuple of them."""
         return self._subenvs.is_wrapped(wrapper_class, self._rows(indices))
 
     def get_images(self) -> Sequence[Array | None]:

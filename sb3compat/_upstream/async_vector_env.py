@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, get_args
 
 import gymnasium as gym
 import numpy as np
@@ -21,6 +21,7 @@ from gymnasium.vector.utils import concatenate, iterate
 from sb3compat._convert.types import (
     Action,
     AnyAsync,
+    ClassInfo,
     ConnectionLike,
     Info,
     Kwargs,
@@ -243,14 +244,14 @@ def pending_autoresets(env: AnyAsync, rows: Sequence[int]) -> list[int]:
     return [i for i, pending in zip(rows, answers, strict=True) if pending]
 
 
-def is_wrapped(env: AnyAsync, wrapper_class: type, rows: Sequence[int]) -> list[bool]:
-    """Whether the environments of some rows are wrapped in that class.
+def is_wrapped(env: AnyAsync, wrapper_class: ClassInfo, rows: Sequence[int]) -> list[bool]:
+    """Whether the environments of some rows are wrapped in that class, or in one of several.
 
-    The class goes by its name: unpickling it would import its module, which for SB3's `Monitor`
+    A class goes by its name: unpickling it would import its module, which for SB3's `Monitor`
     means torch in every worker, and a class of `__main__` would not arrive as the same object. For
     the same reason a wrapper may name a class that it `stands_for`.
     """
-    question = _Question("is_wrapped", _class_name(wrapper_class))
+    question = _Question("is_wrapped", *map(_class_name, _classes_of(wrapper_class)))
     return call(env, "has_wrapper_attr", (question,), {}, rows)
 
 
@@ -328,14 +329,22 @@ def _answer(kind: str, *arguments: Any) -> str:
     return "unwrapped" if yes else "_sb3compat_no"
 
 
-def _has_wrapper(env: gym.Env[Any, Any], name: tuple[str, str]) -> bool:
+def _has_wrapper(env: gym.Env[Any, Any], *names: tuple[str, str]) -> bool:
     while isinstance(env, gym.Wrapper):
-        if name in map(_class_name, type(env).__mro__):
-            return True
-        if name == getattr(type(env), "stands_for", None):
+        known = {*map(_class_name, type(env).__mro__), getattr(type(env), "stands_for", None)}
+        if not known.isdisjoint(names):
             return True
         env = env.env
     return False
+
+
+def _classes_of(info: ClassInfo) -> list[type]:
+    """The classes that `isinstance` means by its second argument: a class, a tuple or a union."""
+    if isinstance(info, type):
+        return [info]
+    isinstance(None, info)  # raises the TypeError for anything else
+    parts = info if isinstance(info, tuple) else get_args(info)
+    return [cls for part in parts for cls in _classes_of(part)]
 
 
 def _class_name(cls: type) -> tuple[str, str]:
