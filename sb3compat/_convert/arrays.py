@@ -44,22 +44,51 @@ def to_numpy(value: object) -> Array:
     return np.asarray(value)
 
 
-def copy_value(value: Value) -> Value:
+def copy_value(value: Value, memo: dict[int, Value] | None = None) -> Value:
     """A copy of `value` that shares nothing mutable with it.
 
-    Containers, arrays and other mutable values are copied at every depth, as `DummyVecEnv` does
-    with `deepcopy`; immutable values are returned as they are.
+    Containers, arrays and other mutable values are copied at every depth, as `DummyVecEnv` does;
+    a container may contain itself. NumPy scalars and other immutable values are returned as they
+    are.
+
+    Args:
+        value: The value.
+        memo: Copies that were made already, as for `copy.deepcopy`.
     """
+    leaf = _copy_leaf(value)
+    if leaf is not _NO_LEAF:
+        return leaf
+    # Most containers are flat; `deepcopy` would take many times as long.
+    if type(value) is dict:
+        flat = {key: _copy_leaf(item) for key, item in value.items()}
+        if not any(item is _NO_LEAF for item in flat.values()):
+            return flat
+    elif type(value) is list:
+        items = [_copy_leaf(item) for item in value]
+        if not any(item is _NO_LEAF for item in items):
+            return items
+    return deepcopy(value, memo)
+
+
+def copy_dict(value: dict[Any, Any]) -> dict[Any, Any]:
+    """A plain dict with copies of the values; where one of them contains `value`, of itself."""
+    own: dict[Any, Any] = {}
+    memo: dict[int, Value] = {id(value): own}
+    for key, item in value.items():
+        own[key] = copy_value(item, memo)
+    return own
+
+
+_NO_LEAF = object()
+
+
+def _copy_leaf(value: Value) -> Value:
+    """A copy of a value that contains no other; `_NO_LEAF` for other values."""
     if isinstance(value, _IMMUTABLE) and not isinstance(value, np.void):  # a view of its array
         return value
-    kind = type(value)
-    if kind is dict:
-        return {key: copy_value(item) for key, item in value.items()}
-    if kind is list:
-        return [copy_value(item) for item in value]
-    if kind is np.ndarray and not value.dtype.hasobject:
+    if type(value) is np.ndarray and not value.dtype.hasobject:
         return value.copy()
-    return deepcopy(value)
+    return _NO_LEAF
 
 
 def cast_safely(array: Array, dtype: np.dtype[Any]) -> Array | None:

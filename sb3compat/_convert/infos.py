@@ -12,7 +12,7 @@ from itertools import repeat
 
 import numpy as np
 
-from sb3compat._convert.arrays import copy_value, is_foreign_array, to_numpy
+from sb3compat._convert.arrays import copy_dict, copy_value, is_foreign_array, to_numpy
 from sb3compat._convert.types import Array, Flags, Info, Observation, Rows, Value, VectorInfos
 from sb3compat.errors import ConversionError
 
@@ -50,6 +50,7 @@ def split_infos(
     num_envs: int,
     rows: Rows | None = None,
     without: Iterable[str] = (),
+    within: tuple[object, ...] = (),
 ) -> list[Info]:
     """Split a dict of arrays into one dict for each row.
 
@@ -61,13 +62,15 @@ def split_infos(
         num_envs: The number of rows, n.
         rows: The rows wanted, as an index array; all of them when None.
         without: Keys to leave out, with their masks.
+        within: The dicts that contain these infos.
 
     Returns:
         One new dict for each row wanted, in that order. The dicts share no mutable value with one
         another or with `infos`.
 
     Raises:
-        ConversionError: If the infos have `k`, `_k` and `__k`, so that `_k` is a mask and a key.
+        ConversionError: If the infos have `k`, `_k` and `__k`, so that `_k` is a mask and a key; or
+            if a dict of arrays contains itself.
     """
     count = num_envs if rows is None else len(rows)
     if not infos:
@@ -77,6 +80,12 @@ def split_infos(
     if any(masks.get(key) is not None for key in skip):
         skip = _mask_keys(masks)
     skip.update(without, (f"_{key}" for key in without))
+
+    def column_of(value: object, some: Rows | None) -> list[Value]:
+        if isinstance(value, dict):
+            return _split_nested(value, num_envs, some, (*within, infos))
+        return _column(value, num_envs, some)
+
     keys: list[str] = []
     columns: list[list[Value]] = []
     partial: list[tuple[str, Rows, list[Value]]] = []
@@ -88,12 +97,10 @@ def split_infos(
             held = mask if rows is None else mask[rows]
             if np.count_nonzero(held) < count:
                 at = np.flatnonzero(held)
-                partial.append(
-                    (key, at, _column(value, num_envs, at if rows is None else rows[at]))
-                )
+                partial.append((key, at, column_of(value, at if rows is None else rows[at])))
                 continue
         keys.append(key)
-        columns.append(_column(value, num_envs, rows))
+        columns.append(column_of(value, rows))
 
     out = _dicts(len(keys))(keys, columns) if keys else [{} for _ in range(count)]
     for key, at, column in partial:
@@ -163,10 +170,19 @@ def _dicts(count: int) -> Build:
     return namespace["build"]
 
 
+def _split_nested(
+    value: Info, num_envs: int, rows: Rows | None, within: tuple[object, ...]
+) -> list[Value]:
+    if any(value is outer for outer in within):
+        raise ConversionError(
+            f"Expected infos whose dicts of arrays do not contain themselves, got one with the "
+            f"keys {list(value)}. Leave it out of the infos of the vector environment."
+        )
+    return list(split_infos(value, num_envs, rows, within=within))
+
+
 def _column(value: object, num_envs: int, rows: Rows | None) -> list[Value]:
     """The values of one key for the rows wanted, each owned by its row."""
-    if isinstance(value, dict):
-        return split_infos(value, num_envs, rows)
     if is_foreign_array(value):
         value = to_numpy(value)
     if isinstance(value, np.ndarray) and value.ndim > 0 and len(value) == num_envs:
@@ -186,7 +202,11 @@ def _batch_column(array: Array, rows: Rows | None) -> list[Value]:
     return list(array.copy() if rows is None else wanted)
 
 
-def join_infos(infos: Sequence[Info], without: Collection[str] = ()) -> Info:
+def join_infos(
+    infos: Sequence[Info],
+    without: Collection[str] = (),
+    within: Sequence[tuple[object, ...]] = (),
+) -> Info:
     """Join one dict for each row to a dict of arrays; the inverse of `split_infos`.
 
     Where the values of a key have one type, its array is what Gymnasium's own batching makes, in
@@ -194,12 +214,14 @@ def join_infos(infos: Sequence[Info], without: Collection[str] = ()) -> Info:
 
     - numbers (or arrays of one shape) of several types get the type that holds them all, an object
       array where there is none: `1` and `1.75` become `[1.0, 1.75]`, `2**53 + 1` and `0.5` stay;
-    - numbers and booleans, values of unlike kinds, arrays of several shapes: an object array.
+    - numbers and booleans, values of unlike kinds, arrays of several shapes, dicts that contain
+      themselves: an object array.
 
     Args:
         infos: The infos of n rows. The result shares their mutable values: pass infos that nobody
             else holds, as `own_info` makes them.
         without: Keys to leave out.
+        within: For each row, the dicts that contain its info.
 
     Returns:
         Under each key `k` an array of length n and under `_k` which rows have it, bool of shape
@@ -232,7 +254,7 @@ def join_infos(infos: Sequence[Info], without: Collection[str] = ()) -> Info:
                 f"stores the mask of {key!r}. Rename one of them in the sub-environment, or in "
                 "a wrapper around it."
             )
-        out[key] = _joined(key, rows, values, len(infos))
+        out[key] = _joined(key, rows, values, infos, within)
         mask = np.zeros(len(infos), np.bool_)
         mask[rows if len(rows) > 1 else rows[0]] = True
         out[mask_key] = mask
@@ -245,7 +267,7 @@ def own_info(info: Info) -> Info:
     What cannot be copied (a lock, a generator) is handed on as it is, as Gymnasium does.
     """
     try:
-        owned: Info = copy_value(dict(info))
+        owned: Info = copy_dict(info)
     except Exception:
         owned = {key: _own_value(value) for key, value in info.items()}
     return owned
@@ -301,17 +323,26 @@ def same_step_info(final_obs: Observation, final_info: Info, reset_info: Info) -
     return {**final, "final_info": kept, **reset_info}
 
 
-def _joined(key: str, rows: list[int], values: list[Value], num_envs: int) -> Value:
+def _joined(
+    key: str,
+    rows: list[int],
+    values: list[Value],
+    infos: Sequence[Info],
+    within: Sequence[tuple[object, ...]],
+) -> Value:
     """The values of one key as an array of all rows, or as a dict of such arrays."""
+    num_envs = len(infos)
     kinds = set(map(type, values))
     array: Array | None = None
     if key == "final_obs":  # Gymnasium does not batch this key
         pass
     elif all(issubclass(kind, dict) for kind in kinds):
         nested: list[Value] = [{}] * num_envs
+        outer = [(*path, info) for path, info in zip(within or [()] * num_envs, infos, strict=True)]
         for row, value in zip(rows, values, strict=True):
             nested[row] = value
-        return join_infos(nested)
+        if not any(nested[row] is one for row in rows for one in outer[row]):
+            return join_infos(nested, within=outer)
     elif all(issubclass(kind, np.ndarray) for kind in kinds):
         array = _joined_arrays(rows, values, num_envs)
     elif kinds == {bool}:

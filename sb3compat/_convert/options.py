@@ -24,10 +24,17 @@ def groups_of(options: Sequence[Options]) -> list[Rows]:
 
 def same_value(a: Value, b: Value) -> bool:
     """Whether two values are equal and of one type; arrays within are compared as wholes."""
+    try:
+        return a is b or _same(a, b)
+    except RecursionError:  # they contain themselves
+        return False
+
+
+def _same(a: Value, b: Value) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(same_value(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple) and type(a) is type(b):
-        return len(a) == len(b) and all(map(same_value, a, b))
+        return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b)
     try:

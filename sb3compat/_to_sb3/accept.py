@@ -9,8 +9,16 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import AnySync, AnyVectorEnv, Value
+from sb3compat._convert.types import (
+    AnySync,
+    AnyVectorEnv,
+    HoldsVecEnv,
+    Value,
+    holds_vec_env,
+)
 from sb3compat._to_sb3.subenvs import SubEnvs
+from sb3compat._upstream.inherited import changed
+from sb3compat._upstream.sb3 import VecEnv
 from sb3compat.errors import (
     AutoresetModeError,
     ClosedError,
@@ -65,6 +73,16 @@ def _check_distinct(env: AnySync) -> None:
                 f"same object {single.unwrapped}. The function given to SyncVectorEnv has to make "
                 "a new one at each call: `lambda: gym.make(id)`, not `lambda: env`."
             )
+
+
+def vec_env_inside(env: object) -> VecEnv | None:
+    """The `VecEnv` that `to_gymnasium` has adapted, ready to be driven directly; else None."""
+    if not holds_vec_env(env) or not isinstance(env.vec_env, VecEnv):
+        return None
+    if changed(env, HoldsVecEnv, "step", "reset") is not None:
+        return None  # a subclass, which may present the VecEnv differently
+    vec_env: VecEnv = env.settled()
+    return vec_env
 
 
 def check_starts(env: AnyVectorEnv, subenvs: SubEnvs, observations: Observations) -> None:

@@ -19,7 +19,6 @@ from sb3compat._convert.types import (
     Array,
     ClassInfo,
     Flags,
-    HoldsVecEnv,
     HoldsVectorEnv,
     Indices,
     Info,
@@ -27,13 +26,11 @@ from sb3compat._convert.types import (
     Options,
     SingleEnv,
     Value,
-    holds_vec_env,
 )
-from sb3compat._to_sb3.accept import check_env, check_starts, find_mode
+from sb3compat._to_sb3.accept import check_env, check_starts, find_mode, vec_env_inside
 from sb3compat._to_sb3.source import Settings, make_source
 from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices, subenvs_of
 from sb3compat._to_sb3.traits import seed_within
-from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import (
     forget_waiting,
@@ -101,7 +98,7 @@ def to_sb3(
     """
     if isinstance(env, VecEnv):
         return env
-    held = _vec_env_inside(env)
+    held = vec_env_inside(env)
     if held is not None:
         return held
     return VecEnvAdapter(
@@ -112,16 +109,6 @@ def to_sb3(
         padding=padding,
         timeout=timeout,
     )
-
-
-def _vec_env_inside(env: object) -> VecEnv | None:
-    """The `VecEnv` that `to_gymnasium` has adapted, ready to be driven directly; else None."""
-    if not holds_vec_env(env) or not isinstance(env.vec_env, VecEnv):
-        return None
-    if changed(env, HoldsVecEnv, "step", "reset") is not None:
-        return None  # a subclass, which may present the VecEnv differently
-    vec_env: VecEnv = env.settled()
-    return vec_env
 
 
 class VecEnvAdapter(VecEnv, HoldsVectorEnv):

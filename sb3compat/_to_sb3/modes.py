@@ -93,12 +93,21 @@ class SameStep(VectorSource):
         top = {key: value for key, value in step.infos.items() if key not in _FINAL_KEYS}
         row_infos = split_step_infos(top, step.truncated)
         reset_infos: dict[int, Info] = {}
+        if self._mode_is_sure and len(top) < len(step.infos):
+            self._keep_own_keys(step, row_infos)
         if step.ended.any():
             rows = np.flatnonzero(step.ended)
             reset_infos = self._sort_infos(step, top, rows, row_infos)
         return Transition(
             step.observations, step.rewards, step.ended, step.truncated, row_infos, reset_infos
         )
+
+    def _keep_own_keys(self, step: Stepped, row_infos: list[Info]) -> None:
+        """Keep a `final_obs` or the like in rows that have not ended: a sub-environment gave it."""
+        given = {key: value for key, value in step.infos.items() if key in _FINAL_KEYS}
+        rows = np.flatnonzero(~step.ended)
+        for i, own in zip(rows.tolist(), split_infos(given, self.num_envs, rows), strict=True):
+            row_infos[i].update(own)
 
     def _sort_infos(
         self, step: Stepped, top: Info, rows: Rows, row_infos: list[Info]

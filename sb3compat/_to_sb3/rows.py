@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sb3compat._convert.arrays import copy_value
+from sb3compat._convert.arrays import copy_dict
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
 from sb3compat._convert.types import (
     AnyVectorEnv,
@@ -20,12 +20,16 @@ from sb3compat.errors import CallOrderError, ConversionError
 
 def own_info(info: Info, *, copy: bool) -> Info:
     """A new dict with the sub-environment's info."""
-    return {key: copy_value(value) for key, value in info.items()} if copy else dict(info)
+    return copy_dict(info) if copy else dict(info)
 
 
-def step_info(info: Info, *, truncated: bool, copy: bool) -> Info:
-    """The info of a step as SB3 has it; a `terminal_observation` in it is left out."""
-    own = own_info(info, copy=copy)
+def received_info(info: Info) -> Info:
+    """An info that a worker has sent, which is ours, as a plain dict."""
+    return info if type(info) is dict else dict(info)
+
+
+def step_info(own: Info, *, truncated: bool) -> Info:
+    """Turn the info of a step to what SB3 has; a `terminal_observation` in it is left out."""
     own.pop(TERMINAL_OBSERVATION, None)
     own[TRUNCATED] = truncated
     return own

@@ -26,7 +26,7 @@ from sb3compat._convert.types import (
     Value,
 )
 from sb3compat._to_sb3.rows import (
-    own_info,
+    received_info,
     refuse_pending,
     reset_kwargs,
     set_reward,
@@ -90,7 +90,7 @@ class AsyncRows:
         if self._same_step:
             for _, info in results:
                 refuse_final_keys(info)
-        return batch, [own_info(info, copy=False) for _, info in results]
+        return batch, [received_info(info) for _, info in results]
 
     def check_started(self) -> None:
         """Refuse a first step where rows have ended."""
@@ -128,7 +128,7 @@ class AsyncRows:
                 info, reset_infos[i] = self._same_step_infos(i, obs, given, batch)
                 info[TRUNCATED] = cut
             else:
-                info = step_info(given, truncated=cut, copy=False)
+                info = step_info(received_info(given), truncated=cut)
                 if ended[i]:
                     info[TERMINAL_OBSERVATION] = self._last(i, obs, batch)
             infos.append(info)
@@ -165,9 +165,7 @@ class AsyncRows:
         workers.send(self._env, dict.fromkeys(rows, message))
         results = workers.receive(self._env, rows, self._timeout)
         self._write(batch, rows, [result[0] for result in results])
-        return {
-            i: own_info(result[-1], copy=False) for i, result in zip(rows, results, strict=True)
-        }
+        return {i: received_info(result[-1]) for i, result in zip(rows, results, strict=True)}
 
     def _batch_of(self, rows: Sequence[int], observations: list[Observation]) -> list[Array]:
         batch = self._observations.empty() if self._copy else self._batch
@@ -202,9 +200,9 @@ class AsyncRows:
         The worker steps, resets, and only then sends both observations. If the sub-environment
         returns the same array each time, the reset has overwritten the last observation by then.
         """
-        reset_info = own_info(given, copy=False)
+        reset_info = received_info(given)
         final = reset_info.pop("final_obs")
-        info = own_info(reset_info.pop("final_info"), copy=False)
+        info = received_info(reset_info.pop("final_info"))
         if not self._shares_memory:
             refuse_same_memory(self._observations, row, obs, final)
         final = self._observations.single(final, copy=False)

@@ -99,7 +99,7 @@ class SyncRows:
         for i, (env, action) in enumerate(zip(self._envs, self._pending, strict=True)):
             obs, reward, termination, truncation, given = env.step(action)
             cut = bool(truncation and not termination)
-            info = step_info(given, truncated=cut, copy=self._copy)
+            info = step_info(own_info(given, copy=self._copy), truncated=cut)
             set_reward(rewards, i, reward)
             if termination or truncation:
                 ended[i], truncated[i] = True, cut

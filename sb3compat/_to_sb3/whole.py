@@ -44,6 +44,7 @@ from sb3compat._to_sb3.tap import (
 from sb3compat._to_sb3.traits import check_seed
 from sb3compat._to_sb3.wrappers import paused_videos
 from sb3compat._upstream import async_vector_env as workers
+from sb3compat._upstream.inherited import changed
 from sb3compat.errors import (
     AutoresetModeError,
     ConversionError,
@@ -112,6 +113,11 @@ class VectorSource:
         # The workers, where there are any.
         self._async = tap.env if isinstance(tap.env, AsyncVectorEnv) else None
         self.seeds_rows = isinstance(tap.env, SyncVectorEnv | AsyncVectorEnv)
+        # Whether the environment ends episodes as Gymnasium's own classes do in its mode.
+        self._mode_is_sure = any(
+            isinstance(tap.env, cls) and changed(tap.env, cls, "step") is None
+            for cls in (SyncVectorEnv, AsyncVectorEnv)
+        )
         self._sent: Action = None
         self._was_reset = False
 
@@ -323,12 +329,14 @@ class VectorSource:
 
     def _check_mode(self, infos: VectorInfos, ended: Flags) -> None:
         """Refuse an ending that is reported as in SAME_STEP mode: its row is reset already."""
+        if self._mode_is_sure:
+            return  # then it is a key of the sub-environments
         given = [key for key in FINAL_OBS_KEYS if key in infos]
         if given and ended.any():
             raise AutoresetModeError(
                 f"Expected {self._tap.env} to return the last observation of an episode as the "
                 f"observation of that step, got infos[{given[0]!r}], as environments in SAME_STEP "
-                "mode do. If it is one, pass autoreset_mode='SameStep'."
+                "mode do. If it is one, pass autoreset_mode='SameStep'. If not, rename that key."
             )
 
     def _check_others(self, batch: list[Array], rows: Rows, reset_obs: Observation) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from types import MappingProxyType
 from typing import Any
 
 import gymnasium as gym
@@ -10,9 +12,18 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
-from sb3compat._to_sb3.rows import own_info, reset_kwargs, set_reward, step_info
-from tests.envs import ScriptedEnv, script
+from sb3compat._to_sb3.rows import (
+    own_info,
+    received_info,
+    refuse_pending,
+    reset_kwargs,
+    set_reward,
+    step_info,
+)
+from sb3compat.errors import CallOrderError
+from tests.envs import ScriptedEnv, fns, script
 from tests.lockstep import same
+from tests.native import NativeEnv
 
 
 def test_reward_that_is_no_number_is_refused() -> None:
@@ -46,11 +57,38 @@ def test_reset_gets_the_arguments_that_dummy_vec_env_passes() -> None:
 
 
 def test_info_of_a_step_has_the_keys_of_sb3_in_place_of_its_own() -> None:
-    given = {"x": [1], "terminal_observation": "no", "TimeLimit.truncated": "no"}
     for truncated in (True, False):
-        info = step_info(given, truncated=truncated, copy=False)
+        given = {"x": [1], "terminal_observation": "no", "TimeLimit.truncated": "no"}
+        info = step_info(given, truncated=truncated)
+        assert info is given
         assert info == {"x": [1], "TimeLimit.truncated": truncated}
-    assert given["terminal_observation"] == "no"
+
+
+def test_received_info_is_a_plain_dict() -> None:
+    given = {"x": [1]}
+    assert received_info(given) is given
+    for kind in (OrderedDict, MappingProxyType):
+        own = received_info(kind(given))  # type: ignore[operator]
+        assert type(own) is dict
+        assert own == given
+
+
+def test_info_that_contains_itself_is_copied_as_dummy_vec_env_does() -> None:
+    given: dict[str, Any] = {"list": []}
+    given["self"] = given
+    given["list"].append(given)
+    own = step_info(own_info(given, copy=True), truncated=True)
+    assert own is not given
+    assert own["self"] is own
+    assert own["list"][0] is own
+    assert given.keys() == {"list", "self"}
+
+
+def test_pending_autoresets_are_refused_or_their_rows_not_known() -> None:
+    refuse_pending(NativeEnv(fns(), None), np.zeros(2, bool))
+    for pending, text in ((np.array([False, True]), r"rows \[1\]"), (None, "cannot be known")):
+        with pytest.raises(CallOrderError, match=rf"Expected reset\(\) before.*{text}"):
+            refuse_pending(NativeEnv(fns(), None), pending)
 
 
 def test_own_info_shares_values_only_without_a_copy() -> None:

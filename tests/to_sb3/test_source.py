@@ -59,6 +59,9 @@ def test_async_subclass_with_its_own_reset_needs_shared_memory() -> None:
     assert [info["resets"] for info in env.reset_infos] == [3, 4]
     env.close()
     source = OwnReset(fns(), shared_memory=False)
+    with pytest.raises(sb3compat.PartialResetError, match="'reset' is overridden"):
+        sb3compat.to_sb3(source)
+    sb3compat.register_partial_reset(OwnReset, sb3compat.reset_with_mask)
     for padding in (False, True):
         with pytest.raises(sb3compat.PartialResetError, match="shared_memory=True"):
             sb3compat.to_sb3(source, padding=padding)
