@@ -12,7 +12,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from sb3compat._convert.arrays import copy_value
-from sb3compat._convert.infos import SB3_KEYS, join_infos
+from sb3compat._convert.infos import SB3_KEYS
+from sb3compat._convert.join_infos import join_infos
 from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (

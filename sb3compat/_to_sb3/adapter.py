@@ -148,14 +148,8 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         observations = Observations(env.single_observation_space, env.num_envs)
         self._actions = Actions(env.single_action_space, env.num_envs)
         self._observations = observations
-        settings = Settings(
-            env,
-            self.autoreset_mode,
-            copy=copy,
-            require_final_obs=require_final_obs,
-            padding=padding,
-            timeout=timeout,
-        )
+        mode = self.autoreset_mode
+        settings = Settings(env, mode, copy, require_final_obs, padding, timeout)
         self._source = make_source(settings, observations, self._actions)
         self._subenvs = subenvs_of(env)
         check_starts(env, self._subenvs, observations)
@@ -164,8 +158,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         self._lost_step = False
         # Whether this adapter has reset it; the user may have reset the environment before.
         self._was_reset = False
-        # Whether an autoreset from before can be pending no more.
-        self._started = False
+        self._none_pending = False  # no autoreset from before
         super().__init__(env.num_envs, observations.presented, self._actions.presented)
         # The environment's own, as in DummyVecEnv; its autoreset mode is not the adapter's.
         self.metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
@@ -183,7 +176,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             self._source.cancel()
         batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))
         self._lost_step = False
-        self._was_reset = self._started = True
+        self._was_reset = self._none_pending = True
         forget_waiting(self)
         return self._observations.pack(batch)
 
@@ -257,9 +250,9 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
                 "lost, maybe with the end of an episode; got step_async()."
             )
         prepared = self._actions.prepare(actions)
-        if not self._started:
+        if not self._none_pending:
             self._source.check_started()
-            self._started = True
+            self._none_pending = True
         self._source.send(prepared)
         self._waiting = True
 

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sb3compat._convert.infos import join_infos, own_info, same_step_info, split_infos
+from sb3compat._convert.infos import own_info, same_step_info, split_infos
+from sb3compat._convert.join_infos import join_infos
 from sb3compat.errors import ConversionError
 from tests.convert.info_batches import INFO, batched, equal
 from tests.lockstep import same

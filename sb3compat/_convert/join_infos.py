@@ -1,0 +1,152 @@
+"""Infos: SB3's list of dicts as Gymnasium's dict of arrays; the inverse of `infos.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from sb3compat._convert.types import Array, Info, Value
+from sb3compat.errors import ConversionError
+
+
+def join_infos(
+    infos: Sequence[Info],
+    without: Collection[str] = (),
+    within: Sequence[tuple[object, ...]] = (),
+) -> Info:
+    """Join one dict for each row to a dict of arrays; the inverse of `split_infos`.
+
+    Where the values of a key have one type, its array is what Gymnasium's own batching makes, in
+    dtype, shape and mask. Where Gymnasium's batching would change values, the result differs:
+
+    - numbers (or arrays of one shape) of several types get the type that holds them all, an object
+      array where there is none: `1` and `1.75` become `[1.0, 1.75]`, `2**53 + 1` and `0.5` stay;
+    - numbers and booleans, values of unlike kinds, arrays of several shapes, dicts that contain
+      themselves: an object array.
+
+    Args:
+        infos: The infos of n rows. The result shares their mutable values: pass infos that nobody
+            else holds, as `own_info` makes them.
+        without: Keys to leave out.
+        within: For each row, the dicts that contain its info.
+
+    Returns:
+        Under each key `k` an array of length n and under `_k` which rows have it, bool of shape
+        `(n,)`. Dicts become dicts of arrays in turn. When `split_infos` splits them again, numbers
+        are equal to the originals: Python numbers and NumPy's `int64` and `float64` come back as
+        Python numbers, other NumPy scalars as they were, and arrays without shape as scalars.
+
+    Raises:
+        ConversionError: If a key `k` comes with a key `_k`, which is where its mask goes.
+    """
+    if not any(infos):
+        return {}
+    columns: dict[str, tuple[list[int], list[Value]]] = {}
+    for row, info in enumerate(infos):
+        for key, value in info.items():
+            if key in without:
+                continue
+            column = columns.get(key)
+            if column is None:
+                columns[key] = [row], [value]
+            else:
+                column[0].append(row)
+                column[1].append(value)
+    out: Info = {}
+    for key, (rows, values) in columns.items():
+        mask_key = f"_{key}"
+        if mask_key in columns or mask_key in out:
+            raise ConversionError(
+                f"Expected infos without the key {mask_key!r} beside {key!r}, where Gymnasium "
+                f"stores the mask of {key!r}. Rename one of them in the sub-environment, or in "
+                "a wrapper around it."
+            )
+        out[key] = _joined(key, rows, values, infos, within)
+        mask = np.zeros(len(infos), np.bool_)
+        mask[rows if len(rows) > 1 else rows[0]] = True
+        out[mask_key] = mask
+    return out
+
+
+def _joined(
+    key: str,
+    rows: list[int],
+    values: list[Value],
+    infos: Sequence[Info],
+    within: Sequence[tuple[object, ...]],
+) -> Value:
+    """The values of one key as an array of all rows, or as a dict of such arrays."""
+    num_envs = len(infos)
+    kinds = set(map(type, values))
+    array: Array | None = None
+    if key == "final_obs":  # Gymnasium does not batch this key
+        pass
+    elif all(issubclass(kind, dict) for kind in kinds):
+        nested: list[Value] = [{}] * num_envs
+        outer = [(*path, info) for path, info in zip(within or [()] * num_envs, infos, strict=True)]
+        for row, value in zip(rows, values, strict=True):
+            nested[row] = value
+        if not any(nested[row] is one for row in rows for one in outer[row]):
+            return join_infos(nested, within=outer)
+    elif all(issubclass(kind, np.ndarray) for kind in kinds):
+        array = _joined_arrays(rows, values, num_envs)
+    elif kinds == {bool}:
+        array = np.zeros(num_envs, np.bool_)
+        array[rows] = values
+    elif all(map(_is_number, kinds)):
+        array = _joined_numbers(rows, values, num_envs)
+    elif kinds == {bool, np.bool_} and type(values[0]) is bool:
+        array = np.zeros(num_envs, np.bool_)
+        array[rows] = values
+    if array is None:
+        array = np.full(num_envs, None, dtype=object)
+        for row, value in zip(rows, values, strict=True):
+            array[row] = value
+    return array
+
+
+def _is_number(kind: type) -> bool:
+    # A timedelta is a number to NumPy, but its unit is not part of the type.
+    return kind in (int, float) or (
+        issubclass(kind, np.number) and not issubclass(kind, np.timedelta64)
+    )
+
+
+def _joined_numbers(rows: list[int], values: list[Value], num_envs: int) -> Array | None:
+    dtypes = {np.dtype(type(value)) for value in values}
+    array = np.zeros(num_envs, np.result_type(*dtypes))
+    try:
+        array[rows] = values
+    except OverflowError:
+        return None
+    if len(dtypes) > 1:
+        # As Python numbers, which compare exactly.
+        numbers = [value.item() if isinstance(value, np.generic) else value for value in values]
+        for now, before in zip(array[rows].tolist(), numbers, strict=True):
+            if now != before and before == before:
+                return None
+    return array
+
+
+def _joined_arrays(rows: list[int], values: list[Array], num_envs: int) -> Array | None:
+    shapes = {value.shape for value in values}
+    dtypes = {value.dtype for value in values}
+    kinds = {dtype.kind for dtype in dtypes}
+    if len(shapes) > 1:
+        return None
+    if len(dtypes) == 1:
+        (dtype,) = dtypes
+    elif kinds <= set("iuf") or kinds in ({"U"}, {"S"}):
+        dtype = np.result_type(*dtypes)
+    else:
+        return None
+    array = np.zeros((num_envs, *shapes.pop()), dtype)
+    for row, value in zip(rows, values, strict=True):
+        array[row] = value
+        if value.dtype != dtype and kinds <= set("iuf"):
+            with np.errstate(invalid="ignore"):
+                back = array[row].astype(value.dtype)
+            if not np.array_equal(back, value, equal_nan=True):
+                return None
+    return array
