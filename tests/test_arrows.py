@@ -27,7 +27,7 @@ KIT = "conformance"
 # arguments of a public constructor, or that mean something else here as well.
 ALSO_PUBLIC = {"autoreset_mode", "copy", "envs", "shared_memory", "worker"}
 ALSO_OURS = {"DEFAULT", "closed", "dispatch", "env", "load_reduce", "observations", "recv", "reset"}
-ALSO_OURS |= {"send", "stack", "state", "step", "step_async", "step_wait", "steps"}
+ALSO_OURS |= {"high", "low", "send", "stack", "state", "step", "step_async", "step_wait", "steps"}
 ATTRIBUTES = {name.name for name in NAMES if name.kind is Kind.ATTRIBUTE}
 METHODS = {name.name.partition("(")[0] for name in NAMES if name.kind is Kind.METHOD}
 PRIVATE = (ATTRIBUTES | METHODS) - ALSO_PUBLIC - ALSO_OURS

@@ -287,7 +287,7 @@ def resets_rows_itself(env: AnyVectorEnv) -> bool:
     """
     for cls in (SyncVectorEnv, AsyncVectorEnv):
         if isinstance(env, cls):
-            return changed(env, cls, "reset", known=("_add_info",)) is None
+            return changed(env, cls, "reset", known=sync_vector_env.ADDS_INFO) is None
     return False
 
 

@@ -30,7 +30,7 @@ class Halves(NamedTuple):
 def halves_of(env: AnyVectorEnv) -> Halves | None:
     """The two halves of a step; None where `step` is one call, or not known to be two."""
     if isinstance(env, AsyncVectorEnv):
-        if not is_async(env, "step"):
+        if not is_async(env, "step", "step_async", "step_wait"):
             return None
         return Halves(
             partial(async_vector_env.start_step, env), partial(async_vector_env.finish_step, env)

@@ -9,6 +9,10 @@ from sb3compat._convert.types import AnySync, AnyVectorEnv, Array, Info, Observa
 from sb3compat._upstream.private import private
 
 
+# The method that `add_info` calls, also where it is overridden.
+ADDS_INFO = ("_add_info",)
+
+
 def held_observations(env: AnySync) -> list[Observation]:
     """What each row has returned last, in the environment's own list."""
     held: list[Observation] = private(env, "_env_obs")

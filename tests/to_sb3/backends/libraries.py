@@ -17,14 +17,16 @@ def closed_later(env: Any) -> Any:
     return env
 
 
-def atari(mode: AutoresetMode, num_envs: int = 3, limit: int = 211, **kwargs: Any) -> Any:
-    """Asterix: at random, a life lasts so long that some episodes end before the limit."""
+def atari(
+    mode: AutoresetMode, num_envs: int = 3, limit: int = 211, game: str = "asterix", **kwargs: Any
+) -> Any:
+    """In Asterix, at random, a life lasts so long that some episodes end before the limit."""
     pytest.importorskip("ale_py", reason="drives ale-py's AtariVectorEnv")
     from ale_py.vector_env import AtariVectorEnv
 
     return closed_later(
         AtariVectorEnv(
-            "asterix",
+            game,
             num_envs=num_envs,
             autoreset_mode=mode,
             max_num_frames_per_episode=limit * FRAMESKIP,
@@ -44,6 +46,25 @@ def pool(num_envs: int, limit: int = 500, seed: int = 1, **kwargs: Any) -> Any:
             num_envs=num_envs,
             max_episode_steps=limit,
             seed=seed,
+            **kwargs,
+        )
+    )
+
+
+def lives_pool(num_envs: int, limit: int = 27000, **kwargs: Any) -> Any:
+    """Breakout, whose episodes end with a life."""
+    envpool = pytest.importorskip("envpool", reason="drives EnvPool")
+    return closed_later(
+        envpool.make(
+            "Breakout-v5",
+            env_type="gymnasium",
+            num_envs=num_envs,
+            max_episode_steps=limit,
+            episodic_life=True,
+            seed=1,
+            img_height=20,
+            img_width=20,
+            stack_num=1,
             **kwargs,
         )
     )

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.vector import VectorWrapper
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
+from sb3compat._to_sb3.partial_reset import partial_reset_of
+from sb3compat.errors import CallOrderError
 from tests.lockstep import same
 from tests.to_sb3.backends.cartpole import at_random, check_cartpole, run
-from tests.to_sb3.backends.libraries import pool
+from tests.to_sb3.backends.libraries import lives_pool, pool
 
 # EnvPool imports JAX as well.
 pytestmark = pytest.mark.jax
@@ -61,6 +64,141 @@ def test_envpool_equals_the_environment_up_to_the_first_ending() -> None:
     assert dones.any()
     for i in range(3):
         same(infos[i]["terminal_observation"] if dones[i] else obs[i], expected[i], f"row {i}")
+
+
+def raw_endings(raw: Any, actions: Any) -> Any:
+    """Each row's transitions by EnvPool itself, its reset steps apart from the others."""
+    obs, infos = raw.reset()
+    n = len(obs)
+    steps: list[list[Any]] = [[] for _ in range(n)]
+    starts: list[list[Any]] = [[(obs[i].copy(), int(infos["lives"][i]))] for i in range(n)]
+    pending = np.zeros(n, bool)
+    # What a row does depends on its own actions only.
+    played = [0] * n
+    while min(map(len, steps)) < len(actions):
+        chosen = np.array([actions[played[i] % len(actions)][i] for i in range(n)])
+        obs, rewards, terminated, truncated, infos = raw.step(chosen)
+        for i in range(n):
+            lives = int(infos["lives"][i])
+            if pending[i]:
+                starts[i].append((obs[i].copy(), lives))
+                continue
+            played[i] += 1
+            flags = bool(terminated[i]), bool(truncated[i])
+            steps[i].append((obs[i].copy(), rewards[i], *flags, lives))
+        pending = terminated | truncated
+    return steps, starts
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("limit", [27000, 40])
+def test_envpool_restarts_ended_rows_as_it_does_itself(wrapped: bool, limit: int) -> None:
+    """With `episodic_life`, its autoreset goes on with the game; a reset by index would not."""
+    n = 3
+    actions = np.random.default_rng(0).integers(0, 4, (420, n))
+    steps, starts = raw_endings(lives_pool(n, limit), actions)
+    source = lives_pool(n, limit)
+    env = sb3compat.to_sb3(RecordEpisodeStatistics(source) if wrapped else source)
+    first = env.reset()
+    ended = [0] * n
+    lives: list[int] = []
+    for i in range(n):
+        same(first[i], starts[i][0][0], f"the first observation of row {i}")
+    for step, chosen in enumerate(actions):
+        obs, rewards, dones, infos = env.step(chosen)
+        for i in range(n):
+            expected, reward, terminated, truncated, left = steps[i][step]
+            where = f"step {step} of row {i}"
+            reached = infos[i]["terminal_observation"] if dones[i] else obs[i]
+            same(reached, expected, where)
+            assert rewards[i] == reward, where
+            assert dones[i] == (terminated or truncated), where
+            assert infos[i]["TimeLimit.truncated"] is (truncated and not terminated), where
+            assert infos[i]["lives"] == left, where
+            if dones[i]:
+                ended[i] += 1
+                lives.append(left)
+                started, left = starts[i][ended[i]]
+                same(obs[i], started, f"{where}: the next first observation")
+                assert env.reset_infos[i]["lives"] == left
+                assert env.reset_infos[i]["env_id"] == i
+                assert env.reset_infos[i].keys() == infos[i].keys() - {
+                    "episode", "terminal_observation", "TimeLimit.truncated"
+                }  # fmt: skip
+    if limit == 27000:
+        assert set(lives) == {4, 3, 2, 1, 0}
+
+
+class TimeLimited(VectorWrapper):
+    """Truncates the first row after so many steps, which EnvPool knows nothing of."""
+
+    def __init__(self, env: Any, limit: int) -> None:
+        super().__init__(env)
+        self.limit, self.time = limit, 0
+
+    def reset(self, **kwargs: Any) -> Any:
+        mask = (kwargs["options"] or {}).get("reset_mask")
+        self.time = 0 if mask is None or mask[0] else self.time
+        return self.env.reset(**kwargs)
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        self.time += 1
+        truncated = truncated.copy()
+        truncated[0] |= self.time >= self.limit
+        return obs, rewards, terminated, truncated, infos
+
+
+def test_envpool_rows_are_restarted_and_reset_at_once() -> None:
+    source = lives_pool(3)
+    source.reset()
+    terminated = np.zeros(3, bool)
+    while not terminated[1]:
+        before, _, terminated, _, _ = source.step(np.zeros(3, int))
+        before = before.copy()
+    mask, ended = np.array([True, True, False]), np.array([False, True, False])
+    function: Any = partial_reset_of(source)
+    obs, infos = function.restart(source, mask, ended)
+    assert infos["lives"][:2].tolist() == [5, 4]
+    assert infos["elapsed_step"][0] == 0 < infos["elapsed_step"][1]
+    assert infos["players"]["env_id"][:2].tolist() == [0, 1]
+    after = source.step(np.zeros(3, int))[4]
+    assert after["elapsed_step"][:2].tolist() == [1, infos["elapsed_step"][1] + 1]
+    assert obs.shape == before.shape
+
+
+def test_envpool_rows_that_a_wrapper_ends_are_reset() -> None:
+    source = lives_pool(2)
+    source.reset()
+    for _ in range(100):
+        _, _, terminated, _, _ = source.step(np.zeros(2, int))
+        if terminated.any():
+            break
+    limit = int(source.step(np.zeros(2, int))[4]["elapsed_step"][0])  # the steps of a life
+    env = sb3compat.to_sb3(TimeLimited(lives_pool(2), limit - 1))
+    env.reset()
+    seen = []
+    for _ in range(5 * limit):
+        _, _, dones, infos = env.step(np.zeros(2, int))
+        if dones.any():
+            seen.append(dones.tolist())
+            for i in np.flatnonzero(dones):
+                goes_on = i == 1 and infos[i]["lives"] > 0
+                assert env.reset_infos[i]["lives"] == (infos[i]["lives"] if goes_on else 5)
+                assert (env.reset_infos[i]["elapsed_step"] == 0) != goes_on
+    assert [True, False] in seen
+    assert [False, True] in seen
+
+
+def test_envpool_needs_a_reset_before_the_first_step() -> None:
+    """It does not tell whether an autoreset is pending."""
+    source = pool(2, 3)
+    source.reset()
+    env = sb3compat.to_sb3(source)
+    with pytest.raises(CallOrderError, match="cannot be known"):
+        env.step(np.zeros(2, int))
+    env.reset()
+    env.step(np.zeros(2, int))
 
 
 def test_envpool_results_do_not_change_later() -> None:
