@@ -37,6 +37,13 @@ def atari(
     )
 
 
+def made_atari(mode: AutoresetMode, **kwargs: Any) -> Any:
+    """Two rows of Breakout, by `gymnasium.make_vec`."""
+    gym.register_envs(pytest.importorskip("ale_py", reason="drives ale-py's AtariVectorEnv"))
+    how = {"vectorization_mode": "vector_entry_point", "autoreset_mode": mode}
+    return closed_later(gym.make_vec("ALE/Breakout-v5", 2, **how, **kwargs))
+
+
 def pool(num_envs: int, limit: int = 500, seed: int = 1, **kwargs: Any) -> Any:
     envpool = pytest.importorskip("envpool", reason="drives EnvPool")
     return closed_later(

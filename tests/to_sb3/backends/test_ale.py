@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
+from sb3compat.errors import CallOrderError
+from tests.envs import Identity
 from tests.lockstep import same
 from tests.to_sb3.backends.cartpole import Policy, run
-from tests.to_sb3.backends.libraries import FRAMESKIP, atari
+from tests.to_sb3.backends.libraries import FRAMESKIP, atari, made_atari
 
 # The threads of ale-py, like those of JAX, must not be there when another test forks.
 pytestmark = pytest.mark.jax
@@ -23,11 +26,27 @@ def atari_policy(num_envs: int) -> Policy:
     return lambda obs: rng.integers(0, 9, num_envs)
 
 
-def test_atari_next_step_and_same_step_give_one_stream() -> None:
-    n, steps = 3, 440
-    next_step = sb3compat.to_sb3(atari(AutoresetMode.NEXT_STEP, n))
-    same_step = sb3compat.to_sb3(atari(AutoresetMode.SAME_STEP, n))
-    raw = atari(AutoresetMode.SAME_STEP, n)
+# Its own autoreset is a reset with each of them: the streams of the two modes are equal.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "sticky actions": {"repeat_action_probability": 0.25},
+    "no fire, few no-ops": {"use_fire_reset": False, "noop_max": 2},
+    "all actions, rewards": {"full_action_space": True, "reward_clipping": False},
+    "one frame": {"maxpool": False, "stack_num": 1, "grayscale": False},
+    "lives": {"episodic_life": True},
+    "lives twice": {"episodic_life": True, "life_loss_info": True},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_atari_next_step_and_same_step_give_one_stream(name: str) -> None:
+    n, steps, settings = 3, 440 if name == "default" else 215, SETTINGS[name]
+    source = atari(AutoresetMode.NEXT_STEP, n, **settings)
+    # As of gymnasium.make_vec: without it, an environment with lives is refused.
+    source.spec = EnvSpec("ALE/Asterix-v5", kwargs=settings)
+    next_step = sb3compat.to_sb3(source)
+    same_step = sb3compat.to_sb3(atari(AutoresetMode.SAME_STEP, n, **settings))
+    raw = atari(AutoresetMode.SAME_STEP, n, **settings)
     for env in (next_step, same_step):
         env.seed(1)
     policy = atari_policy(n)
@@ -59,9 +78,79 @@ def test_atari_next_step_and_same_step_give_one_stream() -> None:
         rows = np.flatnonzero(terminated | truncated).tolist()
         seen.update(bool(ours[3][i]["TimeLimit.truncated"]) for i in rows)
         ended_together.add(len(rows))
-    assert seen[True] >= 1
-    assert seen[False] >= 2
-    assert ended_together >= {0, 1}
+    assert sum(seen.values()) >= 3
+    if name == "default":
+        assert seen[True] >= 1
+        assert seen[False] >= 2
+        assert ended_together >= {0, 1}
+
+
+MODES = [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP]
+both_modes = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+
+
+def until_a_life_is_lost(source: Any, steps: int = 60) -> list[int]:
+    env = sb3compat.to_sb3(source)
+    env.seed(1)
+    env.reset()
+    lives = []
+    for _ in range(steps):
+        _, _, dones, infos = env.step(np.zeros(2, int))
+        lives += [infos[i].get("lives", -1) for i in np.flatnonzero(dones)]
+    return lives
+
+
+@both_modes
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_atari_that_plays_on_after_an_ending_is_refused(mode: AutoresetMode, wrapped: bool) -> None:
+    made = made_atari(mode, life_loss_info=True)
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="its spec has life_loss_info=True"):
+        sb3compat.to_sb3(Identity(made) if wrapped else made)
+    # Built directly, it does not tell its settings.
+    source = atari(mode, 2, game="breakout", life_loss_info=True)
+    text = "does not tell" if mode == AutoresetMode.NEXT_STEP else r"rows \[.*\] have lost a life"
+    with pytest.raises(sb3compat.UnsupportedEnvError, match=f"(?s){text}.*episodic_life=True"):
+        until_a_life_is_lost(Identity(source) if wrapped else source)
+
+
+@both_modes
+@pytest.mark.parametrize("both", [False, True])
+def test_atari_that_starts_anew_after_a_life_is_not_refused(
+    mode: AutoresetMode, both: bool
+) -> None:
+    lives = until_a_life_is_lost(made_atari(mode, episodic_life=True, life_loss_info=both))
+    # In SAME_STEP mode, ale-py gives no info of the last step.
+    assert set(lives) == {4 if mode == AutoresetMode.NEXT_STEP else -1}
+
+
+def test_atari_built_directly_in_same_step_mode_may_end_with_a_life() -> None:
+    source = atari(AutoresetMode.SAME_STEP, 2, game="breakout", episodic_life=True)
+    assert len(until_a_life_is_lost(source)) >= 2
+
+
+@pytest.mark.parametrize("seed", [2**31 - 3, 2**31, 2**32 - 1, -1])
+def test_atari_seeds_that_ale_does_not_take_are_refused(seed: int) -> None:
+    env = sb3compat.to_sb3(atari(AutoresetMode.NEXT_STEP, 4))
+    with pytest.raises(ValueError, match=f"from 0 to {2**31 - 4}, .*got seed={seed}"):
+        env.seed(seed)
+    env.seed(2**31 - 4)
+    env.reset()
+
+
+def test_atari_takes_the_seeds_that_are_drawn() -> None:
+    env = sb3compat.to_sb3(atari(AutoresetMode.NEXT_STEP, 2))
+    for number in range(8):
+        np.random.seed(number)  # half of the numbers of 32 bits are too large
+        env.seed(None)
+        env.reset()
+
+
+def test_atari_needs_a_reset_before_the_first_step() -> None:
+    """It does not tell whether an autoreset is pending."""
+    source = atari(AutoresetMode.NEXT_STEP, 2, limit=2)
+    source.reset(seed=1)
+    with pytest.raises(CallOrderError, match="cannot be known"):
+        sb3compat.to_sb3(source).step(np.zeros(2, int))
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
