@@ -157,6 +157,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self._layout = Observations(vec_env.observation_space, self.num_envs, from_zero=False)
         self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
         self._lost_step = False
+        # The infos of the last step, and how many keys they had.
+        self._last_infos: tuple[Info, int] = {}, 0
         # Whether this adapter has reset it; the user may have reset the VecEnv before.
         self._was_reset = False
 
@@ -187,6 +189,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         if options is not None and "reset_mask" in options:
             rows = rows_under(options.pop("reset_mask"), self.num_envs)
             self._check_step()
+            self._keep_added_infos()
         else:
             rows = list(range(self.num_envs))
         self._source.check_reset(rows, seeds, options)
@@ -233,6 +236,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         with self._marked_if_lost():
             step = self._step(prepared)
             infos = join_infos(step.infos, without=SB3_KEYS)
+        self._last_infos = infos, len(infos)
         return (
             self._layout.pack(step.observations),
             step.rewards.astype(np.float64, copy=False),
@@ -339,6 +343,16 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             if not self._was_reset:
                 refuse_first_step(error)
             raise
+
+    def _keep_added_infos(self) -> None:
+        """Copy the arrays that wrappers have added to the infos of the last step.
+
+        `RecordEpisodeStatistics` puts an array of its own there, which it clears in a masked reset.
+        """
+        infos, count = self._last_infos
+        for key in list(infos)[count:]:
+            if isinstance(infos[key], np.ndarray):
+                infos[key] = infos[key].copy()
 
     @contextmanager
     def _marked_if_lost(self) -> Iterator[None]:
