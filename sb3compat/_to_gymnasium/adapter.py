@@ -30,7 +30,7 @@ from sb3compat._convert.types import (
     holds_vector_env,
 )
 from sb3compat._to_gymnasium.accept import check_vec_env
-from sb3compat._to_gymnasium.arguments import rows_under, seeds_by_row
+from sb3compat._to_gymnasium.arguments import own_options, rows_under, seeds_by_row
 from sb3compat._to_gymnasium.source import (
     call_if_any,
     close_vec_env,
@@ -185,7 +185,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         """
         self._check_open()
         seeds = seeds_by_row(seed, self.num_envs)
-        options = None if options is None else dict(options)
+        options = own_options(options)
         if options is not None and "reset_mask" in options:
             rows = rows_under(options.pop("reset_mask"), self.num_envs)
             self._check_step()
@@ -217,7 +217,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             infos: A dict of arrays with a mask for each, as Gymnasium batches them.
 
         Raises:
-            ValueError: If the number of actions is not n; nothing was stepped.
+            ActionsError: If the number of actions is not n, or their form not that of the space;
+                nothing was stepped.
             EndedRowError: In DISABLED mode, if a row has ended and was not reset.
             ConversionError: If the `VecEnv` returned a value that cannot be presented exactly.
             CallOrderError: If nothing was ever reset, or a reset is due after an error.
