@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sb3compat._to_sb3.adapter import VecEnvAdapter, to_sb3
     from sb3compat._to_sb3.make import make_vec_env
     from sb3compat._to_sb3.partial_reset import register_partial_reset, reset_with_mask
+    from sb3compat._trace.trace import Trace, trace
     from sb3compat.errors import (
         AutoresetModeError,
         ClosedError,
@@ -41,6 +42,7 @@ __all__ = [
     "MissingTruncationError",
     "PartialResetError",
     "ResetArgumentError",
+    "Trace",
     "UnsupportedEnvError",
     "UnsupportedSpaceError",
     "VecEnvAdapter",
@@ -53,6 +55,7 @@ __all__ = [
     "reset_with_mask",
     "to_gymnasium",
     "to_sb3",
+    "trace",
 ]
 
 _HOME = {
@@ -64,6 +67,7 @@ _HOME = {
     "MissingTruncationError": "errors",
     "PartialResetError": "errors",
     "ResetArgumentError": "errors",
+    "Trace": "_trace.trace",
     "UnsupportedEnvError": "errors",
     "UnsupportedSpaceError": "errors",
     "VecEnvAdapter": "_to_sb3.adapter",
@@ -75,6 +79,7 @@ _HOME = {
     "reset_with_mask": "_to_sb3.partial_reset",
     "to_gymnasium": "_to_gymnasium.adapter",
     "to_sb3": "_to_sb3.adapter",
+    "trace": "_trace.trace",
 }
 
 

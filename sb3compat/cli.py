@@ -1,4 +1,4 @@
-"""The command line: the kit's `check`, `list`, `explain` and `replay`, and `versions`."""
+"""The command line: the kit's `check`, `list`, `explain` and `replay`, `trace`, and `versions`."""
 
 from __future__ import annotations
 
@@ -61,6 +61,8 @@ _EXPLAIN_EXAMPLES = """\
 example:
   sb3compat explain terminal_observation_iff_done
 """
+# What the extra "conformance" installs, and what for.
+_EXTRA = {"hypothesis": "draws the programs", "rich": "prints tables", "jinja2": "writes pages"}
 _VERSIONS = """\
 Say which versions are installed, whether sb3compat supports them together, and which of the private
 names of Gymnasium, Stable-Baselines3 and Python that it relies on are missing there. For each of
@@ -74,6 +76,26 @@ exit codes:
   1  a private name is missing: what depends on it raises, or is not exact
   2  wrong use
   3  no name is missing, but nobody has tested Gymnasium and Stable-Baselines3 in these versions
+"""
+
+
+_TRACE = """\
+Step an environment with random actions, and show what each API sees around the ends of its
+episodes: as the environment is, and as to_sb3 and to_gymnasium present it. What looks wrong is
+marked with the id of the check that judges it.
+
+TARGET is what `sb3compat check` takes: package.module:name, path/to/file.py:name, or an id.
+"""
+_TRACE_EXAMPLES = """\
+examples:
+  sb3compat trace CartPole-v1
+  sb3compat trace my_package:make_env --episodes 1 --rows 1 --html trace.html
+  sb3compat trace CartPole-v1 --vectorization-mode sync --autoreset-mode SameStep
+
+exit codes:
+  0  nothing looks wrong
+  1  something does
+  2  wrong use, or TARGET cannot be made
 """
 
 
@@ -98,10 +120,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except ModuleNotFoundError as error:
-        if error.name != "hypothesis":
+        if error.name not in _EXTRA:
             raise
         return _complain(
-            "Expected Hypothesis to be installed, which draws the programs. Install it: "
+            f"Expected {error.name} to be installed, which {_EXTRA[error.name]}. Install it: "
             'pip install "sb3compat[conformance]"'
         )
     except KeyboardInterrupt:
@@ -119,9 +141,22 @@ def _run(given: argparse.Namespace) -> int:
         from sb3compat._upstream.report import print_versions
 
         return print_versions(sb3compat.__version__)
+    if given.command == "trace":
+        return _trace(given)
     module = import_module(f"sb3compat.conformance.commands.{given.command}")
     code: int = module.command(given)
     return code
+
+
+def _trace(given: argparse.Namespace) -> int:
+    from sb3compat._trace.command import command
+    from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
+
+    try:
+        target = resolve(given.target, making_of(given))
+    except TargetError as error:
+        return _complain(str(error))
+    return command(given, target.factory)
 
 
 def _complain(message: str) -> int:
@@ -154,6 +189,7 @@ def _parser() -> argparse.ArgumentParser:
         command("explain", "explain a check", "Say what a check asks for.", _EXPLAIN_EXAMPLES)
     )
     _add_replay(command("replay", "run reproductions again", _REPLAY, _REPLAY_EXAMPLES))
+    _add_trace(command("trace", "show the ends of episodes", _TRACE, _TRACE_EXAMPLES))
     command("versions", "say whether the installed versions fit", _VERSIONS, _VERSIONS_CODES)
     return parser
 
@@ -263,6 +299,27 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
         "--max-seconds", type=_positive(float), default=60.0, metavar="S",
         help="how long one reproduction may take (default: 60)",
     )  # fmt: skip
+    _add_making(parser)
+
+
+def _add_trace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", metavar="TARGET", help="the environment, see above")
+    parser.add_argument(
+        "--episodes", type=_positive(int), default=2, metavar="N",
+        help="how many episodes of each row to show (default: 2)",
+    )  # fmt: skip
+    parser.add_argument("--rows", type=_positive(int), metavar="N", help="show the first N rows")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the environment and of the actions (default: 0)"
+    )
+    parser.add_argument(
+        "--max-steps", type=_positive(int), default=1000, metavar="N",
+        help="stop after as many steps, even if fewer episodes have ended (default: 1000)",
+    )  # fmt: skip
+    for name in ("svg", "html"):
+        parser.add_argument(
+            f"--{name}", type=Path, metavar="FILE", help=f"write it as {name.upper()}, too"
+        )
     _add_making(parser)
 
 

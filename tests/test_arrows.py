@@ -18,8 +18,8 @@ from sb3compat._upstream.table import NAMES, Kind
 
 PACKAGE = Path(__file__).parents[1] / "sb3compat"
 TOP = ("__init__", "__main__", "cli", "pytest_plugin")
-ROOMS = (TOP, ("_parallel",), ("_to_sb3", "_to_gymnasium"), ("_upstream",), ("_convert",))
-ROOMS += (("errors",),)
+ROOMS = (TOP, ("_trace",), ("_parallel",), ("_to_sb3", "_to_gymnasium"), ("_upstream",))
+ROOMS += (("_convert",), ("errors",))
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 KIT = "conformance"
 

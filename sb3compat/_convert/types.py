@@ -35,6 +35,8 @@ Options = dict[str, Any]
 Seeds = Sequence[int | None]
 Indices = int | Iterable[int] | None
 Kwargs = Mapping[str, Any]
+# What `isinstance` takes: a class, or a tuple or union of them.
+ClassInfo = Any
 
 Space = gym.Space[Any]
 SingleEnv = gym.Env[Any, Any]

@@ -8,8 +8,15 @@ import gymnasium as gym
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.modes import parse_mode
+from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import AnySync, AnyVectorEnv, Value
-from sb3compat.errors import AutoresetModeError, ClosedError, UnsupportedEnvError
+from sb3compat._to_sb3.subenvs import SubEnvs
+from sb3compat.errors import (
+    AutoresetModeError,
+    ClosedError,
+    UnsupportedEnvError,
+    UnsupportedSpaceError,
+)
 
 
 def check_env(env: object) -> None:
@@ -57,6 +64,21 @@ def _check_distinct(env: AnySync) -> None:
                 f"Expected a different environment in each row, but rows {first} and {i} hold the "
                 f"same object {single.unwrapped}. The function given to SyncVectorEnv has to make "
                 "a new one at each call: `lambda: gym.make(id)`, not `lambda: env`."
+            )
+
+
+def check_starts(env: AnyVectorEnv, subenvs: SubEnvs, observations: Observations) -> None:
+    """Refuse rows whose spaces start at different numbers, as one shift is for all rows."""
+    if getattr(env.unwrapped, "observation_mode", "same") == "same":
+        return
+    rows = list(range(env.num_envs))
+    for i, space in zip(rows, subenvs.get("observation_space", rows), strict=True):
+        starts = Observations(space, 1).starts
+        if starts != observations.starts:
+            raise UnsupportedSpaceError(
+                "Expected all rows to count Discrete and MultiDiscrete observations from the "
+                f"same start as row 0, {observations.starts}, got {starts} in row {i}. "
+                "Stable-Baselines3 counts from 0, and has one space for all rows."
             )
 
 

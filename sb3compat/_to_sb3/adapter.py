@@ -11,12 +11,15 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
 from sb3compat._convert.actions import Actions
+from sb3compat._convert.arguments import check_timeout, plain_seed
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,
     Array,
+    ClassInfo,
     Flags,
+    HoldsVecEnv,
     HoldsVectorEnv,
     Indices,
     Info,
@@ -26,9 +29,11 @@ from sb3compat._convert.types import (
     Value,
     holds_vec_env,
 )
-from sb3compat._to_sb3.accept import check_env, find_mode
+from sb3compat._to_sb3.accept import check_env, check_starts, find_mode
 from sb3compat._to_sb3.source import Settings, make_source
 from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices, subenvs_of
+from sb3compat._to_sb3.traits import seed_within
+from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import (
     forget_waiting,
@@ -39,7 +44,6 @@ from sb3compat._upstream.vec_env import (
 from sb3compat.errors import (
     CallOrderError,
     ClosedError,
-    UnsupportedSpaceError,
     refuse_first_step,
 )
 
@@ -86,7 +90,7 @@ def to_sb3(
         UnsupportedSpaceError: If SB3 has no way to batch one of the spaces.
         AutoresetModeError: If the mode is declared nowhere, or contradicts the environment.
         ValueError: If `padding` is True although the exact stream is available, or `timeout` is
-            set for anything but a bare `AsyncVectorEnv`.
+            set for anything but a bare `AsyncVectorEnv` or is not positive and finite.
         PartialResetError: If the mode is NEXT_STEP and no partial reset is known for the class.
 
     Example:
@@ -114,6 +118,8 @@ def _vec_env_inside(env: object) -> VecEnv | None:
     """The `VecEnv` that `to_gymnasium` has adapted, ready to be driven directly; else None."""
     if not holds_vec_env(env) or not isinstance(env.vec_env, VecEnv):
         return None
+    if changed(env, HoldsVecEnv, "step", "reset") is not None:
+        return None  # a subclass, which may present the VecEnv differently
     vec_env: VecEnv = env.settled()
     return vec_env
 
@@ -148,6 +154,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         padding: bool = False,
         timeout: float | None = None,
     ) -> None:
+        check_timeout(timeout)
         check_env(env)
         self.env = env
         self.autoreset_mode = find_mode(env, autoreset_mode)
@@ -164,12 +171,14 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         )
         self._source = make_source(settings, observations, self._actions)
         self._subenvs = subenvs_of(env)
-        self._check_starts()
+        check_starts(env, self._subenvs, observations)
         self._waiting = False
         self._closed = False
         self._lost_step = False
         # Whether this adapter has reset it; the user may have reset the environment before.
         self._was_reset = False
+        # Whether an autoreset from before can be pending no more.
+        self._started = False
         super().__init__(env.num_envs, observations.presented, self._actions.presented)
         # The environment's own, as in DummyVecEnv; its autoreset mode is not the adapter's.
         self.metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
@@ -187,23 +196,29 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             self._source.cancel()
         batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))
         self._lost_step = False
-        self._was_reset = True
+        self._was_reset = self._started = True
         forget_waiting(self)
         return self._observations.pack(batch)
 
-    def set_options(self, options: list[Options] | Options | None = None) -> None:
+    def set_options(
+        self,
+        options: Sequence[Options | None] | Options | None = None,
+    ) -> None:
         """Set the options of the next reset.
 
         Args:
-            options: One dict for all rows, or a list with one dict for each row.
+            options: One dict for all rows, or a list or tuple with one for each row. None, also for
+            a single row, is no options.
 
         Raises:
             ValueError: If the list has another length than n.
-            TypeError: If an entry is not a dict.
+            TypeError: If an entry is neither a dict nor None.
             PartialResetError: If the rows differ and the environment cannot reset them one by one.
         """
-        options = {} if options is None else options
-        rows = options if isinstance(options, list) else [options] * self.num_envs
+        given: Sequence[Value] = (
+            options if isinstance(options, list | tuple) else [options] * self.num_envs
+        )
+        rows = [{} if row is None else row for row in given]
         if len(rows) != self.num_envs:
             raise ValueError(
                 f"Expected one dict of options or a list of {self.num_envs}, one for each "
@@ -215,7 +230,24 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
                     f"Expected options to be dicts, got {row!r} ({type(row).__name__})."
                 )
         self._source.check_options(rows)
-        super().set_options(options)
+        super().set_options(rows)
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Set the seeds of the next reset.
+
+        Args:
+            seed: The seed of the first row; the next ones get `seed + 1` and so on. Natively
+                vectorised environments take this one only. None draws it from NumPy's global
+                generator.
+
+        Returns:
+            The seed of each row.
+
+        Raises:
+            TypeError: If it is no integer, such as a list with one seed for each row.
+            ValueError: If the environment does not take it, because it is too large or negative.
+        """
+        return super().seed(seed_within(self.env.unwrapped, plain_seed(seed)))
 
     def step_async(self, actions: Action) -> None:
         """Start a step.
@@ -237,7 +269,11 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
                 "Expected reset(), as the last step has raised an exception and its results are "
                 "lost, maybe with the end of an episode; got step_async()."
             )
-        self._source.send(self._actions.prepare(actions))
+        prepared = self._actions.prepare(actions)
+        if not self._started:
+            self._source.check_started()
+            self._started = True
+        self._source.send(prepared)
         self._waiting = True
 
     def step_wait(self) -> tuple[Observation, npt.NDArray[np.float32], Flags, list[Info]]:
@@ -322,8 +358,8 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         """Call a method of the sub-environments; the results are in the order of `indices`."""
         return self._subenvs.call(method_name, method_args, method_kwargs, self._rows(indices))
 
-    def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
-        """Whether each sub-environment is wrapped in that class."""
+    def env_is_wrapped(self, wrapper_class: ClassInfo, indices: Indices = None) -> list[bool]:
+        """Whether each sub-environment is wrapped in that class, or in one of a tuple of them."""
         return self._subenvs.is_wrapped(wrapper_class, self._rows(indices))
 
     def get_images(self) -> Sequence[Array | None]:
@@ -364,6 +400,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         unfinished = self._waiting or self._lost_step
         waiting = any(waiting_options(self)) or waiting_seeds(self) != [None] * self.num_envs
         other = type(self) is not VecEnvAdapter or self.autoreset_mode != autoreset_mode
+        other = other or any(callable(getattr(VecEnvAdapter, name, None)) for name in vars(self))
         return None if unfinished or waiting or other else self.env
 
     def __repr__(self) -> str:
@@ -377,20 +414,6 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
                 "Expected step_wait() first: the workers are in the middle of a step."
             )
         return resolve_indices(indices, self.num_envs)
-
-    def _check_starts(self) -> None:
-        """Refuse rows whose spaces start at different numbers, as one shift is for all rows."""
-        if getattr(self.env.unwrapped, "observation_mode", "same") == "same":
-            return
-        rows = list(range(self.env.num_envs))
-        for i, space in zip(rows, self._subenvs.get("observation_space", rows), strict=True):
-            starts = Observations(space, 1).starts
-            if starts != self._observations.starts:
-                raise UnsupportedSpaceError(
-                    "Expected all rows to count Discrete and MultiDiscrete observations from the "
-                    f"same start as row 0, {self._observations.starts}, got {starts} in row {i}. "
-                    "Stable-Baselines3 counts from 0, and has one space for all rows."
-                )
 
     def _check_open(self) -> None:
         if self._closed or self.env.unwrapped.closed:  # not every environment sets it

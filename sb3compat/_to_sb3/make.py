@@ -2,22 +2,55 @@
 
 from __future__ import annotations
 
+import inspect
+import logging
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
+from typing import NoReturn
 
-import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv, Value
+from sb3compat._convert.arguments import check_timeout, plain_seed
+from sb3compat._convert.modes import parse_mode
+from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv
 from sb3compat._to_sb3.adapter import to_sb3
-from sb3compat._to_sb3.monitor import SUFFIX, EpisodeMonitor, MonitoredEnv
-from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, monitor_class, vec_monitor_class
+from sb3compat._to_sb3.monitor import EpisodeMonitor, MonitoredEnv
+from sb3compat._to_sb3.native import (
+    NATIVE,
+    is_native_only,
+    make_native,
+    monitored,
+    why_not_native,
+)
+from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, monitor_class
+from sb3compat._upstream.vec_env import sb3_class
 
 # What `env_id` may be.
 EnvId = str | EnvSpec | Callable[..., SingleEnv]
 
-_MODES = ("sync", "async", "vector_entry_point")
+# Makes a vector environment of the functions that make its sub-environments.
+Vectorizer = Callable[..., VecEnv | AnyVectorEnv]
+
+_MODES = ("sync", "async", "native", NATIVE, "fastest")
+# What each mode passes to Gymnasium's class unless `vec_env_kwargs` says otherwise. In NEXT_STEP
+# mode a worker sends the last observation before it resets, so that a sub-environment may use its
+# arrays and info dicts again, and without shared memory it sends them as they are.
+_DEFAULTS: dict[str, Kwargs] = {
+    # SB3 goes by the first sub-environment's space, whatever the bounds of the others.
+    "sync": {"autoreset_mode": AutoresetMode.SAME_STEP, "observation_mode": "different"},
+    "async": {"autoreset_mode": AutoresetMode.NEXT_STEP, "shared_memory": False},
+}
+# `gymnasium.make_vec` has other names for some arguments.
+_MEANT = {
+    "num_envs": "n_envs",
+    "vector_kwargs": "vec_env_kwargs",
+    "wrappers": "wrapper_class",
+}
+# SB3's argument of `SubprocVecEnv`.
+_OF_WORKERS = ("start_method",)
+
+_log = logging.getLogger("sb3compat")
 
 
 def make_vec_env(
@@ -28,20 +61,24 @@ def make_vec_env(
     monitor_dir: str | None = None,
     wrapper_class: Callable[..., SingleEnv] | None = None,
     env_kwargs: Kwargs | None = None,
-    vec_env_cls: type | None = None,
+    vec_env_cls: Vectorizer | None = None,
     vec_env_kwargs: Kwargs | None = None,
     monitor_kwargs: Kwargs | None = None,
     wrapper_kwargs: Kwargs | None = None,
     *,
     vectorization_mode: str | None = None,
+    autoreset_mode: AutoresetMode | str | None = None,
+    timeout: float | None = None,
+    **unknown: NoReturn,
 ) -> VecEnv:
     """Make a Gymnasium vector environment, with episode statistics, adapted to SB3.
 
-    A drop-in replacement for `stable_baselines3.common.env_util.make_vec_env`: with
-    `vectorization_mode="sync"` or `"async"`, the same call gives the same stream.
+    A drop-in replacement for `stable_baselines3.common.env_util.make_vec_env`: the same call gives
+    the same stream. Only `vectorization_mode="native"` and `"fastest"` may give another one.
 
     Args:
-        env_id: The id or spec of a registered environment, or a function that makes one.
+        env_id: The id or spec of a registered environment, or a function that makes one. An id
+            without a version and `"module:id"` work as in `gymnasium.make`.
         n_envs: The number of sub-environments.
         seed: The seed of the first sub-environment at the first reset; the others follow. None
             for random ones.
@@ -52,150 +89,153 @@ def make_vec_env(
             its monitor.
         env_kwargs: Passed to the environment.
         vec_env_cls: SB3's argument; its `DummyVecEnv` means `"sync"`, its `SubprocVecEnv` means
-            `"async"`.
-        vec_env_kwargs: Passed to `SyncVectorEnv` or `AsyncVectorEnv` (`start_method` as
-            `context`).
+            `"async"`. Any other class, or function of a list of functions, is called as it is.
+        vec_env_kwargs: Passed to `SyncVectorEnv`, `AsyncVectorEnv` (`start_method` as `context`)
+            or `vec_env_cls`.
         monitor_kwargs: Passed to the monitor; natively vectorized environments take
             `info_keywords` only.
         wrapper_kwargs: Passed to `wrapper_class`.
-        vectorization_mode: `"sync"`, `"async"`, or `"vector_entry_point"` for an environment that
-            is vectorized natively. Default: native vectorization if its spaces match the single
-            environment's and no argument needs single environments; otherwise `"sync"`.
+        vectorization_mode: `"sync"` (the default), `"async"`, or `"native"` for an environment
+            that is vectorized natively (Gymnasium's `"vector_entry_point"`). `"fastest"` is native
+            vectorization if its spaces match the single environment's and no argument needs single
+            environments; otherwise `"sync"`. An id that has native vectorization only is native by
+            default.
+        autoreset_mode: The mode in which Gymnasium's class is built, or that a native environment
+            does not declare. By default SAME_STEP for `"sync"`; NEXT_STEP for `"async"`, so that
+            sub-environments may return the same array each time.
+        timeout: For `"async"`: how many seconds a step or reset may take; None for ever.
+        **unknown: None; what else is passed is an error that says what was meant.
 
     Returns:
-        The adapted environment; from `"sync"` and `"async"`, in SAME_STEP mode by default. A
-        natively vectorized one is wrapped in `VecMonitor` (without SB3, in Gymnasium's
-        `RecordEpisodeStatistics`).
+        The adapted environment. A natively vectorized one is wrapped in `VecMonitor` (without SB3,
+        in Gymnasium's `RecordEpisodeStatistics`).
 
     Raises:
         ValueError: If the vectorization mode is unknown, or does not go with another argument.
+        TypeError: If an argument is not known, or of the wrong type.
     """
-    env_kwargs, vector_kwargs = dict(env_kwargs or {}), dict(vec_env_kwargs or {})
+    _refuse_unknown(unknown)
+    seed = plain_seed(seed)
+    check_timeout(timeout)
+    env_kwargs, monitor_kwargs = dict(env_kwargs or {}), dict(monitor_kwargs or {})
+    vec_env_kwargs = dict(vec_env_kwargs or {})
     single = [
         name
         for name, given in (
             ("wrapper_class", wrapper_class),
             ("wrapper_kwargs", wrapper_kwargs),
-            ("vec_env_kwargs", vector_kwargs),
-            ("monitor_kwargs", set(monitor_kwargs or ()) - {"info_keywords"}),
+            ("vec_env_kwargs", vec_env_kwargs),
+            ("monitor_kwargs", monitor_kwargs.keys() - {"info_keywords"}),
         )
         if given
     ]
-    mode = _mode(env_id, vectorization_mode, vec_env_cls, bool(single))
-    if mode is None:
-        assert isinstance(env_id, str | EnvSpec)
-        mode = "vector_entry_point" if _same_spaces(env_id, env_kwargs) else "sync"
-    if mode == "vector_entry_point":
+    mode = _named_mode(vectorization_mode, vec_env_cls)
+    if mode == "fastest":
+        needed = f"{' and '.join(single)} needs single environments" if single else None
+        obstacle = needed or why_not_native(env_id, env_kwargs, autoreset_mode)
+        mode = "sync" if obstacle else NATIVE
+        _log.debug("make_vec_env(%r) is %s: %s", env_id, mode, obstacle or "the fastest")
+    elif mode is None:
+        mode = NATIVE if is_native_only(env_id) else "sync"
+    if mode == NATIVE:
         if single:
             raise ValueError(
-                f"Expected no {' or '.join(single)} with vectorization_mode='vector_entry_point' "
+                f"Expected no {' or '.join(single)} with vectorization_mode={NATIVE!r} "
                 "(of monitor_kwargs, info_keywords only): there are no single environments to "
                 "apply them to. Use 'sync' or 'async', or a vector wrapper."
             )
-        env = _native(env_id, n_envs, env_kwargs, monitor_dir, start_index, monitor_kwargs or {})
+        adapt = partial(to_sb3, autoreset_mode=autoreset_mode, timeout=timeout)
+        source = make_native(env_id, n_envs, env_kwargs)
+        env = monitored(source, adapt, monitor_dir, start_index, monitor_kwargs)
     else:
-        local = mode == "sync" and HAS_SB3
         functions = [
             MonitoredEnv(
                 env_id,
                 rank,
                 seed=seed,
                 env_kwargs=env_kwargs,
-                monitor=monitor_class() if local else EpisodeMonitor,
+                # SB3's own would bring torch into each worker.
+                monitor=EpisodeMonitor if mode == "async" or not HAS_SB3 else monitor_class(),
                 monitor_dir=monitor_dir,
-                monitor_kwargs=monitor_kwargs or {},
+                monitor_kwargs=monitor_kwargs,
                 wrapper_class=wrapper_class,
                 wrapper_kwargs=wrapper_kwargs or {},
             )
             for rank in range(start_index, start_index + n_envs)
         ]
-        vector_kwargs.setdefault("autoreset_mode", AutoresetMode.SAME_STEP)
-        if "start_method" in vector_kwargs:
-            vector_kwargs["context"] = vector_kwargs.pop("start_method")
-        cls: Callable[..., AnyVectorEnv] = SyncVectorEnv if mode == "sync" else AsyncVectorEnv
-        env = to_sb3(cls(functions, **vector_kwargs))
+        if autoreset_mode is not None:
+            vec_env_kwargs["autoreset_mode"] = parse_mode(autoreset_mode)
+        make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
+        env = _adapted(make(functions), timeout)
     env.seed(seed)
     return env
 
 
-def _mode(env_id: EnvId, given: str | None, vec_env_cls: type | None, single: bool) -> str | None:
-    """The vectorization mode; None for native vectorization, if the spaces turn out to match."""
-    if vec_env_cls is not None:
-        meant = {"DummyVecEnv": "sync", "SubprocVecEnv": "async"}.get(vec_env_cls.__name__)
-        if meant is None or given not in (None, meant):
-            raise ValueError(
-                "Expected vec_env_cls to be SB3's DummyVecEnv (for 'sync') or SubprocVecEnv (for "
-                f"'async'), in agreement with vectorization_mode, got vec_env_cls={vec_env_cls!r}, "
-                f"vectorization_mode={given!r}. Use vectorization_mode alone."
-            )
-        return meant
-    if given is not None:
-        given = str(getattr(given, "value", given))  # gymnasium's VectorizeMode, too
-        if given not in _MODES:
-            raise ValueError(f"Expected vectorization_mode to be one of {_MODES}, got {given!r}.")
-        return given
-    if single or not isinstance(env_id, str | EnvSpec):
-        return "sync"
-    spec = gym.spec(env_id) if isinstance(env_id, str) else env_id
-    return "sync" if spec.vector_entry_point is None else None
-
-
-def _same_spaces(env_id: str | EnvSpec, env_kwargs: Kwargs) -> bool:
-    """Whether the natively vectorized environment has the spaces of the single one of that id.
-
-    Ale-py's native environment scales and stacks its images, for example.
-    """
-    single = gym.make(env_id, **env_kwargs)
-    native = _make_native(env_id, 1, env_kwargs)
-    same = (
-        native.single_observation_space == single.observation_space
-        and native.single_action_space == single.action_space
-    )
-    single.close()
-    native.close()
-    return same
-
-
-def _make_native(env_id: str | EnvSpec, n_envs: int, env_kwargs: Kwargs) -> AnyVectorEnv:
-    # The checker is a wrapper around single environments.
-    kwargs = {key: value for key, value in env_kwargs.items() if key != "disable_env_checker"}
-
-    def make(**kwargs: Value) -> AnyVectorEnv:
-        return gym.make_vec(env_id, n_envs, vectorization_mode="vector_entry_point", **kwargs)
-
-    try:
-        return make(**{"render_mode": "rgb_array", **kwargs})
-    except TypeError:  # an environment that takes no render_mode
-        return make(**kwargs)
-
-
-def _native(
-    env_id: EnvId,
-    n_envs: int,
-    env_kwargs: Kwargs,
-    monitor_dir: str | None,
-    start_index: int,
-    monitor_kwargs: Kwargs,
-) -> VecEnv:
-    """A natively vectorized environment, its episodes recorded around all rows at once."""
-    if not isinstance(env_id, str | EnvSpec):
-        raise ValueError(
-            "Expected the id of a registered environment for vectorization_mode="
-            f"'vector_entry_point', got env_id={env_id!r}. Adapt a vector environment with to_sb3."
+def _refuse_unknown(unknown: Kwargs) -> None:
+    for name in unknown:
+        meant = f"{_MEANT[name]}=" if name in _MEANT else f"env_kwargs={{{name!r}: ...}}"
+        raise TypeError(
+            f"Expected the arguments of SB3's make_vec_env, got {name}={unknown[name]!r}. Did you "
+            f"mean {meant}?"
         )
 
-    source = _make_native(env_id, n_envs, env_kwargs)
-    if not HAS_SB3:
-        if monitor_dir is not None:
-            raise ValueError(
-                "Expected monitor_dir=None: the monitor files of natively vectorized environments "
-                "are written by SB3's VecMonitor, and SB3 is not installed (extra `sb3`)."
+
+def _named_mode(given: object, vec_env_cls: Vectorizer | None) -> str | None:
+    """What the two arguments ask for: a mode, `"custom"` for another class, or None."""
+    given = getattr(given, "value", given)  # gymnasium's VectorizeMode, too
+    if given is not None and given not in _MODES:
+        raise ValueError(
+            f"Expected vectorization_mode to be one of {_MODES}, got vectorization_mode={given!r} "
+            f"({type(given).__name__})."
+        )
+    mode = NATIVE if given == "native" else given
+    if vec_env_cls is None:
+        return mode
+    if not callable(vec_env_cls) or not _makes_vec_envs(vec_env_cls):
+        raise ValueError(
+            "Expected vec_env_cls to be a VecEnv class, such as SB3's DummyVecEnv (for 'sync') or "
+            f"SubprocVecEnv (for 'async'), got vec_env_cls={vec_env_cls!r}."
+        )
+    classes = {
+        "sync": (SyncVectorEnv, sb3_class("DummyVecEnv")),
+        "async": (AsyncVectorEnv, sb3_class("SubprocVecEnv")),
+    }
+    meant = next((name for name, known in classes.items() if vec_env_cls in known), "custom")
+    if mode not in (None, meant):
+        raise ValueError(
+            "Expected vec_env_cls to agree with vectorization_mode, got "
+            f"vec_env_cls={vec_env_cls!r}, vectorization_mode={given!r}. Leave one of them out."
+        )
+    return meant
+
+
+def _makes_vec_envs(vec_env_cls: object) -> bool:
+    return not isinstance(vec_env_cls, type) or issubclass(vec_env_cls, VecEnv | VectorEnv)
+
+
+def _vectorizer(mode: str, vec_env_cls: Vectorizer | None, kwargs: Kwargs) -> Vectorizer:
+    """The function that makes a vector environment of the functions of its sub-environments."""
+    if mode == "custom":
+        assert vec_env_cls is not None
+        return partial(vec_env_cls, **kwargs)
+    cls, other = (SyncVectorEnv, AsyncVectorEnv)[:: 1 if mode == "sync" else -1]
+    if mode == "async" and "start_method" in kwargs:
+        kwargs = {("context" if k == "start_method" else k): v for k, v in kwargs.items()}
+    known = list(inspect.signature(cls).parameters)[1:]
+    for name in kwargs:
+        if name not in known:
+            there = (*inspect.signature(other).parameters, *_OF_WORKERS)
+            hint = " Did you mean vectorization_mode='async'?" if name in there else ""
+            raise TypeError(
+                f"Expected vec_env_kwargs for {cls.__name__}, which takes {', '.join(known)}; got "
+                f"{name}={kwargs[name]!r}.{hint}"
             )
-        return to_sb3(gym.wrappers.vector.RecordEpisodeStatistics(source))
-    filename = None
-    if monitor_dir is not None:
-        Path(monitor_dir).mkdir(parents=True, exist_ok=True)
-        filename = str(Path(monitor_dir) / f"{start_index}.{SUFFIX}")
-    keywords = tuple(monitor_kwargs.get("info_keywords", ()))
-    monitored: VecEnv = vec_monitor_class()(to_sb3(source), filename, keywords)
-    return monitored
+    return partial(cls, **{**_DEFAULTS[mode], **kwargs})
+
+
+def _adapted(source: VecEnv | AnyVectorEnv, timeout: float | None) -> VecEnv:
+    try:
+        return to_sb3(source, timeout=timeout)
+    except BaseException:
+        source.close()  # and with it the workers
+        raise

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, overload
 
+import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from sb3compat._convert.types import (
@@ -21,6 +22,7 @@ from sb3compat._convert.types import (
     Value,
     VectorResetResult,
 )
+from sb3compat._upstream.inherited import changed, names_in
 
 
 class PartialReset(Protocol):
@@ -35,8 +37,17 @@ class PartialReset(Protocol):
     The function returns what `env.reset` returns: the observations of all `n` rows (those outside
     `mask` are ignored) and the infos. Where the environment is in NEXT_STEP mode, the function also
     cancels the autoreset that is pending for the rows in `mask`, so that the next step is an
-    ordinary one. If the environment's own `reset` of all rows leaves one pending, the function has
-    an attribute `after_reset`, a function of the environment that cancels it.
+    ordinary one.
+
+    Attributes that the function may have, each a function itself:
+
+    - `restart(env, mask, ended)`: where the environment's autoreset is more than a reset, what it
+      does at the step after an ending, for the rows of `mask` that are in `ended`; the other rows
+      of `mask` are reset. It returns what the function returns.
+    - `pending(env)`: for which rows an autoreset is pending, bool of shape `(n,)`. Without it, an
+      environment in NEXT_STEP mode has to be reset before its first step.
+    - `after_reset(env)`: cancels the autoresets that the environment's own `reset` of all rows
+      leaves pending.
     """
 
     def __call__(
@@ -63,7 +74,8 @@ _BACKENDS = {
 }
 
 
-def _name(cls: type) -> str:
+def qualified_name(cls: type) -> str:
+    """The name of a class with its module, by which nothing has to be imported."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
@@ -75,7 +87,9 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
     """Teach `to_sb3` how instances of `cls` (and its subclasses) reset some of their rows.
 
     Like `functools.singledispatch`: the function of the nearest class in the method resolution
-    order is used, and a later registration replaces an earlier one.
+    order is used, and a later registration replaces an earlier one. The function holds for a
+    subclass that inherits `step` and `reset`, and what these call, unchanged. One that overrides
+    them needs a registration of its own, as its own code would be bypassed.
 
     Args:
         cls: A subclass of `gymnasium.vector.VectorEnv`, not a wrapper.
@@ -111,7 +125,7 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
         return lambda decorated: register_partial_reset(cls, decorated)
     if not callable(function):
         raise TypeError(f"Expected a function, got function={function!r}.")
-    _REGISTRY[_name(cls)] = function
+    _REGISTRY[qualified_name(cls)] = function
     return function
 
 
@@ -124,14 +138,44 @@ def register_by_name(name: str, function: PartialReset) -> None:
 
 
 def partial_reset_of(env: AnyVectorEnv) -> PartialReset | None:
-    """The function registered for the class of `env` (without wrappers), or None."""
+    """The function registered for the class of `env` (without wrappers), or None.
+
+    None as well where `env` overrides what the function replaces.
+    """
+    found = _registered(env)
+    return None if found is None or override_of(env) is not None else found[1]
+
+
+def override_of(env: AnyVectorEnv) -> tuple[type, str] | None:
+    """Why a registered function does not hold for `env`: its class, and the method overridden."""
+    found = _registered(env)
+    if found is None:
+        return None
+    cls, function = found
+    name = changed(env, cls, "step", "reset", known=names_in(function))
+    return None if name is None else (cls, name)
+
+
+def _registered(env: AnyVectorEnv) -> tuple[type, PartialReset] | None:
+    """The nearest class with a registered function, and the function."""
+    import_backends()
+    for cls in type(env).__mro__:
+        if qualified_name(cls) in _REGISTRY:
+            return cls, _REGISTRY[qualified_name(cls)]
+    return None
+
+
+def import_backends() -> None:
+    """Import the modules of `backends` whose libraries have been imported."""
     for library, module in _BACKENDS.items():
         if library in sys.modules:
             import_module(f"sb3compat._to_sb3.backends.{module}")
-    for cls in type(env).__mro__:
-        if _name(cls) in _REGISTRY:
-            return _REGISTRY[_name(cls)]
-    return None
+
+
+def pending_in(function: PartialReset | None, env: AnyVectorEnv) -> Flags | None:
+    """The rows whose autoreset is pending; None if the function cannot tell."""
+    pending = getattr(function, "pending", None)
+    return None if pending is None else np.asarray(pending(env), np.bool_)
 
 
 def reset_with_mask(
@@ -148,4 +192,4 @@ def reset_with_mask(
 register_by_name("gymnasium.vector.sync_vector_env.SyncVectorEnv", reset_with_mask)
 register_by_name("gymnasium.vector.async_vector_env.AsyncVectorEnv", reset_with_mask)
 # A VecEnv presented as a VectorEnv: the protocol promises masked resets.
-register_by_name(_name(HoldsVecEnv), reset_with_mask)
+register_by_name(qualified_name(HoldsVecEnv), reset_with_mask)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from sb3compat._convert.arrays import copy_value
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
-from sb3compat._convert.types import Info, Kwargs, Options, Rewards, Value
-from sb3compat.errors import ConversionError
+from sb3compat._convert.types import (
+    AnyVectorEnv,
+    Flags,
+    Info,
+    Kwargs,
+    Options,
+    Rewards,
+    Value,
+)
+from sb3compat.errors import CallOrderError, ConversionError
 
 
 def own_info(info: Info, *, copy: bool) -> Info:
@@ -24,6 +34,27 @@ def step_info(info: Info, *, truncated: bool, copy: bool) -> Info:
 def reset_kwargs(seed: int | None, options: Options) -> Kwargs:
     """The arguments that `DummyVecEnv` passes to a sub-environment's `reset`."""
     return {"seed": seed, "options": options} if options else {"seed": seed}
+
+
+def refuse_pending(env: AnyVectorEnv, pending: Flags | None) -> None:
+    """Refuse a first step without a reset, where the next step of some rows is an autoreset.
+
+    Args:
+        env: The environment, for the message.
+        pending: The rows; None where that is not known.
+
+    Raises:
+        CallOrderError: If there are some, or if it is not known.
+    """
+    if pending is not None and not pending.any():
+        return
+    reason = (
+        f"whether an autoreset of {env} is pending from earlier steps cannot be known"
+        if pending is None
+        else f"the episodes of the rows {np.flatnonzero(pending).tolist()} of {env} ended before "
+        "it was adapted, and these rows have not been reset since"
+    )
+    raise CallOrderError(f"Expected reset() before the first step: {reason}. Nothing was stepped.")
 
 
 def set_reward(rewards: Rewards, row: int, reward: Value) -> None:

@@ -25,7 +25,13 @@ from sb3compat._convert.types import (
     Transition,
     Value,
 )
-from sb3compat._to_sb3.rows import own_info, reset_kwargs, set_reward, step_info
+from sb3compat._to_sb3.rows import (
+    own_info,
+    refuse_pending,
+    reset_kwargs,
+    set_reward,
+    step_info,
+)
 from sb3compat._upstream import async_vector_env as workers
 
 
@@ -59,6 +65,7 @@ class AsyncRows:
         self._batch = observations.empty()
         self._timeout = timeout
         self._repeats = RepeatWatch()
+        self._shares_memory = workers.shares_memory(env)
         self._same_step = env.autoreset_mode == AutoresetMode.SAME_STEP
 
     @property
@@ -84,6 +91,11 @@ class AsyncRows:
             for _, info in results:
                 refuse_final_keys(info)
         return batch, [own_info(info, copy=False) for _, info in results]
+
+    def check_started(self) -> None:
+        """Refuse a first step where rows have ended."""
+        rows = np.arange(self._env.num_envs)
+        refuse_pending(self._env, np.isin(rows, workers.pending_autoresets(self._env, list(rows))))
 
     def send(self, actions: list[Array]) -> None:
         """Send every worker its action; the workers step while the caller goes on."""
@@ -165,7 +177,7 @@ class AsyncRows:
     def _write(
         self, batch: list[Array], rows: Sequence[int], observations: list[Observation]
     ) -> None:
-        if not self._env.shared_memory:
+        if not self._shares_memory:
             for i, obs in zip(rows, observations, strict=True):
                 self._observations.write(batch, i, obs)
             return
@@ -178,7 +190,7 @@ class AsyncRows:
 
     def _last(self, row: int, obs: Observation, batch: list[Array]) -> Observation:
         """The last observation of an episode, where the worker has not reset yet."""
-        if self._env.shared_memory:
+        if self._shares_memory:
             return self._observations.rows(batch, np.array([row]))[0]
         return self._observations.single(obs, copy=False)
 
@@ -193,7 +205,7 @@ class AsyncRows:
         reset_info = own_info(given, copy=False)
         final = reset_info.pop("final_obs")
         info = own_info(reset_info.pop("final_info"), copy=False)
-        if not self._env.shared_memory:
+        if not self._shares_memory:
             refuse_same_memory(self._observations, row, obs, final)
         final = self._observations.single(final, copy=False)
         self._observations.check_shape(final, f"the last observation of row {row}")

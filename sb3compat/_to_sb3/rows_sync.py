@@ -19,8 +19,18 @@ from sb3compat._convert.actions import Actions
 from sb3compat._convert.infos import TERMINAL_OBSERVATION
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import Action, AnySync, Array, Info, Options, Seeds, Transition, Value
-from sb3compat._to_sb3.rows import own_info, reset_kwargs, set_reward, step_info
-from sb3compat._upstream.sync_vector_env import forget_autoresets, held_observations
+from sb3compat._to_sb3.rows import (
+    own_info,
+    refuse_pending,
+    reset_kwargs,
+    set_reward,
+    step_info,
+)
+from sb3compat._upstream.sync_vector_env import (
+    forget_autoresets,
+    held_observations,
+    pending_autoresets,
+)
 
 
 class SyncRows:
@@ -68,6 +78,10 @@ class SyncRows:
             self._observations.write(batch, i, held[i])
             infos.append(own_info(info, copy=self._copy))
         return batch, infos
+
+    def check_started(self) -> None:
+        """Refuse a first step where rows have ended."""
+        refuse_pending(self._env, pending_autoresets(self._env))
 
     def send(self, actions: list[Array]) -> None:
         """Keep the actions for `receive`; there are no workers to send them to."""

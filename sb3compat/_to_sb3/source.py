@@ -22,11 +22,19 @@ from sb3compat._convert.types import (
     Value,
 )
 from sb3compat._to_sb3.modes import Padded, ResetWithin, SameStep
-from sb3compat._to_sb3.partial_reset import PartialReset, partial_reset_of, reset_with_mask
+from sb3compat._to_sb3.partial_reset import (
+    PartialReset,
+    override_of,
+    partial_reset_of,
+    reset_with_mask,
+)
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
 from sb3compat._to_sb3.tap import BaseTap, resets_rows_itself, wrappers_of
+from sb3compat._to_sb3.traits import traits_of
 from sb3compat._to_sb3.wrappers import check_wrappers
+from sb3compat._upstream.async_vector_env import shares_memory
+from sb3compat._upstream.inherited import changed
 from sb3compat.errors import PartialResetError
 
 
@@ -50,6 +58,9 @@ class Source(Protocol):
 
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows."""
+
+    def check_started(self) -> None:
+        """Refuse a step before any reset through here, where an autoreset is pending."""
 
     def send(self, actions: list[Array]) -> None:
         """Start a step."""
@@ -118,7 +129,7 @@ def _row_source(settings: Settings) -> Callable[[Observations, Actions], Source]
     env = settings.env
     if settings.padding:
         return None
-    if type(env) is SyncVectorEnv:
+    if type(env) is SyncVectorEnv and changed(env, SyncVectorEnv, "step", "reset") is None:
         return partial(SyncRows, env, copy=settings.copy)
     if isinstance(env, AsyncVectorEnv) and _is_bare_async(env):
         return partial(AsyncRows, env, copy=settings.copy, timeout=settings.timeout)
@@ -126,7 +137,11 @@ def _row_source(settings: Settings) -> Callable[[Observations, Actions], Source]
 
 
 def _is_bare_async(env: AnyVectorEnv) -> bool:
-    return type(env) is AsyncVectorEnv and env.worker is None
+    return (
+        type(env) is AsyncVectorEnv
+        and env.worker is None
+        and changed(env, AsyncVectorEnv, "step", "reset") is None
+    )
 
 
 def _refuse(settings: Settings, *, by_row: bool) -> None:
@@ -152,9 +167,18 @@ def _refuse(settings: Settings, *, by_row: bool) -> None:
 
 
 def _no_partial_reset(base: AnyVectorEnv) -> PartialResetError:
+    override = override_of(base)
+    known = ""
+    if override is not None:
+        cls, name = override
+        known = (
+            f" The one known for {cls.__name__} does not hold here: {name!r} is overridden, and "
+            "that code would be bypassed."
+        )
     return PartialResetError(
         f"Expected a way to reset single rows of {base}, which is in NEXT_STEP mode: "
-        "Stable-Baselines3 needs an ended row reset within the step. Three ways out: build it with "
+        f"Stable-Baselines3 needs an ended row reset within the step.{known} "
+        "Three ways out: build it with "
         "autoreset_mode=AutoresetMode.SAME_STEP, if it can; teach sb3compat how with "
         f"sb3compat.register_partial_reset({type(base).__name__}, function) (or "
         "sb3compat.reset_with_mask as the function, if its reset honours options['reset_mask']); "
@@ -163,7 +187,9 @@ def _no_partial_reset(base: AnyVectorEnv) -> PartialResetError:
 
 
 def _refuse_lingering_autoresets(base: AnyVectorEnv) -> None:
-    if isinstance(base, AsyncVectorEnv) and not base.shared_memory and not resets_rows_itself(base):
+    if not isinstance(base, AsyncVectorEnv) or resets_rows_itself(base):
+        return
+    if not shares_memory(base):
         raise PartialResetError(
             f"Expected shared_memory=True of {base}, as its class overrides reset. Without shared "
             "memory, Gymnasium's workers reset an ended row once more after a masked reset. Or "
@@ -175,7 +201,9 @@ def _whole_source(settings: Settings, observations: Observations, actions: Actio
     outer, tap = _seat_tap(settings.env)
     # A wrapper may write into the observations that it gets.
     copies = outer is not tap and not getattr(settings.env.unwrapped, "copy", True)
-    tap.configure(settings.partial_reset, copies=copies)
+    watch = traits_of(tap.env).watch
+    seen = None if watch is None else watch(tap.env, settings.mode)
+    tap.configure(settings.partial_reset, settings.mode, seen, copies=copies)
     fresh = _hands_out_fresh_arrays(outer, copies=copies)
     make: Callable[..., Source] = ResetWithin
     if settings.padding:

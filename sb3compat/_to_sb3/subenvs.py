@@ -20,6 +20,7 @@ from sb3compat._convert.arrays import is_foreign_array, to_numpy
 from sb3compat._convert.types import (
     AnyAsync,
     AnyVectorEnv,
+    ClassInfo,
     Indices,
     Kwargs,
     SingleEnv,
@@ -54,7 +55,7 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
     return [i % num_envs for i in wanted]
 
 
-def is_wrapped(env: SingleEnv, wrapper_class: type) -> bool:
+def is_wrapped(env: SingleEnv, wrapper_class: ClassInfo) -> bool:
     """Whether a wrapper of that class is anywhere around the environment."""
     while isinstance(env, gym.Wrapper):
         if isinstance(env, wrapper_class):
@@ -80,7 +81,7 @@ class SubEnvs(Protocol):
     ) -> list[Value]:
         """Call the method of each row."""
 
-    def is_wrapped(self, wrapper_class: type, rows: list[int]) -> list[bool]:
+    def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
         """Whether each row is wrapped in that class."""
 
 
@@ -109,7 +110,7 @@ class LocalSubEnvs:
         """Call the method of each row."""
         return [self.envs[i].get_wrapper_attr(name)(*args, **kwargs) for i in rows]
 
-    def is_wrapped(self, wrapper_class: type, rows: list[int]) -> list[bool]:
+    def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
         """Whether each row is wrapped in that class."""
         return [is_wrapped(self.envs[i], wrapper_class) for i in rows]
 
@@ -152,12 +153,12 @@ class RemoteSubEnvs:
         results = dict(
             zip(chosen, workers.reset(self.env, chosen, [kwargs] * len(chosen)), strict=True)
         )
-        if self.env.shared_memory:
+        if workers.shares_memory(self.env):
             shared = list(iterate(self.env.observation_space, workers.shared_batch(self.env)))
             results = {i: (deepcopy(shared[i]), info) for i, (_, info) in results.items()}
         return [results[i] for i in rows]
 
-    def is_wrapped(self, wrapper_class: type, rows: list[int]) -> list[bool]:
+    def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
         """Whether each row is wrapped in that class."""
         return workers.is_wrapped(self.env, wrapper_class, rows)
 
@@ -223,7 +224,7 @@ class NoSubEnvs:
             return [result[i] for i in rows]
         return [result for _ in rows]
 
-    def is_wrapped(self, wrapper_class: type, rows: list[int]) -> list[bool]:
+    def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
         """False for each row: there are no sub-environments that could be wrapped."""
         return [False for _ in rows]
 

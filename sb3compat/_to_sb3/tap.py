@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorWrapper
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
 from gymnasium.vector.utils import concatenate, iterate
 
+from sb3compat._convert.arrays import to_numpy
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,
@@ -22,11 +23,13 @@ from sb3compat._convert.types import (
     VectorResetResult,
     VectorStepResult,
 )
-from sb3compat._to_sb3.partial_reset import PartialReset
+from sb3compat._to_sb3.partial_reset import PartialReset, pending_in, reset_with_mask
 from sb3compat._to_sb3.rows import reset_kwargs
+from sb3compat._to_sb3.traits import EndingWatch
 from sb3compat._upstream import async_vector_env as workers
 from sb3compat._upstream import sync_vector_env
-from sb3compat._upstream.split_step import halves_of, has_async_methods
+from sb3compat._upstream.inherited import changed
+from sb3compat._upstream.split_step import halves_of, is_async
 
 # The key under which options for each row travel down to the tap.
 ROW_OPTIONS = "sb3compat.row_options"
@@ -87,6 +90,8 @@ class BaseTap(AnyWrapper):
     def __init__(self, env: AnyVectorEnv) -> None:
         super().__init__(env)
         self._partial_reset: PartialReset | None = None
+        self._mode = AutoresetMode.NEXT_STEP
+        self._watch: EndingWatch | None = None
         self._copies = False
         self._halves = halves_of(env)
         self._started = False
@@ -95,20 +100,42 @@ class BaseTap(AnyWrapper):
         # Only while the adapter resets: the user's own resets go straight to the environment.
         self._reset: SeenReset | None = None
 
-    def configure(self, partial_reset: PartialReset | None, *, copies: bool) -> None:
+    def configure(
+        self,
+        partial_reset: PartialReset | None,
+        mode: AutoresetMode,
+        watch: EndingWatch | None,
+        *,
+        copies: bool,
+    ) -> None:
         """Set what the adapter has found out about the environment and its wrappers.
 
         Args:
             partial_reset: How to reset some of its rows.
+            mode: Its autoreset mode.
+            watch: What looks at its endings, if anything has to.
             copies: Whether to copy the observations of an environment built with copy=False, as an
                 observation wrapper may write into the arrays that it gets.
         """
-        self._partial_reset, self._copies = partial_reset, copies
+        self._partial_reset, self._mode, self._copies = partial_reset, mode, copies
+        self._watch = watch
 
     @property
     def can_reset_rows(self) -> bool:
         """Whether some rows can be reset, each with options of its own."""
         return self._partial_reset is not None or resets_rows_itself(self.env)
+
+    def pending(self) -> Flags | None:
+        """The rows that have ended and wait for a reset; None where that is not known."""
+        env, none = self.env, np.zeros(self.num_envs, np.bool_)
+        if isinstance(env, SyncVectorEnv):
+            return sync_vector_env.pending_autoresets(env)
+        if self._mode != AutoresetMode.NEXT_STEP:
+            return none  # in DISABLED mode, to step such a row is an error of the environment
+        if isinstance(env, AsyncVectorEnv) and env.worker is None:
+            none[workers.pending_autoresets(env, range(self.num_envs))] = True
+            return none
+        return pending_in(self._partial_reset, env)
 
     def watch_step(self, step: Callable[[], VectorStepResult]) -> tuple[VectorStepResult, SeenStep]:
         """Call the outermost wrapper's `step`: its result, and the calls that arrived here."""
@@ -149,19 +176,22 @@ class BaseTap(AnyWrapper):
         if isinstance(env, AsyncVectorEnv):
             workers.check_ready(env)
         result: VectorResetResult
-        if resets_rows_itself(env):
+        if self._drives_rows(mask):
             result = self._reset_row_by_row(mask, seed, options, row_options)
         elif mask is not None:
-            assert self._partial_reset is not None
-            result = self._partial_reset(env, mask, seed=seed, options=options or None)
+            result = self._reset_rows(mask, seed, options)
         else:
             result = env.reset(seed=seed, options=options or None)
             after_reset = getattr(self._partial_reset, "after_reset", None)
             if after_reset is not None:
                 after_reset(env)
         self._reset = SeenReset(mask, row_options)
+        # Rows are restarted once.
+        self._step = self._step._replace(ended=None)
         if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping):
             self._info_keys = frozenset(result[1])
+            if self._watch is not None:
+                self._watch.reset(result[1])
         return result
 
     def step(self, actions: Action) -> VectorStepResult:
@@ -181,6 +211,8 @@ class BaseTap(AnyWrapper):
         if whole and isinstance(result[4], Mapping):
             self._info_keys = frozenset(result[4])
         ended = (result[2], result[3]) if whole else None
+        if self._watch is not None and whole:
+            self._watch.step(*result[2:])
         self._step = SeenStep(self._step.steps + 1, self._step.resets, ended, self._info_keys)
         return result
 
@@ -190,10 +222,27 @@ class BaseTap(AnyWrapper):
         `CartPoleVectorEnv` returns a list, whose frames `RecordVideo.render` would add to the
         video.
         """
-        if isinstance(self.env, AsyncVectorEnv) and has_async_methods(self.env, "render"):
+        if isinstance(self.env, AsyncVectorEnv) and is_async(self.env, "render"):
             return tuple(workers.call(self.env, "render", (), {}, range(self.num_envs)))
         frames: Value = self.env.render()
         return tuple(frames) if isinstance(frames, list) else frames
+
+    def _drives_rows(self, mask: Flags | None) -> bool:
+        """Whether the rows are reset one by one here, not by a function that a user registered."""
+        by_user = self._partial_reset not in (None, reset_with_mask)
+        return resets_rows_itself(self.env) and not (mask is not None and by_user)
+
+    def _reset_rows(self, mask: Flags, seed: Value, options: Options) -> VectorResetResult:
+        """Reset some rows; those that the environment itself has ended, as it does itself."""
+        assert self._partial_reset is not None
+        restart = getattr(self._partial_reset, "restart", None)
+        if restart is not None and self._step.ended is not None and seed is None and not options:
+            terminations, truncations = map(to_numpy, self._step.ended)
+            result: VectorResetResult = restart(
+                self.env, mask, np.logical_or(terminations, truncations)
+            )
+            return result
+        return self._partial_reset(self.env, mask, seed=seed, options=options or None)
 
     def _reset_row_by_row(
         self,
@@ -238,8 +287,7 @@ def resets_rows_itself(env: AnyVectorEnv) -> bool:
     """
     for cls in (SyncVectorEnv, AsyncVectorEnv):
         if isinstance(env, cls):
-            own = ("reset", "reset_async", "reset_wait")
-            return all(getattr(type(env), name, 0) is getattr(cls, name, 0) for name in own)
+            return changed(env, cls, "reset", known=("_add_info",)) is None
     return False
 
 
@@ -248,6 +296,7 @@ def _reset_rows(
 ) -> VectorResetResult:
     """What a masked `env.reset` does, but with arguments for each row."""
     held: list[Value] | None = None
+    results: Iterable[tuple[Value, Info]]
     if isinstance(env, SyncVectorEnv):
         sync_vector_env.forget_endings(env, rows)
         # One by one: the infos of a row are read below, before the next row is reset.
@@ -256,7 +305,7 @@ def _reset_rows(
     else:
         results = workers.reset(env, rows, kwargs)
         out = workers.shared_batch(env)
-        if not env.shared_memory:
+        if not workers.shares_memory(env):
             # Copied, as they are views of `out`, which is written to below.
             held = deepcopy(list(iterate(env.observation_space, out)))
     infos: Info = {}

@@ -5,6 +5,7 @@ What differs between the autoreset modes is in `modes.py`.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ from sb3compat._convert.types import (
     Value,
     VectorInfos,
 )
+from sb3compat._to_sb3.rows import refuse_pending
 from sb3compat._to_sb3.tap import (
     ROW_OPTIONS,
     BaseTap,
@@ -39,6 +41,7 @@ from sb3compat._to_sb3.tap import (
     SeenStep,
     resets_rows_itself,
 )
+from sb3compat._to_sb3.traits import check_seed
 from sb3compat._to_sb3.wrappers import paused_videos
 from sb3compat._upstream import async_vector_env as workers
 from sb3compat.errors import (
@@ -145,7 +148,7 @@ class VectorSource:
         """Reset all rows; in groups of equal options, if one call cannot pass different ones."""
         seed: Value = None
         if any(value is not None for value in seeds):
-            seed = list(seeds) if self.seeds_rows else seeds[0]
+            seed = list(seeds) if self.seeds_rows else self._one_seed(seeds)
         groups = groups_of(options)
         if len(groups) == 1 or resets_rows_itself(self._tap.env):
             batch, infos = self._reset_at_once(seed, options, uniform=len(groups) == 1)
@@ -153,6 +156,10 @@ class VectorSource:
             batch, infos = self._reset_in_groups(seed, options, groups)
         self._was_reset = True
         return batch, infos
+
+    def check_started(self) -> None:
+        """Refuse a first step where rows have ended, or where that is not known."""
+        refuse_pending(self._tap.env, self._tap.pending())
 
     def send(self, actions: list[Array]) -> None:
         """Start the step if the environment can, or keep the batch of actions for `receive`.
@@ -263,6 +270,17 @@ class VectorSource:
             raise self._not_handed_on("options")
         batch = self._observations.batch(obs, copy=self._copy)
         return batch, split_infos(infos, self.num_envs)
+
+    def _one_seed(self, seeds: Seeds) -> int:
+        """The seed of the first row, from which the environment derives the others."""
+        first = seeds[0]
+        if first is None or list(seeds) != [first + i for i in range(self.num_envs)]:
+            raise ConversionError(
+                f"Expected seeds that count up from the first one, which is all that "
+                f"{self._tap.env} takes, got seeds={list(seeds)}. Nothing was reset."
+            )
+        check_seed(self._tap.env, first)
+        return operator.index(first)
 
     def _reset_in_groups(
         self, seed: Value, options: Sequence[Options], groups: list[Rows]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, get_args
 
 import gymnasium as gym
 import numpy as np
@@ -21,6 +21,7 @@ from gymnasium.vector.utils import concatenate, iterate
 from sb3compat._convert.types import (
     Action,
     AnyAsync,
+    ClassInfo,
     ConnectionLike,
     Info,
     Kwargs,
@@ -70,6 +71,19 @@ def note_step(env: AnyAsync, *, under_way: bool) -> None:
 def shared_batch(env: AnyAsync) -> Observation:
     """The environment's own batch of observations; with shared memory, the workers write it."""
     return private(env, "observations")
+
+
+def shares_memory(env: AnyAsync) -> bool:
+    """Whether the workers write observations into shared memory, or send them.
+
+    They take shared memory of no length for none: that of a `Box` without a number, or of a `Dict`
+    or `Tuple` without a part.
+    """
+    batch = shared_batch(env)
+    return (
+        bool(env.shared_memory)
+        and (batch.size if isinstance(batch, np.ndarray) else len(batch)) > 0
+    )
 
 
 def check_ready(env: AnyAsync) -> None:
@@ -177,7 +191,7 @@ def finish_step(env: AnyAsync) -> VectorStepResult:
     for i, info in enumerate(given):
         infos = add_info(env, infos, info, i)
     batch = shared_batch(env)
-    if not env.shared_memory:
+    if not shares_memory(env):
         batch = env.observations = concatenate(env.single_observation_space, observations, batch)
     return (
         deepcopy(batch) if env.copy else batch,
@@ -219,20 +233,25 @@ def lingering_autoresets(env: AnyAsync, rows: Sequence[int]) -> list[int]:
     As of Gymnasium 1.4, the worker clears that flag on a reset only with shared memory; without,
     the step after the reset resets the row once more, and its action is lost.
     """
-    if env.shared_memory or env.autoreset_mode != AutoresetMode.NEXT_STEP:
+    return [] if shares_memory(env) else pending_autoresets(env, rows)
+
+
+def pending_autoresets(env: AnyAsync, rows: Sequence[int]) -> list[int]:
+    """The rows whose next step would be a reset."""
+    if env.autoreset_mode != AutoresetMode.NEXT_STEP:
         return []
     answers = call(env, "has_wrapper_attr", (_Question("autoreset"),), {}, rows)
     return [i for i, pending in zip(rows, answers, strict=True) if pending]
 
 
-def is_wrapped(env: AnyAsync, wrapper_class: type, rows: Sequence[int]) -> list[bool]:
-    """Whether the environments of some rows are wrapped in that class.
+def is_wrapped(env: AnyAsync, wrapper_class: ClassInfo, rows: Sequence[int]) -> list[bool]:
+    """Whether the environments of some rows are wrapped in that class, or in one of several.
 
-    The class goes by its name: unpickling it would import its module, which for SB3's `Monitor`
+    A class goes by its name: unpickling it would import its module, which for SB3's `Monitor`
     means torch in every worker, and a class of `__main__` would not arrive as the same object. For
     the same reason a wrapper may name a class that it `stands_for`.
     """
-    question = _Question("is_wrapped", _class_name(wrapper_class))
+    question = _Question("is_wrapped", *map(_class_name, _classes_of(wrapper_class)))
     return call(env, "has_wrapper_attr", (question,), {}, rows)
 
 
@@ -310,14 +329,22 @@ def _answer(kind: str, *arguments: Any) -> str:
     return "unwrapped" if yes else "_sb3compat_no"
 
 
-def _has_wrapper(env: gym.Env[Any, Any], name: tuple[str, str]) -> bool:
+def _has_wrapper(env: gym.Env[Any, Any], *names: tuple[str, str]) -> bool:
     while isinstance(env, gym.Wrapper):
-        if name in map(_class_name, type(env).__mro__):
-            return True
-        if name == getattr(type(env), "stands_for", None):
+        known = {*map(_class_name, type(env).__mro__), getattr(type(env), "stands_for", None)}
+        if not known.isdisjoint(names):
             return True
         env = env.env
     return False
+
+
+def _classes_of(info: ClassInfo) -> list[type]:
+    """The classes that `isinstance` means by its second argument: a class, a tuple or a union."""
+    if isinstance(info, type):
+        return [info]
+    isinstance(None, info)  # raises the TypeError for anything else
+    parts = info if isinstance(info, tuple) else get_args(info)
+    return [cls for part in parts for cls in _classes_of(part)]
 
 
 def _class_name(cls: type) -> tuple[str, str]:

@@ -35,6 +35,11 @@ def reset_rows(
     return obs, functions.state_info(env.state)
 
 
+def pending(env: Value) -> Value:
+    """The rows whose autoreset is pending."""
+    return private(env, "prev_done")
+
+
 def clear_pending(env: Value) -> None:
     """After a reset of all rows, which leaves the autoreset of ended ones pending upstream."""
     private(env, "prev_done")

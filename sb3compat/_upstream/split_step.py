@@ -10,6 +10,7 @@ from gymnasium.vector import AsyncVectorEnv
 
 from sb3compat._convert.types import Action, AnyVectorEnv, VectorStepResult
 from sb3compat._upstream import async_vector_env
+from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.private import private
 
 # The classes whose `step` calls two methods and does nothing else, by qualified name.
@@ -29,11 +30,13 @@ class Halves(NamedTuple):
 def halves_of(env: AnyVectorEnv) -> Halves | None:
     """The two halves of a step; None where `step` is one call, or not known to be two."""
     if isinstance(env, AsyncVectorEnv):
-        if not has_async_methods(env, "step", "step_async", "step_wait"):
+        if not is_async(env, "step"):
             return None
         return Halves(
             partial(async_vector_env.start_step, env), partial(async_vector_env.finish_step, env)
         )
+    if "step" in vars(env):
+        return None
     cls = next(cls for cls in type(env).__mro__ if "step" in vars(cls))
     names = CLASSES.get(f"{cls.__module__}.{cls.__qualname__}")
     if names is None:
@@ -41,6 +44,6 @@ def halves_of(env: AnyVectorEnv) -> Halves | None:
     return Halves(private(env, names[0]), private(env, names[1]))
 
 
-def has_async_methods(env: AnyVectorEnv, *names: str) -> bool:
-    """Whether these methods are `AsyncVectorEnv`'s own, not overridden."""
-    return all(getattr(type(env), name) is getattr(AsyncVectorEnv, name) for name in names)
+def is_async(env: AnyVectorEnv, *methods: str) -> bool:
+    """Whether these methods, and what they call, are `AsyncVectorEnv`'s own, not overridden."""
+    return changed(env, AsyncVectorEnv, *methods) is None

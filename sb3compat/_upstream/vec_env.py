@@ -34,8 +34,13 @@ def sb3_class(name: str) -> type | None:
 
 
 def is_plain(vec_env: object, name: str) -> bool:
-    """Whether this is SB3's own class of that name, no subclass and nothing wrapped."""
-    return type(vec_env) is sb3_class(name)
+    """Whether this is SB3's own class of that name, no subclass and nothing wrapped.
+
+    Nor with a method of its own, as in `vec_env.step = function`.
+    """
+    cls = sb3_class(name)
+    own = getattr(vec_env, "__dict__", {})
+    return type(vec_env) is cls and not any(callable(getattr(cls, one, None)) for one in own)
 
 
 def derives_from(vec_env: object, name: str) -> bool:
@@ -55,13 +60,19 @@ def reaches_rows_as(vec_env: object, name: str) -> bool:
         return False
     cls = sb3_class(name)
     names = ("get_attr", "set_attr", "env_method", _TARGETS[name])
-    return all(getattr(type(vec_env), n) is private(cls, n) for n in names)
+    return all(_of_class(vec_env, n) is private(cls, n) for n in names)
 
 
 def inherits(vec_env: object, method: str) -> bool:
     """Whether this method is the one of SB3's base classes, not overridden."""
-    own = getattr(type(vec_env), method, None)
+    own = _of_class(vec_env, method)
     return own is not None and any(own is getattr(cls, method, None) for cls in _base_classes())
+
+
+def _of_class(vec_env: object, method: str) -> Value:
+    """What its class has under that name; None where the object has a method of its own."""
+    own = method in getattr(vec_env, "__dict__", {})
+    return None if own else getattr(type(vec_env), method, None)
 
 
 def is_vec_env(vec_env: object) -> bool:

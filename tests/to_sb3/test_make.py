@@ -1,130 +1,376 @@
+"""`make_vec_env` is SB3's function of that name: what the same call gives, and what is refused."""
+
 from __future__ import annotations
 
+import csv
+import tempfile
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
+from gymnasium import spaces
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import sb3compat
-from tests.envs import BOX, DISCRETE, Script, ScriptedEnv, WorkerReport
-from tests.lockstep import same
+from tests import registered
+from tests.envs import BOX, DISCRETE, ScriptedEnv, WorkerReport, script
+from tests.lockstep import same, timeless
+from tests.profiles import examples
 
 env_util: Any = pytest.importorskip("stable_baselines3.common.env_util")
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 monitor: Any = pytest.importorskip("stable_baselines3.common.monitor")
 
 
-def scripted(row: int = 0) -> ScriptedEnv:
-    return ScriptedEnv(Script(BOX, DISCRETE, lengths=(2, 3), endings=("truncated", "both")), row)
+class OwnDummy(vec_env.DummyVecEnv):  # type: ignore[misc]
+    """A user's class, with an argument of its own."""
+
+    def __init__(self, env_fns: list[Any], bonus: float = 0.0) -> None:
+        super().__init__(env_fns)
+        self.bonus = bonus
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards + np.float32(self.bonus), dones, infos
 
 
-def without_times(infos: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{k: {**v, "t": 0} if k == "episode" else v for k, v in info.items()} for info in infos]
+class Scaled(gym.Wrapper[Any, Any, Any, Any]):
+    def __init__(self, env: Any, factor: float = 2.0) -> None:
+        super().__init__(env)
+        self.factor = factor
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        return obs, reward * self.factor, terminated, truncated, {**info, "scaled": self.factor}
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
-@pytest.mark.parametrize(
-    "call",
-    [
-        {"env_id": "CartPole-v1", "env_kwargs": {"max_episode_steps": 12}},
-        {"env_id": scripted, "env_kwargs": {"row": 2}},
-        {"env_id": "CartPole-v1", "wrapper_class": gym.wrappers.TimeLimit,
-         "wrapper_kwargs": {"max_episode_steps": 9}, "start_index": 5},
-    ],
-)  # fmt: skip
-def test_the_same_call_gives_the_same_stream(call: dict[str, Any], mode: str) -> None:
-    cls = vec_env.DummyVecEnv
-    reference = env_util.make_vec_env(**call, n_envs=3, seed=7, vec_env_cls=cls)
-    ours = sb3compat.make_vec_env(**call, n_envs=3, seed=7, vectorization_mode=mode)
-    if mode == "sync":
-        for env, other in zip(ours.envs, reference.envs, strict=True):
-            same(env.action_space.sample(), other.action_space.sample())
-    same(ours.reset(), reference.reset())
+# The environment: ours, SB3's if that needs another one, and what its `env_kwargs` may be.
+LIMITS: list[Any] = [None, {}, {"max_episode_steps": None}, {"max_episode_steps": -1}]
+LIMITS += [{"max_episode_steps": 3}, {"disable_env_checker": True, "render_mode": None}]
+ENVS: list[tuple[Any, Any, list[Any]]] = [
+    ("CartPole-v1", None, [*LIMITS, {"sutton_barto_reward": True}]),
+    ("CartPole", None, LIMITS),
+    ("Acrobot-v1", None, LIMITS),
+    ("FrozenLake-v1", None, [*LIMITS, {"map_name": "8x8", "is_slippery": False}]),
+    ("tests.registered:Scripted-v1", None, [None, {"row": 2}, {"max_episode_steps": 2}]),
+    ("tests.registered:Scripted", None, [None, {"max_episode_steps": -1}]),
+    (registered.scripted, None, [None, {"row": 2}]),
+    (registered.reusing, registered.copying, [None, {"row": 1}]),
+    (partial(gym.make, "Pendulum-v1"), None, [None, {"g": 5.0, "max_episode_steps": 4}]),
+    (partial(ScriptedEnv, script(lengths=(1,), infos="wild")), None, [None]),
+]
+WRAPPERS: list[tuple[Any, Any]] = [
+    (None, None),
+    (gym.wrappers.TimeLimit, {"max_episode_steps": 5}),
+    (Scaled, None),
+    (Scaled, {"factor": 3.0}),
+    (lambda env: Scaled(gym.wrappers.TimeLimit(env, 2)), {}),
+]
+MONITORS: list[Any] = [None, {}, {"override_existing": False}, {"info_keywords": ()}]
+MONITORS += [{"allow_early_resets": True, "reset_keywords": ()}]
+FORK = {"start_method": "fork"}
+CLASSES: list[tuple[Any, Any, Any]] = [
+    # SB3's class and its arguments, and our other arguments.
+    (None, None, {}),
+    (None, {}, {"vectorization_mode": "sync"}),
+    (None, {}, {"autoreset_mode": "NextStep"}),
+    (vec_env.DummyVecEnv, None, {}),
+    (vec_env.SubprocVecEnv, FORK, {}),
+    (vec_env.SubprocVecEnv, FORK, {"timeout": 300}),
+    (vec_env.SubprocVecEnv, FORK, {"autoreset_mode": AutoresetMode.DISABLED}),
+    (OwnDummy, {"bonus": 2.5}, {}),
+    (lambda fns: OwnDummy(fns, 1.0), None, {}),
+]
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any], bool]:
+    """The arguments for our function and for SB3's, and whether to write monitor files."""
+    ours, theirs, env_kwargs = draw(st.sampled_from(ENVS))
+    wrapper_class, wrapper_kwargs = draw(st.sampled_from(WRAPPERS))
+    cls, cls_kwargs, only_ours = draw(st.sampled_from(CLASSES))
+    arguments = {
+        "n_envs": draw(st.integers(1, 3)),
+        "seed": draw(st.one_of(st.none(), st.integers(0, 2**31))),
+        "start_index": draw(st.integers(0, 4)),
+        "wrapper_class": wrapper_class,
+        "wrapper_kwargs": wrapper_kwargs,
+        "env_kwargs": draw(st.sampled_from(env_kwargs)),
+        "vec_env_cls": cls,
+        "vec_env_kwargs": cls_kwargs,
+        "monitor_kwargs": draw(st.sampled_from(MONITORS)),
+    }
+    files = draw(st.booleans())
+    if theirs is None or cls not in (None, vec_env.DummyVecEnv, vec_env.SubprocVecEnv):
+        theirs = ours
+    theirs = {"env_id": theirs, **arguments}
+    if cls is vec_env.SubprocVecEnv:
+        # It returns the same numbers, the rewards not rounded to float32 and the infos as a tuple.
+        theirs.update(vec_env_cls=vec_env.DummyVecEnv, vec_env_kwargs=None)
+    return {"env_id": ours, **arguments, **only_ours}, theirs, files
+
+
+@pytest.mark.filterwarnings("ignore:.*latest versioned environment")
+@settings(max_examples=examples(600))
+@given(calls(), st.lists(st.booleans(), max_size=12))
+def test_the_same_call_gives_the_same_stream(
+    call: tuple[dict[str, Any], dict[str, Any], bool], program: list[bool]
+) -> None:
+    ours, theirs, files = call
+    with tempfile.TemporaryDirectory() as folder:
+        written: list[Any] = []
+        streams: list[Any] = []
+        for name, make, kwargs in (
+            ("theirs", env_util.make_vec_env, theirs),
+            ("ours", sb3compat.make_vec_env, ours),
+        ):
+            where = Path(folder) / name if files else None
+            np.random.seed(3)
+            env = make(**kwargs, monitor_dir=where)
+            seeded = ours["seed"] is not None
+            # From a worker comes a copy, with the state of the generator.
+            sampled = [space.sample() for space in env.get_attr("action_space") if seeded]
+            streams.append([sampled, *stream(env, program)])
+            written.append(monitored(where) if where else {})
+        same(streams[1], streams[0])
+        same(written[1], written[0])
+
+
+def stream(env: Any, program: list[bool]) -> list[Any]:
+    """What an environment does in a program of resets (True) and some steps each (False)."""
+    spaces_ = (env.observation_space, env.action_space, env.render_mode, env.num_envs)
+    seen: list[Any] = [[repr(space) for space in spaces_]]
+    seen.append(env.env_is_wrapped((Scaled, monitor.Monitor)))
     rng = np.random.default_rng(0)
-    endings = 0
-    for _ in range(60):
-        actions = rng.integers(2, size=3)
-        obs, rewards, dones, infos = ours.step(actions)
-        expected = reference.step(actions)
-        same((obs, rewards, dones), expected[:3])
-        same(without_times(infos), without_times(expected[3]))
-        endings += dones.sum()
-    assert endings > 5
-    assert ours.render_mode == reference.render_mode == "rgb_array"
-    ours.close()
-    reference.close()
+    for number, reset in enumerate([True, *program]):
+        if reset:
+            env.seed(number or None) if number > 3 else None
+            seen += [env.reset(), list(env.reset_infos)]
+            continue
+        for _ in range(3):
+            shape = (env.num_envs, *env.action_space.shape)
+            high = getattr(env.action_space, "n", 2)
+            actions = rng.integers(high, size=shape).astype(env.action_space.dtype)
+            obs, rewards, dones, infos = env.step(actions)
+            seen += [obs, rewards, dones, timeless(infos), list(env.reset_infos)]
+    env.close()
+    return seen
+
+
+def monitored(folder: Path) -> dict[str, Any]:
+    """The monitor files of a folder, without times."""
+    found = {}
+    for file in sorted(folder.iterdir()):
+        lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+        found[file.name] = [row[:2] + row[3:] for row in csv.reader(lines)]
+    return found
+
+
+class Bounded(ScriptedEnv):
+    """Each has other bounds; SB3 takes those of the first."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        Bounded.made += 1
+        super().__init__(script(observation_space=spaces.Box(-1, float(Bounded.made), (3,))))
+
+
+def test_sub_environments_may_have_different_bounds() -> None:
+    Bounded.made = 0
+    reference = env_util.make_vec_env(Bounded, 3, seed=1)
+    Bounded.made = 0
+    ours = sb3compat.make_vec_env(Bounded, 3, seed=1)
+    assert ours.observation_space == reference.observation_space
+    same(stream(ours, [False]), stream(reference, [False]))
+
+
+def test_seed_of_numpy_is_an_int() -> None:
+    given, plain = (sb3compat.make_vec_env("CartPole-v1", 2, seed=s) for s in (np.int64(5), 5))
+    same(given.reset(), plain.reset())
+    assert given.seed(np.uint32(2**32 - 1)) == [2**32 - 1, 2**32]
 
 
 def test_reset_without_a_seed_draws_as_in_sb3() -> None:
     np.random.seed(3)
     reference = env_util.make_vec_env("CartPole-v1", 2)
     np.random.seed(3)
-    ours = sb3compat.make_vec_env("CartPole-v1", 2, vectorization_mode="sync")
+    ours = sb3compat.make_vec_env("CartPole-v1", 2)
     same(ours.reset(), reference.reset())
 
 
-def test_default_is_native_where_it_can_be() -> None:
-    native = sb3compat.make_vec_env("CartPole-v1", 4)
-    assert isinstance(native, vec_env.VecMonitor)
-    assert type(native.unwrapped.env).__name__ == "CartPoleVectorEnv"
-    for other in (
-        sb3compat.make_vec_env("Acrobot-v1", 2),
-        sb3compat.make_vec_env(scripted, 2),
-        sb3compat.make_vec_env("CartPole-v1", 2, wrapper_class=gym.wrappers.OrderEnforcing),
-        sb3compat.make_vec_env("CartPole-v1", 2, vec_env_cls=vec_env.DummyVecEnv),
-    ):
-        assert other.autoreset_mode == AutoresetMode.SAME_STEP
-        assert type(other.env).__name__ == "SyncVectorEnv"  # type: ignore[attr-defined]
-        assert other.env_is_wrapped(monitor.Monitor) == [True, True]
+@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"obs_type": "ram"},
+        {"obs_type": "grayscale", "frameskip": (2, 5)},
+        {"mode": 1, "difficulty": 1},
+        {"frameskip": 4, "repeat_action_probability": 0.0, "full_action_space": True},
+        {"max_episode_steps": 3},
+    ],
+)
+def test_arguments_of_atari_games_are_those_of_single_ones(
+    mode: str, kwargs: dict[str, Any]
+) -> None:
+    gym.register_envs(pytest.importorskip("ale_py", reason="has games"))
+    streams = []
+    for make in (env_util.make_vec_env, partial(sb3compat.make_vec_env, vectorization_mode=mode)):
+        env = make("ALE/Pong-v5", 2, seed=3, env_kwargs=kwargs)
+        streams.append(stream(env, [False]))
+    same(*streams)
 
 
-def test_default_has_the_spaces_of_the_single_environment() -> None:
-    """Ale-py's own vector environment scales and stacks its images, so it is not the default."""
-    gym.register_envs(pytest.importorskip("ale_py", reason="has such an environment"))
-    env = sb3compat.make_vec_env("ALE/Pong-v5", 1)
-    assert env.observation_space == gym.make("ALE/Pong-v5").observation_space
+@pytest.mark.jax
+@pytest.mark.parametrize("name", ["phys2d/Pendulum-v0", "phys2d/CartPole-v1"])
+def test_jax_environments_are_those_of_single_ones(name: str) -> None:
+    pytest.importorskip("jax")
+    pytest.importorskip("flax")
+    pytest.importorskip("array_api_compat")
+    makers = (env_util.make_vec_env, sb3compat.make_vec_env)
+    same(*(stream(make(name, 2, seed=3), [False]) for make in makers))
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_spec_is_made_with_its_wrappers(mode: str) -> None:
+    spec = gym.spec("Wrapped-v0")
+    env = sb3compat.make_vec_env(spec, 2, vectorization_mode=mode)
+    assert env.env_is_wrapped(gym.wrappers.TimeLimit) == [True, True]
+    env.reset()
+    assert [any(env.step(np.zeros(2, int))[2]) for _ in range(2)][1]
     env.close()
-    env = sb3compat.make_vec_env("ALE/Pong-v5", 1, vectorization_mode="vector_entry_point")
-    assert env.observation_space.shape == (4, 84, 84)
+    single = gym.wrappers.TimeLimit(gym.make("Scripted-v1"), 2)
+    env = sb3compat.make_vec_env(single.spec, 2, vectorization_mode=mode)
+    assert env.env_is_wrapped(gym.wrappers.TimeLimit) == [True, True]
     env.close()
 
 
-def test_arguments_for_gym_make_are_accepted_natively() -> None:
-    env = sb3compat.make_vec_env("CartPole-v1", 2, env_kwargs={"disable_env_checker": True})
-    assert type(env.unwrapped.env).__name__ == "CartPoleVectorEnv"  # type: ignore[attr-defined]
+def test_default_is_exact_where_there_is_a_native_environment() -> None:
+    for kwargs in ({}, {"vec_env_cls": vec_env.DummyVecEnv}, {"vec_env_cls": SyncVectorEnv}):
+        env: Any = sb3compat.make_vec_env("CartPole-v1", 2, **kwargs)
+        assert type(env.env) is SyncVectorEnv
+        assert env.autoreset_mode == AutoresetMode.SAME_STEP
+        assert env.env_is_wrapped(monitor.Monitor) == [True, True]
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"vectorization_mode": "async"},
+        {"vectorization_mode": gym.VectorizeMode.ASYNC},
+        {"vec_env_cls": AsyncVectorEnv},
+    ],
+)
+def test_async_keeps_buffers_that_are_used_again(kwargs: dict[str, Any]) -> None:
+    env: Any = sb3compat.make_vec_env(registered.reusing, 2, seed=0, **kwargs)
+    assert type(env.env) is AsyncVectorEnv
+    reference = env_util.make_vec_env(registered.copying, 2, seed=0)
+    same(stream(env, [False, False]), stream(reference, [False, False]))
+
+
+class Float64(ScriptedEnv):
+    """Returns observations of another dtype than its space's, as many do."""
+
+    def _obs(self) -> Any:
+        return super()._obs() / np.float64(3)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_last_observation_has_the_dtype_that_the_environment_returned(mode: str) -> None:
+    make = partial(Float64, script(lengths=(2,)))
+    reference = env_util.make_vec_env(make, 2, seed=0)
+    ours = sb3compat.make_vec_env(make, 2, seed=0, vectorization_mode=mode)
+    same(stream(ours, [False]), stream(reference, [False]))
+
+
+def test_arguments_reach_gymnasiums_class() -> None:
+    env: Any = sb3compat.make_vec_env(
+        "CartPole-v1",
+        2,
+        vectorization_mode="async",
+        autoreset_mode="SameStep",
+        vec_env_kwargs={"start_method": "spawn", "shared_memory": True, "daemon": True},
+    )
+    assert env.env.autoreset_mode == AutoresetMode.SAME_STEP
+    assert env.env.shared_memory
+    assert "Spawn" in type(env.env.processes[0]).__name__
+    env.close()
 
 
 def test_sb3_logs_the_episode_statistics() -> None:
     from stable_baselines3 import PPO
 
-    for mode in ("sync", "async", "vector_entry_point"):
+    for mode in ("sync", "async", "native"):
         env = sb3compat.make_vec_env("CartPole-v1", 2, seed=0, vectorization_mode=mode)
         model = PPO("MlpPolicy", env, n_steps=64, batch_size=64, device="cpu").learn(128)
         assert model.ep_info_buffer, mode
         env.close()
 
 
+ASYNC = {"vectorization_mode": "async"}
+NATIVE = {"vectorization_mode": "native"}
+
+
 @pytest.mark.parametrize(
-    ("kwargs", "message"),
+    ("kwargs", "kind", "message"),
     [
-        ({"vectorization_mode": "native"}, "one of .*'vector_entry_point'.*got 'native'"),
-        ({"vec_env_cls": dict}, "DummyVecEnv"),
+        ({"vectorization_mode": "nativ"}, ValueError, "one of .*'native'.*got .*='nativ'"),
+        ({"vec_env_cls": dict}, ValueError, "DummyVecEnv"),
+        ({"vec_env_cls": 3}, ValueError, "DummyVecEnv"),
+        ({"vec_env_cls": vec_env.DummyVecEnv, **ASYNC}, ValueError, "Leave one of them out"),
+        ({"vec_env_cls": OwnDummy, **ASYNC}, ValueError, "Leave one of them out"),
+        ({"vec_env_cls": vec_env.DummyVecEnv, **NATIVE}, ValueError, "Leave one of them out"),
+        ({**NATIVE, "wrapper_class": WorkerReport}, ValueError, "no wrapper_class with .*no sing"),
+        ({**NATIVE, "vec_env_kwargs": {"copy": False}}, ValueError, "no vec_env_kwargs with"),
         (
-            {"vectorization_mode": "vector_entry_point", "wrapper_class": WorkerReport},
-            "no wrapper_class with .*no single environments",
-        ),
-        (
-            {
-                "vectorization_mode": "vector_entry_point",
-                "monitor_kwargs": {"override_existing": False},
-            },
+            {**NATIVE, "monitor_kwargs": {"override_existing": False}},
+            ValueError,
             "no monitor_kwargs with .*info_keywords only",
         ),
-        ({"env_id": scripted, "vectorization_mode": "vector_entry_point"}, "with to_sb3"),
+        ({**NATIVE, "env_id": registered.scripted}, ValueError, "with to_sb3"),
+        (
+            {"vec_env_kwargs": {"start_method": "fork"}},
+            TypeError,
+            r"SyncVectorEnv, which takes copy, .*got start_method='fork'\. Did you mean "
+            "vectorization_mode='async'",
+        ),
+        ({"vec_env_kwargs": {"shared_memory": True}}, TypeError, "vectorization_mode='async'"),
+        ({**ASYNC, "vec_env_kwargs": {"nonsense": 1}}, TypeError, "takes shared_memory, .*nonsens"),
+        ({"num_envs": 4}, TypeError, r"got num_envs=4\. Did you mean n_envs=\?"),
+        ({"wrappers": []}, TypeError, "Did you mean wrapper_class="),
+        ({"vector_kwargs": {}}, TypeError, "Did you mean vec_env_kwargs="),
+        ({"render_mode": None}, TypeError, "Did you mean env_kwargs={'render_mode'"),
+        ({"seed": [1, 2, 3]}, TypeError, r"seed of the first .*got seed=\[1, 2, 3\] \(list\)"),
+        ({"seed": 1.5}, TypeError, "seed=1.5"),
+        ({"timeout": "3", **ASYNC}, TypeError, "number of seconds"),
+        ({"timeout": -1, **ASYNC}, ValueError, "positive, finite number"),
+        ({"timeout": 3}, ValueError, "timeout=None"),
+        ({"autoreset_mode": "now"}, sb3compat.AutoresetModeError, "'NextStep'"),
     ],
 )
-def test_wrong_arguments_are_refused(kwargs: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_wrong_arguments_are_refused(
+    kwargs: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=f"(?is){message}"):
         sb3compat.make_vec_env(**{"env_id": "CartPole-v1", **kwargs})
+
+
+def test_refused_environment_leaves_no_workers() -> None:
+    made: list[Any] = []
+
+    class Noted(AsyncVectorEnv):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            made.append(self)
+
+    nested = spaces.Dict({"a": spaces.Dict({"b": DISCRETE})})
+    make = partial(ScriptedEnv, script(observation_space=nested, action_space=BOX))
+    with pytest.raises(sb3compat.UnsupportedSpaceError):
+        sb3compat.make_vec_env(make, 2, vec_env_cls=Noted)
+    assert made[0].closed
+    assert not any(process.is_alive() for process in made[0].processes)

@@ -78,10 +78,7 @@ def test_monitor_arguments_work_as_in_sb3(
             file.name: [line.split(",")[:2] for line in file.read_text().splitlines()[2:]]
             for file in folder.iterdir()
         }
-    if mode is None and set(monitor_kwargs) == {"info_keywords"}:
-        assert set(written["ours"]) == {"0.monitor.csv"}  # natively, in one file
-    else:
-        assert written["ours"] == written["theirs"]
+    assert written["ours"] == written["theirs"]
 
 
 @pytest.mark.parametrize("mode", [None, "sync", "async"])

@@ -1,7 +1,82 @@
-"""ale-py's `AtariVectorEnv`: `options["reset_mask"]` resets just those rows, and returns all."""
+"""ale-py's `AtariVectorEnv`: `options["reset_mask"]` resets just those rows, and returns all.
+
+Its autoreset is that reset, with every setting but one: with `life_loss_info`, a lost life is
+reported as a termination, but the game goes on.
+"""
 
 from __future__ import annotations
 
-from sb3compat._to_sb3.partial_reset import register_by_name, reset_with_mask
+from typing import Any
 
-register_by_name("ale_py.vector_env.AtariVectorEnv", reset_with_mask)
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from sb3compat._convert.types import AnyVectorEnv, Flags, VectorInfos
+from sb3compat._to_sb3.partial_reset import register_by_name, reset_with_mask
+from sb3compat._to_sb3.traits import Traits, register_traits
+from sb3compat.errors import UnsupportedEnvError
+
+_NAME = "ale_py.vector_env.AtariVectorEnv"
+_INSTEAD = (
+    "Use episodic_life=True, which starts a new game after a lost life, or AtariEnv with SB3's "
+    "AtariWrapper in each row, which goes on with the game"
+)
+
+
+class LivesWatch:
+    """Refuses terminations by a lost life where the game goes on, or where it may.
+
+    The environment does not tell its settings. In SAME_STEP mode, the frame numbers tell if the
+    game goes on. In NEXT_STEP mode, a new game is seen one step too late.
+    """
+
+    def __init__(self, env: AnyVectorEnv, mode: AutoresetMode) -> None:
+        self._env, self._mode = env, mode
+        self._before: VectorInfos | None = None
+
+    def reset(self, infos: VectorInfos) -> None:
+        """Take note of the lives and frame numbers."""
+        self._before = infos
+
+    def step(self, terminations: Flags, truncations: Flags, infos: VectorInfos) -> None:
+        """Refuse such a termination, or take note of the lives and frame numbers."""
+        before, self._before = self._before, infos
+        ended = terminations & ~truncations
+        if before is None or not ended.any():
+            return
+        lost = ended & (infos["lives"] < before["lives"])
+        if self._mode == AutoresetMode.SAME_STEP:
+            key = "episode_frame_number"
+            lost &= infos[key] > before[key]
+            if lost.any():
+                raise _plays_on(self._env, f"rows {np.flatnonzero(lost).tolist()} have lost a life")
+        elif (lost & (infos["lives"] > 0)).any():
+            raise UnsupportedEnvError(
+                f"Expected to know what {self._env} does after a lost life, but it was built "
+                "directly, and does not tell if it starts a new game (episodic_life=True) or goes "
+                "on (life_loss_info=True, which cannot be adapted). Build it with "
+                "gymnasium.make_vec('ALE/...', episodic_life=True), whose spec tells, or with "
+                "autoreset_mode=AutoresetMode.SAME_STEP, where it shows."
+            )
+
+
+def watch_lives(env: Any, mode: AutoresetMode) -> LivesWatch | None:
+    """Refuse `life_loss_info`; if the environment's spec does not tell, look at its endings."""
+    spec = getattr(env, "spec", None)
+    if spec is None:
+        return LivesWatch(env, mode)
+    if spec.kwargs.get("life_loss_info") and not spec.kwargs.get("episodic_life"):
+        raise _plays_on(env, "its spec has life_loss_info=True")
+    return None
+
+
+def _plays_on(env: AnyVectorEnv, reason: str) -> UnsupportedEnvError:
+    return UnsupportedEnvError(
+        f"Expected {env} to start a new game where it reports the end of an episode, but it goes "
+        f"on, as with life_loss_info=True: {reason}. The rows would be reset, or not, without SB3 "
+        f"knowing. {_INSTEAD}."
+    )
+
+
+register_by_name(_NAME, reset_with_mask)
+register_traits(_NAME, Traits(largest_seed=2**31 - 1, watch=watch_lives))

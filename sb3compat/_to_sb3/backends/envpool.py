@@ -1,6 +1,8 @@
 """EnvPool's Gymnasium environments: rows are reset by index, and only those come back.
 
-`reset` on some rows cancels the autoreset that is pending for them, as of EnvPool 1.2.
+A reset by index starts a new game. The autoreset may go on with the old one: with `episodic_life`,
+an episode ends with a life. So rows that have ended are stepped alone, which is their autoreset
+whatever the action. Both cancel the autoreset that is pending, as of EnvPool 1.2.
 """
 
 from __future__ import annotations
@@ -8,33 +10,59 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from gymnasium.vector.utils import create_empty_array
 
 from sb3compat._convert.types import Flags, Options, Value, VectorResetResult
 from sb3compat._to_sb3.partial_reset import register_by_name
 
 
-def reset_rows(
-    env: Any, mask: Flags, *, seed: Value = None, options: Options | None = None
-) -> VectorResetResult:
-    """Reset by index, and spread the results over full batches."""
-    if seed is not None or options:
-        raise ValueError(
-            "Expected neither seed nor options, as EnvPool takes none in a reset, got "
-            f"seed={seed}, options={options}. Pass them to envpool.make."
-        )
-    obs, infos = env.reset(np.flatnonzero(mask).astype(np.int32))
-    rows, n = infos["env_id"], env.num_envs
+class ResetRows:
+    """Resets the rows in the mask by index; `restart` has the ended ones do their autoreset."""
 
-    def spread(value: object) -> Value:
-        if isinstance(value, dict):
-            return {key: spread(item) for key, item in value.items()}
-        if not (isinstance(value, np.ndarray) and len(value) == len(rows)):
-            return value
-        full = np.zeros((n, *value.shape[1:]), value.dtype)
-        full[rows] = value
+    def __call__(
+        self, env: Any, mask: Flags, *, seed: Value = None, options: Options | None = None
+    ) -> VectorResetResult:
+        """Reset by index, and spread the results over full batches."""
+        if seed is not None or options:
+            raise ValueError(
+                "Expected neither seed nor options, as EnvPool takes none in a reset, got "
+                f"seed={seed}, options={options}. Pass them to envpool.make."
+            )
+        return _spread([env.reset(_ids(mask))], env.num_envs)
+
+    def restart(self, env: Any, mask: Flags, ended: Flags) -> VectorResetResult:
+        """Step the rows that have ended, reset the others."""
+        own, others = mask & ended, mask & ~ended
+        parts = []
+        if own.any():
+            actions = create_empty_array(env.single_action_space, int(own.sum()), np.zeros)
+            obs, _, _, _, infos = env.step(actions, _ids(own))
+            parts.append((obs, infos))
+        if others.any():
+            parts.append(env.reset(_ids(others)))
+        return _spread(parts, env.num_envs)
+
+
+def _ids(mask: Flags) -> Value:
+    return np.flatnonzero(mask).astype(np.int32)
+
+
+def _spread(parts: list[VectorResetResult], num_envs: int) -> VectorResetResult:
+    """Results of different rows as full batches."""
+    rows = [infos["env_id"] for _, infos in parts]
+
+    def spread(values: list[Any]) -> Value:
+        first = values[0]
+        if isinstance(first, dict):
+            return {key: spread([value[key] for value in values]) for key in first}
+        if not (isinstance(first, np.ndarray) and len(first) == len(rows[0])):
+            return first
+        full = np.zeros((num_envs, *first.shape[1:]), first.dtype)
+        for at, value in zip(rows, values, strict=True):
+            full[at] = value
         return full
 
-    return spread(obs), spread(infos)
+    return spread([obs for obs, _ in parts]), spread([infos for _, infos in parts])
 
 
-register_by_name("envpool.python.gymnasium_envpool.GymnasiumEnvPoolMixin", reset_rows)
+register_by_name("envpool.python.gymnasium_envpool.GymnasiumEnvPoolMixin", ResetRows())

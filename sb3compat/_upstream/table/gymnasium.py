@@ -216,6 +216,8 @@ WRAPPERS_AND_NATIVE = (
             "state": "single rows could not be reset",
             "steps": "a reset row would be truncated too early",
             "prev_done": "an autoreset would stay pending: a row would be reset twice",
+            "low": "ended rows would begin elsewhere than by the autoreset",
+            "high": "ended rows would begin elsewhere than by the autoreset",
         },
     ),
     *names(

@@ -1,0 +1,48 @@
+"""Arguments that are checked alike wherever they are taken."""
+
+from __future__ import annotations
+
+import math
+import operator
+from numbers import Real
+from typing import SupportsIndex, cast
+
+
+def check_timeout(timeout: object) -> None:
+    """Refuse a timeout that is neither None nor a positive, finite number of seconds.
+
+    Raises:
+        TypeError: If it is no number; a bool is none.
+        ValueError: If it is not positive, or infinite, or NaN.
+    """
+    if timeout is None:
+        return
+    got = f"got timeout={timeout!r} ({type(timeout).__name__})"
+    if isinstance(timeout, bool) or not isinstance(timeout, Real):
+        raise TypeError(f"Expected timeout to be a number of seconds or None, {got}.")
+    try:
+        seconds = float(timeout)
+    except OverflowError:
+        seconds = math.inf
+    if not 0 < seconds < math.inf:  # NaN compares as False, too
+        raise ValueError(
+            f"Expected timeout to be a positive, finite number of seconds, {got}. None waits for "
+            "ever."
+        )
+
+
+def plain_seed(seed: object) -> int | None:
+    """The seed as Gymnasium takes it: None, or an int of Python's and not of NumPy's.
+
+    Raises:
+        TypeError: If it is neither None nor an integer, such as a list with one for each row.
+    """
+    if seed is None:
+        return None
+    try:
+        return operator.index(cast("SupportsIndex", seed))
+    except TypeError:
+        raise TypeError(
+            "Expected seed to be None or an int, the seed of the first sub-environment; the next "
+            f"ones get seed + 1, seed + 2 and so on. Got seed={seed!r} ({type(seed).__name__})."
+        ) from None

@@ -1,0 +1,150 @@
+"""Natively vectorized environments for `make_vec_env`: Gymnasium's `vector_entry_point`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+
+import gymnasium as gym
+from gymnasium.envs.registration import (
+    EnvSpec,
+    find_highest_version,
+    get_env_id,
+    parse_env_id,
+)
+
+from sb3compat._convert.types import AnyVectorEnv, Kwargs, Value
+from sb3compat._to_sb3.adapter import to_sb3
+from sb3compat._to_sb3.monitor import SUFFIX
+from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, vec_monitor_class
+
+# Gymnasium's name of this vectorization mode.
+NATIVE = "vector_entry_point"
+
+
+def find_spec(env_id: object) -> EnvSpec | None:
+    """The spec that `gymnasium.make` would take, or None if there is none.
+
+    Args:
+        env_id: A spec, or an id as `gymnasium.make` takes it: `module:` before it imports that
+            module, and without a version the highest one is meant.
+    """
+    if isinstance(env_id, EnvSpec):
+        return env_id
+    if not isinstance(env_id, str):
+        return None
+    module, _, name = env_id.rpartition(":")
+    if module:
+        with suppress(ImportError):  # `gymnasium.make` says so with more words
+            import_module(module)
+    if name not in gym.registry:
+        namespace, base, version = parse_env_id(name)
+        if version is None:
+            name = get_env_id(namespace, base, find_highest_version(namespace, base))
+    return gym.registry.get(name)
+
+
+def is_native_only(env_id: object) -> bool:
+    """Whether there is no single environment of that id, so that SB3 could not make one."""
+    spec = find_spec(env_id)
+    return spec is not None and spec.entry_point is None and spec.vector_entry_point is not None
+
+
+def why_not_native(env_id: object, env_kwargs: Kwargs, autoreset_mode: Value) -> str | None:
+    """Why the native environment cannot stand in for single ones; None if nothing shows.
+
+    Equal spaces are all that is compared. The native environment may differ in what it does.
+    """
+    spec = find_spec(env_id)
+    if spec is None or spec.vector_entry_point is None:
+        return "there is no native environment of that id"
+    if spec.entry_point is None:
+        return None  # there is nothing else
+    try:
+        native = make_native(spec, 1, env_kwargs)
+    except Exception as error:  # whatever the environment makes of arguments that it does not know
+        return f"the native environment cannot be made: {error}"
+    single = gym.make(spec, **env_kwargs)
+    try:
+        if (native.single_observation_space, native.single_action_space) != (
+            single.observation_space,
+            single.action_space,
+        ):
+            return "the native environment has other spaces than the single one"
+        # Ale-py scales and stacks its images, for example; JAX environments declare no mode.
+        to_sb3(native, autoreset_mode=autoreset_mode)
+    except ValueError as error:
+        return str(error)
+    finally:
+        single.close()
+        native.close()
+    return None
+
+
+def make_native(env_id: object, n_envs: int, env_kwargs: Kwargs) -> AnyVectorEnv:
+    """What `gymnasium.make_vec` makes of a `vector_entry_point`.
+
+    Args:
+        env_id: An id or a spec; anything else is refused.
+        n_envs: The number of rows.
+        env_kwargs: As for `gymnasium.make`. Its own arguments are translated:
+            `max_episode_steps=None` is the registered limit there, and `disable_env_checker`
+            is about a wrapper that only single environments have.
+
+    Raises:
+        ValueError: If the environment cannot do what `max_episode_steps` asks for, or `env_id` is
+            a function.
+    """
+    if not isinstance(env_id, str | EnvSpec):
+        raise ValueError(
+            "Expected the id of a registered environment for vectorization_mode="
+            f"{NATIVE!r}, got env_id={env_id!r}. Adapt a vector environment with to_sb3."
+        )
+    kwargs = {key: value for key, value in env_kwargs.items() if key != "disable_env_checker"}
+    limit = kwargs.get("max_episode_steps")
+    if limit is None:
+        kwargs.pop("max_episode_steps", None)
+    elif limit < 0:
+        raise ValueError(
+            "Expected max_episode_steps to be positive or None for a natively vectorized "
+            f"environment, got max_episode_steps={limit!r}, which gymnasium.make takes for 'no "
+            "limit'. Native environments have no such value: use vectorization_mode='sync'."
+        )
+
+    def make(**kwargs: Value) -> AnyVectorEnv:
+        return gym.make_vec(env_id, n_envs, vectorization_mode=NATIVE, **kwargs)
+
+    try:
+        return make(**{"render_mode": "rgb_array", **kwargs})
+    except TypeError:  # an environment that takes no render_mode
+        return make(**kwargs)
+
+
+def monitored(
+    source: AnyVectorEnv,
+    adapt: Callable[[AnyVectorEnv], VecEnv],
+    monitor_dir: str | None,
+    start_index: int,
+    monitor_kwargs: Kwargs,
+) -> VecEnv:
+    """Adapt a native environment, its episodes recorded around all rows at once.
+
+    Raises:
+        ValueError: If monitor files are asked for, and SB3 is not there to write them.
+    """
+    if not HAS_SB3:
+        if monitor_dir is not None:
+            raise ValueError(
+                "Expected monitor_dir=None: the monitor files of natively vectorized environments "
+                "are written by SB3's VecMonitor, and SB3 is not installed (extra `sb3`)."
+            )
+        return adapt(gym.wrappers.vector.RecordEpisodeStatistics(source))
+    filename = None
+    if monitor_dir is not None:
+        Path(monitor_dir).mkdir(parents=True, exist_ok=True)
+        filename = str(Path(monitor_dir) / f"{start_index}.{SUFFIX}")
+    keywords = tuple(monitor_kwargs.get("info_keywords", ()))
+    env: VecEnv = vec_monitor_class()(adapt(source), filename, keywords)
+    return env

@@ -1,0 +1,1 @@
+"""What each API sees around the ends of episodes; `trace` is the public function."""

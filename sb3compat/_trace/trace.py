@@ -1,0 +1,225 @@
+"""`trace`: step an environment, and show what each API sees around the ends of episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from sb3compat._convert.modes import parse_mode
+from sb3compat._convert.types import AnyVectorEnv
+from sb3compat._to_gymnasium.adapter import to_gymnasium
+from sb3compat._to_sb3.accept import check_env, find_mode
+from sb3compat._to_sb3.adapter import to_sb3
+from sb3compat._trace.drive import Driver, VecEnvDriver, VectorEnvDriver, endings_of
+from sb3compat._trace.marks import marked
+from sb3compat._trace.record import Layout, Mark
+from sb3compat.errors import ConversionError
+
+_ROWS = 3
+# The order in which layouts are shown, after the environment's own.
+_MODES = (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The ends of episodes as each API sees them; `trace` makes it.
+
+    Attributes:
+        name: The environment.
+        layouts: One for each API, that of the environment itself first.
+        rows: The rows that are shown.
+        seed: The seed of the environment and of the actions.
+        steps: The most steps that each API may have taken.
+    """
+
+    name: str
+    layouts: tuple[Layout, ...]
+    rows: tuple[int, ...]
+    seed: int
+    steps: int
+
+    @property
+    def ended(self) -> bool:
+        """Whether an episode ended, so that there is something to see."""
+        return any(layout.endings for layout in self.layouts)
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """What looks wrong, each once. Empty does not mean that all is right: run the kit."""
+        return tuple(dict.fromkeys(mark for layout in self.layouts for mark in layout.marks))
+
+    def show(self, width: int | None = None) -> None:
+        """Print the trace.
+
+        Args:
+            width: The width in characters; by default that of the terminal.
+
+        Raises:
+            ModuleNotFoundError: If rich is missing.
+        """
+        from sb3compat._trace.terminal import console_of, print_trace
+
+        print_trace(self, console_of(width))
+
+    def svg(self, width: int = 150) -> str:
+        """The trace as an SVG picture, `width` characters wide.
+
+        Raises:
+            ModuleNotFoundError: If rich is missing.
+        """
+        from sb3compat._trace.terminal import as_svg
+
+        return as_svg(self, width)
+
+    def html(self) -> str:
+        """The trace as a page with the layouts side by side, which loads nothing.
+
+        Raises:
+            ModuleNotFoundError: If jinja2 is missing.
+        """
+        from sb3compat._trace.page import as_html
+
+        return as_html(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page in a frame of its own, as its styles are for a page."""
+        from html import escape
+
+        frame = "width:100%;height:40em;border:0"
+        return (
+            f'<iframe sandbox style="{frame}" srcdoc="{escape(self.html(), quote=True)}"></iframe>'
+        )
+
+
+def trace(
+    env: Any,
+    *,
+    episodes: int = 2,
+    seed: int = 0,
+    rows: int | Iterable[int] | None = None,
+    max_steps: int = 1000,
+    autoreset_mode: AutoresetMode | str | None = None,
+) -> Trace:
+    """Step an environment, and note what each API sees around the ends of its episodes.
+
+    The environment is driven as it is, then through `to_sb3` or `to_gymnasium` as each of the
+    other APIs presents it: SB3's, and Gymnasium's three autoreset modes. Each time it is reset
+    with the same seed, and each row takes the same random actions. Where the environment cannot be
+    presented in one of these ways, the trace says why.
+
+    Args:
+        env: A `VectorEnv` or a `VecEnv`, or a function that makes one. The function is called for
+            each API; an environment is used for all of them, and has to be reset afterwards.
+        episodes: How many episodes of each row to show.
+        seed: The seed of the environment and of the actions.
+        rows: The rows to show: a number of them or their indices. By default the first three.
+        max_steps: After how many steps to stop, even if fewer episodes have ended.
+        autoreset_mode: The autoreset mode of a `VectorEnv` that does not declare it.
+
+    Returns:
+        A `Trace`; `show()` prints it, `svg()` and `html()` give pictures.
+
+    Raises:
+        UnsupportedEnvError: If `env` is no vector environment.
+        AutoresetModeError: If a `VectorEnv` does not declare its mode, and none is given.
+        ValueError: If an argument is out of range.
+
+    Example:
+        >>> import gymnasium as gym, sb3compat
+        >>> found = sb3compat.trace(lambda: gym.make_vec("CartPole-v1", num_envs=2), episodes=1)
+        >>> found.layouts[0].api, len(found.layouts[0].endings), found.marks
+        ('Gymnasium NEXT_STEP', 2, ())
+    """
+    for name, value in (("episodes", episodes), ("max_steps", max_steps)):
+        if value < 1:
+            raise ValueError(f"Expected {name} to be at least 1, got {name}={value!r}.")
+    making = callable(env) and not hasattr(env, "num_envs")
+    first = env() if making else env
+    ways = _ways(first, autoreset_mode)
+    shown = _rows(rows, first.num_envs)
+    layouts = []
+    for number, way in enumerate(ways):
+        used = env() if making and number else first
+        try:
+            layouts.append(_layout(way, used, shown, episodes, seed, max_steps))
+        finally:
+            if making:
+                used.close()
+    return Trace(_name(first), tuple(layouts), shown, seed, max_steps)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """An API, and how an environment comes to have it."""
+
+    api: str
+    how: str
+    adapt: Callable[[Any], Driver]
+
+
+def _ways(env: Any, given: AutoresetMode | str | None) -> list[_Way]:
+    """The APIs, that of the environment itself first."""
+    if not isinstance(env, VectorEnv):
+        if not all(hasattr(env, name) for name in ("num_envs", "step", "reset")):
+            check_env(env)  # raises, and says what to pass instead
+        own = _Way("SB3 VecEnv", "as it is", VecEnvDriver)
+        return [own, *(_mode_way(mode, lambda vec_env: vec_env) for mode in _MODES)]
+    check_env(env)
+    mode = find_mode(env, given)
+
+    def adapted(used: AnyVectorEnv) -> Any:
+        return to_sb3(used, autoreset_mode=given)
+
+    return [
+        _Way(_api(mode), "as it is", lambda used: VectorEnvDriver(used, mode)),
+        _Way("SB3 VecEnv", "to_sb3(env)", lambda used: VecEnvDriver(adapted(used))),
+        *(_mode_way(other, adapted) for other in _MODES if other != mode),
+    ]
+
+
+def _mode_way(mode: AutoresetMode, vec_env_of: Callable[[Any], Any]) -> _Way:
+    def adapt(used: Any) -> Driver:
+        return VectorEnvDriver(to_gymnasium(vec_env_of(used), autoreset_mode=mode), mode)
+
+    return _Way(_api(mode), f'to_gymnasium(…, autoreset_mode="{mode.value}")', adapt)
+
+
+def _api(mode: AutoresetMode) -> str:
+    return f"Gymnasium {parse_mode(mode).name}"
+
+
+def _layout(
+    way: _Way, env: Any, rows: tuple[int, ...], episodes: int, seed: int, max_steps: int
+) -> Layout:
+    """What one API sees, or why the environment cannot be presented in it."""
+    try:
+        driver = way.adapt(env)
+        endings = endings_of(driver, rows, episodes=episodes, seed=seed, max_steps=max_steps)
+    except ConversionError as error:
+        return Layout(way.api, way.how, refusal=str(error))
+    space = getattr(env, "single_observation_space", env.observation_space)
+    return Layout(way.api, way.how, tuple(marked(ending, way.api, space) for ending in endings))
+
+
+def _rows(given: int | Iterable[int] | None, num_envs: int) -> tuple[int, ...]:
+    if given is None:
+        given = min(_ROWS, num_envs)
+    rows = tuple(range(given)) if isinstance(given, int) else tuple(map(int, given))
+    if not rows or not all(0 <= row < num_envs for row in rows):
+        raise ValueError(
+            f"Expected rows to be a number from 1 to {num_envs}, or indices below {num_envs}, got "
+            f"rows={given!r}."
+        )
+    return rows
+
+
+def _name(env: Any) -> str:
+    """The environment's id, or else its classes, the outermost first."""
+    spec: Any = getattr(env, "spec", None)
+    if spec is not None:
+        return f"{spec.id} ({type(env.unwrapped).__name__})"
+    names = [type(env).__name__, type(getattr(env, "unwrapped", env)).__name__]
+    return " over ".join(dict.fromkeys(names))

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sb3compat._convert.arguments import check_timeout, plain_seed
+
+INF = float("inf")
+
+
+@pytest.mark.parametrize("timeout", [None, 1, 0.1, 1e9, np.float32(2), np.int64(3), Fraction(1, 3)])
+def test_timeouts_in_seconds_are_accepted(timeout: Any) -> None:
+    check_timeout(timeout)
+
+
+@pytest.mark.parametrize(
+    ("timeout", "kind"),
+    [
+        (INF, ValueError), (-INF, ValueError), (float("nan"), ValueError), (-1, ValueError),
+        (0, ValueError), (np.float64("nan"), ValueError),
+        (True, TypeError), (False, TypeError), (np.True_, TypeError), ("3", TypeError),
+        (b"3", TypeError), ([3], TypeError), (1j, TypeError), (Decimal(3), TypeError),
+        (np.array(3.0), TypeError), ({}, TypeError),
+    ],
+)  # fmt: skip
+def test_other_timeouts_are_refused(timeout: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match=r"Expected timeout to be a .*got timeout="):
+        check_timeout(timeout)
+
+
+def test_timeout_too_large_for_a_float_is_refused() -> None:
+    with pytest.raises(ValueError, match="positive, finite"):
+        check_timeout(10**400)
+
+
+@pytest.mark.parametrize("seed", [None, 0, 3, -1, 2**40, np.int8(3), np.uint64(2**63)])
+def test_integers_are_seeds(seed: Any) -> None:
+    assert plain_seed(seed) == seed
+    assert type(plain_seed(seed)) in (int, type(None))
+
+
+@pytest.mark.parametrize("seed", [[1, 2], (1,), 1.0, "1", np.arange(3), np.float64(2), {}])
+def test_other_seeds_are_refused(seed: Any) -> None:
+    with pytest.raises(TypeError, match=r"(?s)seed of the first .*seed \+ 1.*Got seed="):
+        plain_seed(seed)

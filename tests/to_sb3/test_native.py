@@ -1,0 +1,140 @@
+"""Natively vectorized environments from `make_vec_env`: only on request, and when they fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import SyncVectorEnv
+
+import sb3compat
+from tests import registered
+from tests.native import NativeEnv
+
+
+def base(env: Any) -> Any:
+    return env.unwrapped.env.unwrapped
+
+
+def class_of(env: Any) -> str:
+    return type(base(env)).__name__
+
+
+@pytest.mark.parametrize(
+    "mode", ["native", "vector_entry_point", gym.VectorizeMode.VECTOR_ENTRY_POINT, "fastest"]
+)
+def test_native_vectorization_is_taken_on_request(mode: Any) -> None:
+    for kwargs in (
+        {},
+        {"disable_env_checker": True},
+        {"max_episode_steps": None},
+        {"max_episode_steps": 7},
+        {"sutton_barto_reward": True},
+    ):
+        env = sb3compat.make_vec_env(
+            "CartPole-v1", 4, seed=1, env_kwargs=kwargs, vectorization_mode=mode
+        )
+        assert class_of(env) == "CartPoleVectorEnv"
+        assert base(env).max_episode_steps == (kwargs.get("max_episode_steps") or 500)
+        env.reset()
+        seen = [i for _ in range(40) for i in env.step(np.zeros(4, int))[3]]
+        assert any("episode" in info for info in seen)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "kwargs"),
+    [
+        ("Acrobot-v1", {}),
+        (registered.scripted, {}),
+        ("CartPole-v1", {"wrapper_class": gym.wrappers.OrderEnforcing}),
+        ("CartPole-v1", {"vec_env_kwargs": {"copy": False}}),
+        ("CartPole-v1", {"monitor_kwargs": {"allow_early_resets": False}}),
+        ("CartPole-v1", {"env_kwargs": {"max_episode_steps": -1}}),
+        ("Wrapped-v0", {}),
+    ],
+)
+def test_fastest_is_sync_where_native_does_not_fit(env_id: Any, kwargs: dict[str, Any]) -> None:
+    env = sb3compat.make_vec_env(env_id, 2, vectorization_mode="fastest", **kwargs)
+    assert class_of(env) == "SyncVectorEnv"
+    env.close()
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"obs_type": "ram"}, {"frameskip": (2, 5)}, {"mode": 1}])
+def test_fastest_has_the_spaces_of_the_single_environment(kwargs: dict[str, Any]) -> None:
+    """Ale-py's own vector environment scales and stacks its images."""
+    gym.register_envs(pytest.importorskip("ale_py", reason="has such an environment"))
+    env = sb3compat.make_vec_env("ALE/Pong-v5", 1, env_kwargs=kwargs, vectorization_mode="fastest")
+    assert env.observation_space == gym.make("ALE/Pong-v5", **kwargs).observation_space
+    env.close()
+
+
+def test_native_environment_has_spaces_of_its_own() -> None:
+    gym.register_envs(pytest.importorskip("ale_py", reason="has such an environment"))
+    env = sb3compat.make_vec_env("ALE/Pong-v5", 1, vectorization_mode="native")
+    assert env.observation_space.shape == (4, 84, 84)
+    env.close()
+
+
+@pytest.mark.parametrize("mode", [None, "native", "fastest"])
+def test_id_with_a_vector_entry_point_only_is_native(mode: Any) -> None:
+    for env_id in (
+        "tests.registered:NativeOnly-v0",
+        "tests.registered:NativeOnly",
+        "NativeOnly-v0",
+        gym.spec("NativeOnly-v0"),
+    ):
+        env = sb3compat.make_vec_env(env_id, 3, seed=0, vectorization_mode=mode)
+        assert isinstance(base(env), NativeEnv)
+        assert env.reset().shape == (3, 3)
+
+
+def test_sync_asks_for_single_environments() -> None:
+    with pytest.raises(gym.error.Error, match="entry_point is not specified"):
+        sb3compat.make_vec_env("NativeOnly-v0", vectorization_mode="sync")
+
+
+def test_unlimited_episodes_are_refused_natively() -> None:
+    """Gymnasium's CartPole would truncate in each step."""
+    with pytest.raises(ValueError, match=r"max_episode_steps=-1.*vectorization_mode='sync'"):
+        sb3compat.make_vec_env(
+            "CartPole-v1", env_kwargs={"max_episode_steps": -1}, vectorization_mode="native"
+        )
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("name", ["phys2d/Pendulum-v0", "phys2d/CartPole-v1"])
+def test_mode_that_is_not_declared_is_an_argument(name: str) -> None:
+    pytest.importorskip("jax")
+    pytest.importorskip("flax")
+    pytest.importorskip("array_api_compat")
+    env = sb3compat.make_vec_env(
+        name, 2, seed=0, vectorization_mode="native", autoreset_mode="NextStep"
+    )
+    assert "Jax" in class_of(env)
+    assert len(env.reset()) == 2
+
+
+@pytest.mark.parametrize("mode", ["native", "fastest"])
+def test_undeclared_mode_is_told(mode: str) -> None:
+    gym.spec("Undeclared-v0").kwargs["mode"] = None
+    if mode == "native":
+        with pytest.raises(sb3compat.AutoresetModeError, match=r"autoreset_mode='NextStep' \|"):
+            sb3compat.make_vec_env("Undeclared-v0", vectorization_mode=mode)
+    else:
+        env = sb3compat.make_vec_env("Undeclared-v0", vectorization_mode=mode)
+        assert isinstance(base(env), SyncVectorEnv)
+        env.close()
+
+
+def test_unknown_ids_raise_what_gymnasium_raises() -> None:
+    for env_id, kind in (
+        ("NoSuchModule_:Env-v0", ModuleNotFoundError),
+        ("NoSuchEnv-v0", gym.error.NameNotFound),
+        ("CartPole-v99", gym.error.VersionNotFound),
+        ("not an id", gym.error.Error),
+    ):
+        for mode in (None, "sync", "native", "fastest"):
+            with pytest.raises(kind):
+                sb3compat.make_vec_env(env_id, vectorization_mode=mode)

@@ -1,0 +1,46 @@
+"""`sb3compat trace`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sb3compat.cli import main
+
+SYNC = ["CartPole-v1", "--vectorization-mode", "sync", "--rows", "1", "--episodes", "1"]
+
+
+def test_trace_prints_every_api_and_writes_pictures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    svg, html = tmp_path / "trace.svg", tmp_path / "trace.html"
+    code = main(["trace", *SYNC, "--svg", str(svg), "--html", str(html)])
+    out = capsys.readouterr().out
+    assert code == 0
+    for api in ("SB3 VecEnv", "Gymnasium NEXT_STEP", "SAME_STEP", "DISABLED"):
+        assert api in out
+        assert api in html.read_text("utf-8")
+    assert svg.read_text("utf-8").startswith("<svg")
+
+
+def test_what_looks_wrong_gives_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    target = f"{Path(__file__).with_name('wrong_target.py')}:make_env"
+    assert main(["trace", target, "--episodes", "1"]) == 1
+    assert "terminal_observation_iff_done" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere:make_env"], "there is no 'nowhere'"),
+        (["CartPole-v1", "--html", "no/such/folder/page.html"], "a folder that exists"),
+        ([*SYNC, "--rows", "9"], "rows to be a number from 1 to 3"),
+        (["gymnasium:Env"], "Expected a gymnasium.vector.VectorEnv"),
+    ],
+)
+def test_wrong_use_gives_exit_code_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["trace", *arguments]) == 2
+    assert message in capsys.readouterr().err

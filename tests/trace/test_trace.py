@@ -1,0 +1,224 @@
+"""The tracer: what each API sees around the ends of episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import sb3compat
+from sb3compat._trace.record import Ending, Layout
+from sb3compat._trace.words import shortened
+from sb3compat.conformance.checks.catalogue import checks_of
+from tests.trace.broken import BROKEN, Wrong, ended_at_reset
+
+MODES = [mode.value for mode in AutoresetMode]
+BY_API = {
+    "Gymnasium NEXT_STEP": ("obs", 1, "obs"),
+    "Gymnasium SAME_STEP": ("infos['final_obs']", 0, "obs"),
+    "Gymnasium DISABLED": ("obs", 1, "obs"),
+    "SB3 VecEnv": ("infos['terminal_observation']", 0, "obs"),
+}
+
+
+def make_sync(mode: str, num_envs: int = 3) -> Callable[[], Any]:
+    def make() -> Any:
+        return SyncVectorEnv(
+            [lambda: gym.make("CartPole-v1")] * num_envs, autoreset_mode=AutoresetMode(mode)
+        )
+
+    return make
+
+
+def make_dummy() -> Any:
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    return vec_env.DummyVecEnv([lambda: gym.make("CartPole-v1")] * 3)
+
+
+def singly(row: int, seed: int, episodes: int) -> list[tuple[int, Any, Any]]:
+    """The length, last and next first observation of the episodes of a single environment."""
+    env = gym.make("CartPole-v1")
+    space = gym.spaces.Discrete(2)
+    space.seed(seed + row)
+    env.reset(seed=seed + row)
+    found: list[tuple[int, Any, Any]] = []
+    length = 0
+    while len(found) < episodes:
+        length += 1
+        last, _, terminated, truncated, _ = env.step(space.sample())
+        if terminated or truncated:
+            found.append((length, last, env.reset()[0]))
+            length = 0
+    return found
+
+
+def ends(layout: Layout) -> list[tuple[int, Any, Any]]:
+    """The same, as a layout shows it."""
+    final, after, first = BY_API[layout.api]
+    found = []
+    for ending in layout.endings:
+        at = next(k for k, call in enumerate(ending.calls) if call.ended)
+        last, start = ending.calls[at].part(final), ending.calls[at + after].part(first)
+        assert last is not None
+        assert start is not None
+        assert (last.role, start.role) == ("final", "first")
+        found.append((ending.length, last.value, start.value))
+    return found
+
+
+@pytest.mark.parametrize("make", [*map(make_sync, MODES), make_dummy])
+def test_every_api_shows_the_same_episodes_as_the_single_environments(
+    make: Callable[[], Any],
+) -> None:
+    found = sb3compat.trace(make, episodes=2, rows=[0, 2], seed=5)
+    expected = [end for row in (0, 2) for end in singly(row, 5, 2)]
+    shown = {layout.api for layout in found.layouts if not layout.refusal}
+    assert shown >= set(BY_API) - {"Gymnasium NEXT_STEP"}
+    for layout in found.layouts:
+        if layout.refusal:
+            assert layout.api == "Gymnasium NEXT_STEP"
+            continue
+        np.testing.assert_equal(ends(layout), expected)
+        assert layout.marks == ()
+
+
+def test_environment_is_traced_like_a_function_that_makes_it() -> None:
+    make = make_sync("SameStep")
+    one, other = sb3compat.trace(make, episodes=1), sb3compat.trace(make(), episodes=1)
+    np.testing.assert_equal(ends(one.layouts[0]), ends(other.layouts[0]))
+    assert [layout.api for layout in one.layouts] == [layout.api for layout in other.layouts]
+
+
+def test_refusal_is_shown_where_the_environment_cannot_be_presented() -> None:
+    class Opaque(gym.vector.VectorWrapper):
+        """Hides what the adapter knows about the class."""
+
+        metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}
+
+        @property
+        def unwrapped(self) -> Any:
+            return self
+
+        closed = False
+
+    found = sb3compat.trace(Opaque(make_sync("NextStep")()), episodes=1)
+    assert found.layouts[0].endings
+    assert found.layouts[1].api == "SB3 VecEnv"
+    assert "a way to reset single rows" in found.layouts[1].refusal
+
+
+@pytest.mark.parametrize(("make", "check"), BROKEN)
+def test_what_looks_wrong_is_marked_with_the_id_of_a_check(
+    make: Callable[[], Any], check: str
+) -> None:
+    found = sb3compat.trace(make, episodes=1, rows=1)
+    assert check in {mark.check for mark in found.layouts[0].marks}
+    assert {mark.check for mark in found.marks} <= {known.id for known in checks_of()}
+
+
+def test_nothing_is_said_to_be_right_before_an_episode_has_ended() -> None:
+    found = sb3compat.trace(make_sync("NextStep"), max_steps=2)
+    assert not found.ended
+    assert "No episode ended within 2 steps" in found.html()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"episodes": 0}, "episodes to be at least 1, got episodes=0"),
+        ({"max_steps": 0}, "max_steps to be at least 1"),
+        ({"rows": 4}, "rows to be a number from 1 to 3, or indices below 3, got rows=4"),
+        ({"rows": [3]}, "got rows=.3."),
+        ({"rows": 0}, "got rows=0"),
+    ],
+)
+def test_bad_argument_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        sb3compat.trace(make_sync("NextStep")(), **arguments)
+
+
+def test_what_is_no_vector_environment_is_refused() -> None:
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="single environment"):
+        sb3compat.trace(gym.make("CartPole-v1"))
+
+
+def test_environments_that_the_function_made_are_closed() -> None:
+    made = []
+
+    def make() -> Any:
+        made.append(make_sync("NextStep")())
+        return made[-1]
+
+    sb3compat.trace(make, episodes=1, rows=1)
+    assert len(made) == 4
+    assert all(env.closed for env in made)
+
+
+def test_pictures_hold_the_values_and_load_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    found = sb3compat.trace(make_sync("NextStep"), episodes=1, rows=1)
+    ending: Ending = found.layouts[0].endings[0]
+    final = next(call for call in ending.calls if call.ended).part("obs")
+    assert final is not None
+    value = shortened(final.value)
+    found.show(width=400)
+    assert f"{value} (last)" in capsys.readouterr().out
+    page = found.html()
+    assert f"{value} (last)" in page
+    assert "<script" not in page
+    assert "src=" not in page.replace("default-src", "").replace("style-src", "")
+    assert found.svg(width=200).startswith("<svg")
+    assert "srcdoc" in found._repr_html_()
+
+
+def test_hostile_text_is_escaped() -> None:
+    class Hostile(gym.Wrapper):
+        def step(self, action: Any) -> Any:
+            return *self.env.step(action)[:4], {"<script>": "</script><b>"}
+
+    def make() -> Any:
+        return SyncVectorEnv([lambda: Hostile(gym.make("CartPole-v1"))])
+
+    assert "<script" not in sb3compat.trace(make, episodes=1).html()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.float32(1.5), "1.5"),
+        (np.zeros((2, 3, 4), np.uint8), "uint8 2x3x4, mean 0"),
+        ({"a": np.arange(2)}, "{a: [0, 1]}"),
+        (np.array(["x"] * 9), "<U1 9"),
+        ("y" * 500, "'" + "y" * 198 + "…"),
+        ((1, [2.25]), "[1, [2.25]]"),
+    ],
+)
+def test_shortened(value: Any, text: str) -> None:
+    assert shortened(value) == text
+
+
+def test_infos_are_those_of_the_row() -> None:
+    class Telling(gym.Wrapper):
+        def __init__(self, row: int) -> None:
+            super().__init__(gym.make("CartPole-v1"))
+            self.row = row
+
+        def step(self, action: Any) -> Any:
+            return *self.env.step(action)[:4], {f"of_{self.row}": self.row, "all": self.row}
+
+    def make() -> Any:
+        return SyncVectorEnv([lambda i=i: Telling(i) for i in range(2)])
+
+    for layout in sb3compat.trace(make, episodes=1).layouts:
+        for ending in layout.endings:
+            info = ending.calls[0].infos
+            assert info.keys() - {"TimeLimit.truncated"} == {f"of_{ending.row}", "all"}
+            assert info["all"] == ending.row
+
+
+def test_reset_step_that_ends_an_episode_is_not_an_ending() -> None:
+    found = sb3compat.trace(lambda: Wrong(AutoresetMode.NEXT_STEP, ended_at_reset), episodes=3)
+    assert [ending.length > 1 for ending in found.layouts[0].endings] == [True] * 3
