@@ -31,6 +31,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._to_gymnasium.accept import check_vec_env
 from sb3compat._to_gymnasium.arguments import own_options, rows_under, seeds_by_row
+from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.source import (
     call_if_any,
     close_vec_env,
@@ -117,7 +118,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         vec_env: The `VecEnv`, with its wrappers.
         autoreset_mode: The mode in which it is presented.
         num_envs: The number of rows, n.
-        single_observation_space: The space of a single observation; the `VecEnv`'s own.
+        single_observation_space: The space of a single observation: the `VecEnv`'s own, or the
+            range that SB3's wrappers around it really have.
         single_action_space: The space of a single action.
         observation_space: The space of a batch of n observations.
         action_space: The space of a batch of n actions.
@@ -138,7 +140,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self.vec_env = vec_env
         self.autoreset_mode = parse_mode(autoreset_mode)
         self.num_envs: int = vec_env.num_envs
-        self.single_observation_space = vec_env.observation_space
+        self.single_observation_space = presented_space(vec_env)
         self.single_action_space = vec_env.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -154,7 +156,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         }
         self.render_mode = getattr(vec_env, "render_mode", None)
         self.spec = spec_of(vec_env, self._subenvs)
-        self._layout = Observations(vec_env.observation_space, self.num_envs, from_zero=False)
+        self._layout = Observations(self.single_observation_space, self.num_envs, from_zero=False)
         self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
         self._lost_step = False
         # The infos of the last step, and how many keys they had.
