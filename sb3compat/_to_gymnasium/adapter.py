@@ -23,6 +23,7 @@ from sb3compat._convert.types import (
     Info,
     Observation,
     Options,
+    SingleEnv,
     Transition,
     Value,
     VecEnvLike,
@@ -34,6 +35,7 @@ from sb3compat._to_gymnasium.arguments import own_options, rows_under, seeds_by_
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.source import (
     call_if_any,
+    check_rows_alike,
     close_vec_env,
     make_source,
     metadata_of,
@@ -150,6 +152,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             missing_truncation=missing_truncation,
             require_final_obs=require_final_obs,
         )
+        check_rows_alike(vec_env, self._subenvs, self.single_observation_space)
         self.metadata = {
             **metadata_of(vec_env, self._subenvs),
             "autoreset_mode": self.autoreset_mode,
@@ -294,6 +297,24 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
                 f"sub-environment, or one value of another type, got len(values)={len(values)}."
             )
         self._subenvs.set(name, values)
+
+    @property
+    def envs(self) -> Sequence[SingleEnv]:
+        """The sub-environments, where they are objects in this process, as `SyncVectorEnv.envs`.
+
+        The `VecEnv`'s own list: assign to a row to replace its sub-environment.
+
+        Raises:
+            AttributeError: If they live in workers, or there are none.
+        """
+        try:
+            envs: Sequence[SingleEnv] = getattr(self.vec_env, "unwrapped", self.vec_env).envs
+        except AttributeError as error:
+            raise AttributeError(
+                f"{self.vec_env} has no sub-environments in this process. Use call, get_attr and "
+                "set_attr."
+            ) from error
+        return envs
 
     @property
     def np_random(self) -> Value:

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 
 from sb3compat._convert.types import Array, Space
-from sb3compat._upstream.vec_env import keeps_method
+from sb3compat._upstream.vec_env import derives_from, keeps_method
 
 
 def presented_space(vec_env: Any) -> Space:
@@ -39,6 +39,15 @@ def presented_space(vec_env: Any) -> Space:
     elif own is vec_env.venv.observation_space:
         shown = below
     return own if shown == own else shown
+
+
+def normalizes(vec_env: Any) -> bool:
+    """Whether SB3's `VecNormalize` is among the wrappers."""
+    while hasattr(vec_env, "venv"):
+        if derives_from(vec_env, "VecNormalize"):
+            return True
+        vec_env = vec_env.venv
+    return False
 
 
 def _normalized(vec_env: Any, below: Space) -> Space:
