@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.error import ClosedEnvironmentError, Error, ResetNeeded
 
 
 class ConversionError(ValueError):
@@ -40,12 +40,23 @@ class MissingTruncationError(ConversionError):
     """An episode ended and the `VecEnv` did not say whether it was truncated."""
 
 
-class ResetArgumentError(ConversionError, TypeError, AssertionError):
-    """A reset mask or a list of seeds that is not valid.
+class ResetArgumentError(ConversionError, TypeError, AssertionError, Error):
+    """A reset mask, seeds or options that are not valid.
 
-    Also a `TypeError` and an `AssertionError`: Gymnasium 1.4 raises a `TypeError` or `ValueError`,
-    depending on the rule, and older versions an `AssertionError`.
+    Also what Gymnasium raises: for a mask, 1.4 raises a `TypeError` or `ValueError`, depending on
+    the rule, and older versions an `AssertionError`; for a seed that is no integer, an `Error`.
     """
+
+
+class ActionsError(ConversionError, TypeError, KeyError, IndexError):
+    """Actions of another form or number than the rows and the space have. Nothing was stepped.
+
+    Also what Gymnasium's `SyncVectorEnv` raises, which depends on the mistake: a `TypeError` for
+    one action alone, a `ValueError` for too few, a `KeyError` or `IndexError` for a missing part.
+    """
+
+    # KeyError shows its argument as repr() does.
+    __str__ = ConversionError.__str__
 
 
 class EndedRowError(RuntimeError, AssertionError):

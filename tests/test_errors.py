@@ -35,6 +35,28 @@ def too_few_seeds() -> None:
     SyncVectorEnv(fns()).reset(seed=[1])
 
 
+def seed_that_is_no_integer() -> None:
+    SyncVectorEnv(fns()).reset(seed=[1.5, 2])  # type: ignore[list-item]
+
+
+def one_action() -> None:
+    SyncVectorEnv(fns()).step(0)
+
+
+def too_few_actions() -> None:
+    SyncVectorEnv(fns()).step([0])
+
+
+def missing_part_of_actions() -> None:
+    space = spaces.Dict({"a": spaces.Discrete(2)})
+    SyncVectorEnv(fns(action_space=space)).step({})
+
+
+def missing_element_of_actions() -> None:
+    space = spaces.Tuple([spaces.Discrete(2)])
+    SyncVectorEnv(fns(action_space=space)).step(())
+
+
 def ended_row() -> None:
     env = SyncVectorEnv(fns(lengths=(1,)), autoreset_mode=AutoresetMode.DISABLED)
     env.reset()
@@ -54,7 +76,13 @@ def no_reset() -> None:
 
 RAISED_BY_LIBRARIES: dict[type[Exception], list[Callable[[], None]]] = {
     errors.UnsupportedSpaceError: [nested_space],
-    errors.ResetArgumentError: [wrong_mask, too_few_seeds],
+    errors.ResetArgumentError: [wrong_mask, too_few_seeds, seed_that_is_no_integer],
+    errors.ActionsError: [
+        one_action,
+        too_few_actions,
+        missing_part_of_actions,
+        missing_element_of_actions,
+    ],
     errors.EndedRowError: [ended_row],
     errors.ClosedError: [closed],
     errors.CallOrderError: [no_reset],
@@ -82,6 +110,7 @@ REFUSALS = {
     errors.MissingFinalObservationError,
     errors.MissingTruncationError,
     errors.ResetArgumentError,
+    errors.ActionsError,
 }
 
 

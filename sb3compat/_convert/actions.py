@@ -10,6 +10,7 @@ from gymnasium import spaces
 from sb3compat._convert.arrays import cast_safely, to_numpy
 from sb3compat._convert.spaces import BatchLayout, Leaf
 from sb3compat._convert.types import Action, Array, Space, Value
+from sb3compat.errors import ActionsError
 
 
 class Actions(BatchLayout):
@@ -102,7 +103,7 @@ def action_rows(space: Space, actions: Action, num_envs: int) -> list[Action]:
         num_envs: The number of rows, n.
 
     Raises:
-        ValueError: If their count does not fit, or a part is missing.
+        ActionsError: If their count does not fit, or a part is missing.
     """
     if not isinstance(space, spaces.Dict | spaces.Tuple):
         return list(_of_length(actions, num_envs))
@@ -116,7 +117,7 @@ def action_rows(space: Space, actions: Action, num_envs: int) -> list[Action]:
     if not (isinstance(actions, Mapping) if is_dict else isinstance(actions, tuple | list)) or (
         len(actions) != len(parts) or (is_dict and any(key not in actions for key, _ in parts))
     ):
-        raise ValueError(
+        raise ActionsError(
             f"Expected actions as a {kind.__name__} with the keys {[key for key, _ in parts]}, or "
             f"as a list of {num_envs} such actions, got {actions!r:.200} "
             f"({type(actions).__name__}). Nothing was stepped."
@@ -139,20 +140,31 @@ def action_batch(space: Space, actions: Action, num_envs: int) -> Action:
     if isinstance(actions, np.ndarray):
         return actions
     try:
-        return np.asarray(to_numpy(actions))
+        array = np.asarray(to_numpy(actions))
     except ValueError as error:  # ragged
-        raise ValueError(f"Expected actions of one shape in all rows: {error}") from error
+        raise ActionsError(f"Expected actions of one shape in all rows: {error}") from error
+    if not array.shape:  # made of something that has a length and no order, such as a set
+        raise _wrong_number(actions, num_envs)
+    return array
 
 
 def _of_length(actions: Action, num_envs: int) -> Action:
-    try:
-        count = len(actions)
-    except TypeError:
-        count = None
-    if count != num_envs:
-        raise ValueError(
-            f"Expected {num_envs} actions, one for each sub-environment, got "
-            f"{f'len(actions)={count}' if count is not None else f'actions={actions!r:.200}'} "
-            f"({type(actions).__name__}). Nothing was stepped."
-        )
+    if _length(actions) != num_envs:
+        raise _wrong_number(actions, num_envs)
     return actions
+
+
+def _length(actions: Action) -> int | None:
+    try:
+        return len(actions)
+    except TypeError:
+        return None
+
+
+def _wrong_number(actions: Action, num_envs: int) -> ActionsError:
+    count = _length(actions)
+    return ActionsError(
+        f"Expected {num_envs} actions, one for each sub-environment, got "
+        f"{f'len(actions)={count}' if count is not None else f'actions={actions!r:.200}'} "
+        f"({type(actions).__name__}). Nothing was stepped."
+    )

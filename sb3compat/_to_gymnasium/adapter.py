@@ -24,6 +24,7 @@ from sb3compat._convert.types import (
     Info,
     Observation,
     Options,
+    SingleEnv,
     Transition,
     Value,
     VecEnvLike,
@@ -31,9 +32,11 @@ from sb3compat._convert.types import (
     holds_vector_env,
 )
 from sb3compat._to_gymnasium.accept import check_vec_env
-from sb3compat._to_gymnasium.arguments import rows_under, seeds_by_row
+from sb3compat._to_gymnasium.arguments import own_options, rows_under, seeds_by_row
+from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.source import (
     call_if_any,
+    check_rows_alike,
     close_vec_env,
     make_source,
     metadata_of,
@@ -118,7 +121,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         vec_env: The `VecEnv`, with its wrappers.
         autoreset_mode: The mode in which it is presented.
         num_envs: The number of rows, n.
-        single_observation_space: The space of a single observation; the `VecEnv`'s own.
+        single_observation_space: The space of a single observation: the `VecEnv`'s own, or the
+            range that SB3's wrappers around it really have.
         single_action_space: The space of a single action.
         observation_space: The space of a batch of n observations.
         action_space: The space of a batch of n actions.
@@ -139,7 +143,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self.vec_env = vec_env
         self.autoreset_mode = parse_mode(autoreset_mode)
         self.num_envs: int = vec_env.num_envs
-        self.single_observation_space = vec_env.observation_space
+        self.single_observation_space = presented_space(vec_env)
         self.single_action_space = vec_env.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -149,15 +153,18 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             missing_truncation=missing_truncation,
             require_final_obs=require_final_obs,
         )
+        check_rows_alike(vec_env, self._subenvs, self.single_observation_space)
         self.metadata = {
             **metadata_of(vec_env, self._subenvs),
             "autoreset_mode": self.autoreset_mode,
         }
         self.render_mode = getattr(vec_env, "render_mode", None)
         self.spec = spec_of(vec_env, self._subenvs)
-        self._layout = Observations(vec_env.observation_space, self.num_envs, from_zero=False)
+        self._layout = Observations(self.single_observation_space, self.num_envs, from_zero=False)
         self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
         self._lost_step = False
+        # The infos of the last step, and how many keys they had.
+        self._last_infos: tuple[Info, int] = {}, 0
         # Whether this adapter has reset it; the user may have reset the VecEnv before.
         self._was_reset = False
 
@@ -184,10 +191,11 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         """
         self._check_open()
         seeds = seeds_by_row(seed, self.num_envs)
-        options = None if options is None else dict(options)
+        options = own_options(options)
         if options is not None and "reset_mask" in options:
             rows = rows_under(options.pop("reset_mask"), self.num_envs)
             self._check_step()
+            self._keep_added_infos()
         else:
             rows = list(range(self.num_envs))
         self._source.check_reset(rows, seeds, options)
@@ -215,7 +223,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             infos: A dict of arrays with a mask for each, as Gymnasium batches them.
 
         Raises:
-            ValueError: If the number of actions is not n; nothing was stepped.
+            ActionsError: If the number of actions is not n, or their form not that of the space;
+                nothing was stepped.
             EndedRowError: In DISABLED mode, if a row has ended and was not reset.
             ConversionError: If the `VecEnv` returned a value that cannot be presented exactly.
             CallOrderError: If nothing was ever reset, or a reset is due after an error.
@@ -234,6 +243,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         with self._marked_if_lost():
             step = self._step(prepared)
             infos = join_infos(step.infos, without=SB3_KEYS)
+        self._last_infos = infos, len(infos)
         return (
             self._layout.pack(step.observations),
             step.rewards.astype(np.float64, copy=False),
@@ -290,6 +300,24 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self._subenvs.set(name, values)
 
     @property
+    def envs(self) -> Sequence[SingleEnv]:
+        """The sub-environments, where they are objects in this process, as `SyncVectorEnv.envs`.
+
+        The `VecEnv`'s own list: assign to a row to replace its sub-environment.
+
+        Raises:
+            AttributeError: If they live in workers, or there are none.
+        """
+        try:
+            envs: Sequence[SingleEnv] = getattr(self.vec_env, "unwrapped", self.vec_env).envs
+        except AttributeError as error:
+            raise AttributeError(
+                f"{self.vec_env} has no sub-environments in this process. Use call, get_attr and "
+                "set_attr."
+            ) from error
+        return envs
+
+    @property
     def np_random(self) -> Value:
         """The random generators of the sub-environments; the adapter's own if they have none."""
         value = self._call_if_any("np_random")
@@ -340,6 +368,16 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             if not self._was_reset:
                 refuse_first_step(error)
             raise
+
+    def _keep_added_infos(self) -> None:
+        """Copy the arrays that wrappers have added to the infos of the last step.
+
+        `RecordEpisodeStatistics` puts an array of its own there, which it clears in a masked reset.
+        """
+        infos, count = self._last_infos
+        for key in list(infos)[count:]:
+            if isinstance(infos[key], np.ndarray):
+                infos[key] = infos[key].copy()
 
     @contextmanager
     def _marked_if_lost(self) -> Iterator[None]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 
 import numpy as np
 
-from sb3compat._convert.types import Value
+from sb3compat._convert.types import Options, Value
 from sb3compat.errors import ResetArgumentError
 
 
@@ -19,20 +20,39 @@ def seeds_by_row(seed: Value, num_envs: int) -> list[int | None]:
         num_envs: The number of rows, n.
 
     Raises:
-        ResetArgumentError: If the list has another length than n.
-        TypeError: If a seed is not an integer.
+        ResetArgumentError: If the list has another length than n, or a seed is not an integer.
     """
     if seed is None:
         return [None] * num_envs
     if isinstance(seed, int | np.integer):
         return [int(seed) + i for i in range(num_envs)]
-    seeds = [None if one is None else operator.index(one) for one in seed]
+    try:
+        seeds = [None if one is None else operator.index(one) for one in seed]
+    except TypeError as error:
+        raise ResetArgumentError(
+            f"Expected an int, or a list of {num_envs} ints or None as seed, got seed={seed!r:.200} "
+            f"({type(seed).__name__})."
+        ) from error
     if len(seeds) != num_envs:
         raise ResetArgumentError(
             f"Expected an int, or a list of {num_envs} seeds, one for each sub-environment, got "
             f"len(seed)={len(seeds)}."
         )
     return seeds
+
+
+def own_options(options: Value) -> Options | None:
+    """A new dict with the user's options; the values are the very same.
+
+    Raises:
+        ResetArgumentError: If they are no dict.
+    """
+    if options is None or isinstance(options, Mapping):
+        return None if options is None else dict(options)
+    raise ResetArgumentError(
+        f"Expected options as a dict or None, got options={options!r:.200} "
+        f"({type(options).__name__})."
+    )
 
 
 def rows_under(mask: object, num_envs: int) -> list[int]:

@@ -5,16 +5,33 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, Protocol
 
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
-from sb3compat._convert.types import Action, Flags, Info, Observation, Options, Transition, Value
+from sb3compat._convert.options import same_value
+from sb3compat._convert.types import (
+    Action,
+    Flags,
+    Info,
+    Observation,
+    Options,
+    Space,
+    Transition,
+    Value,
+)
+from sb3compat._to_gymnasium.presented import normalizes
 from sb3compat._to_gymnasium.rows import LocalRows, RemoteRows
 from sb3compat._to_gymnasium.subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
 from sb3compat._to_gymnasium.whole import WholeSteps
 from sb3compat._upstream import subproc_vec_env
 from sb3compat._upstream.subproc_vec_env import Workers
 from sb3compat._upstream.vec_env import inherits, is_plain, reaches_rows_as
-from sb3compat.errors import AutoresetModeError, ConversionError, WorkerError
+from sb3compat.errors import (
+    AutoresetModeError,
+    ConversionError,
+    UnsupportedSpaceError,
+    WorkerError,
+)
 
 
 class Source(Protocol):
@@ -132,8 +149,41 @@ def spec_of(vec_env: Any, subenvs: SubEnvs) -> Value:
     spec = getattr(vec_env, "spec", None)
     if spec is None and isinstance(subenvs, LocalEnvs):
         first, *others = subenvs.call("spec", (), {})
-        spec = first if all(other == first for other in others) else None
+        spec = first if all(_same_spec(other, first) for other in others) else None
     return spec
+
+
+def _same_spec(a: Value, b: Value) -> bool:
+    # Not by ==, which fails where the environments were made with arrays.
+    both = isinstance(a, EnvSpec) and isinstance(b, EnvSpec)
+    return same_value(vars(a), vars(b)) if both else same_value(a, b)
+
+
+def check_rows_alike(vec_env: Any, subenvs: SubEnvs, observation_space: Space) -> None:
+    """Refuse sub-environments whose spaces are not those of the first one.
+
+    Args:
+        vec_env: The environment. Where a wrapper declares a space of its own, those below may differ.
+        subenvs: Its sub-environments.
+        observation_space: The space that is presented.
+
+    Raises:
+        UnsupportedSpaceError: If one has another space; SB3 itself does not look.
+    """
+    base = getattr(vec_env, "unwrapped", vec_env)
+    shown = {"observation_space": observation_space, "action_space": vec_env.action_space}
+    if normalizes(vec_env):  # which writes its range for images into the space of the first one
+        del shown["observation_space"]
+    for name, first in shown.items():
+        if first is not getattr(base, name) or not isinstance(subenvs, LocalEnvs | WorkerEnvs):
+            continue
+        for row, space in enumerate(subenvs.call(name, (), {})):
+            if space != first:
+                raise UnsupportedSpaceError(
+                    f"Expected all sub-environments of {vec_env} to have the {name} of the first "
+                    f"one, {first}, got {space} in row {row}. Give them one space by a wrapper "
+                    "around each."
+                )
 
 
 def close_vec_env(vec_env: Any, *, broken: bool) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from sb3compat._convert.options import same_value
 from sb3compat._convert.types import Kwargs, SingleEnv, Value
 from sb3compat._upstream.subproc_vec_env import Workers
 from sb3compat._upstream.worker_guard import call_env, set_env
@@ -71,15 +72,21 @@ class MethodEnvs:
         return list(self._method("env_method")(name, *args, **kwargs))
 
     def set(self, name: str, values: Sequence[Value]) -> None:
-        """Set the attribute on the wrapper that has it or, if that fails, by `set_attr`."""
-        for i, value in enumerate(values):
-            self._set(i, name, value)
+        """Set the attribute on the wrapper that has it or, if that fails, by `set_attr`.
 
-    def _set(self, row: int, name: str, value: object) -> None:
+        One value for all rows is set by one call: rows that share an attribute have no other way.
+        """
+        if all(_is_same(value, values[0]) for value in values):
+            self._set(name, values[0], {})
+            return
+        for i, value in enumerate(values):
+            self._set(name, value, {"indices": [i]})
+
+    def _set(self, name: str, value: object, rows: Kwargs) -> None:
         try:
-            self._method("env_method")("set_wrapper_attr", name, value, indices=[row])
+            self._method("env_method")("set_wrapper_attr", name, value, **rows)
         except (AttributeError, NotImplementedError, TypeError):
-            self._method("set_attr")(name, value, indices=[row])
+            self._method("set_attr")(name, value, **rows)
 
     def _method(self, name: str) -> Any:
         try:
@@ -89,3 +96,8 @@ class MethodEnvs:
                 f"{self._vec_env} has no method {name!r}, by which its sub-environments could be "
                 "reached."
             ) from error
+
+
+def _is_same(a: Value, b: Value) -> bool:
+    """Whether it makes no difference which of the two is set."""
+    return a is b or (isinstance(a, bool | int | float | str | bytes) and same_value(a, b))

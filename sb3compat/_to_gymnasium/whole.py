@@ -37,6 +37,7 @@ from sb3compat._convert.types import (
     Value,
     holds_vector_env,
 )
+from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.reset_infos import ResetInfos
 from sb3compat._upstream import subproc_vec_env
 from sb3compat._upstream.vec_env import (
@@ -91,7 +92,7 @@ class WholeSteps:
         self._assume_terminated = assume_terminated
         self._require_final_obs = require_final_obs
         self._n: int = vec_env.num_envs
-        self._layout = Observations(vec_env.observation_space, self._n, from_zero=False)
+        self._layout = Observations(presented_space(vec_env), self._n, from_zero=False)
         # In DISABLED mode: the observations returned last, and how ended rows' next episodes begin.
         self._observed: list[Array] = []
         self._held: dict[int, tuple[list[Array], Info]] = {}

@@ -49,6 +49,13 @@ def derives_from(vec_env: object, name: str) -> bool:
     return cls is not None and isinstance(vec_env, cls)
 
 
+def keeps_method(vec_env: object, name: str, method: str) -> bool:
+    """Whether this is SB3's class of that name, or a subclass that inherits the method."""
+    return derives_from(vec_env, name) and (
+        getattr(type(vec_env), method) is private(sb3_class(name), method)
+    )
+
+
 def reaches_rows_as(vec_env: object, name: str) -> bool:
     """Whether this is SB3's class of that name, or reaches its rows by the methods of that.
 

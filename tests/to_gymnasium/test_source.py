@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
@@ -17,7 +18,7 @@ from sb3compat._to_gymnasium.rows import LocalRows, RemoteRows
 from sb3compat._to_gymnasium.source import close_vec_env, make_source, metadata_of, spec_of
 from sb3compat._to_gymnasium.subenvs import LocalEnvs, MethodEnvs, WorkerEnvs
 from sb3compat._to_gymnasium.whole import WholeSteps
-from tests.envs import ScriptedEnv, fns
+from tests.envs import MakeEnv, ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import NAMES, SOURCES, dummy, monitored, subproc
 
@@ -128,3 +129,70 @@ def test_vec_env_whose_worker_has_died_is_closed_without_a_wait() -> None:
         env.processes[0].join()
         close_vec_env(env, broken=broken)
         assert not any(process.is_alive() for process in env.processes)
+
+
+class Made(ScriptedEnv):
+    """An environment that is made with an array."""
+
+    def __init__(self, weights: Any, nested: Any = None) -> None:
+        super().__init__(script())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shared"),
+    [
+        ({"weights": [1.0, 2.0]}, {"weights": [1.0, 2.0]}, True),
+        ({"weights": [1.0, 2.0]}, {"weights": [1.0, 3.0]}, False),
+        ({"weights": [1.0, 2.0]}, {"weights": [1.0]}, False),
+        ({"weights": [1.0], "nested": {"a": (np.ones(2),)}},) * 2 + (True,),
+    ],
+)
+def test_specs_made_with_arrays_are_compared(first: Any, second: Any, shared: bool) -> None:
+    def make(kwargs: Any) -> Any:
+        arrays = {**deepcopy(kwargs), "weights": np.array(kwargs["weights"])}
+        return gym.make(gym.envs.registration.EnvSpec("Made-v0", entry_point=Made), **arrays)
+
+    envs: Any = sb3compat.to_gymnasium(dummy([partial(make, first), partial(make, second)]))
+    assert (envs.spec is not None) == shared
+
+
+OTHER = gym.spaces.Box(0, 1, (3,))
+
+
+@pytest.mark.parametrize("space", ["observation_space", "action_space"])
+@pytest.mark.parametrize("build", SOURCES, ids=NAMES)
+def test_rows_with_unlike_spaces_are_refused_as_by_sync_vector_env(build: Any, space: Any) -> None:
+    rows = [MakeEnv(script(), 0), MakeEnv(script(**{space: OTHER}), 1)]
+    with pytest.raises(RuntimeError) as theirs:
+        gym.vector.SyncVectorEnv(rows)
+    made = build(rows)
+    with pytest.raises(theirs.type, match=rf"the {space} of the first one, .* in row 1") as ours:
+        sb3compat.to_gymnasium(made)
+    assert isinstance(ours.value, sb3compat.UnsupportedSpaceError)
+    made.close()
+
+
+class Unifying(vec_env.VecEnvWrapper):
+    """Declares one space for rows with several."""
+
+    def __init__(self, venv: Any) -> None:
+        super().__init__(venv, observation_space=gym.spaces.Box(-1, 1, (3,)))
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        return self.venv.step_wait()
+
+
+def test_wrapper_with_a_space_of_its_own_may_unite_rows() -> None:
+    rows = [MakeEnv(script(), 0), MakeEnv(script(observation_space=OTHER), 1)]
+    envs = sb3compat.to_gymnasium(Unifying(dummy(rows)))
+    assert envs.reset()[0] in envs.observation_space
+
+
+def test_space_that_vec_normalize_has_written_into_is_no_unlike_one() -> None:
+    image = gym.spaces.Dict({"image": gym.spaces.Box(0, 255, (36, 36, 3), np.uint8)})
+    env = vec_env.VecNormalize(dummy(fns(observation_space=image)))
+    envs = sb3compat.to_gymnasium(env)
+    assert envs.reset()[0] in envs.observation_space

@@ -15,7 +15,7 @@ from sb3compat._upstream.subproc_vec_env import Workers
 from tests.envs import ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep import same
-from tests.lockstep_back import dummy, subproc
+from tests.lockstep_back import dummy, monitored, subproc
 
 pytest.importorskip("stable_baselines3")
 
@@ -114,3 +114,45 @@ def test_values_are_set_by_set_attr_where_wrappers_cannot_be_asked() -> None:
     env = Bare()
     MethodEnvs(env).set("mu", [7, [8]])
     assert env.values == {0: ("mu", 7), 1: ("mu", [8])}
+
+
+def test_one_value_is_set_where_rows_share_the_attribute() -> None:
+    native = gym.make_vec("CartPole-v1", num_envs=3)
+    envs = sb3compat.to_gymnasium(sb3compat.to_sb3(native), autoreset_mode="Disabled")
+    for value in (7.0, [6.0] * 3, (5.0, 5.0, 5.0)):
+        envs.set_attr("gravity", value)
+        one = value if isinstance(value, float) else value[0]
+        assert native.gravity == one  # type: ignore[attr-defined]
+        assert envs.get_attr("gravity") == (one,) * 3
+    with pytest.raises(ValueError, match="Expected indices=None"):
+        envs.set_attr("gravity", [1.0, 2.0, 3.0])
+    assert envs.get_attr("gravity") == (5.0,) * 3
+
+
+def test_equal_values_that_can_be_written_to_stay_those_of_their_rows() -> None:
+    access = MethodEnvs(dummy(fns()))
+    values: list[Any] = [[], []]
+    access.set("mu", values)
+    held = access.call("mu", (), {})
+    assert held[0] is values[0]
+    assert held[1] is values[1]
+
+
+def test_envs_are_those_of_sync_vector_env() -> None:
+    for build in (dummy, monitored, lambda made: sb3compat.to_sb3(SyncVectorEnv(made))):
+        vec_env = build(fns())
+        envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
+        assert [env.unwrapped.row for env in envs.envs] == [0, 1]
+        assert envs.envs is vec_env.unwrapped.envs
+        envs.envs[1] = gym.wrappers.TimeLimit(envs.envs[1], 1)
+        envs.reset()
+        assert envs.step([0, 0])[3].tolist() == [False, True]
+
+
+def test_envs_in_workers_are_no_attribute() -> None:
+    envs = sb3compat.to_gymnasium(subproc(fns()))
+    assert not hasattr(envs, "envs")
+    with pytest.raises(AttributeError, match="no sub-environments in this process"):
+        envs.envs  # noqa: B018
+    envs.close()
+    assert not hasattr(sb3compat.to_gymnasium(CountingVecEnv()), "envs")

@@ -19,6 +19,10 @@ STABLE_BASELINES3 = (
             "VecEnvWrapper": "the base class could not be told: the rows would not be reached",
             "DummyVecEnv": "known by its name only: its rows would not be driven one by one",
             "SubprocVecEnv": "known by its name only: its rows would not be driven one by one",
+            "VecNormalize": "the range of its observations would not be presented",
+            "VecFrameStack": "the range of its observations would not be presented",
+            "VecTransposeImage": "the range of its observations would not be presented",
+            "VecExtractDictObs": "the range of its observations would not be presented",
         },
     ),
     *names(

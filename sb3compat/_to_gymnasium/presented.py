@@ -1,0 +1,112 @@
+"""The observation space to present: one that contains the observations.
+
+SB3's wrappers declare other spaces than they hand out. `VecNormalize` keeps the bounds and the dtype of
+the space inside, so that saved policies still load. `VecFrameStack` repeats the bounds of each
+number, while it puts whole observations side by side and fills the missing ones with zeros.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from sb3compat._convert.types import Array, Space
+from sb3compat._upstream.vec_env import derives_from, keeps_method
+
+
+def presented_space(vec_env: Any) -> Space:
+    """The space of a single observation of a `VecEnv`.
+
+    Args:
+        vec_env: The environment, with its wrappers. The space of a wrapper of another class than
+            SB3's, or of one that changes how SB3's wrapper transforms, is believed.
+    """
+    own: Space = vec_env.observation_space
+    if not hasattr(vec_env, "venv"):
+        return own
+    below = presented_space(vec_env.venv)
+    shown = own
+    if keeps_method(vec_env, "VecNormalize", "normalize_obs"):
+        shown = _normalized(vec_env, below)
+    elif keeps_method(vec_env, "VecFrameStack", "step_wait"):
+        shown = _stacked(vec_env.stacked_obs, below, own)
+    elif keeps_method(vec_env, "VecTransposeImage", "transpose_observations"):
+        shown = _transposed(vec_env, below)
+    elif keeps_method(vec_env, "VecExtractDictObs", "step_wait"):
+        shown = _parts(below)[vec_env.key]
+    elif own is vec_env.venv.observation_space:
+        shown = below
+    return own if shown == own else shown
+
+
+def normalizes(vec_env: Any) -> bool:
+    """Whether SB3's `VecNormalize` is among the wrappers."""
+    while hasattr(vec_env, "venv"):
+        if derives_from(vec_env, "VecNormalize"):
+            return True
+        vec_env = vec_env.venv
+    return False
+
+
+def _normalized(vec_env: Any, below: Space) -> Space:
+    if not vec_env.norm_obs:
+        return below
+    if not isinstance(below, spaces.Dict):
+        return _within(vec_env.clip_obs, below)
+    parts = _parts(below)
+    shown = {key: _within(vec_env.clip_obs, parts[key]) for key in vec_env.norm_obs_keys}
+    return _dict({**parts, **shown})
+
+
+def _within(clip: float, space: Space) -> Space:
+    high = np.full(space.shape or (), clip, np.float32)
+    return spaces.Box(-high, high, dtype=np.float32)
+
+
+def _stacked(stack: Any, below: Space, own: Space) -> Space:
+    """The space of stacked observations.
+
+    Args:
+        stack: SB3's `StackedObservations`.
+        below: The space of one observation.
+        own: The space that SB3 gives, whose dtype is that of the stack.
+    """
+    if isinstance(below, spaces.Dict):
+        own_parts, inner = _parts(own), stack.sub_stacked_observations
+        parts = _parts(below).items()
+        return _dict({key: _stacked(inner[key], part, own_parts[key]) for key, part in parts})
+    assert isinstance(below, spaces.Box)
+    assert isinstance(own, spaces.Box)
+    dtype = np.dtype(own.dtype)
+    if not np.can_cast(below.dtype, dtype, "same_kind"):  # the stack truncates the numbers
+        limits = np.iinfo(dtype)
+        return spaces.Box(limits.min, limits.max, own.shape, dtype.type)
+
+    def bound(newest: Array, with_zero: Array) -> Array:
+        frames = [with_zero] * (stack.n_stack - 1) + [newest]
+        return np.concatenate(frames, axis=stack.repeat_axis).astype(dtype)
+
+    low = bound(below.low, np.minimum(below.low, 0))
+    high = bound(below.high, np.maximum(below.high, 0))
+    return spaces.Box(low, high, dtype=dtype.type)
+
+
+def _transposed(vec_env: Any, below: Space) -> Space:
+    if vec_env.skip:
+        return below
+    own: Space = vec_env.observation_space
+    if not isinstance(below, spaces.Dict):
+        return own
+    images = {key: _parts(own)[key] for key in vec_env.image_space_keys}
+    return _dict({**_parts(below), **images})
+
+
+def _parts(space: Space) -> dict[Any, Space]:
+    assert isinstance(space, spaces.Dict)
+    return dict(space.spaces)
+
+
+def _dict(parts: dict[Any, Space]) -> Space:
+    return spaces.Dict(list(parts.items()))  # a dict would be sorted

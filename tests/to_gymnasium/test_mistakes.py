@@ -1,0 +1,170 @@
+"""The same mistake raises the same class of exception as `SyncVectorEnv`, in every mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import sb3compat
+from tests.envs import BOX, ScriptedEnv, fns, script
+from tests.lockstep_back import dummy, monitored, subproc
+
+pytest.importorskip("stable_baselines3")
+
+MODES = list(AutoresetMode)
+DISABLED = AutoresetMode.DISABLED
+DICT = spaces.Dict({"a": spaces.Discrete(2), "b": BOX})
+TUPLE = spaces.Tuple([spaces.Discrete(2), BOX])
+BOXES = np.zeros((2, 3), np.float32)
+Use = Callable[[Any], Any]
+
+
+def stepped(actions: Any) -> Use:
+    def use(env: Any) -> None:
+        env.reset()
+        env.step(actions)
+
+    return use
+
+
+def seeded(seed: Any) -> Use:
+    return lambda env: env.reset(seed=seed)
+
+
+def masked(mask: Any) -> Use:
+    def use(env: Any) -> None:
+        env.reset()
+        env.reset(options={"reset_mask": mask})
+
+    return use
+
+
+def step_after_an_ending(env: Any) -> None:
+    env.reset()
+    env.step([0, 0])
+    env.step([0, 0])
+
+
+BAD_ACTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "Discrete": (
+        spaces.Discrete(3),
+        [0, None, 1.5, np.array(1), object(), [], [0], [0, 1, 1], "a", iter([0])],
+    ),
+    "Box": (BOX, [0, None, BOXES[:1], BOXES[0]]),
+    "Dict": (
+        DICT,
+        [0, None, {}, {"a": [0, 1]}, {"a": [0], "b": BOXES}, {"a": 0, "b": BOXES}]
+        + [([0, 1], BOXES), BOXES, [{"a": 1}], [{"a": 1, "b": BOXES[0]}], "ab"],
+    ),
+    "Tuple": (
+        TUPLE,
+        [0, None, (), ([0, 1],), ([0], BOXES), (0, BOXES), {"a": [0, 1], "b": BOXES}],
+    ),
+}
+MISTAKES: dict[str, tuple[dict[str, Any], Use]] = {
+    **{
+        f"{name} actions {number}": ({"action_space": space}, stepped(actions))
+        for name, (space, several) in BAD_ACTIONS.items()
+        for number, actions in enumerate(several)
+    },
+    **{
+        f"seed={seed!r}": ({}, seeded(seed))
+        for seed in (1.5, "ab", object, [1], (1,), [1, 2, 3], [], -1, [1, -1], [1.5, 2], ["a", "b"])
+    },
+    "two-dimensional seeds": ({}, seeded(np.zeros((2, 2), int))),
+    **{
+        f"mask {mask!r}": ({}, masked(mask))
+        for mask in (
+            [True, False], True, None, "ab", np.ones(1, bool), np.ones((2, 1), bool),
+            np.ones(2, int), np.array([True, False], object), np.zeros(2, bool),
+        )
+    },
+    "options=5": ({}, lambda env: env.reset(options=5)),
+    "a missing attribute": ({}, lambda env: env.get_attr("nothing")),
+    "a missing method": ({}, lambda env: env.call("nothing", 1)),
+    "wrong arguments": ({}, lambda env: env.call("set_mu", 1, 2, 3)),
+    "a method that raises": ({}, lambda env: env.call("fail")),
+    "a name that is no string": ({}, lambda env: env.get_attr(3)),
+    "one value": ({}, lambda env: env.set_attr("mu", [1])),
+    "no value": ({}, lambda env: env.set_attr("mu", [])),
+    "three values": ({}, lambda env: env.set_attr("mu", (1, 2, 3))),
+    "to set by a name that is no string": ({}, lambda env: env.set_attr(3, 3)),
+    "a seed by position": ({}, lambda env: env.reset(3)),
+    "a generator": ({}, lambda env: setattr(env, "np_random", 3)),
+    "no actions": ({}, lambda env: env.step()),
+}  # fmt: skip
+
+
+def raised(env: Any, use: Use) -> Exception:
+    try:
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            use(env)
+    finally:
+        env.close()
+    error = caught.value
+    assert isinstance(error, Exception)
+    return error
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("build", [dummy, monitored])
+def test_mistake_raises_what_sync_vector_env_raises(name: str, mode: Any, build: Any) -> None:
+    if build is monitored and mode == AutoresetMode.NEXT_STEP:
+        return
+    kwargs, use = MISTAKES[name]
+    theirs = raised(SyncVectorEnv(fns(**kwargs), autoreset_mode=mode), use)
+    ours = raised(sb3compat.to_gymnasium(build(fns(**kwargs)), autoreset_mode=mode), use)
+    assert isinstance(ours, type(theirs)), (ours, theirs)
+
+
+@pytest.mark.parametrize("name", [n for n in MISTAKES if "actions" not in n and "mask" not in n])
+def test_mistake_raises_the_same_over_workers(name: str) -> None:
+    kwargs, use = MISTAKES[name]
+    theirs = raised(SyncVectorEnv(fns(**kwargs)), use)
+    ours = raised(sb3compat.to_gymnasium(subproc(fns(**kwargs))), use)
+    assert isinstance(ours, type(theirs)), (ours, theirs)
+
+
+def test_steps_that_are_not_due_raise_what_sync_vector_env_raises() -> None:
+    made = [lambda: gym.make("CartPole-v1")] * 2
+    for build, use, rows in (
+        (DISABLED, step_after_an_ending, fns(lengths=(1,))),
+        (DISABLED, lambda env: env.step([0, 0]), made),
+    ):
+        theirs = raised(SyncVectorEnv(rows, autoreset_mode=build), use)
+        ours = raised(sb3compat.to_gymnasium(dummy(rows), autoreset_mode=build), use)
+        assert isinstance(ours, type(theirs)), (ours, theirs)
+
+
+@pytest.mark.parametrize("build", [dummy, monitored])
+@pytest.mark.parametrize("name", BAD_ACTIONS)
+def test_refused_actions_change_nothing(name: str, build: Any) -> None:
+    space, several = BAD_ACTIONS[name]
+    envs = sb3compat.to_gymnasium(build(fns(action_space=space)))
+    envs.reset()
+    for actions in several:
+        with pytest.raises(sb3compat.ConversionError, match=r"^Expected "):
+            envs.step(actions)
+    assert envs.step(envs.action_space.sample())[-1]["shared"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("actions", ["ab", {"a": 1, "b": 2}, {0, 1}])
+def test_actions_without_an_order_are_refused_before_a_whole_step(actions: Any) -> None:
+    envs = sb3compat.to_gymnasium(monitored(fns()))
+    envs.reset()
+    with pytest.raises(sb3compat.ConversionError, match="Expected 2 actions"):
+        envs.step(actions)
+
+
+@pytest.mark.parametrize("options", ["ab", [], [1], [("x", 1)]])
+def test_options_that_are_no_dict_are_refused(options: Any) -> None:
+    for build in (dummy, monitored):
+        with pytest.raises(TypeError, match="Expected options as a dict or None"):
+            sb3compat.to_gymnasium(build(fns())).reset(options=options)

@@ -1,0 +1,184 @@
+"""The presented space contains what is presented, whatever SB3's wrappers declare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import sb3compat
+from sb3compat._to_gymnasium.presented import presented_space
+from tests.envs import MakeEnv, script
+from tests.lockstep import same
+from tests.lockstep_back import dummy
+
+sb3: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+
+BOX = spaces.Box(np.array([0, -5], np.float32), np.array([1, 900], np.float32))
+DOUBLE = spaces.Box(3.0, 4.0, (2,), np.float64)
+SMALL = spaces.Box(0, 9, (2, 2), np.int16)
+BYTES = spaces.Box(5, 250, (3,), np.uint8)
+IMAGE = spaces.Box(0, 255, (36, 36, 3), np.uint8)
+DICT = spaces.Dict({"vector": DOUBLE, "image": IMAGE, "count": spaces.Discrete(4)})
+BOXES = spaces.Dict({"vector": DOUBLE, "image": IMAGE})
+
+Wrap = Callable[[Any], Any]
+normalize = partial(partial, sb3.VecNormalize)
+stack = partial(partial, sb3.VecFrameStack)
+
+
+class Plain(sb3.VecEnvWrapper):
+    """A wrapper of the user's that changes nothing."""
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        return self.venv.step_wait()
+
+
+class Halving(Plain):
+    """A wrapper of the user's, with a space of its own."""
+
+    def __init__(self, venv: Any) -> None:
+        super().__init__(venv, observation_space=spaces.Box(-5, 5, venv.observation_space.shape))
+
+    def reset(self) -> Any:
+        return self.venv.reset() / 2
+
+    def step_wait(self) -> Any:
+        observations, rewards, dones, infos = self.venv.step_wait()
+        for info in infos:
+            if "terminal_observation" in info:
+                info["terminal_observation"] = info["terminal_observation"] / 2
+        return observations / 2, rewards, dones, infos
+
+
+class Logging(sb3.VecNormalize):
+    """A subclass that normalizes as SB3 does."""
+
+    def step_wait(self) -> Any:
+        return super().step_wait()
+
+
+CASES: dict[str, tuple[Any, list[Wrap]]] = {
+    "normalized": (BOX, [normalize()]),
+    "normalized doubles": (DOUBLE, [normalize()]),
+    "normalized integers": (SMALL, [normalize(clip_obs=2)]),
+    "normalized bytes": (BYTES, [normalize()]),
+    "normalized image": (IMAGE, [normalize()]),
+    "a narrow range": (DOUBLE, [normalize(clip_obs=0.1)]),
+    "no range": (DOUBLE, [normalize(clip_obs=np.inf)]),
+    "not training": (BOX, [normalize(training=False)]),
+    "rewards only": (BOX, [normalize(norm_obs=False)]),
+    "all keys": (BOXES, [normalize()]),
+    "one key": (DICT, [normalize(norm_obs_keys=["vector"], clip_obs=1.0)]),
+    "no keys": (DICT, [normalize(norm_obs=False)]),
+    "a subclass": (BOX, [Logging]),
+    "normalized twice": (BOX, [normalize(clip_obs=1), normalize(clip_obs=3)]),
+    "a wrapper without a space": (BOX, [normalize(), Plain, sb3.VecMonitor, sb3.VecCheckNan]),
+    "a wrapper with a space": (BOX, [normalize(), Halving]),
+    "normalized above a wrapper": (BOX, [sb3.VecMonitor, Plain, normalize()]),
+    "stacked": (BOX, [stack(n_stack=3)]),
+    "stacked above zero": (DOUBLE, [stack(n_stack=2)]),
+    "one frame": (DOUBLE, [stack(n_stack=1)]),
+    "stacked bytes": (BYTES, [stack(n_stack=2)]),
+    "stacked integers": (SMALL, [stack(n_stack=2, channels_order="first")]),
+    "stacked image": (IMAGE, [stack(n_stack=2)]),
+    "stacked dict": (BOXES, [stack(n_stack=2)]),
+    "stacked and normalized": (BOX, [stack(n_stack=2), normalize(clip_obs=1)]),
+    "normalized and stacked": (BOX, [normalize(clip_obs=1), stack(n_stack=2)]),
+    "normalized doubles, stacked": (DOUBLE, [normalize(clip_obs=1), stack(n_stack=2)]),
+    "normalized dict, stacked": (BOXES, [normalize(norm_obs_keys=["vector"]), stack(n_stack=2)]),
+    "transposed": (IMAGE, [sb3.VecTransposeImage]),
+    "transposed and stacked": (IMAGE, [sb3.VecTransposeImage, stack(n_stack=2)]),
+    "not transposed": (IMAGE, [partial(sb3.VecTransposeImage, skip=True)]),
+    "transposed dict": (DICT, [normalize(norm_obs_keys=["vector"]), sb3.VecTransposeImage]),
+    "extracted": (DICT, [partial(sb3.VecExtractDictObs, key="image"), sb3.VecTransposeImage]),
+    "normalized and extracted": (
+        DICT,
+        [normalize(norm_obs_keys=["vector"]), partial(sb3.VecExtractDictObs, key="vector")],
+    ),
+}
+
+
+def made(name: str) -> Any:
+    space, wraps = CASES[name]
+    chosen = script(observation_space=space, lengths=(2, 3, 4))
+    env = dummy([MakeEnv(chosen, i) for i in range(2)])
+    for wrap in wraps:
+        env = wrap(env)
+    return env
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
+@pytest.mark.parametrize("name", CASES)
+def test_presented_space_contains_what_is_presented(name: str, mode: str) -> None:
+    envs: Any = sb3compat.to_gymnasium(made(name), autoreset_mode=mode)
+    single = envs.single_observation_space
+    observations = envs.reset(seed=3)[0]
+    assert observations in envs.observation_space
+    for _ in range(20):
+        observations, _, terminations, truncations, infos = envs.step(np.zeros(2, np.int64))
+        assert observations in envs.observation_space, (observations, envs.observation_space)
+        if mode == "Disabled":
+            ended = terminations | truncations
+            if ended.any():
+                envs.reset(options={"reset_mask": ended})
+        elif "final_obs" in infos:
+            for final in infos["final_obs"][infos["_final_obs"]]:
+                for part, inner in zip(parts(final), parts_of_space(single), strict=True):
+                    assert np.asarray(part, inner.dtype) in inner
+
+
+def parts(observation: Any) -> list[Any]:
+    return list(observation.values()) if isinstance(observation, dict) else [observation]
+
+
+def parts_of_space(space: Any) -> list[Any]:
+    return list(space.values()) if isinstance(space, spaces.Dict) else [space]
+
+
+PRESENTED: dict[str, Any] = {
+    "normalized doubles": spaces.Box(-10, 10, (2,), np.float32),
+    "normalized integers": spaces.Box(-2, 2, (2, 2), np.float32),
+    "rewards only": BOX,
+    "one key": spaces.Dict(
+        {"vector": spaces.Box(-1, 1, (2,)), "image": IMAGE, "count": spaces.Discrete(4)}
+    ),
+    "stacked above zero": spaces.Box(np.array([0.0, 0, 3, 3]), np.full(4, 4.0), dtype=np.float64),
+    "normalized twice": spaces.Box(-3, 3, (2,), np.float32),
+    "a wrapper with a space": spaces.Box(-5, 5, (2,)),
+}
+
+
+@pytest.mark.parametrize("name", PRESENTED)
+def test_presented_space_is_the_range_that_there_is(name: str) -> None:
+    assert presented_space(made(name)) == PRESENTED[name]
+
+
+@pytest.mark.parametrize("name", ["rewards only", "stacked image", "transposed", "not transposed"])
+def test_space_that_is_right_is_presented_as_it_is(name: str) -> None:
+    env = made(name)
+    assert presented_space(env) is env.observation_space
+
+
+def test_subclass_that_transforms_otherwise_is_believed() -> None:
+    class Own(sb3.VecNormalize):
+        def normalize_obs(self, obs: Any) -> Any:
+            return obs
+
+    env = Own(dummy([MakeEnv(script(observation_space=DOUBLE), 0)]))
+    assert presented_space(env) is env.observation_space
+    envs = sb3compat.to_gymnasium(env)
+    assert envs.reset()[0].dtype == np.float64
+
+
+def test_values_are_those_of_sb3() -> None:
+    theirs, ours = made("normalized doubles"), sb3compat.to_gymnasium(made("normalized doubles"))
+    same(ours.reset()[0], theirs.reset())
+    same(ours.step([0, 0])[0], theirs.step([0, 0])[0])
