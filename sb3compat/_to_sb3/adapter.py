@@ -342,7 +342,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         return self._subenvs.call(method_name, method_args, method_kwargs, self._rows(indices))
 
     def env_is_wrapped(self, wrapper_class: ClassInfo, indices: Indices = None) -> list[bool]:
-        """Whether each sub-environment is wrapped in that class; in one of them, if it is a tuple."""
+        """Whether each sub-environment is wrapped in that class, or in one of a tuple of them."""
         return self._subenvs.is_wrapped(wrapper_class, self._rows(indices))
 
     def get_images(self) -> Sequence[Array | None]:
