@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.arguments import check_timeout, plain_seed
 from sb3compat._convert.observations import Observations
+from sb3compat._convert.options import options_by_row
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,
     Array,
     ClassInfo,
     Flags,
+    GivenOptions,
     HoldsVectorEnv,
     Indices,
     Info,
     Observation,
-    Options,
     SingleEnv,
     Value,
     holds_vec_env,
@@ -37,6 +39,7 @@ from sb3compat.errors import (
     CallOrderError,
     ClosedError,
     UnsupportedSpaceError,
+    cannot_copy,
     refuse_first_step,
 )
 
@@ -189,10 +192,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         forget_waiting(self)
         return self._observations.pack(batch)
 
-    def set_options(
-        self,
-        options: Sequence[Options | None] | Options | None = None,
-    ) -> None:
+    def set_options(self, options: GivenOptions = None) -> None:
         """Set the options of the next reset.
 
         Args:
@@ -204,20 +204,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             TypeError: If an entry is neither a dict nor None.
             PartialResetError: If the rows differ and the environment cannot reset them one by one.
         """
-        given: Sequence[Value] = (
-            options if isinstance(options, list | tuple) else [options] * self.num_envs
-        )
-        rows = [{} if row is None else row for row in given]
-        if len(rows) != self.num_envs:
-            raise ValueError(
-                f"Expected one dict of options or a list of {self.num_envs}, one for each "
-                f"sub-environment, got len(options)={len(rows)}."
-            )
-        for row in rows:
-            if not isinstance(row, dict):
-                raise TypeError(
-                    f"Expected options to be dicts, got {row!r} ({type(row).__name__})."
-                )
+        rows = options_by_row(options, self.num_envs)
         self._source.check_options(rows)
         super().set_options(rows)
 
@@ -374,6 +361,11 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         waiting = any(waiting_options(self)) or waiting_seeds(self) != [None] * self.num_envs
         other = type(self) is not VecEnvAdapter or self.autoreset_mode != autoreset_mode
         return None if unfinished or waiting or other else self.env
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Value:
+        if isinstance(self.env.unwrapped, AsyncVectorEnv):
+            raise cannot_copy(self)
+        return super().__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {self.env}>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sb3compat._convert.arrays import copy_value
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
 from sb3compat._convert.types import Info, Kwargs, Options, Rewards, Value
-from sb3compat.errors import ConversionError
+from sb3compat.errors import ConversionError, shown
 
 
 def own_info(info: Info, *, copy: bool) -> Info:
@@ -32,7 +32,7 @@ def set_reward(rewards: Rewards, row: int, reward: Value) -> None:
         rewards[row] = reward
     except (TypeError, ValueError) as error:
         raise ConversionError(
-            f"Expected the reward of row {row} to be one number, got reward={reward!r:.200} "
+            f"Expected the reward of row {row} to be one number, got reward={shown(reward)} "
             f"({type(reward).__name__}). Stable-Baselines3 knows no vector rewards: scalarise "
             "them in a wrapper around each sub-environment."
         ) from error
