@@ -85,6 +85,16 @@ class CallOrderError(RuntimeError, ResetNeeded):
     """
 
 
+# How much of a value a message shows.
+_SHOWN = 200
+
+
+def shown(value: object) -> str:
+    """The repr of a value, for messages; where it is cut off, it ends with "…"."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
 def refuse_first_step(error: BaseException) -> None:
     """Raise `CallOrderError` if the first step has failed because nothing was reset yet.
 
@@ -98,6 +108,17 @@ def refuse_first_step(error: BaseException) -> None:
     """
     if isinstance(error, ResetNeeded) or str(error).startswith(_RESET_TEXTS):
         raise CallOrderError("Expected reset() before the first step.") from error
+
+
+def cannot_copy(env: object) -> TypeError:
+    """The error to raise where an environment is to be copied or pickled that has workers.
+
+    Copies of their pipes would close the pipes of the original.
+    """
+    return TypeError(
+        f"Expected an environment without worker processes to copy or pickle, got {env}. Make "
+        "another one in the same way instead."
+    )
 
 
 class UpstreamError(RuntimeError):

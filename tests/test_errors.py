@@ -14,7 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from sb3compat import errors
 from sb3compat._to_sb3.monitor import EpisodeMonitor
-from sb3compat.errors import CallOrderError, refuse_first_step
+from sb3compat.errors import CallOrderError, refuse_first_step, shown
 from tests.envs import fns
 from tests.lockstep_back import dummy
 
@@ -171,3 +171,11 @@ def test_other_errors_of_a_first_step_are_not_replaced(error: Exception) -> None
 
 def test_error_that_speaks_of_another_reset_keeps_its_type() -> None:
     refuse_first_step(RuntimeError("connection was reset by the peer"))
+
+
+@pytest.mark.parametrize("length", [0, 197, 198, 199, 1000])
+def test_value_that_is_cut_off_ends_with_an_ellipsis(length: int) -> None:
+    text = shown("x" * length)
+    assert len(text) <= 200
+    assert text == repr("x" * length) or (text[:199] == repr("x" * length)[:199] and length > 198)
+    assert text.endswith("…") == (length > 198)

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from sb3compat._convert.arrays import cast_safely, to_numpy
 from sb3compat._convert.spaces import BatchLayout, Leaf
 from sb3compat._convert.types import Action, Array, Space, Value
-from sb3compat.errors import ActionsError
+from sb3compat.errors import ActionsError, shown
 
 
 class Actions(BatchLayout):
@@ -61,7 +61,7 @@ class Actions(BatchLayout):
         if not isinstance(value, expected) or len(value) != len(self.keys):
             raise ValueError(
                 f"Expected {name} to be a {expected.__name__} with the keys {self.keys}, or a list "
-                f"of {self.num_envs} such actions, got {value!r:.200} ({type(value).__name__}). "
+                f"of {self.num_envs} such actions, got {shown(value)} ({type(value).__name__}). "
                 "Nothing was stepped."
             )
         missing = [key for key in self.keys if isinstance(value, dict) and key not in value]
@@ -119,7 +119,7 @@ def action_rows(space: Space, actions: Action, num_envs: int) -> list[Action]:
     ):
         raise ActionsError(
             f"Expected actions as a {kind.__name__} with the keys {[key for key, _ in parts]}, or "
-            f"as a list of {num_envs} such actions, got {actions!r:.200} "
+            f"as a list of {num_envs} such actions, got {shown(actions)} "
             f"({type(actions).__name__}). Nothing was stepped."
         )
     columns = [action_rows(part, actions[key], num_envs) for key, part in parts]
@@ -165,6 +165,6 @@ def _wrong_number(actions: Action, num_envs: int) -> ActionsError:
     count = _length(actions)
     return ActionsError(
         f"Expected {num_envs} actions, one for each sub-environment, got "
-        f"{f'len(actions)={count}' if count is not None else f'actions={actions!r:.200}'} "
+        f"{f'len(actions)={count}' if count is not None else f'actions={shown(actions)}'} "
         f"({type(actions).__name__}). Nothing was stepped."
     )

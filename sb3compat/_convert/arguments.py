@@ -7,6 +7,8 @@ import operator
 from numbers import Real
 from typing import SupportsIndex, cast
 
+from sb3compat.errors import shown
+
 
 def check_timeout(timeout: object) -> None:
     """Refuse a timeout that is neither None nor a positive, finite number of seconds.
@@ -17,7 +19,7 @@ def check_timeout(timeout: object) -> None:
     """
     if timeout is None:
         return
-    got = f"got timeout={timeout!r} ({type(timeout).__name__})"
+    got = f"got timeout={shown(timeout)} ({type(timeout).__name__})"
     if isinstance(timeout, bool) or not isinstance(timeout, Real):
         raise TypeError(f"Expected timeout to be a number of seconds or None, {got}.")
     try:
@@ -44,5 +46,6 @@ def plain_seed(seed: object) -> int | None:
     except TypeError:
         raise TypeError(
             "Expected seed to be None or an int, the seed of the first sub-environment; the next "
-            f"ones get seed + 1, seed + 2 and so on. Got seed={seed!r} ({type(seed).__name__})."
+            f"ones get seed + 1, seed + 2 and so on. Got seed={shown(seed)} "
+            f"({type(seed).__name__})."
         ) from None

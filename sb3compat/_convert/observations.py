@@ -9,7 +9,7 @@ import numpy as np
 from sb3compat._convert.arrays import cast_safely, copy_value, is_foreign_array, to_numpy
 from sb3compat._convert.spaces import BatchLayout, Leaf
 from sb3compat._convert.types import Array, Observation, Rows, Space, Value
-from sb3compat.errors import ConversionError
+from sb3compat.errors import ConversionError, shown
 
 
 class Observations(BatchLayout):
@@ -88,7 +88,7 @@ class Observations(BatchLayout):
         except (KeyError, IndexError, TypeError, ValueError) as error:
             keys = "" if self.keys is None else f" with the keys {self.keys}"
             raise ConversionError(
-                f"Expected a batch of observations{keys}, got observations={obs!r:.200} "
+                f"Expected a batch of observations{keys}, got observations={shown(obs)} "
                 f"({type(obs).__name__}).{advice}"
             ) from error
         arrays = []

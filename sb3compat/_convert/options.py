@@ -6,7 +6,35 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sb3compat._convert.types import Options, Rows, Value
+from sb3compat._convert.types import GivenOptions, Options, Rows, Value
+from sb3compat.errors import shown
+
+
+def options_by_row(options: GivenOptions, num_envs: int) -> list[Options]:
+    """The options of each row, as SB3 understands them.
+
+    Args:
+        options: One dict for all rows, or a list or tuple with one for each row. None, also for a
+            single row, is no options.
+        num_envs: The number of rows, n.
+
+    Raises:
+        ValueError: If there are not n of them.
+        TypeError: If one is neither a dict nor None.
+    """
+    given: Sequence[Value] = options if isinstance(options, list | tuple) else [options] * num_envs
+    if len(given) != num_envs:
+        raise ValueError(
+            f"Expected one dict of options or a list of {num_envs}, one for each "
+            f"sub-environment, got len(options)={len(given)}."
+        )
+    rows = [{} if row is None else row for row in given]
+    for row in rows:
+        if not isinstance(row, dict):
+            raise TypeError(
+                f"Expected options to be dicts, got {shown(row)} ({type(row).__name__})."
+            )
+    return rows
 
 
 def groups_of(options: Sequence[Options]) -> list[Rows]:

@@ -32,6 +32,8 @@ Info = dict[str, Any]
 # The infos of a vector environment: a dict of arrays, with a mask for each.
 VectorInfos = Mapping[str, Any]
 Options = dict[str, Any]
+# As users set them: for all rows, or one for each.
+GivenOptions = Sequence[Options | None] | Options | None
 Seeds = Sequence[int | None]
 Indices = int | Iterable[int] | None
 Kwargs = Mapping[str, Any]

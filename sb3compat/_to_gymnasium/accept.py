@@ -6,7 +6,7 @@ import inspect
 
 import gymnasium as gym
 
-from sb3compat.errors import ClosedError, UnsupportedEnvError
+from sb3compat.errors import ClosedError, UnsupportedEnvError, shown
 
 
 def check_vec_env(vec_env: object) -> None:
@@ -28,7 +28,7 @@ def check_vec_env(vec_env: object) -> None:
         return
     raise UnsupportedEnvError(
         f"Expected a stable_baselines3 VecEnv, or an object with its methods, got "
-        f"vec_env={vec_env!r:.200} ({type(vec_env).__name__}). "
+        f"vec_env={shown(vec_env)} ({type(vec_env).__name__}). "
         f"{_hint(vec_env, missing)}"
     )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -42,14 +43,18 @@ from sb3compat._to_gymnasium.source import (
     metadata_of,
     spec_of,
 )
+from sb3compat._upstream.subproc_vec_env import has_processes
 from sb3compat._upstream.vec_env import is_plain
 from sb3compat._upstream.vector_env import set_generator
 from sb3compat.errors import (
     CallOrderError,
     ClosedError,
     EndedRowError,
+    cannot_copy,
     refuse_first_step,
 )
+
+_log = logging.getLogger("sb3compat")
 
 
 def to_gymnasium(
@@ -154,6 +159,13 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             require_final_obs=require_final_obs,
         )
         check_rows_alike(vec_env, self._subenvs, self.single_observation_space)
+        _log.debug(
+            "to_gymnasium: %s in %s mode is driven by %s, its sub-environments reached by %s",
+            vec_env,
+            self.autoreset_mode.name,
+            type(self._source).__name__,
+            type(self._subenvs).__name__,
+        )
         self.metadata = {
             **metadata_of(vec_env, self._subenvs),
             "autoreset_mode": self.autoreset_mode,
@@ -352,6 +364,11 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
     def close_extras(self, **kwargs: object) -> None:
         """Close the `VecEnv`, also where one of its workers has died."""
         close_vec_env(self.vec_env, broken=self._source.broken)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Value:
+        if has_processes(getattr(self.vec_env, "unwrapped", self.vec_env)):
+            raise cannot_copy(self)
+        return super().__reduce_ex__(protocol)
 
     def __del__(self) -> None:
         # Up to Gymnasium 1.2, a VectorEnv closes itself here; the VecEnv was opened by the user.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 
 import gymnasium as gym
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from sb3compat._convert.modes import parse_mode
+from sb3compat._convert.modes import names_mode, parse_mode
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
     AnySync,
@@ -24,6 +25,7 @@ from sb3compat.errors import (
     ClosedError,
     UnsupportedEnvError,
     UnsupportedSpaceError,
+    shown,
 )
 
 
@@ -42,7 +44,7 @@ def check_env(env: object) -> None:
         if isinstance(base, SyncVectorEnv):
             _check_distinct(base)
         return
-    got = f"got env={env!r:.200} ({type(env).__name__})"
+    got = f"got env={shown(env)} ({type(env).__name__})"
     raise UnsupportedEnvError(f"Expected a gymnasium.vector.VectorEnv, {got}. {_hint(env)}")
 
 
@@ -103,6 +105,8 @@ def check_starts(env: AnyVectorEnv, subenvs: SubEnvs, observations: Observations
 def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> AutoresetMode:
     """The autoreset mode: from the argument, else from the instance, else from its metadata.
 
+    An argument that contradicts what the environment declares is a warning.
+
     The metadata come last since they are often a dict shared by a class, in which a second
     environment overwrites what the first one declared (Gymnasium up to 1.3, ale-py).
 
@@ -111,6 +115,7 @@ def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> Autoreset
     """
     base = env.unwrapped
     own: Value = getattr(base, "autoreset_mode", None)
+    declared = (base.metadata or {}).get("autoreset_mode") if own is None else own
     if given is not None:
         mode = parse_mode(given)
         if isinstance(base, SyncVectorEnv | AsyncVectorEnv) and parse_mode(own, "its mode") != mode:
@@ -119,12 +124,19 @@ def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> Autoreset
                 f"autoreset_mode={mode}. Leave the argument out, or build the environment with "
                 "the mode that you want."
             )
+        if declared is not None and not names_mode(declared, mode):
+            warnings.warn(
+                f"{base} declares the autoreset mode {declared}, and autoreset_mode={given!r} is "
+                "believed instead. If that is not what it does, episodes will end wrongly: leave "
+                "the argument out.",
+                stacklevel=4,
+            )
         return mode
-    for declared in (own, (base.metadata or {}).get("autoreset_mode")):
-        if declared is not None:
-            return parse_mode(declared, f"the autoreset mode that {base} declares")
+    if declared is not None:
+        return parse_mode(declared, f"the autoreset mode that {base} declares")
     raise AutoresetModeError(
         f"Expected {base} to declare its autoreset mode, as the attribute `autoreset_mode` or in "
         "metadata['autoreset_mode'], got neither. Say what it does when an episode ends: "
-        "to_sb3(env, autoreset_mode='NextStep' | 'SameStep' | 'Disabled')."
+        "autoreset_mode='NextStep' | 'SameStep' | 'Disabled', an argument of to_sb3 and "
+        "make_vec_env."
     )

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.arguments import check_timeout, plain_seed
 from sb3compat._convert.observations import Observations
+from sb3compat._convert.options import options_by_row
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,
     Array,
     ClassInfo,
     Flags,
+    GivenOptions,
     HoldsVectorEnv,
     Indices,
     Info,
@@ -41,6 +44,7 @@ from sb3compat._upstream.vec_env import (
 from sb3compat.errors import (
     CallOrderError,
     ClosedError,
+    cannot_copy,
     refuse_first_step,
 )
 
@@ -180,10 +184,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         forget_waiting(self)
         return self._observations.pack(batch)
 
-    def set_options(
-        self,
-        options: Sequence[Options | None] | Options | None = None,
-    ) -> None:
+    def set_options(self, options: GivenOptions = None) -> None:
         """Set the options of the next reset.
 
         Args:
@@ -195,20 +196,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             TypeError: If an entry is neither a dict nor None.
             PartialResetError: If the rows differ and the environment cannot reset them one by one.
         """
-        given: Sequence[Value] = (
-            options if isinstance(options, list | tuple) else [options] * self.num_envs
-        )
-        rows = [{} if row is None else row for row in given]
-        if len(rows) != self.num_envs:
-            raise ValueError(
-                f"Expected one dict of options or a list of {self.num_envs}, one for each "
-                f"sub-environment, got len(options)={len(rows)}."
-            )
-        for row in rows:
-            if not isinstance(row, dict):
-                raise TypeError(
-                    f"Expected options to be dicts, got {row!r} ({type(row).__name__})."
-                )
+        rows = options_by_row(options, self.num_envs)
         self._source.check_options(rows)
         super().set_options(rows)
 
@@ -382,6 +370,11 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         other = type(self) is not VecEnvAdapter or self.autoreset_mode != autoreset_mode
         other = other or any(callable(getattr(VecEnvAdapter, name, None)) for name in vars(self))
         return None if unfinished or waiting or other else self.env
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Value:
+        if isinstance(self.env.unwrapped, AsyncVectorEnv):
+            raise cannot_copy(self)
+        return super().__reduce_ex__(protocol)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {self.env}>"

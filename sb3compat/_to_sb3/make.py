@@ -25,6 +25,7 @@ from sb3compat._to_sb3.native import (
 )
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, monitor_class
 from sb3compat._upstream.vec_env import sb3_class
+from sb3compat.errors import shown
 
 # What `env_id` may be.
 EnvId = str | EnvSpec | Callable[..., SingleEnv]
@@ -175,8 +176,8 @@ def _refuse_unknown(unknown: Kwargs) -> None:
     for name in unknown:
         meant = f"{_MEANT[name]}=" if name in _MEANT else f"env_kwargs={{{name!r}: ...}}"
         raise TypeError(
-            f"Expected the arguments of SB3's make_vec_env, got {name}={unknown[name]!r}. Did you "
-            f"mean {meant}?"
+            f"Expected the arguments of SB3's make_vec_env, got {name}={shown(unknown[name])}. Did "
+            f"you mean {meant}?"
         )
 
 
@@ -185,8 +186,8 @@ def _named_mode(given: object, vec_env_cls: Vectorizer | None) -> str | None:
     given = getattr(given, "value", given)  # gymnasium's VectorizeMode, too
     if given is not None and given not in _MODES:
         raise ValueError(
-            f"Expected vectorization_mode to be one of {_MODES}, got vectorization_mode={given!r} "
-            f"({type(given).__name__})."
+            f"Expected vectorization_mode to be one of {_MODES}, got "
+            f"vectorization_mode={shown(given)} ({type(given).__name__})."
         )
     mode = NATIVE if given == "native" else given
     if vec_env_cls is None:
@@ -194,7 +195,7 @@ def _named_mode(given: object, vec_env_cls: Vectorizer | None) -> str | None:
     if not callable(vec_env_cls) or not _makes_vec_envs(vec_env_cls):
         raise ValueError(
             "Expected vec_env_cls to be a VecEnv class, such as SB3's DummyVecEnv (for 'sync') or "
-            f"SubprocVecEnv (for 'async'), got vec_env_cls={vec_env_cls!r}."
+            f"SubprocVecEnv (for 'async'), got vec_env_cls={shown(vec_env_cls)}."
         )
     classes = {
         "sync": (SyncVectorEnv, sb3_class("DummyVecEnv")),
@@ -204,7 +205,8 @@ def _named_mode(given: object, vec_env_cls: Vectorizer | None) -> str | None:
     if mode not in (None, meant):
         raise ValueError(
             "Expected vec_env_cls to agree with vectorization_mode, got "
-            f"vec_env_cls={vec_env_cls!r}, vectorization_mode={given!r}. Leave one of them out."
+            f"vec_env_cls={shown(vec_env_cls)}, vectorization_mode={shown(given)}. Leave one of "
+            "them out."
         )
     return meant
 
@@ -228,7 +230,7 @@ def _vectorizer(mode: str, vec_env_cls: Vectorizer | None, kwargs: Kwargs) -> Ve
             hint = " Did you mean vectorization_mode='async'?" if name in there else ""
             raise TypeError(
                 f"Expected vec_env_kwargs for {cls.__name__}, which takes {', '.join(known)}; got "
-                f"{name}={kwargs[name]!r}.{hint}"
+                f"{name}={shown(kwargs[name])}.{hint}"
             )
     return partial(cls, **{**_DEFAULTS[mode], **kwargs})
 

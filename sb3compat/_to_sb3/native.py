@@ -19,6 +19,7 @@ from sb3compat._convert.types import AnyVectorEnv, Kwargs, Value
 from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._to_sb3.monitor import SUFFIX
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, vec_monitor_class
+from sb3compat.errors import shown
 
 # Gymnasium's name of this vectorization mode.
 NATIVE = "vector_entry_point"
@@ -100,7 +101,7 @@ def make_native(env_id: object, n_envs: int, env_kwargs: Kwargs) -> AnyVectorEnv
     if not isinstance(env_id, str | EnvSpec):
         raise ValueError(
             "Expected the id of a registered environment for vectorization_mode="
-            f"{NATIVE!r}, got env_id={env_id!r}. Adapt a vector environment with to_sb3."
+            f"{NATIVE!r}, got env_id={shown(env_id)}. Adapt a vector environment with to_sb3."
         )
     kwargs = {key: value for key, value in env_kwargs.items() if key != "disable_env_checker"}
     limit = kwargs.get("max_episode_steps")

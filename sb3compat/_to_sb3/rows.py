@@ -15,7 +15,7 @@ from sb3compat._convert.types import (
     Rewards,
     Value,
 )
-from sb3compat.errors import CallOrderError, ConversionError
+from sb3compat.errors import CallOrderError, ConversionError, shown
 
 
 def own_info(info: Info, *, copy: bool) -> Info:
@@ -67,7 +67,7 @@ def set_reward(rewards: Rewards, row: int, reward: Value) -> None:
         rewards[row] = reward
     except (TypeError, ValueError) as error:
         raise ConversionError(
-            f"Expected the reward of row {row} to be one number, got reward={reward!r:.200} "
+            f"Expected the reward of row {row} to be one number, got reward={shown(reward)} "
             f"({type(reward).__name__}). Stable-Baselines3 knows no vector rewards: scalarise "
             "them in a wrapper around each sub-environment."
         ) from error

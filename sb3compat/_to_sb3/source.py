@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,6 +37,8 @@ from sb3compat._to_sb3.wrappers import check_wrappers
 from sb3compat._upstream.async_vector_env import shares_memory
 from sb3compat._upstream.inherited import changed
 from sb3compat.errors import PartialResetError
+
+_log = logging.getLogger("sb3compat")
 
 
 class Source(Protocol):
@@ -112,9 +115,26 @@ def make_source(settings: Settings, observations: Observations, actions: Actions
     known = replace(settings, partial_reset=_partial_reset(settings))
     by_row = _row_source(known)
     _refuse(known, by_row=by_row is not None)
-    if by_row is not None:
-        return by_row(observations, actions)
-    return _whole_source(known, observations, actions)
+    make = by_row or partial(_whole_source, known)
+    source = make(observations, actions)
+    _log.debug(
+        "to_sb3: %s in %s mode is driven by %s: %s",
+        settings.env,
+        settings.mode.name,
+        type(source).__name__,
+        _why(known, by_row=by_row is not None),
+    )
+    return source
+
+
+def _why(settings: Settings, *, by_row: bool) -> str:
+    if by_row:
+        return "a bare SyncVectorEnv or AsyncVectorEnv, row by row"
+    if settings.padding:
+        return "padding=True"
+    if settings.mode == AutoresetMode.SAME_STEP:
+        return "as a whole; it resets its rows itself"
+    return f"as a whole; ended rows are reset by {settings.partial_reset}"
 
 
 def _partial_reset(settings: Settings) -> PartialReset | None:

@@ -124,6 +124,7 @@ class RemoteSubEnvs:
 
     def __init__(self, env: AnyAsync) -> None:
         self.env = env
+        workers.mend_errors(env)
 
     def get(self, name: str, rows: list[int]) -> list[Value]:
         """The attribute of each row, from the outermost wrapper that has it."""

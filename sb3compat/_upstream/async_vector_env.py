@@ -29,7 +29,7 @@ from sb3compat._convert.types import (
     Value,
     VectorStepResult,
 )
-from sb3compat._upstream.exceptions import Raised, next_raised, reraise
+from sb3compat._upstream.exceptions import Raised, mend_queue, next_raised, reraise
 from sb3compat._upstream.pipes import (
     Exchange,
     Line,
@@ -227,6 +227,12 @@ def reset(
     return [(answer[0], answer[-1]) for answer in receive(env, rows, timeout)]
 
 
+def mend_errors(env: AnyAsync) -> None:
+    """Let the workers send exceptions that cannot be pickled as a whole; at once, if they can."""
+    if env.worker is None and not (is_broken(env) or is_busy(env)):
+        call(env, "has_wrapper_attr", (_Question("errors"),), {}, range(env.num_envs))
+
+
 def lingering_autoresets(env: AnyAsync, rows: Sequence[int]) -> list[int]:
     """The rows whose pending autoreset a reset would not clear, by an upstream bug.
 
@@ -324,6 +330,9 @@ def _answer(kind: str, *arguments: Any) -> str:
     """The name of an attribute that the sub-environment has for yes, and has not for no."""
     if kind == "autoreset":
         yes = bool(local_of_worker("autoreset"))
+    elif kind == "errors":
+        mend_queue(local_of_worker("error_queue"))
+        yes = True
     else:
         yes = _has_wrapper(env_of_worker(), *arguments)
     return "unwrapped" if yes else "_sb3compat_no"

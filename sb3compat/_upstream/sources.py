@@ -157,8 +157,8 @@ def _stored(node: ast.AST) -> set[str]:
 
 
 def locals_of(function: ast.AST) -> set[str]:
-    """The local variables that a function assigns."""
-    return _stored(function)
+    """The local variables of a function: those that it assigns, and its parameters."""
+    return _stored(function) | {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)}
 
 
 def _absolute(module: str, statement: ast.ImportFrom) -> str:

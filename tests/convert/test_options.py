@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sb3compat._convert.options import groups_of
+from sb3compat._convert.options import groups_of, options_by_row
 
 VALUES = st.recursive(
     st.one_of(st.integers(0, 1), st.booleans(), st.just(1.0), st.text("ab", max_size=1)),
@@ -74,3 +74,31 @@ def test_arrays_are_compared_as_wholes_and_what_cannot_be_compared_is_another(
     first: Any, second: Any, together: bool
 ) -> None:
     assert len(groups_of([{"x": first}, {"x": second}])) == (1 if together else 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "rows"),
+    [
+        (None, [{}, {}]),
+        ({}, [{}, {}]),
+        ({"x": 1}, [{"x": 1}, {"x": 1}]),
+        ([{"x": 1}, {}], [{"x": 1}, {}]),
+        (({"x": 1}, None), [{"x": 1}, {}]),
+        ([None, None], [{}, {}]),
+    ],
+)
+def test_options_are_given_for_all_rows_or_for_each(given: Any, rows: list[Any]) -> None:
+    assert options_by_row(given, 2) == rows
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ([{}], ValueError), (({},) * 3, ValueError), ([], ValueError), ("ab", TypeError),
+        (["x", {}], TypeError), (3, TypeError),
+        (({}, []), TypeError), ([{}, 0], TypeError),
+    ],
+)  # fmt: skip
+def test_options_of_another_form_are_refused(given: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="Expected"):
+        options_by_row(given, 2)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import pickle
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 import sb3compat
 from tests.envs import BOX, ScriptedEnv, fns, script
-from tests.lockstep_back import NAMES, SOURCES, dummy, monitored
+from tests.lockstep_back import NAMES, SOURCES, dummy, monitored, subproc
 
 pytest.importorskip("stable_baselines3")
 
@@ -242,3 +245,42 @@ def test_keys_of_sb3_stay_out_of_the_infos(build: Any) -> None:
                 assert key not in level
                 assert f"_{key}" not in level
     ours.close()
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+@pytest.mark.parametrize("wrap", [lambda env: env, VecMonitor])
+def test_environment_with_workers_cannot_be_copied(
+    duplicate: Any, wrap: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A copy's pipes, once dropped, would close those of the original."""
+    env = sb3compat.to_gymnasium(wrap(subproc(fns())))
+    env.reset()
+    with pytest.raises(TypeError, match="worker processes to copy or pickle, got VectorEnvAdapter"):
+        duplicate(env)
+    gc.collect()
+    assert len(env.step(np.zeros(2, int))[0]) == 2
+    env.close()
+    assert capfd.readouterr().err == ""
+
+
+def test_environment_over_async_workers_cannot_be_copied(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    env = sb3compat.to_gymnasium(VecMonitor(sb3compat.to_sb3(AsyncVectorEnv(fns()))))
+    env.reset()
+    for duplicate in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="worker processes to copy or pickle"):
+            duplicate(env)
+    gc.collect()
+    assert len(env.step(np.zeros(2, int))[0]) == 2
+    env.close()
+    assert capfd.readouterr().err == ""
+
+
+def test_choice_is_logged_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG", logger="sb3compat"):
+        adapted()
+    (record,) = caplog.records
+    assert record.levelname == "DEBUG"
+    for text in ("DummyVecEnv", "SAME_STEP", "LocalRows", "LocalEnvs"):
+        assert text in record.getMessage()

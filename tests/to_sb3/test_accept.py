@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import gymnasium as gym
@@ -122,9 +123,28 @@ def test_mode_comes_from_argument_then_instance_then_metadata() -> None:
     env.autoreset_mode = NEXT_STEP
     assert sb3compat.to_sb3(env).autoreset_mode == NEXT_STEP
     for given in ("Disabled", "DISABLED", AutoresetMode.DISABLED):
-        assert sb3compat.to_sb3(env, autoreset_mode=given).autoreset_mode == (
-            AutoresetMode.DISABLED
-        )
+        with pytest.warns(UserWarning, match=r"NativeEnv.* declares .*NEXT_STEP.* believed inst"):
+            adapted = sb3compat.to_sb3(env, autoreset_mode=given)
+        assert adapted.autoreset_mode == AutoresetMode.DISABLED
+
+
+@pytest.mark.parametrize("given", ["SameStep", "SAME_STEP", SAME_STEP])
+@pytest.mark.parametrize("declared", ["attribute", "metadata", "nowhere"])
+def test_argument_that_says_what_is_declared_is_no_warning(given: Any, declared: str) -> None:
+    env = NativeEnv(fns(), SAME_STEP)
+    if declared != "metadata":
+        env.metadata = {}
+    if declared == "attribute":
+        env.autoreset_mode = "SameStep"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sb3compat.to_sb3(env, autoreset_mode=given).autoreset_mode == SAME_STEP
+
+
+def test_mode_that_contradicts_the_metadata_is_a_warning_that_points_to_the_call() -> None:
+    with pytest.warns(UserWarning, match="declares the autoreset mode") as noted:
+        sb3compat.to_sb3(NativeEnv(fns(), SAME_STEP), autoreset_mode="Disabled")
+    assert noted[0].filename == __file__
 
 
 def test_mode_in_the_metadata_may_be_a_string() -> None:

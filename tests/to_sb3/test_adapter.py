@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import pickle
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -122,6 +126,31 @@ def test_options_of_the_wrong_form_are_refused() -> None:
         env.set_options(3)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [None, {"x": 3}, ({"x": 1}, {"x": 2}), [None, {"x": 2}], (None, None), [{}, None], ({}, {})],
+)
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+def test_options_reach_the_rows_as_in_sb3(cls: Any, options: Any) -> None:
+    common = pytest.importorskip("stable_baselines3.common.vec_env")
+    makers = fns(infos="wild")
+    env, reference = sb3compat.to_sb3(cls(makers)), common.DummyVecEnv(makers)
+    for either in (env, reference):
+        either.set_options(options)
+    for _ in range(2):
+        same(env.reset(), reference.reset())
+        same(env.reset_infos, reference.reset_infos)
+    env.close()
+
+
+@pytest.mark.parametrize("seed", [[1, 2], 1.5, "3", np.arange(2)])
+def test_seed_for_each_row_is_refused_and_says_what_is_meant(seed: Any) -> None:
+    env = adapted(2)
+    with pytest.raises(TypeError, match="seed of the first sub-environment"):
+        env.seed(seed)
+    assert env.seed(np.int64(3)) == [3, 4]
+
+
 def test_closed_environment_refuses_every_call() -> None:
     env = adapted()
     env.reset()
@@ -194,4 +223,41 @@ def test_rows_with_different_starts_are_refused(cls: Any) -> None:
     source = cls(env_fns, observation_mode=(both, spaces.Discrete(5)))
     with pytest.raises(sb3compat.UnsupportedSpaceError, match=r"\[0\], got \[-3\] in row 1"):
         sb3compat.to_sb3(source)
+    source.close()
+
+
+COPIES = [copy.copy, copy.deepcopy, pickle.dumps, cloudpickle.dumps]
+
+
+@pytest.mark.parametrize("duplicate", COPIES)
+@pytest.mark.parametrize("wrap", [lambda env: env, Identity])
+def test_environment_with_workers_cannot_be_copied(
+    duplicate: Any, wrap: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A copy's pipes, once dropped, would close those of the original."""
+    env = sb3compat.to_sb3(wrap(AsyncVectorEnv(fns())))
+    env.reset()
+    with pytest.raises(TypeError, match="worker processes to copy or pickle, got <VecEnvAdapter"):
+        duplicate(env)
+    gc.collect()
+    assert len(env.step(np.zeros(2, int))[0]) == 2
+    env.close()
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_environment_in_this_process_can_be_copied(duplicate: Any) -> None:
+    env = adapted()
+    env.reset()
+    other = duplicate(env)
+    same(other.step(np.zeros(2, int)), env.step(np.zeros(2, int)))
+    same(other.reset(), env.reset())
+
+
+@pytest.mark.parametrize("timeout", [float("inf"), float("nan"), -1, 0, True, "3"])
+@pytest.mark.parametrize("make", [sb3compat.to_sb3, sb3compat.VecEnvAdapter])
+def test_timeout_is_checked_when_the_adapter_is_made(make: Any, timeout: Any) -> None:
+    source = AsyncVectorEnv(fns())
+    with pytest.raises((TypeError, ValueError), match=r"got timeout=.* \("):
+        make(source, timeout=timeout)
     source.close()

@@ -23,6 +23,26 @@ NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
 DISABLED = AutoresetMode.DISABLED
 
 
+@pytest.mark.parametrize(
+    ("make", "texts"),
+    [
+        (lambda: SyncVectorEnv(fns()), ["SyncVectorEnv", "NEXT_STEP", "SyncRows", "row by row"]),
+        (lambda: NativeEnv(fns(), SAME_STEP), ["SAME_STEP", "SameStep", "resets its rows itself"]),
+        (lambda: NativeEnv(fns(), NEXT_STEP), ["ResetWithin", "are reset by"]),
+    ],
+)
+def test_choice_is_logged_with_its_reason(
+    make: Any, texts: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("DEBUG", logger="sb3compat"):
+        sb3compat.to_sb3(make())
+    (record,) = caplog.records
+    assert record.name == "sb3compat"
+    assert record.levelname == "DEBUG"
+    for text in texts:
+        assert text in record.getMessage()
+
+
 def test_timeout_without_effect_is_refused() -> None:
     source = AsyncVectorEnv([MakeEnv(script(), 0)])
     with pytest.raises(ValueError, match="timeout=None"):

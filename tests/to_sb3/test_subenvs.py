@@ -155,6 +155,30 @@ def test_env_is_wrapped_answers_for_each_row(env: Any) -> None:
     assert env.env_is_wrapped(gym.wrappers.TimeLimit) == [False, False, False]
 
 
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        ((Monitor, gym.wrappers.TimeLimit), [False, True, True]),
+        ((gym.wrappers.TimeLimit, gym.ObservationWrapper), [False, False, False]),
+        ((gym.wrappers.TimeLimit, ((Monitor,),)), [False, True, True]),
+        (Monitor | gym.wrappers.TimeLimit, [False, True, True]),
+        ((gym.Wrapper, int), [False, True, True]),
+        ((), [False, False, False]),
+    ],
+)
+def test_env_is_wrapped_takes_several_classes(env: Any, classes: Any, expected: Any) -> None:
+    reference = DummyVecEnv([monitored(row) for row in range(3)])
+    assert reference.env_is_wrapped(classes) == expected
+    assert env.env_is_wrapped(classes) == expected
+
+
+@pytest.mark.parametrize("classes", [3, "Monitor", None, (3, Monitor), [Monitor]])
+def test_env_is_wrapped_refuses_what_is_no_class(env: Any, classes: Any) -> None:
+    with pytest.raises(TypeError):
+        env.env_is_wrapped(classes, indices=1)
+    assert env.env_is_wrapped(Monitor) == [False, True, True]
+
+
 def test_get_attr_within_an_async_step_is_refused() -> None:
     env = sb3compat.to_sb3(AsyncVectorEnv([monitored(0)]))
     env.reset()

@@ -18,6 +18,8 @@ CPYTHON = (
         {
             "dispatch": "our way to build exceptions would not be called",
             "load_reduce": "our way to build exceptions would not be called",
+            "load_build": "an exception that cannot take its attributes would not arrive",
+            "find_class": "an exception of a class that only the worker has would not arrive",
             "stack": "our way to build exceptions would not find their arguments",
         },
     ),

@@ -104,7 +104,10 @@ ASYNC_VECTOR_ENV = (
         _ASYNC_LOOP,
         Kind.LOCAL,
         "_upstream/async_vector_env.py",
-        {"autoreset": "whether an autoreset is pending could not be asked: a row reset twice"},
+        {
+            "autoreset": "whether an autoreset is pending could not be asked: a row reset twice",
+            "error_queue": "exceptions that cannot be pickled would be dropped",
+        },
     ),
     *names(
         _ASYNC_LOOP,

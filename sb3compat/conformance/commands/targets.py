@@ -17,6 +17,7 @@ from typing import Any
 
 from sb3compat.conformance.findings import nearest
 from sb3compat.conformance.program.types import Factory, Reference
+from sb3compat.errors import shown
 
 AUTORESET_MODES = {"NextStep": "NEXT_STEP", "SameStep": "SAME_STEP", "Disabled": "DISABLED"}
 _FACTORY = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<what>[A-Za-z_][\w.]*)")
@@ -101,7 +102,7 @@ def resolve_reference(text: str) -> tuple[Reference, str]:
     if not isinstance(value, list | tuple) or not all(map(callable, value)):
         raise TargetError(
             f"Expected {text} to be a list of functions, each making the single environment of a "
-            f"row, got {type(value).__name__}: {value!r:.200}."
+            f"row, got {type(value).__name__}: {shown(value)}."
         )
     return value, source
 
