@@ -62,8 +62,8 @@ class PartialReset(Protocol):
 
 F = TypeVar("F", bound=PartialReset)
 
-# By the class's qualified name, so that to register a class imports nothing.
-_REGISTRY: dict[str, PartialReset] = {}
+# By the class, or by its qualified name, so that a module of `backends` need not import it.
+_REGISTRY: dict[type | str, PartialReset] = {}
 
 # The modules of `backends` by library; a module is imported once its library was imported.
 _BACKENDS = {
@@ -125,16 +125,16 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
         return lambda decorated: register_partial_reset(cls, decorated)
     if not callable(function):
         raise TypeError(f"Expected a function, got function={function!r}.")
-    _REGISTRY[qualified_name(cls)] = function
+    _REGISTRY[cls] = function
     return function
 
 
 def register_by_name(name: str, function: PartialReset) -> None:
     """Register a function of this package for a class by its qualified name.
 
-    A module in `backends` is imported late, so a function that the user has registered stays.
+    What the user registers for the class itself comes first.
     """
-    _REGISTRY.setdefault(name, function)
+    _REGISTRY[name] = function
 
 
 def partial_reset_of(env: AnyVectorEnv) -> PartialReset | None:
@@ -160,8 +160,9 @@ def _registered(env: AnyVectorEnv) -> tuple[type, PartialReset] | None:
     """The nearest class with a registered function, and the function."""
     import_backends()
     for cls in type(env).__mro__:
-        if qualified_name(cls) in _REGISTRY:
-            return cls, _REGISTRY[qualified_name(cls)]
+        function = _REGISTRY.get(cls) or _REGISTRY.get(qualified_name(cls))
+        if function is not None:
+            return cls, function
     return None
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Iterator
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.vector import VectorEnv
+
+from sb3compat._convert.options import same_value
 
 # No transition comes from these, whatever calls them.
 _NO_TRANSITION = ("close", "close_extras", "render")
@@ -35,7 +37,7 @@ def changed(env: object, cls: type, *methods: str, known: Collection[str] = ()) 
     for name in _reached(type(env), methods):
         if name in methods or name not in known:
             versions = list(_versions(env, cls, name))
-            if any(version is not versions[-1] for version in versions):
+            if not all(_alike(version, versions[-1]) for version in versions):
                 return name
     return None
 
@@ -66,28 +68,38 @@ def _reached(cls: type, methods: Collection[str]) -> list[str]:
 
 
 def _versions(env: object, cls: type, name: str) -> Iterator[object]:
-    """What stands for `name`, from the object itself up to `cls`; functions by their code."""
+    """What stands for `name`, from the object itself up to `cls`."""
     own = getattr(env, "__dict__", {})
     if name in own:
-        yield _same(own[name])
+        yield own[name]
     order = type(env).__mro__
     known = order.index(cls)
     for place, base in enumerate(order):
         if base not in _INTERFACES and name in vars(base):
-            yield _same(vars(base)[name])
+            yield vars(base)[name]
             if place >= known:
                 return
 
 
-def _same(value: Any) -> object:
-    """What is equal for two methods that are the same: EnvPool puts one into each class."""
-    return _code(value) or value
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two methods are the same. EnvPool makes one anew for each class, by one function."""
+    first, second = _function(a), _function(b)
+    if first is second:
+        return True
+    if not (isinstance(first, FunctionType) and isinstance(second, FunctionType)):
+        return False
+    cells = [[cell.cell_contents for cell in one.__closure__ or ()] for one in (first, second)]
+    return first.__code__ is second.__code__ and bool(cells[0]) and same_value(*cells)
+
+
+def _function(value: Any) -> Any:
+    if isinstance(value, property):
+        return value.fget
+    return getattr(value, "__func__", value)
 
 
 def _code(value: Any) -> CodeType | None:
-    if isinstance(value, property):
-        value = value.fget
-    code = getattr(inspect.unwrap(getattr(value, "__func__", value)), "__code__", None)
+    code = getattr(inspect.unwrap(_function(value)), "__code__", None)
     return code if isinstance(code, CodeType) else None
 
 

@@ -11,6 +11,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 import sb3compat
 from sb3compat._to_sb3.partial_reset import partial_reset_of
+from sb3compat.errors import CallOrderError
 from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv, reset_native
 
@@ -31,6 +32,201 @@ def test_function_of_the_nearest_class_is_used() -> None:
     assert partial_reset_of(Own(fns(), mode)) is other
     assert partial_reset_of(UnknownEnv(fns(), mode)) is None
     assert partial_reset_of(SyncVectorEnv(fns())) is sb3compat.reset_with_mask
+
+
+OVERRIDES = ("step", "reset", "_put", "an instance's step")
+
+
+def overriding(name: str, mode: AutoresetMode) -> Any:
+    """An environment that overrides what the registered function replaces, and counts the calls."""
+    calls: list[str] = []
+
+    class Overrides(NativeEnv):
+        pass
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        calls.append(name)
+        return getattr(NativeEnv, name)(self, *args, **kwargs)
+
+    if name in OVERRIDES[:3]:
+        setattr(Overrides, name, counted)
+    env: Any = Overrides(fns(lengths=(2, 3)), mode)
+    if name not in OVERRIDES[:3]:
+        name = "step"
+        env.step = counted.__get__(env)
+    env.calls = calls
+    return env
+
+
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_function_does_not_hold_for_a_subclass_that_overrides_what_it_replaces(name: str) -> None:
+    env = overriding(name, AutoresetMode.NEXT_STEP)
+    assert partial_reset_of(env) is None
+    method = name.rpartition(" ")[2]
+    with pytest.raises(sb3compat.PartialResetError, match=f"NativeEnv does not hold.*'{method}'"):
+        sb3compat.to_sb3(env)
+    if name != OVERRIDES[3]:
+        sb3compat.register_partial_reset(type(env), reset_native)
+        sb3compat.to_sb3(env).reset()
+        # It holds for this class, not for another one of the same name.
+        assert partial_reset_of(overriding(name, AutoresetMode.NEXT_STEP)) is None
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_overridden_methods_are_called(name: str, mode: AutoresetMode) -> None:
+    source = overriding(name, mode)
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    for _ in range(6):
+        env.step(np.zeros(2, int))
+    # Two rows end alone, and both together once. In DISABLED mode, the adapter resets them.
+    within = mode == AutoresetMode.DISABLED
+    expected = {"reset": 1 + 3 * within, "_put": 2 + 6 * 2 + 4 * within}
+    assert source.calls.count(name.rpartition(" ")[2]) == expected.get(name, 6)
+
+
+def test_hook_that_the_function_calls_may_be_overridden() -> None:
+    class Colours(UnknownEnv):
+        def start(self, mask: Any) -> Any:
+            return self.reset_rows(mask, None, None)
+
+        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+            return self.start(np.ones(self.num_envs, bool))
+
+    @sb3compat.register_partial_reset(Colours)
+    def reset_colours(env: Any, mask: Any, *, seed: Any = None, options: Any = None) -> Any:
+        return env.start(mask)
+
+    class Other(Colours):
+        def start(self, mask: Any) -> Any:
+            obs, infos = super().start(mask)
+            return obs, {**infos, "started": mask}
+
+    env = sb3compat.to_sb3(Other(fns(lengths=(2, 3)), AutoresetMode.NEXT_STEP))
+    env.reset()
+    for _ in range(2):
+        env.step(np.zeros(2, int))
+    assert [info["started"] for info in env.reset_infos] == [True, True]
+    assert [info["resets"] for info in env.reset_infos] == [1, 2]
+
+
+def test_function_registered_for_a_subclass_of_sync_is_used() -> None:
+    class Counting(SyncVectorEnv):
+        resets = 0
+
+        def step(self, actions: Any) -> Any:
+            return super().step(actions)
+
+    @sb3compat.register_partial_reset(Counting)
+    def reset_counting(env: Any, mask: Any, *, seed: Any = None, options: Any = None) -> Any:
+        env.resets += int(mask.sum())
+        return sb3compat.reset_with_mask(env, mask, seed=seed, options=options)
+
+    source = Counting(fns(lengths=(2,)))
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    for _ in range(4):
+        env.step(np.zeros(2, int))
+    assert source.resets == 4
+
+
+def test_restart_is_for_rows_that_the_environment_has_ended() -> None:
+    calls: list[Any] = []
+
+    class Restarts(UnknownEnv):
+        pass
+
+    class Function:
+        def __call__(self, env: Any, mask: Any, *, seed: Any = None, options: Any = None) -> Any:
+            calls.append(("reset", mask.tolist(), options))
+            return env.reset_rows(mask, seed, options)
+
+        def restart(self, env: Any, mask: Any, ended: Any) -> Any:
+            calls.append(("restart", mask.tolist(), ended.tolist()))
+            return env.reset_rows(mask, None, None)
+
+    sb3compat.register_partial_reset(Restarts, Function())
+    env = sb3compat.to_sb3(Identity(Restarts(fns(lengths=(2, 3)), AutoresetMode.NEXT_STEP)))
+    env.reset()
+    for _ in range(3):
+        env.step(np.zeros(2, int))
+    assert calls == [
+        ("restart", [False, True], [False, True]),
+        ("restart", [True, False], [True, False]),
+    ]
+    env.set_options([{"x": 1}, {}])
+    env.reset()
+    assert calls[2:] == [("reset", [True, False], {"x": 1}), ("reset", [False, True], None)]
+
+
+def native_cartpole() -> Any:
+    return gym.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point").unwrapped
+
+
+PENDING: dict[str, Any] = {
+    "sync": (lambda: SyncVectorEnv(fns(lengths=(2, 3))), r"rows \[1\]"),
+    "sync, disabled": (
+        lambda: SyncVectorEnv(fns(lengths=(2, 3)), autoreset_mode=AutoresetMode.DISABLED),
+        r"rows \[1\]",
+    ),
+    "async": (lambda: AsyncVectorEnv(fns(lengths=(2, 3))), r"rows \[1\]"),
+    "async, pipes": (
+        lambda: AsyncVectorEnv(fns(lengths=(2, 3)), shared_memory=False), r"rows \[1\]"
+    ),
+    "native": (lambda: NativeEnv(fns(lengths=(2, 3)), AutoresetMode.NEXT_STEP), "cannot be known"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("name", PENDING)
+def test_first_step_is_refused_where_an_autoreset_is_pending(name: str, wrapped: bool) -> None:
+    make, text = PENDING[name]
+    source = make()
+    source.reset()
+    for _ in range(2):
+        source.step(np.zeros(2, int))
+    env = sb3compat.to_sb3(Identity(source) if wrapped else source)
+    for _ in range(2):
+        with pytest.raises(CallOrderError, match=rf"Expected reset\(\).*{text}"):
+            env.step(np.zeros(2, int))
+    env.reset()
+    infos = env.step(np.zeros(2, int))[3]
+    assert [info["shared"] for info in infos] == [1, 1]
+    env.close()
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("name", ["sync", "sync, disabled", "async", "async, pipes"])
+def test_environment_without_a_pending_autoreset_goes_on(name: str, wrapped: bool) -> None:
+    source = PENDING[name][0]()
+    source.reset()
+    source.step(np.zeros(2, int))
+    env = sb3compat.to_sb3(Identity(source) if wrapped else source)
+    for time in ([2, 2], [3, 1]):
+        infos = env.step(np.zeros(2, int))[3]
+        assert [info["shared"] for info in infos] == time
+    env.close()
+
+
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+def test_same_step_environment_that_has_ended_goes_on(cls: Any) -> None:
+    source = cls(fns(lengths=(2, 3)), autoreset_mode=AutoresetMode.SAME_STEP)
+    source.reset()
+    for _ in range(2):
+        source.step(np.zeros(2, int))
+    env = sb3compat.to_sb3(source)
+    assert [info["shared"] for info in env.step(np.zeros(2, int))[3]] == [3, 1]
+    env.close()
+
+
+def test_native_cartpole_tells_its_pending_autoresets() -> None:
+    source = native_cartpole()
+    source.reset(seed=1)
+    sb3compat.to_sb3(source).step(np.zeros(2, int))
+    source.prev_done[1] = True
+    with pytest.raises(CallOrderError, match=r"rows \[1\]"):
+        sb3compat.to_sb3(source).step(np.zeros(2, int))
 
 
 def test_registration_works_as_decorator_and_as_function() -> None:
