@@ -6,12 +6,14 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sb3compat
 from tests.envs import Identity, MakeEnv, script
 from tests.lockstep import lockstep
 from tests.profiles import examples
@@ -88,6 +90,76 @@ def test_wrapped_async_equals_dummy_vec_env(
     chosen = data.draw(scripts(("none", "plain"), reuse=mode != AutoresetMode.SAME_STEP))
     build = wrapped(parallel(mode, copy=copy, shared_memory=shared_memory))
     lockstep(chosen, n, build, data.draw(programs(n)))
+
+
+class Twice:
+    """A mixin for vector environments with rewards of twice the size."""
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminated, truncated, infos = super().step(actions)  # type: ignore[misc]
+        return obs, 2 * rewards, terminated, truncated, infos
+
+
+class TwiceSync(Twice, SyncVectorEnv[Any, Any]):  # type: ignore[misc]
+    """A subclass with the mixin before the class."""
+
+
+class TwiceAsync(Twice, AsyncVectorEnv[Any, Any]):  # type: ignore[misc]
+    """The same in workers."""
+
+
+class WaitsTwice(AsyncVectorEnv[Any, Any]):
+    """Overrides what `step` calls."""
+
+    def step_wait(self, timeout: Any = None) -> Any:
+        obs, rewards, terminated, truncated, infos = super().step_wait(timeout)
+        return obs, 2 * rewards, terminated, truncated, infos
+
+
+def patched(fns: list[MakeEnv], **kwargs: Any) -> VectorEnv[Any, Any, Any]:
+    """A method of the instance itself."""
+    env: Any = SyncVectorEnv(fns, **kwargs)
+    step = SyncVectorEnv.step
+
+    def twice(actions: Any) -> Any:
+        obs, rewards, terminated, truncated, infos = step(env, actions)
+        return obs, 2 * rewards, terminated, truncated, infos
+
+    env.step = twice
+    return env  # type: ignore[no-any-return]
+
+
+class TwiceRewards(gym.Wrapper[Any, Any, Any, Any]):
+    """What the reference does to each sub-environment instead."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        return obs, 2 * reward, terminated, truncated, info
+
+
+OVERRIDES: list[Callable[..., Any]] = [TwiceSync, TwiceAsync, WaitsTwice, patched]
+
+
+@pytest.mark.parametrize("make", OVERRIDES, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+@given(data=st.data(), n=st.integers(1, 3), copy=st.booleans(), layers=st.integers(0, 1))
+@with_processes
+def test_overriding_subclasses_equal_dummy_vec_env(
+    mode: AutoresetMode, make: Any, data: st.DataObject, n: int, copy: bool, layers: int
+) -> None:
+    chosen = data.draw(scripts(("none", "plain"), reuse=False))
+    build = wrapped(lambda fns: make(fns, autoreset_mode=mode, copy=copy), layers)
+    lockstep(chosen, n, build, data.draw(programs(n)), wrap=TwiceRewards)
+
+
+@pytest.mark.parametrize("make", OVERRIDES, ids=lambda make: make.__name__)
+def test_overriding_subclasses_are_refused_where_their_code_would_be_bypassed(make: Any) -> None:
+    for layers in (0, 1):
+        env = wrapped(make, layers)([MakeEnv(script(), i) for i in range(2)])
+        name = "step_wait" if make is WaitsTwice else "step"
+        with pytest.raises(sb3compat.PartialResetError, match=f"{name!r} is overridden"):
+            sb3compat.to_sb3(env)
+        env.close()
 
 
 PROGRAM = [
