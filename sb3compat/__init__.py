@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sb3compat._parallel.adapter import ParallelVecEnv
     from sb3compat._to_gymnasium.adapter import VectorEnvAdapter, to_gymnasium
     from sb3compat._to_sb3.adapter import VecEnvAdapter, to_sb3
     from sb3compat._to_sb3.make import make_vec_env
@@ -40,6 +41,7 @@ __all__ = [
     "EndedRowError",
     "MissingFinalObservationError",
     "MissingTruncationError",
+    "ParallelVecEnv",
     "PartialResetError",
     "ResetArgumentError",
     "Trace",
@@ -65,6 +67,7 @@ _HOME = {
     "EndedRowError": "errors",
     "MissingFinalObservationError": "errors",
     "MissingTruncationError": "errors",
+    "ParallelVecEnv": "_parallel.adapter",
     "PartialResetError": "errors",
     "ResetArgumentError": "errors",
     "Trace": "_trace.trace",

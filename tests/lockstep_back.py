@@ -89,13 +89,21 @@ def lockstep(
     mode: AutoresetMode,
     build: BuildVecEnv,
     program: Iterable[Operation],
+    *,
+    rounds: bool | None = None,
+    whole: bool | None = None,
 ) -> None:
-    """Run the program on both; raise at the first difference."""
-    reference = Reference(script, num_envs, mode, rounds=build is not subproc)
+    """Run the program on both; raise at the first difference.
+
+    `rounds` says whether rewards are rounded to float32, `whole` whether all rows step at once.
+    """
+    rounds = build is not subproc if rounds is None else rounds
+    whole = build is monitored if whole is None else whole
+    reference = Reference(script, num_envs, mode, rounds=rounds)
     vec_env = build([MakeEnv(script, i) for i in range(num_envs)])
     ours = sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)
     try:
-        _run(script, num_envs, reference, ours, build is monitored, program)
+        _run(script, num_envs, reference, ours, whole, program)
     finally:
         ours.close()
         reference.env.close()

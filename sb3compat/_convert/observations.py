@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +18,11 @@ class Observations(BatchLayout):
 
     def __init__(self, space: Space, num_envs: int, *, from_zero: bool = True) -> None:
         super().__init__(space, num_envs, "observation_space", from_zero=from_zero)
+
+    @cached_property
+    def only_shape(self) -> tuple[int, ...] | None:
+        """The shape of an observation that is one array and not shifted; else None."""
+        return self.leaves[0].shape if self.keys is None and self.starts == [0] else None
 
     def empty(self) -> list[Array]:
         """One uninitialised array of shape `(n, *leaf.shape)` for each leaf."""

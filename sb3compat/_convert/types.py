@@ -127,6 +127,31 @@ class HoldsVecEnv(Protocol):
         """The `VecEnv`, in the state that it would have if it had been driven directly."""
 
 
+class RowCommands(Protocol):
+    """Single environments in workers, which take commands one by one.
+
+    The commands are those of `worker_guard`: `step`, `reset`, `call` and `set`.
+    """
+
+    @property
+    def num_envs(self) -> int:
+        """The number of rows."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether a worker is lost."""
+
+    def ask(self, commands: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        """Give each row its command, then collect the results."""
+
+
+class HoldsRows(Protocol):
+    """A `VecEnv` of our own whose rows live in workers; the way to Gymnasium knows it by this."""
+
+    def row_commands(self) -> RowCommands | None:
+        """The way to step rows one by one; None if it has parts of several rows."""
+
+
 def holds_vector_env(value: object) -> TypeGuard[HoldsVectorEnv]:
     """Whether this is the adapter to SB3, or of a class that derives from it.
 
@@ -139,6 +164,11 @@ def holds_vector_env(value: object) -> TypeGuard[HoldsVectorEnv]:
 def holds_vec_env(value: object) -> TypeGuard[HoldsVecEnv]:
     """Whether this is the adapter to Gymnasium, or of a class that derives from it."""
     return HoldsVecEnv in type(value).__mro__
+
+
+def holds_rows(value: object) -> TypeGuard[HoldsRows]:
+    """Whether this is a `VecEnv` of our own whose rows live in workers."""
+    return HoldsRows in type(value).__mro__
 
 
 class ConnectionLike(Protocol):

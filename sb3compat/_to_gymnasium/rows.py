@@ -1,4 +1,4 @@
-"""Drive the sub-environments of a plain `DummyVecEnv` or `SubprocVecEnv` one by one.
+"""Drive the sub-environments of a plain `DummyVecEnv`, or of workers, one by one.
 
 Their own `step` resets ended rows at once, and their own `reset` resets all rows. Driven row by
 row, they have every autoreset mode, masked resets, seeds and options as `SyncVectorEnv` over the
@@ -27,11 +27,11 @@ from sb3compat._convert.types import (
     Observation,
     Options,
     ResetResult,
+    RowCommands,
     Seeds,
     Transition,
     Value,
 )
-from sb3compat._upstream.subproc_vec_env import Workers
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
 from sb3compat._upstream.worker_guard import reset_env, step_env
 from sb3compat.errors import PartialResetError
@@ -187,12 +187,12 @@ class LocalRows(Rows):
 
 
 class RemoteRows(Rows):
-    """The sub-environments of a `SubprocVecEnv`, in its workers.
+    """The sub-environments of a `SubprocVecEnv` or `ParallelVecEnv`, in its workers.
 
     Every worker gets its command before the first answer is waited for.
     """
 
-    def __init__(self, vec_env: Any, mode: AutoresetMode, workers: Workers) -> None:
+    def __init__(self, vec_env: Any, mode: AutoresetMode, workers: RowCommands) -> None:
         super().__init__(vec_env, mode)
         self._workers = workers
 

@@ -18,6 +18,7 @@ from sb3compat._convert.types import (
     Space,
     Transition,
     Value,
+    holds_rows,
 )
 from sb3compat._to_gymnasium.presented import normalizes
 from sb3compat._to_gymnasium.rows import LocalRows, RemoteRows
@@ -87,6 +88,9 @@ def make_source(
     if is_plain(vec_env, "SubprocVecEnv"):
         workers = Workers(vec_env)
         return RemoteRows(vec_env, mode, workers), WorkerEnvs(workers)
+    commands = vec_env.row_commands() if holds_rows(vec_env) else None
+    if commands is not None:
+        return RemoteRows(vec_env, mode, commands), WorkerEnvs(commands)
     if mode == AutoresetMode.NEXT_STEP:
         raise AutoresetModeError(
             f"Expected autoreset_mode='SameStep' or 'Disabled' for {vec_env}, got 'NextStep': it "

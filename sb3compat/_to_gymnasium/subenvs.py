@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from sb3compat._convert.options import same_value
-from sb3compat._convert.types import Kwargs, SingleEnv, Value
-from sb3compat._upstream.subproc_vec_env import Workers
+from sb3compat._convert.types import Kwargs, RowCommands, SingleEnv, Value
 from sb3compat._upstream.worker_guard import call_env, set_env
 
 
@@ -42,14 +41,14 @@ class LocalEnvs:
 
 
 class WorkerEnvs:
-    """In the workers of a `SubprocVecEnv`."""
+    """In the workers of a `SubprocVecEnv` or `ParallelVecEnv`."""
 
-    def __init__(self, workers: Workers) -> None:
+    def __init__(self, workers: RowCommands) -> None:
         self._workers = workers
 
     def call(self, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> list[Value]:
         """As `LocalEnvs`, in parallel."""
-        rows = range(self._workers.vec_env.num_envs)
+        rows = range(self._workers.num_envs)
         return list(self._workers.ask(dict.fromkeys(rows, ("call", name, args, kwargs))).values())
 
     def set(self, name: str, values: Sequence[Value]) -> None:

@@ -31,8 +31,8 @@ from sb3compat._convert.types import (
     Value,
 )
 from sb3compat._to_sb3.accept import check_env, check_starts, find_mode, vec_env_inside
-from sb3compat._to_sb3.source import Settings, make_source
-from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices, subenvs_of
+from sb3compat._to_sb3.source import Settings, Source, make_source
+from sb3compat._to_sb3.subenvs import LocalSubEnvs, SubEnvs, resolve_indices, subenvs_of
 from sb3compat._to_sb3.traits import seed_within
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import (
@@ -150,22 +150,34 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         self.env = env
         self.autoreset_mode = find_mode(env, autoreset_mode)
         observations = Observations(env.single_observation_space, env.num_envs)
-        self._actions = Actions(env.single_action_space, env.num_envs)
-        self._observations = observations
+        actions = Actions(env.single_action_space, env.num_envs)
         mode = self.autoreset_mode
         settings = Settings(env, mode, copy, require_final_obs, padding, timeout)
-        self._source = make_source(settings, observations, self._actions)
-        self._subenvs = subenvs_of(env)
-        check_starts(env, self._subenvs, observations)
+        source, subenvs = make_source(settings, observations, actions), subenvs_of(env)
+        check_starts(env, subenvs, observations)
+        # The environment's own, as in DummyVecEnv; its autoreset mode is not the adapter's.
+        metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
+        self._drive(source, subenvs, observations, actions, metadata)
+
+    def _drive(
+        self,
+        source: Source,
+        subenvs: SubEnvs,
+        observations: Observations,
+        actions: Actions,
+        metadata: Options,
+    ) -> None:
+        """Present what this source drives."""
+        self._source, self._subenvs = source, subenvs
+        self._observations, self._actions = observations, actions
         self._waiting = False
         self._closed = False
         self._lost_step = False
         # Whether this adapter has reset it; the user may have reset the environment before.
         self._was_reset = False
         self._none_pending = False  # no autoreset from before
-        super().__init__(env.num_envs, observations.presented, self._actions.presented)
-        # The environment's own, as in DummyVecEnv; its autoreset mode is not the adapter's.
-        self.metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
+        super().__init__(observations.num_envs, observations.presented, actions.presented)
+        self.metadata = metadata
 
     def reset(self) -> Observation:
         """Reset all rows, with the seeds and options set before; a pending step is cancelled.
@@ -215,7 +227,10 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             TypeError: If it is no integer, such as a list with one seed for each row.
             ValueError: If the environment does not take it, because it is too large or negative.
         """
-        return super().seed(seed_within(self.env.unwrapped, plain_seed(seed)))
+        return super().seed(self._seed_within(plain_seed(seed)))
+
+    def _seed_within(self, seed: int | None) -> int | None:
+        return seed_within(self.env.unwrapped, seed)
 
     def step_async(self, actions: Action) -> None:
         """Start a step.
@@ -287,7 +302,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         """
         if not isinstance(self._subenvs, LocalSubEnvs):
             raise AttributeError(
-                f"{self.env} has no sub-environments in this process. Use get_attr, set_attr and "
+                f"{self} has no sub-environments in this process. Use get_attr, set_attr and "
                 "env_method."
             )
         return self._subenvs.envs
@@ -389,5 +404,8 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         return resolve_indices(indices, self.num_envs)
 
     def _check_open(self) -> None:
-        if self._closed or self.env.unwrapped.closed:  # not every environment sets it
-            raise ClosedError(f"Expected an open environment, but {self.env} was closed.")
+        if self._closed or self._env_is_closed():
+            raise ClosedError(f"Expected an open environment, but {self} was closed.")
+
+    def _env_is_closed(self) -> bool:
+        return bool(self.env.unwrapped.closed)  # not every environment sets it

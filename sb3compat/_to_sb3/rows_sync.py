@@ -1,9 +1,9 @@
-"""Drive the sub-environments of a bare `SyncVectorEnv` one by one.
+"""Drive single environments one by one: those of a bare `SyncVectorEnv`, or of a worker.
 
-Its own `step` batches the infos, which changes values: 1 and 1.75 of two rows become `[1, 1]`, and
-arrays of different shapes raise. Driven row by row, every value arrives as in `DummyVecEnv`. All
-three autoreset modes are driven alike: each row is stepped and, if its episode has ended, reset by
-`reset()` without arguments.
+`SyncVectorEnv.step` batches the infos, which changes values: 1 and 1.75 of two rows become
+`[1, 1]`, and arrays of different shapes raise. Driven row by row, every value arrives as in
+`DummyVecEnv`. All three autoreset modes are driven alike: each row is stepped and, if its episode
+has ended, reset by `reset()` without arguments.
 
 `rows_async.py` does the same for a bare `AsyncVectorEnv`. With vector wrappers in between, or for
 any other class, `whole.py` and `modes.py` do the work instead.
@@ -16,9 +16,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from sb3compat._convert.actions import Actions
-from sb3compat._convert.infos import TERMINAL_OBSERVATION
+from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import Action, AnySync, Array, Info, Options, Seeds, Transition, Value
+from sb3compat._convert.types import (
+    Action,
+    AnySync,
+    Array,
+    Flags,
+    Info,
+    Observation,
+    Options,
+    Rewards,
+    Seeds,
+    SingleEnv,
+    Transition,
+    Value,
+)
 from sb3compat._to_sb3.rows import (
     own_info,
     refuse_pending,
@@ -33,34 +46,45 @@ from sb3compat._upstream.sync_vector_env import (
 )
 
 
-class SyncRows:
-    """The sub-environments of a `SyncVectorEnv`, in this process.
+class EnvRows:
+    """Single environments in this process, stepped one by one.
 
     Args:
-        env: The vector environment.
-        observations: The layout of its observations.
-        actions: The layout of its actions.
-        copy: Whether each step returns arrays and infos of its own.
+        envs: The environments; the list itself, in which rows may be replaced.
+        observations: The layout of a batch of their observations.
+        actions: The layout of a batch of actions.
+        copy: Whether infos are copied.
+        batch: Where observations are written; None for new arrays with each step.
+        held: What each row has returned last is kept here.
+
+    Attributes:
+        batch: As given.
+        first: The number of the first row in `batch`, where these rows are a part of more.
+        failed: The row that was being stepped or reset when the last exception was raised.
     """
 
     seeds_rows = True
     busy = False
     broken = False
+    first = 0
+    failed = 0
 
     def __init__(
         self,
-        env: AnySync,
+        envs: list[SingleEnv],
         observations: Observations,
         actions: Actions,
         *,
         copy: bool,
+        batch: list[Array] | None,
+        held: list[Observation],
     ) -> None:
-        self._envs = env.envs
-        self._env = env
+        self.batch = batch
+        self._envs = envs
         self._observations = observations
         self._actions = actions
         self._copy = copy
-        self._batch = observations.empty()
+        self._held = held
         self._pending: list[Action] = []
 
     def check_options(self, options: Sequence[Options]) -> None:
@@ -68,20 +92,21 @@ class SyncRows:
 
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows."""
-        batch = self._new_batch()
+        batch = self._observations.empty() if self.batch is None else self.batch
         infos = []
-        # The environment's own state is kept up to date, so that it can be driven directly again.
-        held = held_observations(self._env)
-        forget_autoresets(self._env)
-        for i, env in enumerate(self._envs):
-            held[i], info = env.reset(**reset_kwargs(seeds[i], options[i]))
-            self._observations.write(batch, i, held[i])
-            infos.append(own_info(info, copy=self._copy))
+        held, first, i = self._held, self.first, 0
+        try:
+            for i, env in enumerate(self._envs):
+                held[i], info = env.reset(**reset_kwargs(seeds[i], options[i]))
+                self._observations.write(batch, first + i, held[i])
+                infos.append(own_info(info, copy=self._copy))
+        except BaseException:
+            self.failed = first + i
+            raise
         return batch, infos
 
     def check_started(self) -> None:
-        """Refuse a first step where rows have ended."""
-        refuse_pending(self._env, pending_autoresets(self._env))
+        """No autoreset is pending."""
 
     def send(self, actions: list[Array]) -> None:
         """Keep the actions for `receive`; there are no workers to send them to."""
@@ -89,32 +114,101 @@ class SyncRows:
 
     def receive(self) -> Transition:
         """Step each row, and reset the rows that end."""
-        observations, batch = self._observations, self._new_batch()
         n = len(self._envs)
+        batch = self._observations.empty() if self.batch is None else self.batch
         rewards = np.empty(n, np.float32)
         ended, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        infos, reset_infos = self.step_into(batch, rewards, ended, truncated)
+        return Transition(batch, rewards, ended, truncated, infos, reset_infos)
+
+    def step_into(
+        self, batch: list[Array], rewards: Rewards, ended: Flags, truncated: Flags
+    ) -> tuple[list[Info], dict[int, Info]]:
+        """Step each row, and write what is of fixed size into these arrays, from row `first` on.
+
+        Args:
+            batch: The observations.
+            rewards: The rewards.
+            ended: Set where an episode ends, and left as it is elsewhere; so is `truncated`.
+            truncated: Set where it ends by truncation alone.
+
+        Returns:
+            The infos of the steps, from row `first` on; and those of resets, by row.
+        """
+        observations, held, copy, first = self._observations, self._held, self._copy, self.first
+        # Most environments have one array for an observation, and it goes by one assignment.
+        whole, shape = batch[0], observations.only_shape
         infos: list[Info] = []
         reset_infos: dict[int, Info] = {}
-        held = held_observations(self._env)
-        for i, (env, action) in enumerate(zip(self._envs, self._pending, strict=True)):
-            obs, reward, termination, truncation, given = env.step(action)
-            cut = bool(truncation and not termination)
-            info = step_info(own_info(given, copy=self._copy), truncated=cut)
-            set_reward(rewards, i, reward)
-            if termination or truncation:
-                ended[i], truncated[i] = True, cut
-                # Before the reset, which may overwrite the very array that `step` returned.
-                info[TERMINAL_OBSERVATION] = observations.single(obs, copy=True)
-                obs, reset_info = env.reset()
-                reset_infos[i] = own_info(reset_info, copy=self._copy)
-            held[i] = obs
-            observations.write(batch, i, obs)
-            infos.append(info)
-        return Transition(batch, rewards, ended, truncated, infos, reset_infos)
+        i = 0
+        try:
+            for i, (env, action) in enumerate(zip(self._envs, self._pending, strict=True)):
+                obs, reward, termination, truncation, given = env.step(action)
+                cut = bool(truncation and not termination)
+                if given:
+                    info = step_info(own_info(given, copy=copy), truncated=cut)
+                else:
+                    info = {TRUNCATED: cut}
+                set_reward(rewards, first + i, reward)
+                if termination or truncation:
+                    ended[first + i], truncated[first + i] = True, cut
+                    # Before the reset, which may overwrite the very array that `step` returned.
+                    info[TERMINAL_OBSERVATION] = observations.single(obs, copy=True)
+                    obs, reset_info = env.reset()
+                    reset_infos[first + i] = own_info(reset_info, copy=copy)
+                held[i] = obs
+                if type(obs) is np.ndarray and obs.shape == shape:
+                    whole[first + i] = obs
+                else:
+                    observations.write(batch, first + i, obs)
+                infos.append(info)
+        except BaseException:
+            self.failed = first + i
+            raise
+        return infos, reset_infos
 
     def cancel(self) -> None:
         """Forget the actions."""
         self._pending = []
+
+    def render(self) -> Value:
+        """One frame for each row."""
+        return [env.render() for env in self._envs]
+
+    def close(self) -> None:
+        """Close each environment."""
+        for env in self._envs:
+            env.close()
+
+
+class SyncRows(EnvRows):
+    """The sub-environments of a `SyncVectorEnv`, in this process.
+
+    Args:
+        env: The vector environment. Its own state is kept up to date, so that it can be driven
+            directly again.
+        observations: The layout of its observations.
+        actions: The layout of its actions.
+        copy: Whether each step returns arrays and infos of its own.
+    """
+
+    def __init__(
+        self, env: AnySync, observations: Observations, actions: Actions, *, copy: bool
+    ) -> None:
+        batch = None if copy else observations.empty()
+        held = held_observations(env)
+        super().__init__(env.envs, observations, actions, copy=copy, batch=batch, held=held)
+        self._env = env
+
+    def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
+        """Reset all rows."""
+        self._held = held_observations(self._env)
+        forget_autoresets(self._env)
+        return super().reset(seeds, options)
+
+    def check_started(self) -> None:
+        """Refuse a first step where rows have ended."""
+        refuse_pending(self._env, pending_autoresets(self._env))
 
     def render(self) -> Value:
         """One frame for each row."""
@@ -123,6 +217,3 @@ class SyncRows:
     def close(self) -> None:
         """Close the vector environment, and with it each sub-environment."""
         self._env.close()
-
-    def _new_batch(self) -> list[Array]:
-        return self._observations.empty() if self._copy else self._batch

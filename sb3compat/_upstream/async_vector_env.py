@@ -257,7 +257,7 @@ def is_wrapped(env: AnyAsync, wrapper_class: ClassInfo, rows: Sequence[int]) -> 
     means torch in every worker, and a class of `__main__` would not arrive as the same object. For
     the same reason a wrapper may name a class that it `stands_for`.
     """
-    question = _Question("is_wrapped", *map(_class_name, _classes_of(wrapper_class)))
+    question = _Question("is_wrapped", *map(class_name, classes_of(wrapper_class)))
     return call(env, "has_wrapper_attr", (question,), {}, rows)
 
 
@@ -334,27 +334,29 @@ def _answer(kind: str, *arguments: Any) -> str:
         mend_queue(local_of_worker("error_queue"))
         yes = True
     else:
-        yes = _has_wrapper(env_of_worker(), *arguments)
+        yes = has_wrapper(env_of_worker(), *arguments)
     return "unwrapped" if yes else "_sb3compat_no"
 
 
-def _has_wrapper(env: gym.Env[Any, Any], *names: tuple[str, str]) -> bool:
+def has_wrapper(env: gym.Env[Any, Any], *names: tuple[str, str]) -> bool:
+    """Whether a wrapper of one of these classes, or one that stands for it, is around `env`."""
     while isinstance(env, gym.Wrapper):
-        known = {*map(_class_name, type(env).__mro__), getattr(type(env), "stands_for", None)}
+        known = {*map(class_name, type(env).__mro__), getattr(type(env), "stands_for", None)}
         if not known.isdisjoint(names):
             return True
         env = env.env
     return False
 
 
-def _classes_of(info: ClassInfo) -> list[type]:
+def classes_of(info: ClassInfo) -> list[type]:
     """The classes that `isinstance` means by its second argument: a class, a tuple or a union."""
     if isinstance(info, type):
         return [info]
     isinstance(None, info)  # raises the TypeError for anything else
     parts = info if isinstance(info, tuple) else get_args(info)
-    return [cls for part in parts for cls in _classes_of(part)]
+    return [cls for part in parts for cls in classes_of(part)]
 
 
-def _class_name(cls: type) -> tuple[str, str]:
+def class_name(cls: type) -> tuple[str, str]:
+    """The module of a class, and its name there."""
     return cls.__module__, cls.__qualname__

@@ -49,6 +49,11 @@ class Workers:
         self.lost = False
         self._exchange(dict.fromkeys(range(vec_env.num_envs), ("set_attr", (NAME, Guard()))))
 
+    @property
+    def num_envs(self) -> int:
+        """The number of rows."""
+        return self.vec_env.num_envs
+
     def ask(self, commands: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         """Send each row its command, then collect the results.
 

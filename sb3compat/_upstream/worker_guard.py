@@ -65,7 +65,7 @@ def set_env(env: SingleEnv, name: str, value: Value) -> None:
     env.set_wrapper_attr(name, value)
 
 
-_COMMANDS: dict[str, Callable[..., Value]] = {
+COMMANDS: dict[str, Callable[..., Value]] = {
     "step": step_env,
     "reset": reset_env,
     "call": call_env,
@@ -80,7 +80,7 @@ class Guard:
         """The answer: whether it went well, and the result or what was raised."""
         try:
             # Pickled here: what cannot be sent must not end the worker either.
-            result = _COMMANDS[command](env_of_worker(), *args)
+            result = COMMANDS[command](env_of_worker(), *args)
             return True, pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
         except Exception as error:
             return False, packed(error)

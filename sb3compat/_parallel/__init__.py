@@ -1,0 +1,1 @@
+"""Rows in worker processes, several in each: `ParallelVecEnv`."""

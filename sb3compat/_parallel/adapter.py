@@ -1,0 +1,209 @@
+"""`ParallelVecEnv`: the stream of `DummyVecEnv`, its rows in a few worker processes."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import Any, SupportsIndex
+
+from gymnasium.envs.registration import EnvSpec
+
+from sb3compat._convert.arguments import check_timeout
+from sb3compat._convert.types import HoldsRows, Options, RowCommands, Value
+from sb3compat._parallel.commands import WorkerCommands
+from sb3compat._parallel.cores import usable_cores
+from sb3compat._parallel.launch import start_methods
+from sb3compat._parallel.memory import shapes_of
+from sb3compat._parallel.messages import Described
+from sb3compat._parallel.parts import EnvFn, check_same_spaces, layouts
+from sb3compat._parallel.processes import Processes
+from sb3compat._parallel.source import ParallelRows
+from sb3compat._parallel.subenvs import WorkerSubEnvs
+from sb3compat._parallel.workers import Workers
+from sb3compat._to_sb3.adapter import VecEnvAdapter
+from sb3compat.errors import cannot_copy
+
+_BACKENDS = ("processes",)
+_POLICIES = ("raise", "restart")
+
+
+class ParallelVecEnv(VecEnvAdapter, HoldsRows):
+    """Many environments in a few worker processes, as a Stable-Baselines3 `VecEnv`.
+
+    For the same environments, seeds and actions, it yields what SB3's `DummyVecEnv` yields, value
+    for value and dtype for dtype, whatever the number of workers. Each worker holds several rows,
+    so that there are as many processes as cores and not as environments. What is of fixed size is
+    in shared memory.
+
+    Args:
+        env_fns: Functions that make the parts: each returns a `gymnasium.Env` (one row), a
+            `gymnasium.vector.VectorEnv` in any autoreset mode (its rows), or a `VecEnv` (its rows).
+            The spaces of all parts must be equal. Functions and what they need are pickled by
+            `cloudpickle`, so that lambdas will do.
+        workers: The number of workers, at most one for each part. By default the cores that this
+            process may use, limits of a container included.
+        backend: Where the workers are: `"processes"` of this machine.
+        start_method: How processes are started: `"fork"`, `"forkserver"` or `"spawn"`, as in
+            `multiprocessing`. By default in fresh interpreters that do not import the main
+            module: a script needs no `if __name__ == "__main__"`, and workers import torch only
+            if their functions do. On Windows, `"spawn"`.
+        timeout: How many seconds a step, a reset or any other answer may take before
+            `WorkerTimeoutError` is raised. None waits for ever.
+        on_worker_lost: What happens where a worker dies. `"raise"`: every call raises
+            `WorkerError`. `"restart"`: the next step makes its parts anew and ends the episodes of
+            its rows, with reward 0, `TimeLimit.truncated=True`, the last observation that was seen
+            as `terminal_observation`, and `infos[i]["sb3compat.worker_lost"]=True`. That
+            transition did not happen, so this is not the exact stream.
+        copy: Whether returned values stay unchanged. With False, the observations are views of the
+            shared memory, which the next step overwrites.
+
+    Attributes:
+        row_of_part: The number of the first row of each part.
+        rows_of_worker: The rows of each worker.
+        num_envs: The number of rows, n.
+        observation_space: The space of a single observation.
+        action_space: The space of a single action.
+        reset_infos: The info of the last reset of each row.
+
+    Row i gets the seed `s + i` after `seed(s)`; a vector environment that takes one seed gets that
+    of its first row. Options are by row.
+
+    Raises:
+        ValueError: If an argument is not valid.
+        UnsupportedEnvError: If a function returns something else.
+        UnsupportedSpaceError: If the spaces differ, or SB3 has no way to batch one of them.
+        WorkerError: If a worker dies while it makes its parts.
+
+    Example:
+        >>> import gymnasium as gym, sb3compat
+        >>> env = sb3compat.ParallelVecEnv([lambda: gym.make("CartPole-v1")] * 4, workers=2)
+        >>> env.reset().shape
+        (4, 4)
+        >>> env.close()
+    """
+
+    def __init__(
+        self,
+        env_fns: Sequence[EnvFn],
+        *,
+        workers: int | None = None,
+        backend: str = "processes",
+        start_method: str | None = None,
+        timeout: float | None = None,
+        on_worker_lost: str = "raise",
+        copy: bool = True,
+    ) -> None:
+        check_timeout(timeout)
+        env_fns = list(env_fns)
+        _check(env_fns, workers, backend, start_method, on_worker_lost)
+        self._closed = True  # until there is something to close
+        shares = _shares(env_fns, min(workers or usable_cores(), len(env_fns)))
+        team = Processes(shares, start_method, timeout)
+        try:
+            self._present(team, len(shares), copy=copy, restart=on_worker_lost == "restart")
+        except BaseException:
+            team.close()
+            raise
+
+    def _present(self, team: Workers, count: int, *, copy: bool, restart: bool) -> None:
+        described = team.start()
+        parts = [described[worker] for worker in range(count)]
+        _check_spaces(parts)
+        counts = [n for part in parts for n in part.rows]
+        self.row_of_part = list(accumulate(counts, initial=0))[:-1]
+        ends = accumulate((sum(part.rows) for part in parts), initial=0)
+        rows = [slice(start, stop) for start, stop in pairwise(ends)]
+        self.rows_of_worker = [range(own.start, own.stop) for own in rows]
+        spaces = parts[0].observation_space, parts[0].action_space
+        observations, actions = layouts(spaces, sum(counts))
+        team.attach(shapes_of(observations, actions), rows)
+        self._single = all(part.single for part in parts)
+        source = ParallelRows(
+            team,
+            rows,
+            observations,
+            copy=copy,
+            restart=restart,
+            single=self._single,
+            seeds_rows=all(part.seeds_rows for part in parts),
+        )
+        self._restarts = restart
+        self._shifted = (observations.presented, actions.presented) != spaces
+        self._spec = parts[0].spec
+        metadata: Options = parts[0].metadata
+        self._drive(source, WorkerSubEnvs(source), observations, actions, metadata)
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """The `EnvSpec` of the first part, or None."""
+        spec = None if self._spec is None else pickle.loads(self._spec)
+        return spec if isinstance(spec, EnvSpec) else None
+
+    def row_commands(self) -> RowCommands | None:
+        """The way to step rows one by one, for `to_gymnasium`.
+
+        None if parts have several rows; if a space starts at another number, which is shifted for
+        SB3; if lost workers are replaced, which takes a step of all rows; and for a subclass, which
+        may step differently.
+        """
+        other = self._restarts or type(self) is not ParallelVecEnv
+        if not self._single or self._shifted or other:
+            return None
+        source: Any = self._source
+        return WorkerCommands(source, self.num_envs, partial(self._rows, None))
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Value:
+        raise cannot_copy(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__}, {self.num_envs} rows in {len(self.rows_of_worker)} workers>"
+        )
+
+    def _seed_within(self, seed: int | None) -> int | None:
+        return seed
+
+    def _env_is_closed(self) -> bool:
+        return False
+
+
+def _check(
+    env_fns: Sequence[EnvFn],
+    workers: int | None,
+    backend: str,
+    start_method: str | None,
+    on_worker_lost: str,
+) -> None:
+    """Refuse arguments before a process is started."""
+    if not env_fns or not all(map(callable, env_fns)):
+        raise ValueError(
+            "Expected env_fns to be a list of functions, each of which makes an environment, got "
+            f"env_fns={env_fns!r:.200}. Write [lambda: gym.make(id)] * n."
+        )
+    if workers is not None and workers < 1:
+        raise ValueError(f"Expected workers to be at least 1, or None, got workers={workers}.")
+    for name, value, allowed in (
+        ("backend", backend, _BACKENDS),
+        ("start_method", start_method, (None, *start_methods())),
+        ("on_worker_lost", on_worker_lost, _POLICIES),
+    ):
+        if value not in allowed:
+            raise ValueError(f"Expected {name} to be one of {allowed}, got {name}={value!r}.")
+
+
+def _shares(env_fns: Sequence[EnvFn], workers: int) -> list[Sequence[EnvFn]]:
+    """Neighbouring functions for each worker; the first ones get one more where some remain."""
+    each, more = divmod(len(env_fns), workers)
+    ends = accumulate((each + (worker < more) for worker in range(workers)), initial=0)
+    return [env_fns[start:stop] for start, stop in pairwise(ends)]
+
+
+def _check_spaces(parts: Sequence[Described]) -> None:
+    """Refuse workers with other spaces than the first; each has compared its own parts."""
+    first = parts[0].observation_space, parts[0].action_space
+    number = 0
+    for part in parts:
+        check_same_spaces(first, (part.observation_space, part.action_space), number)
+        number += len(part.rows)

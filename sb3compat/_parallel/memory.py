@@ -1,0 +1,143 @@
+"""What is of fixed size in a step of all rows: arrays, in memory that processes can share."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sb3compat._convert.actions import Actions
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.types import Array, Flags, Rewards
+
+# Arrays begin at cache lines.
+_LINE_BYTES = 64
+
+ArrayShape = tuple[tuple[int, ...], Any]
+
+
+class Shapes(NamedTuple):
+    """The shape and dtype of one row, for each leaf of the two spaces."""
+
+    observations: list[ArrayShape]
+    actions: list[ArrayShape]
+
+
+class Buffers(NamedTuple):
+    """The arrays of a step, each with one element for each row.
+
+    Attributes:
+        observations: One array for each leaf of the observation space.
+        finals: The last observations of episodes, in the rows that ended; the same leaves.
+        actions: One array for each leaf of the action space.
+        rewards: float32.
+        ended: Which rows' episodes ended.
+        truncated: Which of them were truncated and not terminated as well.
+    """
+
+    observations: list[Array]
+    finals: list[Array]
+    actions: list[Array]
+    rewards: Rewards
+    ended: Flags
+    truncated: Flags
+
+
+def shapes_of(observations: Observations, actions: Actions) -> Shapes:
+    """The shapes of the leaves of both spaces."""
+    first, second = (
+        [(leaf.shape, leaf.dtype) for leaf in layout.leaves] for layout in (observations, actions)
+    )
+    return Shapes(first, second)
+
+
+def size_of(shapes: Shapes, num_envs: int) -> int:
+    """How many bytes the buffers of so many rows take."""
+    return max(1, sum(_stride(one, num_envs) for one in _all(shapes)))
+
+
+def buffers_in(memory: Any, shapes: Shapes, num_envs: int) -> Buffers:
+    """The buffers as views of memory, a block of `size_of(shapes, num_envs)` bytes."""
+    arrays, offset = [], 0
+    for shape, dtype in _all(shapes):
+        arrays.append(np.ndarray((num_envs, *shape), dtype, memory, offset))
+        offset += _stride((shape, dtype), num_envs)
+    leaves = len(shapes.observations)
+    observations, finals = arrays[:leaves], arrays[leaves : 2 * leaves]
+    return Buffers(observations, finals, arrays[2 * leaves : -3], *arrays[-3:])
+
+
+def _all(shapes: Shapes) -> Sequence[ArrayShape]:
+    flags: ArrayShape = ((), np.bool_)
+    return [*shapes.observations * 2, *shapes.actions, ((), np.float32), flags, flags]
+
+
+def _stride(one: ArrayShape, num_envs: int) -> int:
+    size = num_envs * int(np.prod(one[0], dtype=np.int64)) * np.dtype(one[1]).itemsize
+    return -(-size // _LINE_BYTES) * _LINE_BYTES
+
+
+class Segment:
+    """Memory that processes share, without a name: it is freed with the last of them.
+
+    So nothing is left in `/dev/shm`, also after `kill -9`. On Linux it is a `memfd`, which the size
+    of `/dev/shm` does not limit; elsewhere a temporary file that is unlinked at once. Windows has
+    names for it, and frees it with its last user, too.
+
+    Args:
+        size: How many bytes.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._file: int | None = None
+        if sys.platform == "win32":
+            self.name = f"sb3compat-{os.getpid()}-{os.urandom(8).hex()}"
+            self.memory = mmap.mmap(-1, size, tagname=self.name)
+        else:
+            self.name = ""
+            self._file = _unnamed_file()
+            os.ftruncate(self._file, size)
+            self.memory = mmap.mmap(self._file, size)
+
+    def send(self, pipe: Connection[Any, Any]) -> None:
+        """Hand it to the process at the other end, which calls `receive_memory`."""
+        if self._file is not None:
+            with socket.socket(fileno=os.dup(pipe.fileno())) as end:
+                socket.send_fds(end, [b"f"], [self._file])
+
+    def close(self) -> None:
+        """Give up the file; the memory stays as long as there are arrays in it."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def receive_memory(pipe: Connection[Any, Any], size: int, name: str) -> mmap.mmap:
+    """The memory of a `Segment` that the other end is sending."""
+    if sys.platform == "win32":
+        return mmap.mmap(-1, size, tagname=name)
+    with socket.socket(fileno=os.dup(pipe.fileno())) as end:
+        _, (file,), _, _ = socket.recv_fds(end, 1, 1)
+    try:
+        return mmap.mmap(file, size)
+    finally:
+        os.close(file)  # the mapping has one of its own
+
+
+def _unnamed_file() -> int:
+    if hasattr(os, "memfd_create"):
+        try:
+            return os.memfd_create("sb3compat")
+        except OSError:  # a sandbox without it
+            pass
+    file, path = tempfile.mkstemp(prefix="sb3compat-")
+    os.unlink(path)
+    return file

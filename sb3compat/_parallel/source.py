@@ -1,0 +1,225 @@
+"""The source of transitions whose rows live in workers, wherever these are."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.types import Array, Info, Options, Seeds, Transition, Value
+from sb3compat._parallel.messages import Failure, News
+from sb3compat._parallel.workers import Workers
+from sb3compat.errors import CallOrderError, WorkerError
+
+WORKER_LOST = "sb3compat.worker_lost"
+
+
+class ParallelRows:
+    """Rows in workers, driven by `VecEnvAdapter` as any other source.
+
+    Args:
+        workers: The workers, started and attached.
+        rows: The rows of each worker.
+        observations: The layout of the observations of all rows.
+        copy: Whether each step returns arrays of its own.
+        restart: Whether lost workers are replaced, and their rows end their episodes.
+        single: Whether all parts are single environments, which take whatever a row is given.
+        seeds_rows: Whether each row takes a seed of its own.
+    """
+
+    def __init__(
+        self,
+        workers: Workers,
+        rows: Sequence[slice],
+        observations: Observations,
+        *,
+        copy: bool,
+        restart: bool,
+        single: bool,
+        seeds_rows: bool,
+    ) -> None:
+        self._workers = workers
+        self._rows = rows
+        self._starts = [own.start for own in rows]
+        self._n = observations.num_envs
+        self._observations = observations
+        self._copy = copy
+        self._restart = restart
+        self._single = single
+        self.seeds_rows = seeds_rows
+        self.busy = False
+        # Whether a step was started and its results are lost, if only those of some rows.
+        self._torn = False
+        # What was returned last, for the rows of workers that are lost after it.
+        self._last: list[Array] = []
+
+    @property
+    def broken(self) -> bool:
+        """Whether a worker is lost for good."""
+        return bool(self._workers.lost) and not self._restart
+
+    def worker_of(self, row: int) -> int:
+        """The worker that holds a row."""
+        return bisect_right(self._starts, row) - 1
+
+    def check_options(self, options: Sequence[Options]) -> None:
+        """Refuse options that the parts could not apply to their rows."""
+        if not self._single and not self.busy:
+            self.command(
+                {
+                    worker: ("check_options", list(options[rows]))
+                    for worker, rows in enumerate(self._rows)
+                }
+            )
+
+    def check_started(self) -> None:
+        """Refuse a first step where an autoreset of a part is pending."""
+        if not self._single:
+            self.command(dict.fromkeys(range(len(self._rows)), ("check_started",)))
+
+    def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
+        """Reset all rows, in parallel; lost workers are replaced first, if that was asked for."""
+        self._torn = True
+        commands = {
+            worker: ("reset", list(seeds[rows]), list(options[rows]))
+            for worker, rows in enumerate(self._rows)
+        }
+        self._restart_lost()
+        answers = self._exchange(commands)
+        again = self._restart_lost()
+        if again:
+            answers |= self._exchange({worker: commands[worker] for worker in again})
+            if self._workers.lost:
+                raise self._lost(min(self._workers.lost))
+        self._check(answers)
+        self._torn = False
+        infos = [info for worker in sorted(answers) for info in answers[worker]]
+        return self._batch(), infos
+
+    def send(self, actions: list[Array]) -> None:
+        """Start a step."""
+        self._check({})
+        if self._torn:
+            raise CallOrderError(
+                "Expected reset(), as an earlier step was interrupted after it had begun."
+            )
+        self._torn = True
+        self._workers.send_step(actions)
+        self.busy = True
+
+    def receive(self) -> Transition:
+        """Finish the step."""
+        self.busy = False
+        answers = self._workers.collect()
+        self._check(answers)
+        out = self._workers.buffers
+        infos: list[Info] = [{TRUNCATED: False} for _ in range(self._n)]
+        reset_infos: dict[int, Info] = {}
+        for news in answers.values():
+            if news is not None:
+                assert isinstance(news, News)
+                for row, info in news.infos.items():
+                    infos[row] = info
+                reset_infos |= news.reset_infos
+        for worker in list(self._workers.lost):
+            self._replace(worker, infos, reset_infos)
+        rewards, ended, truncated = out.rewards.copy(), out.ended.copy(), out.truncated.copy()
+        if ended.any():
+            rows = np.flatnonzero(ended)
+            finals = self._observations.rows(out.finals, rows)
+            for row, cut, final in zip(
+                rows.tolist(), truncated[rows].tolist(), finals, strict=True
+            ):
+                info = infos[row]
+                info[TRUNCATED] = cut
+                info.setdefault(TERMINAL_OBSERVATION, final)
+                reset_infos.setdefault(row, {})
+        self._torn = False
+        return Transition(self._batch(), rewards, ended, truncated, infos, reset_infos)
+
+    def cancel(self) -> None:
+        """Wait for the step that is under way, and drop its results."""
+        if self.busy:
+            self.busy = False
+            self._workers.collect()
+
+    def render(self) -> list[Value]:
+        """One frame for each row."""
+        answers = self.command(dict.fromkeys(range(len(self._rows)), ("render",)))
+        return [frame for worker in sorted(answers) for frame in answers[worker]]
+
+    def close(self) -> None:
+        """Close the parts, and end the workers."""
+        self.busy = False
+        self._workers.close()
+
+    def command(self, commands: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
+        """Give some workers a command each, and return their answers.
+
+        Raises:
+            WorkerError: If a worker is lost; with a restart, the next step or reset replaces it.
+            Exception: What a worker has raised, that of the first row if several have.
+        """
+        answers = self._exchange(commands)
+        self._check(answers, set(commands))
+        return answers
+
+    def _exchange(self, commands: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
+        self._check({})
+        self._workers.send(commands)
+        return self._workers.collect()
+
+    def _check(self, answers: Mapping[int, Value], needed: set[int] | None = None) -> None:
+        """Raise what the first row has met: an exception, or the loss of its worker."""
+        lost = self._workers.lost
+        fatal = min((lost if needed is None else lost.keys() & needed), default=None)
+        if needed is None and self._restart:
+            fatal = None
+        failures = [answer for answer in answers.values() if isinstance(answer, Failure)]
+        first = min(failures, key=lambda failure: failure.row, default=None)
+        if fatal is not None and (first is None or self._rows[fatal].start <= first.row):
+            raise self._lost(fatal)
+        if first is not None:
+            first.reraise()
+
+    def _lost(self, worker: int) -> WorkerError:
+        rows = self._rows[worker]
+        way = (
+            "The next step or reset makes them anew."
+            if self._restart
+            else "Close this environment and build a new one; with on_worker_lost='restart', a "
+            "lost worker is replaced."
+        )
+        return WorkerError(
+            f"The worker process of rows {rows.start} to {rows.stop - 1} has died without an "
+            f"answer ({self._workers.lost[worker]}); what it said last is in its own output. {way}"
+        )
+
+    def _replace(self, worker: int, infos: list[Info], reset_infos: dict[int, Info]) -> None:
+        """Make the rows of a lost worker anew; their episodes end as truncated."""
+        rows, out = self._rows[worker], self._workers.buffers
+        count = rows.stop - rows.start
+        self._workers.restart(worker)
+        answers = self.command({worker: ("reset", [None] * count, [{}] * count)})
+        out.rewards[rows], out.ended[rows], out.truncated[rows] = 0, True, True
+        for array, last in zip(out.finals, self._last, strict=True):
+            array[rows] = last[rows]
+        for row, info in enumerate(answers[worker], rows.start):
+            infos[row] = {WORKER_LOST: True, TRUNCATED: True}
+            reset_infos[row] = info
+
+    def _restart_lost(self) -> list[int]:
+        """Replace the workers that are lost, if that was asked for; which these were."""
+        lost = sorted(self._workers.lost) if self._restart else []
+        for worker in lost:
+            self._workers.restart(worker)
+        return lost
+
+    def _batch(self) -> list[Array]:
+        if self._restart:
+            self._last = self._workers.observations(copy=True)
+        return self._workers.observations(copy=self._copy)

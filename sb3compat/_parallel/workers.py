@@ -1,0 +1,67 @@
+"""The protocol `Workers`: where rows live, and how their parent speaks to them.
+
+What the rows do is in `held.py`, and what their parent makes of it in `source.py`; a backend only
+carries commands and arrays to and fro.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from sb3compat._convert.types import Array, Value
+from sb3compat._parallel.memory import Buffers, Shapes
+from sb3compat._parallel.messages import Described
+
+
+class Workers(Protocol):
+    """Some workers, by number; each holds the rows of a few consecutive functions.
+
+    An answer is what a command of `HeldRows` returns, or a `Failure`. A worker owes an answer to
+    each command, and gets no other before; answers that an interrupt has left behind are taken, and
+    dropped, by the next `send`.
+
+    Attributes:
+        lost: The workers that have died, with what is known of it.
+        buffers: The arrays of all rows, as the last step or reset has left them.
+    """
+
+    lost: dict[int, str]
+    buffers: Buffers
+
+    def start(self) -> dict[int, Described]:
+        """Start the workers, and have them make their parts.
+
+        Raises:
+            WorkerError: If a worker has died.
+            Exception: What a function has raised.
+        """
+
+    def attach(self, shapes: Shapes, rows: Sequence[slice]) -> None:
+        """Provide the arrays, and tell each worker which rows of them are its own."""
+
+    def restart(self, worker: int) -> None:
+        """Replace a lost worker by a new one with the same functions.
+
+        Raises:
+            WorkerError: If that one dies, too.
+        """
+
+    def send(self, commands: Mapping[int, Sequence[Any]]) -> None:
+        """Send workers a command each; a worker that turns out to be dead becomes `lost`."""
+
+    def send_step(self, actions: list[Array]) -> None:
+        """Have all workers step their rows with these actions."""
+
+    def collect(self) -> dict[int, Value]:
+        """The answers that are owed, by worker; without those of workers that are `lost`.
+
+        Raises:
+            WorkerTimeoutError: If they do not come in time.
+        """
+
+    def observations(self, *, copy: bool) -> list[Array]:
+        """The observations of all rows; with `copy`, in arrays that nothing else uses."""
+
+    def close(self) -> None:
+        """Have the workers close their parts, and end them."""

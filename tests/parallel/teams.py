@@ -1,0 +1,64 @@
+"""Ways to spread the rows of a test over parts and workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+from sb3compat import ParallelVecEnv
+from tests.envs import Identity, MakeEnv
+
+Part = Callable[[], Any]
+
+
+def dummy(fns: Sequence[MakeEnv]) -> Any:
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return DummyVecEnv([MakeEnv(fn.script, fn.row, copying=fn.script.reuse) for fn in fns])
+
+
+def children() -> list[int]:
+    """The processes that this one has started and that run, without helpers of Python's own."""
+    found = []
+    for task in Path("/proc/self/task").iterdir():
+        for pid in map(int, (task / "children").read_text().split()):
+            with suppress(OSError):
+                state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+                command = Path(f"/proc/{pid}/cmdline").read_text()
+                helper = any(name in command for name in ("forkserver", "resource_tracker"))
+                found += [] if state == "Z" or helper else [pid]
+    return found
+
+
+# What makes one part of several rows.
+KINDS: dict[str, Callable[[Sequence[MakeEnv]], Any]] = {
+    "sync": lambda fns: SyncVectorEnv(fns),
+    "same_step": lambda fns: SyncVectorEnv(fns, autoreset_mode=AutoresetMode.SAME_STEP),
+    "wrapped": lambda fns: Identity(SyncVectorEnv(fns, autoreset_mode=AutoresetMode.DISABLED)),
+    "async": lambda fns: AsyncVectorEnv(fns, context="fork"),
+    "dummy": dummy,
+    "nested": lambda fns: ParallelVecEnv(fns, workers=2, start_method="fork"),
+}
+
+
+def forked(fns: Sequence[Part], workers: int | None = None, **kwargs: Any) -> ParallelVecEnv:
+    """Forks start fastest, and need no pickling."""
+    return ParallelVecEnv(fns, workers=workers, start_method="fork", **kwargs)
+
+
+def parts_of(fns: Sequence[MakeEnv], shape: Sequence[tuple[str, int]]) -> list[Part]:
+    """Parts of so many rows each, of these kinds; `"single"` is one row by itself."""
+    parts: list[Part] = []
+    first = 0
+    for kind, count in shape:
+        own = fns[first : first + count]
+        if kind == "single":
+            parts += own
+        else:
+            parts.append(lambda own=own, kind=kind: KINDS[kind](own))
+        first += count
+    return parts

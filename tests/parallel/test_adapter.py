@@ -1,0 +1,170 @@
+"""`ParallelVecEnv` as users build it: arguments, parts, other people's functions that take it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import VectorEnv
+
+import sb3compat
+from sb3compat import ParallelVecEnv
+from sb3compat._parallel import adapter
+from tests.envs import fns
+from tests.parallel.teams import KINDS, forked, parts_of
+
+make_cartpole = partial(gym.make, "CartPole-v1")
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "what"),
+    [
+        ({"env_fns": []}, "list of functions"),
+        ({"env_fns": [3]}, "list of functions"),
+        ({"workers": 0}, "workers=0"),
+        ({"backend": "threads"}, "backend='threads'"),
+        ({"start_method": "thread"}, "start_method='thread'"),
+        ({"on_worker_lost": "ignore"}, "on_worker_lost='ignore'"),
+    ],
+)
+def test_wrong_argument_is_refused(kwargs: dict[str, Any], what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        ParallelVecEnv(**{"env_fns": fns(2), **kwargs})
+
+
+def test_rows_are_spread_evenly_in_order_of_parts() -> None:
+    env = forked(parts_of(fns(7), [("sync", 2), ("single", 2), ("sync", 3)]), 3)
+    assert env.row_of_part == [0, 2, 3, 4]
+    assert env.rows_of_worker == [range(3), range(3, 4), range(4, 7)]
+    assert env.get_attr("row") == list(range(7))
+    assert repr(env) == "<ParallelVecEnv, 7 rows in 3 workers>"
+    env.close()
+
+
+def test_there_are_as_many_workers_as_cores_but_no_more_than_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(adapter, "usable_cores", lambda: 3)
+    for count, given, expected in ((5, None, 3), (2, None, 2), (2, 9, 2), (4, 1, 1)):
+        env = forked(fns(count), given)
+        assert len(env.rows_of_worker) == expected
+        env.close()
+
+
+def test_attributes_are_those_of_the_environment() -> None:
+    env = forked([partial(gym.make, "CartPole-v1", render_mode="rgb_array")] * 2)
+    assert env.spec is not None
+    assert env.spec.id == "CartPole-v1"
+    assert env.metadata["render_fps"] == 50
+    assert env.render_mode == "rgb_array"
+    env.reset()
+    assert env.render().shape == (800, 600, 3)
+    with pytest.raises(AttributeError, match="no sub-environments in this process"):
+        _ = env.envs
+    assert sb3compat.to_sb3(env) is env
+    env.close()
+    with pytest.raises(sb3compat.ClosedError):
+        env.reset()
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_without_copy_observations_are_the_shared_memory(copy: bool) -> None:
+    env = forked(fns(3), 2, copy=copy)
+    first = env.reset()
+    kept = first.copy()
+    second = env.step(np.zeros(3, int))[0]
+    assert np.array_equal(first, kept) == copy
+    assert np.shares_memory(first, second) != copy
+    env.close()
+    assert second.sum() == second.sum()  # the memory is there as long as the arrays
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_generator_gets_the_seed_of_its_first_row(kind: str) -> None:
+    env = forked(parts_of(fns(4), [("single", 1), (kind, 3)]), 2)
+    env.seed(10)
+    env.reset()
+    assert [info["seed"] for info in env.reset_infos] == [10, 11, 12, 13]
+    env.close()
+
+
+def test_native_parts_get_the_seed_of_their_first_row() -> None:
+    native = partial(
+        gym.make_vec, "CartPole-v1", num_envs=3, vectorization_mode="vector_entry_point"
+    )
+    env = forked([native] * 2, 2)
+    env.seed(10)
+    obs = env.reset()
+    for part, rows in enumerate((slice(0, 3), slice(3, 6))):
+        alone: VectorEnv[Any, Any, Any] = native()
+        np.testing.assert_array_equal(obs[rows], alone.reset(seed=10 + 3 * part)[0])
+    with pytest.raises(NotImplementedError if False else Exception):
+        env.set_options([{"low": -0.1}, *[{}] * 5, {}])
+    for number in range(60):
+        obs, _, dones, infos = env.step(np.full(6, number % 3 > 0, int))
+        for row in np.flatnonzero(dones):
+            assert infos[row]["terminal_observation"].shape == (4,)
+            assert np.abs(obs[row]).max() <= 0.05
+    env.close()
+
+
+class OneGenerator(VectorEnv[Any, Any, Any]):
+    """Rows that cannot be reset one by one, and take the same options."""
+
+    metadata = {"autoreset_mode": gym.vector.AutoresetMode.SAME_STEP}
+
+    def __init__(self) -> None:
+        self.num_envs = 2
+        self.single_observation_space = gym.spaces.Box(-1, 1, (1,))
+        self.single_action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return np.zeros((2, 1), np.float32), {}
+
+
+def test_options_that_a_part_cannot_apply_are_refused_when_they_are_set() -> None:
+    env = forked([OneGenerator] * 2, 2)
+    with pytest.raises(sb3compat.PartialResetError, match="same options for all rows"):
+        env.set_options([{}, {}, {"x": 1}, {}])
+    env.set_options([{}, {}, {"x": 1}, {"x": 1}])
+    env.reset()
+    env.close()
+
+
+def test_sb3s_make_vec_env_takes_the_class() -> None:
+    env_util = pytest.importorskip("stable_baselines3.common.env_util")
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    kwargs = {"workers": 2, "start_method": "fork"}
+    ours = env_util.make_vec_env(
+        "CartPole-v1", 3, seed=1, vec_env_cls=ParallelVecEnv, vec_env_kwargs=kwargs
+    )
+    theirs = env_util.make_vec_env("CartPole-v1", 3, seed=1, vec_env_cls=DummyVecEnv)
+    assert isinstance(ours, ParallelVecEnv)
+    np.testing.assert_array_equal(ours.reset(), theirs.reset())
+    monitor = pytest.importorskip("stable_baselines3.common.monitor").Monitor
+    assert ours.env_is_wrapped(monitor) == [True] * 3
+    for _ in range(40):
+        got, expected = (env.step(np.ones(3, int)) for env in (ours, theirs))
+        np.testing.assert_array_equal(got[0], expected[0])
+        for one, two in zip(got[3], expected[3], strict=True):
+            assert one.keys() == two.keys()
+    assert ours.env_method("get_episode_lengths") == theirs.env_method("get_episode_lengths")
+    ours.close()
+
+
+def test_saving_and_evaluating_work_on_it(tmp_path: Any) -> None:
+    sb3 = pytest.importorskip("stable_baselines3")
+    from stable_baselines3.common.evaluation import evaluate_policy
+    from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
+
+    env = VecNormalize(VecMonitor(forked([make_cartpole] * 4, 2)))
+    model = sb3.PPO("MlpPolicy", env, n_steps=8, batch_size=32, n_epochs=1, device="cpu")
+    model.learn(64)
+    model.save(tmp_path / "model")
+    mean, _ = evaluate_policy(model, env, n_eval_episodes=4)
+    assert mean >= 1
+    env.close()

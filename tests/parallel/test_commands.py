@@ -1,0 +1,120 @@
+"""The way to Gymnasium: what `SyncVectorEnv` yields in each mode, from rows in workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Discrete
+from gymnasium.vector import AutoresetMode
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sb3compat
+from sb3compat import ParallelVecEnv
+from sb3compat._convert.actions import Actions
+from sb3compat._convert.observations import Observations
+from tests.envs import Script, fns
+from tests.lockstep_back import back_programs, lockstep
+from tests.parallel.teams import forked, parts_of
+from tests.profiles import examples
+from tests.strategies import scripts
+from tests.to_sb3.test_faults import Failing, SeveralError
+
+MODES = list(AutoresetMode)
+mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+
+
+def unshifted() -> st.SearchStrategy[Script]:
+    """Scripts with spaces that start at 0, as SB3 presents them."""
+    return scripts(("none", "plain")).filter(
+        lambda script: (
+            Observations(script.observation_space, 1).presented is script.observation_space
+            and Actions(script.action_space, 1).presented is script.action_space
+        )
+    )
+
+
+@mode_of
+@given(data=st.data(), n=st.integers(1, 4), workers=st.integers(1, 3))
+@settings(max_examples=examples(60))
+def test_single_environments_equal_sync_vector_env(
+    mode: AutoresetMode, data: st.DataObject, n: int, workers: int
+) -> None:
+    chosen = data.draw(unshifted())
+    program = data.draw(back_programs(n))
+    lockstep(chosen, n, mode, lambda fns: forked(fns, workers), program, rounds=False)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+@given(data=st.data(), workers=st.integers(1, 2))
+@settings(max_examples=examples(40))
+def test_vector_environments_equal_sync_vector_env(
+    mode: AutoresetMode, data: st.DataObject, workers: int
+) -> None:
+    chosen = data.draw(unshifted())
+    shape = [("sync", 2), ("single", 1)]
+    program = data.draw(back_programs(3))
+    build = lambda fns: forked(parts_of(fns, shape), workers)  # noqa: E731
+    lockstep(chosen, 3, mode, build, program, rounds=True, whole=True)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: forked(parts_of(fns(3), [("sync", 2), ("single", 1)]), 2),
+        lambda: forked(fns(3), 2, on_worker_lost="restart"),
+        lambda: forked(fns(3, observation_space=Discrete(3, start=1)), 2),
+        lambda: forked(fns(3, action_space=Discrete(3, start=1)), 2),
+        lambda: Subclass(fns(3), workers=2, start_method="fork"),
+    ],
+)
+def test_next_step_is_refused_where_rows_do_not_step_alone(make: Any) -> None:
+    env = make()
+    with pytest.raises(sb3compat.AutoresetModeError):
+        sb3compat.to_gymnasium(env, autoreset_mode="NextStep")
+    sb3compat.to_gymnasium(env).close()
+
+
+class Subclass(ParallelVecEnv):
+    pass
+
+
+def test_error_of_a_row_arrives_and_a_reset_goes_on() -> None:
+    envs = sb3compat.to_gymnasium(forked([lambda i=i: Failing(i) for i in range(3)], 2))
+    envs.reset()
+    envs.step(np.zeros(3, int))
+    with pytest.raises(SeveralError, match=r"^number 0$") as caught:
+        envs.step(np.zeros(3, int))
+    assert "in the worker of row 0:" in str(caught.value.__cause__)
+    with pytest.raises(sb3compat.errors.CallOrderError):
+        envs.step(np.zeros(3, int))
+    envs.reset()
+    envs.step(np.zeros(3, int))
+    envs.close()
+
+
+def test_lost_worker_is_named() -> None:
+    envs = sb3compat.to_gymnasium(forked([lambda i=i: Failing(i, "") for i in range(3)], 2))
+    envs.reset()
+    os.kill(envs.call("pid")[2], signal.SIGKILL)
+    for _ in range(2):
+        with pytest.raises(sb3compat.WorkerError, match="rows 2 to 2 has died"):
+            envs.step(np.zeros(3, int))
+    envs.close()
+
+
+def test_pending_step_and_closed_environment_are_refused() -> None:
+    env = forked(fns(3), 2)
+    envs = sb3compat.to_gymnasium(env, autoreset_mode="NextStep")
+    envs.reset()
+    env.step_async(np.zeros(3, int))
+    with pytest.raises(sb3compat.errors.CallOrderError):
+        envs.step(np.zeros(3, int))
+    env.step_wait()
+    env.close()
+    with pytest.raises(sb3compat.ClosedError):
+        envs.reset()

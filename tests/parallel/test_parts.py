@@ -1,0 +1,79 @@
+"""What the functions of a worker may make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from gymnasium.spaces import Box, Discrete, Text
+from gymnasium.vector import SyncVectorEnv
+
+import sb3compat
+from sb3compat import ParallelVecEnv
+from sb3compat._parallel.parts import Made
+from tests.envs import MakeEnv, fns, script
+from tests.parallel.teams import forked
+
+
+def made(*env_fns: Any) -> Made:
+    result = Made()
+    result.make(env_fns, 4)
+    return result
+
+
+def test_neighbouring_single_environments_are_one_part() -> None:
+    both = SyncVectorEnv(fns(3))
+    result = made(*fns(2), lambda: both, *fns(1))
+    assert [(part.rows.start, part.rows.stop) for part in result.parts] == [(0, 2), (2, 5), (5, 6)]
+    assert result.counts == [1, 1, 3, 1]
+    assert not result.single
+    assert made(*fns(2)).single
+    result.number_from(7)
+    assert [part.first for part in result.parts] == [7, 9, 12]
+
+
+def test_environment_that_is_made_twice_is_refused() -> None:
+    env = MakeEnv(script(), 0)()
+    with pytest.raises(sb3compat.UnsupportedEnvError, match=r"env_fns\[5\] to make a new"):
+        made(lambda: env, lambda: gym.Wrapper(env))
+
+
+@pytest.mark.parametrize("value", [None, 3, fns(1)])
+def test_something_else_is_refused(value: Any) -> None:
+    with pytest.raises(sb3compat.UnsupportedEnvError, match=r"gymnasium\.Env, a gymnasium\.vec"):
+        made(lambda: value)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize(
+    "other", [{"observation_space": Box(-1, 1, (4,))}, {"action_space": Discrete(5)}]
+)
+def test_parts_with_other_spaces_are_refused_as_sync_vector_env_does(
+    workers: int, other: dict[str, Any]
+) -> None:
+    functions = [*fns(2), MakeEnv(script(**other), 2)]
+    with pytest.raises(RuntimeError):
+        SyncVectorEnv(functions)
+    with pytest.raises(RuntimeError, match=rf"same {next(iter(other))}.*env_fns\[2\]") as caught:
+        forked(functions, workers)
+    assert isinstance(caught.value, sb3compat.UnsupportedSpaceError)
+
+
+def test_space_that_sb3_cannot_batch_is_refused() -> None:
+    with pytest.raises(sb3compat.UnsupportedSpaceError, match="Text"):
+        forked(fns(2, observation_space=Text(3)), 2)
+
+
+def test_vector_environment_that_cannot_be_adapted_is_refused_in_the_worker() -> None:
+    class Unknown(SyncVectorEnv):
+        autoreset_mode = None  # type: ignore[assignment]
+
+        def __init__(self) -> None:
+            super().__init__(fns(2))
+            self.autoreset_mode = None  # type: ignore[assignment]
+            self.metadata = {}
+
+    with pytest.raises(sb3compat.AutoresetModeError) as caught:
+        ParallelVecEnv([Unknown], start_method="fork")
+    assert "in the worker of env_fns[0]:" in str(caught.value.__cause__)
