@@ -34,14 +34,14 @@ myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "fieldlist"]
 # The Markdown files link to sources, to be read in a clone. On the site these are downloads.
 suppress_warnings = ["myst.xref_ambiguous"]
 
+# Docstrings write code in single backticks.
+default_role = "code"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
-# A search for the text of an error is a search for words such as "not" or "a", too.
-html_search_language = "en"
 
 html_theme = "furo"
 html_title = f"sb3compat {release}"
