@@ -1,4 +1,4 @@
-"""The site: it builds without a warning, has every public name, and its search finds the questions."""
+"""The site builds without a warning and has every public name; its search finds the questions."""
 
 from __future__ import annotations
 
