@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from types import FunctionType
 
 from sphinx.application import Sphinx
 
@@ -89,7 +90,13 @@ def _linked(link: re.Match[str], old: Path, new: Path) -> str:
     return f"{text}({scheme}{Path(os.path.relpath(target, new)).as_posix()}{anchor})"
 
 
+def _skip(app: Sphinx, what: str, name: str, value: object, skip: bool, options: object) -> bool:
+    """Of the module of the exceptions, the functions are for this package alone."""
+    return skip or (isinstance(value, FunctionType) and value.__module__ == "sb3compat.errors")
+
+
 def setup(app: Sphinx) -> None:
     """Write the parts of the pages that come from the code."""
     app.connect("builder-inited", lambda app: generate.write_parts())
     app.connect("source-read", _read)
+    app.connect("autodoc-skip-member", _skip)
