@@ -1,13 +1,21 @@
-"""Writes docs/reference/checks.md from the checks: `make docs`.
+"""Writes docs/reference/checks.md from the checks, and parts of other pages: `make docs`.
 
-With `--check` it writes nothing, and fails if the page is out of date.
+The parts, `docs/reference/_*.md`, are not kept in the repository. With `--check` it writes nothing,
+and fails if checks.md is out of date.
 """
 
 from __future__ import annotations
 
+import argparse
+import ast
+import builtins
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+from sb3compat import errors
+from sb3compat.cli import _parser
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import FAMILIES
@@ -53,9 +61,68 @@ def _entry(check: Check) -> str:
     return "\n\n".join(filter(None, parts))
 
 
+def write_parts() -> None:
+    """Write what the pages about errors and about the command line include."""
+    for name, text in (("_messages", messages()), ("_command_line", command_line())):
+        PAGE.with_name(f"{name}.md").write_text(text, encoding="utf-8", newline="\n")
+
+
+def messages() -> str:
+    """The messages of the adapters by exception, with … for what is filled in."""
+    package = Path(errors.__file__).parent
+    found: dict[str, dict[str, None]] = {}
+    for path in sorted(package.rglob("*.py")):
+        if "conformance" not in path.parts:
+            for name, message in _raised(ast.parse(path.read_text(encoding="utf-8"))):
+                found.setdefault(name, {})[message] = None
+    order = [name for name in (*vars(errors), "ValueError", "TypeError", "RuntimeError")
+             if name in found]  # fmt: skip
+    parts = []
+    for name in order:
+        parts.append(f"### {name}")
+        about = getattr(errors, name, None)
+        if about is not None:
+            parts.append(" ".join((about.__doc__ or "").split()))
+        parts.append("\n".join(f"- `` {message} ``" for message in found[name]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _raised(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The exceptions that a module makes with a text, and the texts."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            name = node.func.id
+            known = getattr(errors, name, None) or getattr(builtins, name, None)
+            if isinstance(known, type) and issubclass(known, Exception):
+                text = _template(node.args[0])
+                if text:
+                    yield name, text
+
+
+def _template(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return " ".join(node.value.split())
+    if isinstance(node, ast.JoinedStr):
+        parts = (p.value if isinstance(p, ast.Constant) else "…" for p in node.values)
+        return " ".join("".join(map(str, parts)).split())
+    return ""
+
+
+def command_line() -> str:
+    """The help of each command."""
+    os.environ["COLUMNS"] = "90"
+    parser = _parser()
+    (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    parts = []
+    for name, command in commands.choices.items():
+        parts.append(f"## sb3compat {name}\n\n```text\n{command.format_help().strip()}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
 def main() -> int:
     """Write the page, or compare it."""
     if "--check" not in sys.argv[1:]:
+        write_parts()
         PAGE.write_text(page(), encoding="utf-8", newline="\n")
     elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page():
         print(f"Expected {PAGE.name} as the checks have it, got another one. Run: make docs")

@@ -122,9 +122,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name not in _EXTRA:
             raise
+        from sb3compat.errors import install_line
+
         return _complain(
             f"Expected {error.name} to be installed, which {_EXTRA[error.name]}. Install it: "
-            'pip install "sb3compat[conformance]"'
+            + install_line("conformance")
         )
     except KeyboardInterrupt:
         return _complain("interrupted")

@@ -128,6 +128,15 @@ class UpstreamError(RuntimeError):
     """
 
 
+def install_line(extra: str) -> str:
+    """The command that adds an extra to the installation at hand, for messages.
+
+    pip finds sb3compat installed, from wherever that was, and takes its extras from there: no
+    index has to know it.
+    """
+    return f'pip install "sb3compat[{extra}]"'
+
+
 _RESET_TEXTS = (
     "Call reset before using step method",
     "Expected reset() before step()",

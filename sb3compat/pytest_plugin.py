@@ -148,9 +148,11 @@ def _opened(target: str, config: pytest.Config) -> Session:
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
+        from sb3compat.errors import install_line
+
         raise pytest.Collector.CollectError(
             "Expected Hypothesis to be installed for --vec-env, which draws the programs. Install "
-            'it: pip install "sb3compat[conformance]"'
+            f"it: {install_line('conformance')}"
         ) from None
     file = config.getoption("--vec-env-expected-failures")
     try:

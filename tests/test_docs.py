@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/RESULTS.md")),
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.name[0] != "_"),
+]
 SNIPPETS = {
     str(page.relative_to(ROOT)): re.findall(
         r"^```python\n(.*?)^```$", page.read_text(), re.M | re.S
@@ -59,10 +62,11 @@ def scripts_of(page: str) -> list[str]:
 
 def quick(code: str) -> str:
     """The same, but not for minutes."""
-    code = code.replace('PPO("MlpPolicy", env).', 'PPO("MlpPolicy", env, n_steps=8).')
+    code = re.sub(r"PPO\(\"MlpPolicy\", (\w+)\)", r'PPO("MlpPolicy", \1, n_steps=8)', code)
     code = code.replace("[make_env] * 8", "[make_env] * 2")
     code = code.replace("max_seconds=5", "max_seconds=1")
-    return code.replace("learn(200_000)", "learn(1_000)")
+    code = code.replace(", progress_bar=True", "")
+    return re.sub(r"learn\(\d+(_\d{3})+", "learn(1_000", code)
 
 
 @pytest.fixture(scope="module")

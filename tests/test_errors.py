@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -179,3 +181,26 @@ def test_value_that_is_cut_off_ends_with_an_ellipsis(length: int) -> None:
     assert len(text) <= 200
     assert text == repr("x" * length) or (text[:199] == repr("x" * length)[:199] and length > 198)
     assert text.endswith("…") == (length > 198)
+
+
+def test_no_message_says_by_itself_how_to_install() -> None:
+    """One place has the line, so that it is right everywhere."""
+    package = Path(errors.__file__).parent
+    for path in package.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        documentation = {
+            id(node.body[0].value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and node.body
+            and isinstance(node.body[0], ast.Expr)
+        }
+        said = [
+            node.lineno
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant)
+            and "pip install" in str(node.value)
+            and id(node) not in documentation
+        ]
+        assert not said or path.name == "errors.py", f"{path}:{said}"
+    assert errors.install_line("sb3") == 'pip install "sb3compat[sb3]"'

@@ -78,8 +78,9 @@ def make_model(num_envs: int, seed: int) -> PPO:
         VecMonitor(make_env(num_envs)),
         n_steps=max(16, 2048 // num_envs),
         batch_size=512,
-        # Shrinks to nothing over the run, so that it ends on a settled policy.
-        learning_rate=lambda remaining: 2e-3 * remaining,
+        # Shrinks to nothing over the run, so that it ends on a settled policy. SB3 finishes the
+        # last rollout, after which less than nothing remains.
+        learning_rate=lambda remaining: 2e-3 * max(remaining, 0.0),
         seed=seed,
         device="cpu",
     )

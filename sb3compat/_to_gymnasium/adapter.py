@@ -227,12 +227,14 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
                 tuple of such arrays, or a list of n single actions. They are not cast.
 
         Returns:
-            observations: Of shape `(n, *space.shape)`; a dict or tuple of such arrays where the
-                space is one.
-            rewards: float64 of shape `(n,)`.
-            terminations: bool of shape `(n,)`.
-            truncations: bool of shape `(n,)`; False where the row has terminated as well.
-            infos: A dict of arrays with a mask for each, as Gymnasium batches them.
+            The tuple `(observations, rewards, terminations, truncations, infos)`.
+
+            - observations: Of shape `(n, *space.shape)`; a dict or tuple of such arrays where the
+              space is one.
+            - rewards: float64 of shape `(n,)`.
+            - terminations: bool of shape `(n,)`.
+            - truncations: bool of shape `(n,)`; False where the row has terminated as well.
+            - infos: A dict of arrays with a mask for each, as Gymnasium batches them.
 
         Raises:
             ActionsError: If the number of actions is not n, or their form not that of the space;

@@ -263,12 +263,14 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         """Finish the step.
 
         Returns:
-            observations: As from `reset`; in rows whose episode has ended, the first observation
-                of the next one.
-            rewards: float32 of shape `(n,)`.
-            dones: bool of shape `(n,)`.
-            infos: One dict for each row, with `TimeLimit.truncated` (a bool) in each and
-                `terminal_observation` in the rows whose episode has ended.
+            The tuple `(observations, rewards, dones, infos)`.
+
+            - observations: As from `reset`; in rows whose episode has ended, the first observation
+              of the next one.
+            - rewards: float32 of shape `(n,)`.
+            - dones: bool of shape `(n,)`.
+            - infos: One dict for each row, with `TimeLimit.truncated` (a bool) in each and
+              `terminal_observation` in the rows whose episode has ended.
 
         Raises:
             CallOrderError: If no step is pending, or nothing was ever reset.

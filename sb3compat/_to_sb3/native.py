@@ -19,7 +19,7 @@ from sb3compat._convert.types import AnyVectorEnv, Kwargs, Value
 from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._to_sb3.monitor import SUFFIX
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, vec_monitor_class
-from sb3compat.errors import shown
+from sb3compat.errors import install_line, shown
 
 # Gymnasium's name of this vectorization mode.
 NATIVE = "vector_entry_point"
@@ -139,7 +139,7 @@ def monitored(
         if monitor_dir is not None:
             raise ValueError(
                 "Expected monitor_dir=None: the monitor files of natively vectorized environments "
-                "are written by SB3's VecMonitor, and SB3 is not installed (extra `sb3`)."
+                f"are written by SB3's VecMonitor, and SB3 is not installed: {install_line('sb3')}"
             )
         return adapt(gym.wrappers.vector.RecordEpisodeStatistics(source))
     filename = None

@@ -55,9 +55,11 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     except ModuleNotFoundError as error:
         if error.name == "hypothesis":
+            from sb3compat.errors import install_line
+
             raise ModuleNotFoundError(
                 "Expected Hypothesis to be installed, which the conformance kit draws its programs "
-                'with: pip install "sb3compat[conformance]"',
+                f"with: {install_line('conformance')}",
                 name="hypothesis",
             ) from error
         raise

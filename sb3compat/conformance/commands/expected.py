@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from sb3compat.conformance.checks.catalogue import find_checks
+from sb3compat.errors import install_line
 
 _KEYS = {"reason", "link"}
 
@@ -37,7 +38,7 @@ def _read(path: Path) -> dict[str, object]:
         except ModuleNotFoundError:
             raise ModuleNotFoundError(
                 "Expected tomli to be installed, which reads TOML on Python 3.10: "
-                'pip install "sb3compat[conformance]"'
+                + install_line("conformance")
             ) from None
     found: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
     return found

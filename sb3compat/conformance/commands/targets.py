@@ -17,7 +17,7 @@ from typing import Any
 
 from sb3compat.conformance.findings import nearest
 from sb3compat.conformance.program.types import Factory, Reference
-from sb3compat.errors import shown
+from sb3compat.errors import install_line, shown
 
 AUTORESET_MODES = {"NextStep": "NEXT_STEP", "SameStep": "SAME_STEP", "Disabled": "DISABLED"}
 _FACTORY = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<what>[A-Za-z_][\w.]*)")
@@ -230,7 +230,7 @@ def _sb3_source(env_id: str, making: Making, kwargs: Mapping[str, object]) -> st
             )
     if importlib.util.find_spec("stable_baselines3") is None:
         raise TargetError(
-            'Expected Stable-Baselines3 to be installed for --vec-env: pip install "sb3compat[sb3]"'
+            f"Expected Stable-Baselines3 to be installed for --vec-env: {install_line('sb3')}"
         )
     name = {"dummy": "DummyVecEnv", "subproc": "SubprocVecEnv"}[making.vec_env or "dummy"]
     more = f", **{kwargs!r}" if kwargs else ""

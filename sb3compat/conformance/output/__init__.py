@@ -10,6 +10,7 @@ from importlib import import_module
 
 from sb3compat.conformance.findings import FAMILIES
 from sb3compat.conformance.run.report import LABELS, Report, Result
+from sb3compat.errors import install_line
 
 FORMATS = ("terminal", "json", "junit", "markdown", "html")
 # What a format needs that the kit itself does not.
@@ -52,7 +53,7 @@ def renderer(form: str) -> Renderer:
             raise
         raise MissingLibraryError(
             f"Expected {library} to be installed, which the {form} report is written with. Install "
-            'it: pip install "sb3compat[conformance]"',
+            f"it: {install_line('conformance')}",
             name=library,
         ) from error
     function: Renderer = module.render
