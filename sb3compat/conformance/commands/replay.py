@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import tempfile
 import textwrap
 from argparse import Namespace
 from collections.abc import Iterator
@@ -17,7 +14,7 @@ from sb3compat.conformance.commands.targets import making_of, resolve
 from sb3compat.conformance.commands.usage import CLEAN, FAILED, WRONG_USE, complain
 from sb3compat.conformance.output.json import load
 from sb3compat.conformance.program.source import PLACEHOLDER
-from sb3compat.conformance.run.child import end
+from sb3compat.conformance.run.fresh import expected_of, rerun
 
 Verdict = Literal["fails", "passes", "other", "unable"]
 
@@ -27,8 +24,6 @@ _VERDICTS: dict[Verdict, str] = {
     "other": "failing otherwise",
     "unable": "not run",
 }
-
-_LINES = 12
 
 
 @dataclass(frozen=True)
@@ -68,10 +63,8 @@ def replay(path: Path, make_env: str | None, seconds: float) -> Iterator[Replay]
         return
     for result in load(text).results:
         if result.reproduction:
-            message = result.message if result.status == "errored" else "AssertionError"
-            if result.status == "xfailed" and result.trace:
-                message = result.message
-            yield _run(result.check_id, result.reproduction, message, make_env, seconds)
+            expected = expected_of(result)
+            yield _run(result.check_id, result.reproduction, expected, make_env, seconds)
         elif result.status in ("failed", "errored", "xfailed"):
             yield Replay(result.check_id, "unable", f"has no reproduction: {result.message}")
 
@@ -84,43 +77,9 @@ def _run(name: str, script: str, expected: str, make_env: str | None, seconds: f
                 name, "unable", "does not know the factory; name it: --target package.module:name"
             )
         script = script.replace(PLACEHOLDER, make_env)
-    with tempfile.TemporaryDirectory(prefix="sb3compat-") as folder:
-        file, log = Path(folder, f"{Path(name).stem}.py"), Path(folder, "log")
-        file.write_text(script, encoding="utf-8")
-        code = _ended([sys.executable, str(file)], log, seconds)
-        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    if code is None:
-        hung: Verdict = "fails" if expected.startswith("timeout") else "other"
-        return Replay(name, hung, f"has not ended within {seconds:.0f} s")
-    if code == 0:
-        return Replay(name, "passes", "")
-    if f"exit code {code}" in expected:
-        return Replay(name, "fails", f"the process has died with exit code {code}")
-    last = lines[-1] if lines else f"exit code {code}"
-    kind = last.partition(":")[0].rpartition(".")[2]
-    if kind and kind in expected:
-        return Replay(name, "fails", last)
-    return Replay(name, "other", "\n".join(lines[-_LINES:]) or last)
-
-
-def _ended(command: list[str], log: Path, seconds: float) -> int | None:
-    """The exit code of a command, or None if it takes longer; its processes are ended."""
-    path = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH", "")]))
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            command,
-            env={**os.environ, "PYTHONPATH": path},
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            start_new_session=True,
-        )
-        try:
-            return process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            end(process)
+    path = filter(None, [os.getcwd(), os.environ.get("PYTHONPATH", "")])
+    found = rerun(script, expected, seconds, path)
+    return Replay(name, found.verdict, found.said)
 
 
 def command(given: Namespace) -> int:

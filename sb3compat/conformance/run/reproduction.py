@@ -15,6 +15,10 @@ from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.run.timeline import WATCH, Timeline, watched
 from sb3compat.conformance.subject.subject import Subject
 
+# What the messages of failures say that are not certain, or not the environment's.
+NOT_EVERY_TIME = "not every time: the same program has passed when it was run again"
+OWN_MISTAKE = "This is a mistake in sb3compat: please report it."
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -53,7 +57,7 @@ def failed(check: Check, subject: Subject, settings: Settings, failure: Failure)
         what, should = last.told(finding.what), last.told(finding.should)
         finding = replace(finding, what=what, should=should)
     if not again and not failure.own:
-        message += " (not every time: the same program has passed when it was run again)"
+        message += f" ({NOT_EVERY_TIME})"
     return Result.of(
         check,
         failure.status,

@@ -24,7 +24,7 @@ from sb3compat.conformance.program.script import Script
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.run.perturb import perturb
 from sb3compat.conformance.run.report import Result
-from sb3compat.conformance.run.reproduction import Failure, failed
+from sb3compat.conformance.run.reproduction import OWN_MISTAKE, Failure, failed
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
@@ -32,7 +32,6 @@ _MOST_EXAMPLES = 25
 _FEWEST_EXAMPLES = 2
 # A single program is enough if it takes so many seconds and there is no time for two.
 _SLOW = 1.0
-_OWN = "This is a mistake in sb3compat: please report it."
 # The time for shrinking a failure, as a multiple of the time for the search.
 _SHRINK_SHARE = 2.0
 
@@ -134,7 +133,7 @@ class _Search:
         except hypothesis.errors.HypothesisException:
             raise
         except Exception as error:
-            message = f"the check itself raised {said_by(error)}. {_OWN}"
+            message = f"the check itself raised {said_by(error)}. {OWN_MISTAKE}"
             lines = tuple(script.lines)
             self._keep(Failure("errored", message, trace_of(error), lines, None, own=True))
             raise

@@ -1,0 +1,123 @@
+"""A reproduction, run in a Python of its own, as the user will run it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from sb3compat.conformance.program.source import PLACEHOLDER
+from sb3compat.conformance.run.child import end
+from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.run.reproduction import NOT_EVERY_TIME, OWN_MISTAKE
+
+Verdict = Literal["fails", "passes", "other"]
+
+_LINES = 12
+# A script that passes so many times does not show the failure.
+_TRIES = 2
+_WITHDRAWN = (
+    "the failure is withdrawn, as its script passes in a Python of its own: something that an "
+    "earlier program left behind has made it fail. It was: {}"
+)
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """The outcome of a script.
+
+    Attributes:
+        verdict: `fails` as expected, `passes`, or `other` for another exception or a hang.
+        said: The last lines of its output.
+    """
+
+    verdict: Verdict
+    said: str = ""
+
+
+def rerun(script: str, expected: str, seconds: float, path: Iterable[str]) -> Rerun:
+    """Run a script in a Python of its own, and see how it fails.
+
+    Args:
+        script: Its source.
+        expected: The type of the exception and more, or the message of a hang or a crash.
+        seconds: The time limit.
+        path: Where its modules are, besides the installed ones.
+    """
+    with tempfile.TemporaryDirectory(prefix="sb3compat-") as folder:
+        file, log = Path(folder, "reproduction.py"), Path(folder, "log")
+        file.write_text(script, encoding="utf-8")
+        code = _ended([sys.executable, str(file)], log, seconds, path)
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    if code is None:
+        hung: Verdict = "fails" if expected.startswith("timeout") else "other"
+        return Rerun(hung, f"has not ended within {seconds:.0f} s")
+    if code == 0:
+        return Rerun("passes")
+    if f"exit code {code}" in expected:
+        return Rerun("fails", f"the process has died with exit code {code}")
+    last = lines[-1] if lines else f"exit code {code}"
+    kind = last.partition(":")[0].rpartition(".")[2]
+    if kind and kind in expected:
+        return Rerun("fails", last)
+    return Rerun("other", "\n".join(lines[-_LINES:]) or last)
+
+
+def expected_of(result: Result) -> str:
+    """What the script of a result is expected to end with."""
+    raised = result.status == "errored" or (result.status == "xfailed" and result.trace)
+    return result.message if raised else "AssertionError"
+
+
+def confirmed(result: Result, seconds: float) -> Result:
+    """The result, or none if its script passes in a Python of its own.
+
+    A script that cannot run by itself confirms and refutes nothing.
+
+    Args:
+        result: The result of a check.
+        seconds: The time limit of the script.
+    """
+    if result.status not in ("failed", "errored") or not result.reproduction:
+        return result
+    if PLACEHOLDER in result.reproduction or OWN_MISTAKE in result.message:
+        return result
+    if NOT_EVERY_TIME in result.message:  # that is said already
+        return result
+    for _ in range(_TRIES):
+        run = rerun(result.reproduction, expected_of(result), seconds, filter(None, sys.path))
+        if run.verdict != "passes":
+            return result
+    return replace(
+        result,
+        status="not_exercised",
+        message=_WITHDRAWN.format(result.message),
+        reproduction="",
+        trace="",
+        timeline=(),
+        finding=None,
+    )
+
+
+def _ended(command: list[str], log: Path, seconds: float, path: Iterable[str]) -> int | None:
+    """The exit code of a command, or None if it takes longer; its processes are ended."""
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            start_new_session=True,
+        )
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            end(process)
