@@ -180,6 +180,9 @@ class ConnectionLike(Protocol):
     def recv(self) -> Any:
         """Receive and unpickle one message."""
 
+    def recv_bytes(self) -> bytes:
+        """Receive one message."""
+
     def fileno(self) -> int:
         """The file descriptor."""
 

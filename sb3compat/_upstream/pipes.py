@@ -6,7 +6,10 @@ whole exchange, and dead processes are noticed whoever else holds an end of thei
 
 from __future__ import annotations
 
+import os
+import pickle
 import select
+import struct
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from multiprocessing.connection import wait
@@ -20,6 +23,8 @@ from sb3compat.errors import WorkerError
 _WAIT_SECONDS = 100_000.0
 # What surely fits into the buffer of a pipe, so that sending it cannot block.
 _SURE_BYTES = 4096
+# What is read of an answer before its size is known.
+_FIRST_BYTES = 65536
 
 
 class Line(NamedTuple):
@@ -34,6 +39,21 @@ def lines_of(
 ) -> dict[int, Line]:
     """The lines to the workers of some rows."""
     return {row: Line(pipes[row], processes[row]) for row in rows}
+
+
+class Deadline:
+    """The end of the time that something may take; with None, there is none.
+
+    Args:
+        timeout: The time in seconds, from now.
+    """
+
+    def __init__(self, timeout: float | None) -> None:
+        self._until = None if timeout is None else time.monotonic() + timeout
+
+    def left(self) -> float | None:
+        """How many seconds are left, at least 0."""
+        return None if self._until is None else max(0.0, self._until - time.monotonic())
 
 
 def died(row: int) -> WorkerError:
@@ -115,8 +135,7 @@ class PollReady:
 
     def wait(self, timeout: float | None) -> list[int]:
         """The rows that have answered or ended; none after the timeout."""
-        # Rounded up, so that a short rest of the time is not spun away.
-        events = self._poll.poll(None if timeout is None else int(1000 * timeout) + 1)
+        events = self._poll.poll(_milliseconds(timeout))
         return list(dict.fromkeys(self._rows[descriptor] for descriptor, _ in events))
 
     def has_answer(self, row: int) -> bool:
@@ -133,6 +152,11 @@ class PollReady:
 
 if hasattr(select, "poll"):
     _READABLE = select.POLLIN | select.POLLPRI
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    """Rounded up, so that a short rest of the time is not spun away."""
+    return None if seconds is None else int(1000 * min(seconds, _WAIT_SECONDS)) + 1
 
 
 def end_processes(processes: Iterable[ProcessLike]) -> None:
@@ -152,8 +176,20 @@ def end_processes(processes: Iterable[ProcessLike]) -> None:
             process.join()
 
 
+def lost_worker(error: Exception) -> bool:
+    """Whether the exception of a pipe says that its other end is gone.
+
+    The handler of a signal may raise an OSError too; that has no number, or one that no pipe has.
+    """
+    if isinstance(error, OSError):
+        return error.errno is not None and not isinstance(error, TimeoutError)
+    return isinstance(error, EOFError)
+
+
 class Exchange:
     """One message to each of some workers, and their answers.
+
+    A worker sends one answer to each message, and nothing else.
 
     Args:
         lines: The workers, by row.
@@ -163,6 +199,7 @@ class Exchange:
             message is sent, so that an exception at any line leaves no answer unaccounted for.
         answers: The answers that have come, by row.
         dead: The rows whose worker has died before it answered, with what showed it.
+        late: The rows to which the message could not be sent in time; they are `owed`, too.
     """
 
     ready_class: type[WaitReady | PollReady] = (
@@ -173,41 +210,59 @@ class Exchange:
 
     def __init__(self, lines: Mapping[int, Line]) -> None:
         self._lines = lines
+        self._coming: dict[int, _Answer] = {}
         self.owed: dict[int, None] = {}
         self.answers: dict[int, Any] = {}
         self.dead: dict[int, Exception] = {}
+        self.late: set[int] = set()
 
-    def send(self, messages: Mapping[int, bytes]) -> None:
+    def send(self, messages: Mapping[int, bytes], timeout: float | None = None) -> None:
         """Send each row its message, pickled already.
+
+        Args:
+            messages: The messages, by row.
+            timeout: How many seconds all of them together may take; None for ever. A worker that
+                hangs does not read, and a long message then fills its pipe.
+        """
+        deadline = Deadline(timeout)
+        for row, message in messages.items():
+            self.owed[row] = None
+            try:
+                if len(message) <= _SURE_BYTES:
+                    self._lines[row].pipe.send_bytes(message)
+                elif not self._send_long(row, message, deadline):
+                    self.late.add(row)
+            except (EOFError, OSError) as error:
+                if not lost_worker(error):
+                    raise
+                self._bury(row, error)
+
+    def _send_long(self, row: int, message: bytes, deadline: Deadline) -> bool:
+        """Send a message that may not fit into the pipe; False if it was not read in time.
 
         A long message to a worker that is dead would block for ever where another worker, forked
         from the same parent, holds the other end of its pipe.
         """
-        for row, message in messages.items():
-            line = self._lines[row]
-            self.owed[row] = None
-            try:
-                if len(message) > _SURE_BYTES and wait([line.process.sentinel], 0):
-                    raise self._ended(row)
-                line.pipe.send_bytes(message)
-            except TimeoutError:  # also an OSError, but of a signal handler: no pipe raises it
-                raise
-            except (EOFError, OSError) as error:
-                self._bury(row, error)
-
-    def await_all(self) -> None:
-        """Wait until every row that owes an answer has given it, or one is dead; take none.
-
-        Once a worker has died, what the others wait for may never come.
-        """
-        ready = self.ready_class(self._lines, self.owed)
-        while self.owed and not self.dead:
-            for row in ready.wait(None):
-                if ready.has_answer(row):
-                    del self.owed[row]
-                else:
-                    self._bury(row, self._ended(row))
-                ready.forget(row)
+        pipe, process = self._lines[row]
+        if not hasattr(select, "poll"):
+            if wait([process.sentinel], 0):
+                raise self._ended(row)
+            pipe.send_bytes(message)
+            return True
+        number, sentinel = pipe.fileno(), process.sentinel
+        poll = select.poll()
+        poll.register(number, select.POLLOUT)
+        poll.register(sentinel, _READABLE)
+        rest = memoryview(_header(len(message)) + message)
+        while rest:
+            ready = dict(poll.poll(_milliseconds(deadline.left())))
+            if sentinel in ready:
+                raise self._ended(row)
+            if number in ready:
+                rest = rest[os.write(number, rest[:_SURE_BYTES]) :]
+            elif deadline.left() == 0:
+                return False
+        return True
 
     def receive(self, timeout: float | None = None) -> None:
         """Take the answers that are owed.
@@ -222,33 +277,46 @@ class Exchange:
         if not self.owed:
             return
         ready = self.ready_class(self._lines, self.owed)
-        deadline = None if timeout is None else time.monotonic() + timeout
-        grace: float | None = time.monotonic() + self.grace_seconds if self.dead else None
+        deadline = Deadline(timeout)
+        grace = Deadline(self.grace_seconds if self.dead else None)
         while self.owed:
-            limits = [limit for limit in (deadline, grace) if limit is not None]
-            left = max(0.0, min(limits) - time.monotonic()) if limits else None
+            limits = [limit for limit in (deadline.left(), grace.left()) if limit is not None]
+            left = min(limits) if limits else None
             rows = ready.wait(None if left is None else min(left, _WAIT_SECONDS))
             if not rows and left is not None and left <= _WAIT_SECONDS:
                 break
             for row in rows:
                 self._take(row, ready)
-            if self.dead and grace is None:
-                grace = time.monotonic() + self.grace_seconds
+            if self.dead and grace.left() is None:
+                grace = Deadline(self.grace_seconds)
 
     def _take(self, row: int, ready: WaitReady | PollReady) -> None:
+        """Read what has come of an answer."""
         try:
             # A process that has ended may have answered before.
             if not ready.has_answer(row):
                 raise self._ended(row)
-            answer = self._lines[row].pipe.recv()
-        except TimeoutError:  # of a signal handler, as in `send`
-            raise
+            data = self._read(row)
         except (EOFError, OSError) as error:
+            if not lost_worker(error):
+                raise
             self._bury(row, error)
         else:
-            self.answers[row] = answer
+            if data is None:
+                return
+            self.answers[row] = pickle.loads(data)
             del self.owed[row]
         ready.forget(row)
+
+    def _read(self, row: int) -> bytes | memoryview | None:
+        """The row's whole answer, or None as long as some of it has not come."""
+        pipe = self._lines[row].pipe
+        if not hasattr(select, "poll"):
+            return pipe.recv_bytes()
+        answer = self._coming.get(row)
+        if answer is None:
+            answer = self._coming[row] = _Answer()
+        return answer.read(pipe.fileno())
 
     def _ended(self, row: int) -> EOFError:
         return EOFError(f"process {self._lines[row].process.pid} has ended")
@@ -256,3 +324,61 @@ class Exchange:
     def _bury(self, row: int, error: Exception) -> None:
         self.dead[row] = error
         del self.owed[row]
+
+
+class _Answer:
+    """An answer as far as it has come: its worker may stop, or be killed, in the middle of it.
+
+    `Connection.recv` would wait for the rest, for ever where another worker holds the pipe.
+    """
+
+    def __init__(self) -> None:
+        self._start = b""
+        self._body: memoryview | None = None
+        self._have = 0
+
+    def read(self, number: int) -> memoryview | None:
+        """Read once; the body of the message, if that was the rest of it.
+
+        Raises:
+            EOFError: If the other end is closed.
+        """
+        if self._body is None:
+            chunk = os.read(number, _FIRST_BYTES)
+            data = self._start + chunk if self._start else chunk
+            body = _body_of(data)
+            if body is None:
+                self._start = data
+            else:
+                size, at = body
+                if len(data) - at == size:
+                    return memoryview(data)[at:]
+                self._have = len(data) - at
+                self._body = memoryview(bytearray(size))
+                self._body[: self._have] = data[at:]
+            come = len(chunk)
+        else:
+            come = os.readv(number, [self._body[self._have :]])
+            self._have += come
+        if not come:
+            raise EOFError("the pipe was closed")
+        return self._body if self._body is not None and self._have == len(self._body) else None
+
+
+def _header(size: int) -> bytes:
+    """What `multiprocessing` sends before a message of that size."""
+    return struct.pack("!i", size) if size <= _INT else struct.pack("!iQ", -1, size)
+
+
+def _body_of(data: bytes) -> tuple[int, int] | None:
+    """The size of a message and where its body starts; None if its header has not come."""
+    if len(data) < _SHORT:
+        return None
+    size: int = struct.unpack_from("!i", data)[0]
+    if size != -1:
+        return size, _SHORT
+    return None if len(data) < _LONG else (struct.unpack_from("!Q", data, _SHORT)[0], _LONG)
+
+
+_INT = 0x7FFFFFFF
+_SHORT, _LONG = struct.calcsize("!i"), struct.calcsize("!iQ")

@@ -38,12 +38,15 @@ def work(pipe: Any, gate: Any) -> None:
         if command == "signal":
             os.kill(data, signal.SIGUSR1)
             gate.wait()
-        if command == "half":
+        if command.startswith("half"):
             answer = pickled(LONG)
             rest = memoryview(struct.pack("!i", len(answer)) + answer[:-1])
             while rest:
                 rest = rest[os.write(pipe.fileno(), rest) :]
-            os.kill(data, signal.SIGUSR1)
+            if command == "half and die":
+                os._exit(1)
+            if command == "half":
+                os.kill(data, signal.SIGUSR1)
             gate.wait()
         pipe.send(Odd() if command == "odd" else (command, data))
         if command == "open":
@@ -114,6 +117,7 @@ def make(request: Any, workers: Workers) -> Callable[[], Exchange]:
 
 
 Make = Callable[[], Exchange]
+POSIX = pytest.mark.skipif(not hasattr(select, "poll"), reason="Windows has pipes of its own")
 
 
 def started(exchange: Exchange, **commands: Any) -> Exchange:
@@ -290,28 +294,72 @@ def test_signal_handler_that_raises_while_a_message_is_sent(
     assert stuck.owed == {2: None}
 
 
-def test_await_all_takes_no_answer(make: Make, workers: Workers) -> None:
-    exchange = started(make(), _0="wait", _1="open", _2="answer")
-    exchange.await_all()
-    assert (exchange.owed, exchange.answers, exchange.dead) == ({}, {}, {})
-    assert [pipe.recv()[0] for pipe in workers.pipes] == ["wait", "open", "answer"]
+@POSIX
+def test_worker_killed_in_the_middle_of_an_answer_is_dead(make: Make, workers: Workers) -> None:
+    # Workers 0 and 1 hold the other end of worker 2's pipe, which so does not end.
+    exchange = started(make(), _2="half and die")
+    exchange.receive(timeout=60.0)
+    assert list(exchange.dead) == [2]
+    assert (exchange.owed, exchange.answers) == ({}, {})
 
 
-def test_await_all_ends_with_the_first_death(make: Make, workers: Workers) -> None:
-    exchange = started(make(), _0="wait", _1="die", _2="wait")
-    exchange.await_all()
+@POSIX
+def test_timeout_covers_half_an_answer(make: Make, workers: Workers) -> None:
+    exchange = started(make(), _0="half and stop", _1="answer")
+    exchange.receive(timeout=0.2)
+    assert exchange.answers == {1: ("answer", "_1")}
+    assert exchange.owed == {0: None}
+
+
+@POSIX
+def test_timeout_covers_a_message_that_is_not_read(make: Make, workers: Workers) -> None:
+    stuck = started(make(), _1="wait")
+    exchange = make()
+    messages = {0: pickled(("answer", LONG)), 1: pickled(("answer", LONG))}
+    exchange.send({**messages, 2: pickled(("answer", 2))}, timeout=0.2)
+    assert exchange.late == {1}
+    exchange.receive(timeout=60.0 if 1 not in exchange.late else 0.2)
+    assert sorted(exchange.answers) == [0, 2]
+    assert exchange.owed == {1: None}
+    assert stuck.owed == {1: None}
+
+
+@POSIX
+def test_worker_that_dies_while_a_message_is_sent(make: Make, workers: Workers) -> None:
+    started(make(), _1="die")
+    exchange = make()
+    exchange.send({1: pickled(("answer", LONG))})
     assert list(exchange.dead) == [1]
-    assert "has ended" in str(exchange.dead[1])
 
 
-def test_await_all_counts_the_answer_of_a_worker_that_has_ended(
-    make: Make, workers: Workers
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 65531, 65532, 65533, 65536, 70000, 1_000_000])
+def test_answers_of_all_sizes(make: Make, size: int) -> None:
+    exchange = make()
+    exchange.send({row: pickled(("answer", bytes(size + row))) for row in range(3)})
+    exchange.receive()
+    assert exchange.answers == {row: ("answer", bytes(size + row)) for row in range(3)}
+
+
+def test_size_of_a_message_beyond_two_gigabytes_is_written_and_read() -> None:
+    for size in (0, 1, 2**31 - 1, 2**31, 2**40):
+        header = pipes._header(size)
+        assert pipes._body_of(header) == (size, len(header))
+        assert all(pipes._body_of(header[:end]) is None for end in range(len(header)))
+
+
+@pytest.mark.parametrize("error", [ConnectionError, BrokenPipeError, OSError])
+def test_error_of_a_handler_is_no_sign_of_death(
+    make: Make, workers: Workers, error: type[OSError]
 ) -> None:
-    exchange = started(make(), _1="answer and die")
-    workers.processes[1].join()
-    exchange.await_all()
-    assert exchange.dead == {}
-    assert workers.pipes[1].recv() == ("answer and die", "_1")
+    def handle(*_: Any) -> None:
+        raise error("of the user")
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    exchange = make()
+    with pytest.raises(error, match="of the user"):
+        ask_for_signal(exchange)
+    signal.signal(signal.SIGUSR1, before)
+    assert (exchange.owed, exchange.dead) == ({1: None}, {})
 
 
 def test_message_that_cannot_be_pickled() -> None:

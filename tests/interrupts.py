@@ -1,0 +1,159 @@
+"""Exceptions at chosen points of an operation, where a signal handler may raise one.
+
+`sys.settrace` finds every point: each bytecode instruction that the operation runs in the modules
+of `TRACED`. So no test depends on when a signal comes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from tests.profiles import examples
+
+# Parts of the paths of the modules in which an operation is interrupted.
+TRACED = (
+    "/sb3compat/_",
+    "/gymnasium/vector/",
+    "/stable_baselines3/common/vec_env/",
+    "/multiprocessing/connection.py",
+    "/envpool/python/",
+    "/ale_py/",
+    "/gymnasium/envs/classic_control/cartpole.py",
+    "/gymnasium/envs/functional_jax_env.py",
+    "/tests/interrupts.py",
+)
+
+
+class Limit(TimeoutError):
+    """What the handler of a time limit raises; also an OSError, as the errors of pipes are."""
+
+
+ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, Limit)
+
+
+class _Tracer:
+    def __init__(self, at: int | None, error: type[BaseException]) -> None:
+        self.seen = 0
+        self.raised = ""
+        self._at, self._error = at, error
+        self._wanted: dict[str, bool] = {}
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
+        file = frame.f_code.co_filename.replace("\\", "/")
+        if file not in self._wanted:
+            self._wanted[file] = any(part in file for part in TRACED)
+        if not self._wanted[file] or frame.f_code.co_name == "_leave":
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._inside
+
+    def _inside(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "opcode":
+            self.seen += 1
+            if self.seen == self._at:
+                sys.settrace(None)
+                self.raised = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"
+                raise self._error("interrupted")
+        return self._inside
+
+
+def _run(tracer: _Tracer, operation: Callable[[], Any]) -> None:
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        operation()
+    finally:
+        sys.settrace(before)
+
+
+def count(operation: Callable[[], Any]) -> int:
+    """How many points the operation has."""
+    tracer = _Tracer(None, KeyboardInterrupt)
+    _run(tracer, operation)
+    return tracer.seen
+
+
+def interrupt(operation: Callable[[], Any], at: int, error: type[BaseException]) -> str | None:
+    """Run the operation and raise the error at that point.
+
+    Returns:
+        Where the error was raised; None if it was not, or was caught on its way.
+    """
+    tracer = _Tracer(at, error)
+    try:
+        _run(tracer, operation)
+    except BaseException as raised:
+        if not tracer.raised:
+            raise
+        while not isinstance(raised, error):
+            assert raised.__context__ is not None, raised
+            raised = raised.__context__
+        return tracer.raised
+    return None
+
+
+def points(total: int, number: int = 200) -> Iterator[tuple[int, type[BaseException]]]:
+    """Some points, evenly spread, with the errors by turns; nightly `number` of them."""
+    chosen = np.unique(np.linspace(1, total, min(examples(number), total)).astype(int))
+    for turn, at in enumerate(chosen.tolist()):
+        yield at, ERRORS[turn % len(ERRORS)]
+
+
+class Counting(gym.Env[Any, Any]):
+    """Its observation says which call it answers: row, seed, episode, time."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (4,), np.float32)
+    action_space = spaces.Discrete(4)
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 7}
+    render_mode = "rgb_array"
+
+    def __init__(self, row: int) -> None:
+        self.row = row
+        self.seed = self.episode = self.time = 0
+        self.mark = 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.episode += 1
+        self.time = 0
+        if seed is not None:
+            self.seed, self.episode = seed, 0
+        return self._obs(), {"first": self.episode}
+
+    def step(self, action: Any) -> Any:
+        self.time += 1
+        ended = self.time == 2 + self.row
+        cut = ended and self.episode % 2 == 1
+        reward = 100.0 * self.episode + self.time
+        return self._obs(), reward, ended and not cut, cut, {"taken": int(action)}
+
+    def render(self) -> Any:
+        return np.full((2, 2, 3), self.row, np.uint8)
+
+    def add(self, number: int) -> int:
+        return self.row + number
+
+    def _obs(self) -> Any:
+        return np.array([self.row, self.seed, self.episode, self.time], np.float32)
+
+
+class MakeCounting:
+    """Makes one row."""
+
+    def __init__(self, row: int) -> None:
+        self.row = row
+
+    def __call__(self) -> Counting:
+        return Counting(self.row)
+
+
+def counting(n: int = 2) -> list[MakeCounting]:
+    """One function for each of n rows."""
+    return [MakeCounting(row) for row in range(n)]
