@@ -6,8 +6,10 @@ of `TRACED`. So no test depends on when a signal comes.
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -31,11 +33,11 @@ TRACED = (
 )
 
 
-class Limit(TimeoutError):
+class LimitError(TimeoutError):
     """What the handler of a time limit raises; also an OSError, as the errors of pipes are."""
 
 
-ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, Limit)
+ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, LimitError)
 
 
 class _Tracer:
@@ -49,7 +51,7 @@ class _Tracer:
         file = frame.f_code.co_filename.replace("\\", "/")
         if file not in self._wanted:
             self._wanted[file] = any(part in file for part in TRACED)
-        if not self._wanted[file] or frame.f_code.co_name == "_leave":
+        if not self._wanted[file]:
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._inside
@@ -84,19 +86,42 @@ def interrupt(operation: Callable[[], Any], at: int, error: type[BaseException])
     """Run the operation and raise the error at that point.
 
     Returns:
-        Where the error was raised; None if it was not, or was caught on its way.
+        Where the error was raised; None if the operation has fewer points.
     """
     tracer = _Tracer(at, error)
+    raised = attempt(lambda: _run(tracer, operation), BaseException)[1]
+    if raised is not None and not tracer.raised:
+        raise raised
+    chain = [raised]
+    while chain[-1] is not None:
+        chain.append(chain[-1].__context__)
+    if raised is not None and not any(isinstance(one, error) for one in chain):
+        raise raised
+    return tracer.raised or None
+
+
+def attempt(call: Callable[[], Any], *errors: type[BaseException]) -> tuple[Any, Any]:
+    """What the call returns, and None; or None, and which of these errors it raises."""
     try:
-        _run(tracer, operation)
-    except BaseException as raised:
-        if not tracer.raised:
-            raise
-        while not isinstance(raised, error):
-            assert raised.__context__ is not None, raised
-            raised = raised.__context__
-        return tracer.raised
-    return None
+        return call(), None
+    except errors as error:
+        return None, error
+
+
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """Fail if it takes longer, as a call then hangs."""
+
+    def fail(*_: Any) -> None:
+        raise AssertionError("a call hangs")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def points(total: int, number: int = 200) -> Iterator[tuple[int, type[BaseException]]]:

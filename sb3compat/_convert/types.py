@@ -124,7 +124,10 @@ class HoldsVecEnv(Protocol):
     vec_env: Any
 
     def settled(self) -> Any:
-        """The `VecEnv`, in the state that it would have if it had been driven directly."""
+        """The `VecEnv`, in the state that it would have if it had been driven directly.
+
+        None if it is in no such state, as a step was lost.
+        """
 
 
 class RowCommands(Protocol):

@@ -22,8 +22,8 @@ from sb3compat._parallel.messages import (
 )
 from sb3compat._parallel.parts import EnvFn, Made, Part
 from sb3compat._to_sb3.rows_sync import EnvRows
-from sb3compat._upstream.async_vector_env import has_wrapper
 from sb3compat._upstream.worker_guard import COMMANDS
+from sb3compat._upstream.worker_questions import has_wrapper
 
 NOTHING = dumps(None)
 

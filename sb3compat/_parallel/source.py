@@ -58,6 +58,11 @@ class ParallelRows:
         self._last: list[Array] = []
 
     @property
+    def started(self) -> bool:
+        """Whether a step was started, or its start was interrupted."""
+        return self._torn
+
+    @property
     def broken(self) -> bool:
         """Whether a worker is lost for good."""
         return bool(self._workers.lost) and not self._restart
@@ -108,8 +113,8 @@ class ParallelRows:
                 "Expected reset(), as an earlier step was interrupted after it had begun."
             )
         self._torn = True
-        self._workers.send_step(actions)
         self.busy = True
+        self._workers.send_step(actions)
 
     def receive(self) -> Transition:
         """Finish the step."""

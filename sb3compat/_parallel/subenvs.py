@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 
 from sb3compat._convert.types import ClassInfo, Kwargs, Value
-from sb3compat._upstream.async_vector_env import class_name, classes_of
+from sb3compat._upstream.worker_questions import class_name, classes_of
 
 if TYPE_CHECKING:
     from sb3compat._parallel.source import ParallelRows

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -174,9 +173,13 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self.spec = spec_of(vec_env, self._subenvs)
         self._layout = Observations(self.single_observation_space, self.num_envs, from_zero=False)
         self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
+        # Whether only a reset of all rows leads on; noted before each call, and taken back when it
+        # is done.
         self._lost_step = False
         # The infos of the last step, and how many keys they had.
         self._last_infos: tuple[Info, int] = {}, 0
+        # Whether the VecEnv was handed out since.
+        self._settled = False
         # Whether this adapter has reset it; the user may have reset the VecEnv before.
         self._was_reset = False
 
@@ -211,10 +214,11 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         else:
             rows = list(range(self.num_envs))
         self._source.check_reset(rows, seeds, options)
-        with self._marked_if_lost():
-            observations, infos = self._source.reset(rows, seeds, options)
-            joined = join_infos(infos, without=SB3_KEYS)
-        self._lost_step, self._was_reset = False, True
+        self._lost_step = True
+        observations, infos = self._source.reset(rows, seeds, options)
+        joined = join_infos(infos, without=SB3_KEYS)
+        self._was_reset = True
+        self._settled = self._lost_step = False
         return observations, joined
 
     def step(
@@ -254,17 +258,19 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
                 "was stepped."
             )
         prepared = self._source.prepare(actions)
-        with self._marked_if_lost():
-            step = self._step(prepared)
-            infos = join_infos(step.infos, without=SB3_KEYS)
-        self._last_infos = infos, len(infos)
-        return (
+        # Until the last line, for an exception at any line in between.
+        self._lost_step = True
+        step = self._step(prepared)
+        result = (
             self._layout.pack(step.observations),
             step.rewards.astype(np.float64, copy=False),
             step.ended & ~step.truncated,
             step.truncated,
-            infos,
+            join_infos(step.infos, without=SB3_KEYS),
         )
+        self._last_infos = result[4], len(result[4])
+        self._lost_step = False
+        return result
 
     def render(self) -> tuple[Value, ...]:
         """One frame for each row."""
@@ -355,12 +361,16 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
     def settled(self) -> Value:
         """The `VecEnv`, in the state that it would have if it had been driven directly.
 
-        Rows that have ended are reset. This adapter needs a `reset` before it can step again.
+        Rows that have ended are reset. This adapter needs a `reset` before it can step again. None
+        if a step or reset was lost by an exception, maybe with the end of an episode.
         """
         self._check_open()
-        if self._lost_step or self._source.ended.any():
-            self._source.settle()
+        if self._lost_step and not self._settled:
+            return None
         self._lost_step = True
+        if self._source.ended.any():
+            self._source.settle()
+        self._settled = True
         return self.vec_env
 
     def close_extras(self, **kwargs: object) -> None:
@@ -398,16 +408,6 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             if isinstance(infos[key], np.ndarray):
                 infos[key] = infos[key].copy()
 
-    @contextmanager
-    def _marked_if_lost(self) -> Iterator[None]:
-        """Ask for a reset of all rows after an exception, which loses the results of some rows."""
-        try:
-            yield
-        except BaseException:
-            # If a worker is lost, a reset would not help; the source's error says what to do.
-            self._lost_step = not self._source.broken
-            raise
-
     def _call_if_any(self, name: str) -> tuple[Value, ...] | None:
         values = call_if_any(self._subenvs, name)
         return None if values is None or all(v is None for v in values) else tuple(values)
@@ -417,7 +417,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             raise ClosedError(f"Expected an open environment, but {self} was closed.")
 
     def _check_step(self) -> None:
-        if self._lost_step:
+        # If a worker is lost, a reset would not help; the source's error says what to do.
+        if self._lost_step and not self._source.broken:
             raise CallOrderError(
                 "Expected reset() without a mask, as the last step or reset has raised an "
                 "exception and its results are lost, maybe with the end of an episode."

@@ -195,13 +195,18 @@ def close_vec_env(vec_env: Any, *, broken: bool) -> None:
     base = getattr(vec_env, "unwrapped", vec_env)
     if getattr(base, "closed", False) or not hasattr(vec_env, "close"):
         return
-    if broken and subproc_vec_env.has_workers(base):
+    workers = subproc_vec_env.has_workers(base)
+    if broken and workers:
         # SB3 would wait for workers that wait until their answers are received.
         subproc_vec_env.terminate(base)
-        return
     try:
-        vec_env.close()
-    except (EOFError, OSError):
-        if not subproc_vec_env.has_workers(base):
+        vec_env.close()  # of the wrappers, too
+    except BaseException as error:
+        if not workers:
             raise
-        subproc_vec_env.terminate(base)
+        lost = broken or isinstance(error, WorkerError)
+        if not getattr(base, "closed", False):
+            lost = lost or subproc_vec_env.lost_process(base, error)
+            subproc_vec_env.terminate(base)
+        if not (lost and isinstance(error, EOFError | OSError | WorkerError)):
+            raise

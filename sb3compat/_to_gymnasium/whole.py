@@ -97,7 +97,17 @@ class WholeSteps:
         self._observed: list[Array] = []
         self._held: dict[int, tuple[list[Array], Info]] = {}
         self.ended = np.zeros(self._n, np.bool_)
-        self.broken = False
+        self._watch = None
+        if subproc_vec_env.has_workers(self._base):
+            self._watch = subproc_vec_env.watch(self._base)
+        self._died = False
+
+    @property
+    def broken(self) -> bool:
+        """Whether a worker is lost."""
+        if self._watch is None:
+            return self._died
+        return subproc_vec_env.is_lost(self._base, self._watch)
 
     def prepare(self, actions: Action) -> Action:
         """The actions as a `VecEnv` takes them."""
@@ -182,9 +192,9 @@ class WholeSteps:
                     array[i] = value
             self.ended[rows] = False
             return self._layout.pack([array.copy() for array in self._observed]), infos
-        self._prepare_reset(seeds, options)
         try:
             with self._worker_errors():
+                self._prepare_reset(seeds, options)
                 batch = self._vec_env.reset()
         finally:
             # Seeds and options are used once, also if the reset fails or forgets to clear them.
@@ -202,24 +212,40 @@ class WholeSteps:
 
     @contextmanager
     def _worker_errors(self) -> Iterator[None]:
-        """Raise `WorkerError` if a worker of a wrapped `SubprocVecEnv` has died."""
+        """Note whether the call leaves the workers able to answer the next one.
+
+        Raises:
+            WorkerError: If a worker has died, or an earlier call was interrupted.
+        """
+        if self._watch is None:
+            with self._deaths():
+                yield
+            return
+        subproc_vec_env.check_ready(self._base, self._watch)
+        self._watch.speaking = True
+        yield
+        self._watch.speaking = False
+
+    @contextmanager
+    def _deaths(self) -> Iterator[None]:
+        """Raise `WorkerError` if a process of a handwritten environment has ended."""
+        if self._died:
+            raise WorkerError(
+                f"Expected {self._base} with all of its workers, but one has died. Close this "
+                "environment and build a new one."
+            )
         try:
             yield
-        except (EOFError, OSError) as error:
-            if not subproc_vec_env.has_processes(self._base):
+        except BaseException as error:
+            if not subproc_vec_env.lost_process(self._base, error):
                 raise
-            self.broken = True
-            subproc_vec_env.forget_step(self._base)
+            self._died = True
             raise WorkerError(
                 f"A worker process of {self._base} has died without an answer; what it said last "
                 "is in its own output. Close this environment and build a new one."
             ) from error
 
     def _call_step(self, actions: Action) -> Value:
-        if subproc_vec_env.has_workers(self._base) and inherits(self._vec_env, "step"):
-            self._vec_env.step_async(actions)
-            subproc_vec_env.await_answers(self._base)
-            return self._vec_env.step_wait()
         if hasattr(self._vec_env, "step"):
             return self._vec_env.step(actions)
         self._vec_env.step_async(actions)

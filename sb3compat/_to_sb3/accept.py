@@ -83,7 +83,7 @@ def vec_env_inside(env: object) -> VecEnv | None:
         return None
     if changed(env, HoldsVecEnv, "step", "reset") is not None:
         return None  # a subclass, which may present the VecEnv differently
-    vec_env: VecEnv = env.settled()
+    vec_env: VecEnv | None = env.settled()
     return vec_env
 
 

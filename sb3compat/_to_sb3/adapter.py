@@ -171,7 +171,8 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         self._source, self._subenvs = source, subenvs
         self._observations, self._actions = observations, actions
         self._waiting = False
-        self._closed = False
+        self._closed = self._released = False
+        # Whether only a reset leads on; noted before each call, and taken back when it is done.
         self._lost_step = False
         # Whether this adapter has reset it; the user may have reset the environment before.
         self._was_reset = False
@@ -187,14 +188,16 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             the space is one. The infos are in `reset_infos`.
         """
         self._check_open()
-        if self._waiting:
-            self._waiting = False
-            self._source.cancel()
+        self._lost_step = True
+        # Also where no step waits: an interrupt may have come just after one was started.
+        self._source.cancel()
+        self._waiting = False
         batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))
-        self._lost_step = False
-        self._was_reset = self._none_pending = True
+        observations = self._observations.pack(batch)
         forget_waiting(self)
-        return self._observations.pack(batch)
+        self._was_reset = self._none_pending = True
+        self._lost_step = False
+        return observations
 
     def set_options(self, options: GivenOptions = None) -> None:
         """Set the options of the next reset.
@@ -246,18 +249,23 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         """
         self._check_open()
         if self._waiting:
-            raise CallOrderError("Expected step_wait() after step_async(), got step_async() again.")
-        if self._lost_step:
             raise CallOrderError(
-                "Expected reset(), as the last step has raised an exception and its results are "
-                "lost, maybe with the end of an episode; got step_async()."
+                "Expected step_wait() after step_async(), or reset() to drop that step, got "
+                "step_async() again."
             )
+        self._refuse_lost("step_async()")
         prepared = self._actions.prepare(actions)
-        if not self._none_pending:
-            self._source.check_started()
-            self._none_pending = True
-        self._source.send(prepared)
+        self._lost_step = True
+        try:
+            if not self._none_pending:
+                self._source.check_started()
+                self._none_pending = True
+            self._source.send(prepared)
+        except BaseException:
+            self._lost_step = self._source.started
+            raise
         self._waiting = True
+        self._lost_step = False
 
     def step_wait(self) -> tuple[Observation, npt.NDArray[np.float32], Flags, list[Info]]:
         """Finish the step.
@@ -277,21 +285,24 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             ConversionError: If the environment returned a value that cannot be presented exactly.
         """
         self._check_open()
+        self._refuse_lost("step_wait()")
         if not self._waiting:
             raise CallOrderError("Expected step_async(actions) before step_wait().")
+        # Until the last line, for an exception at any line in between.
+        self._lost_step = True
         self._waiting = False
         try:
             step = self._source.receive()
         except BaseException as error:
-            # If a worker is lost, a reset would not help; the source's error says what to do.
-            self._lost_step = not self._source.broken
             if not self._was_reset:
                 refuse_first_step(error)
             raise
         for i, info in step.reset_infos.items():
             self.reset_infos[i] = info
         rewards = step.rewards.astype(np.float32, copy=False)
-        return self._observations.pack(step.observations), rewards, step.ended, step.infos
+        observations = self._observations.pack(step.observations)
+        self._lost_step = False
+        return observations, rewards, step.ended, step.infos
 
     @property
     def envs(self) -> list[SingleEnv]:
@@ -361,10 +372,12 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
 
     def close(self) -> None:
         """Close the environment; a second call has no effect."""
+        self._closed = True
         self._waiting = False
-        if not self._closed:
-            self._closed = True
+        # Again, if the first time was interrupted.
+        if not self._released:
             self._source.close()
+            self._released = True
 
     @property
     def seeds_rows(self) -> bool:
@@ -398,12 +411,27 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
 
     def _rows(self, indices: Indices) -> list[int]:
         self._check_open()
+        if self._source.busy:
+            self._refuse_lost("another call")
         if self._waiting and self._source.busy:
             # The answer to the step would be taken for the answer to this call.
             raise CallOrderError(
-                "Expected step_wait() first: the workers are in the middle of a step."
+                "Expected step_wait() first, or reset() to drop the step: the workers are in the "
+                "middle of it."
             )
         return resolve_indices(indices, self.num_envs)
+
+    def _refuse_lost(self, called: str) -> None:
+        """Ask for a reset after an exception in a step or reset.
+
+        If a worker is lost, a reset would not help; the source's error says what to do.
+        """
+        if self._lost_step and not self._source.broken:
+            raise CallOrderError(
+                "Expected reset(), as the last step or reset has raised an exception or was "
+                "interrupted, and its results are lost, maybe with the end of an episode; got "
+                f"{called}."
+            )
 
     def _check_open(self) -> None:
         if self._closed or self._env_is_closed():

@@ -33,6 +33,7 @@ from sb3compat._to_sb3.rows import (
     step_info,
 )
 from sb3compat._upstream import async_vector_env as workers
+from sb3compat._upstream.pipes import Deadline
 
 
 class AsyncRows:
@@ -67,11 +68,18 @@ class AsyncRows:
         self._repeats = RepeatWatch()
         self._shares_memory = workers.shares_memory(env)
         self._same_step = env.autoreset_mode == AutoresetMode.SAME_STEP
+        # Whether the step that is under way, if there is one, was started here.
+        self._started = False
 
     @property
     def busy(self) -> bool:
         """Whether the workers are in the middle of a step, and can answer nothing else."""
         return workers.is_stepping(self._env)
+
+    @property
+    def started(self) -> bool:
+        """Whether a step was started here, or its start was interrupted."""
+        return self._started and (self.busy or self.broken)
 
     @property
     def broken(self) -> bool:
@@ -106,17 +114,18 @@ class AsyncRows:
             messages = [pickled[action] for action in single]
         else:
             messages = [pickle.dumps(("step", action)) for action in single]
-        workers.send(self._env, dict(enumerate(messages)))
-        # The environment itself has to know that a step is under way, for its `close` for instance.
-        workers.note_step(self._env, under_way=True)
+        workers.check_ready(self._env)
+        self._started = True
+        workers.send_step(self._env, dict(enumerate(messages)), Deadline(self._timeout))
 
     def receive(self) -> Transition:
         """Collect the step, and have the rows that ended reset, in parallel."""
         n = self._env.num_envs
         rewards = np.empty(n, np.float32)
         ended, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-        results = workers.receive(self._env, range(n), self._timeout)
-        workers.note_step(self._env, under_way=False)
+        deadline = Deadline(self._timeout)
+        results = workers.receive_step(self._env, deadline)
+        self._started = False
         batch = self._batch_of(range(n), [result[0] for result in results])
         infos: list[Info] = []
         reset_infos: dict[int, Info] = {}
@@ -133,14 +142,14 @@ class AsyncRows:
                     info[TERMINAL_OBSERVATION] = self._last(i, obs, batch)
             infos.append(info)
         if ended.any() and not self._same_step:
-            reset_infos = self._reset_rows(np.flatnonzero(ended).tolist(), batch)
+            reset_infos = self._reset_rows(np.flatnonzero(ended).tolist(), batch, deadline)
         return Transition(batch, rewards, ended, truncated, infos, reset_infos)
 
     def cancel(self) -> None:
         """Wait for the step that is under way, and drop its results."""
-        if self.busy:
-            workers.note_step(self._env, under_way=False)
-            workers.receive(self._env, range(self._env.num_envs), self._timeout)
+        if self._started and self.busy:
+            workers.receive_step(self._env, Deadline(self._timeout))
+        self._started = False
 
     def render(self) -> Value:
         """One frame for each row."""
@@ -153,7 +162,9 @@ class AsyncRows:
                 self.cancel()
         workers.close(self._env)
 
-    def _reset_rows(self, rows: list[int], batch: list[Array]) -> dict[int, Info]:
+    def _reset_rows(
+        self, rows: list[int], batch: list[Array], deadline: Deadline
+    ) -> dict[int, Info]:
         """Reset the rows that ended, by `reset()` without arguments.
 
         In NEXT_STEP mode, the worker has an autoreset pending: its next step, whatever the action,
@@ -162,8 +173,7 @@ class AsyncRows:
         """
         next_step = self._env.autoreset_mode == AutoresetMode.NEXT_STEP
         message: tuple[str, Any] = ("step", None) if next_step else ("reset", {})
-        workers.send(self._env, dict.fromkeys(rows, message))
-        results = workers.receive(self._env, rows, self._timeout)
+        results = workers.ask(self._env, dict.fromkeys(rows, message), deadline)
         self._write(batch, rows, [result[0] for result in results])
         return {i: received_info(result[-1]) for i, result in zip(rows, results, strict=True)}
 

@@ -65,6 +65,7 @@ class EnvRows:
 
     seeds_rows = True
     busy = False
+    started = False
     broken = False
     first = 0
     failed = 0

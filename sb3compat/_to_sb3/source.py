@@ -49,6 +49,13 @@ class Source(Protocol):
         """Whether workers are in the middle of a step, and can answer nothing else."""
 
     @property
+    def started(self) -> bool:
+        """Whether a step is under way here, also where an exception has interrupted its start.
+
+        After an exception in `send`, False says that no row was or will be stepped.
+        """
+
+    @property
     def broken(self) -> bool:
         """Whether a worker is lost, so that a reset would not help."""
 

@@ -29,7 +29,8 @@ from sb3compat._to_sb3.traits import EndingWatch
 from sb3compat._upstream import async_vector_env as workers
 from sb3compat._upstream import sync_vector_env
 from sb3compat._upstream.inherited import changed
-from sb3compat._upstream.split_step import halves_of, is_async
+from sb3compat._upstream.split_step import halves_of, is_async, whole_call
+from sb3compat._upstream.unfinished import is_unfinished
 
 # The key under which options for each row travel down to the tap.
 ROW_OPTIONS = "sb3compat.row_options"
@@ -94,7 +95,9 @@ class BaseTap(AnyWrapper):
         self._watch: EndingWatch | None = None
         self._copies = False
         self._halves = halves_of(env)
-        self._started = False
+        own_methods = self._halves is None or not resets_rows_itself(env)
+        if isinstance(env, AsyncVectorEnv) and own_methods and not workers.is_broken(env):
+            workers.watch(env)
         self._step = _NO_STEP
         self._info_keys: frozenset[str] = frozenset()
         # Only while the adapter resets: the user's own resets go straight to the environment.
@@ -152,16 +155,25 @@ class BaseTap(AnyWrapper):
         finally:
             self._reset = None
 
+    @property
+    def started(self) -> bool:
+        """Whether a step was started here, or its start was interrupted."""
+        return self.broken or (self._halves is not None and self._halves.started)
+
+    @property
+    def broken(self) -> bool:
+        """Whether a worker is lost, or a call was interrupted whose results may still come."""
+        env = self.env
+        return workers.is_broken(env) if isinstance(env, AsyncVectorEnv) else is_unfinished(env)
+
     def start(self, actions: Action) -> None:
         """Start a step, if the environment can; `step` with the same actions finishes it."""
         if self._halves is not None:
             self._halves.start(actions)
-            self._started = True
 
     def cancel(self) -> None:
         """Finish a step that was started, and drop its results."""
-        if self._halves is not None and self._started:
-            self._started = False
+        if self._halves is not None and self._halves.started:
             self._halves.finish()
 
     def reset(self, *, seed: Value = None, options: Options | None = None) -> VectorResetResult:
@@ -179,9 +191,9 @@ class BaseTap(AnyWrapper):
         if self._drives_rows(mask):
             result = self._reset_row_by_row(mask, seed, options, row_options)
         elif mask is not None:
-            result = self._reset_rows(mask, seed, options)
+            result = whole_call(env, self._reset_rows, mask, seed, options)
         else:
-            result = env.reset(seed=seed, options=options or None)
+            result = whole_call(env, env.reset, seed=seed, options=options or None)
             after_reset = getattr(self._partial_reset, "after_reset", None)
             if after_reset is not None:
                 after_reset(env)
@@ -196,12 +208,12 @@ class BaseTap(AnyWrapper):
 
     def step(self, actions: Action) -> VectorStepResult:
         """Step, and note the keys of the infos."""
+        result: VectorStepResult
         if self._halves is None:
-            result = self.env.step(actions)
+            result = whole_call(self.env, self.env.step, actions)
         else:
-            if not self._started:
-                self.start(actions)
-            self._started = False
+            if not self._halves.started:
+                self._halves.start(actions)
             result = self._halves.finish()
         if self._copies:
             result = (deepcopy(result[0]), *result[1:])

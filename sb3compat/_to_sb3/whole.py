@@ -127,9 +127,14 @@ class VectorSource:
         return self._async is not None and workers.is_stepping(self._async)
 
     @property
+    def started(self) -> bool:
+        """Whether a step was started here, or its start was interrupted."""
+        return self._tap.started
+
+    @property
     def broken(self) -> bool:
-        """Whether a worker is lost."""
-        return self._async is not None and workers.is_broken(self._async)
+        """Whether a worker is lost, or a call was interrupted whose results may still come."""
+        return self._tap.broken
 
     def check_options(self, options: Sequence[Options]) -> None:
         """Refuse options that this environment could not apply to its rows.

@@ -8,11 +8,11 @@ which that worker is gone. A worker that is gone has None for a pipe, here as in
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
-from typing import Any, get_args
+from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.async_vector_env import AsyncState
@@ -29,8 +29,9 @@ from sb3compat._convert.types import (
     Value,
     VectorStepResult,
 )
-from sb3compat._upstream.exceptions import Raised, mend_queue, next_raised, reraise
+from sb3compat._upstream.exceptions import Raised, next_raised, reraise
 from sb3compat._upstream.pipes import (
+    Deadline,
     Exchange,
     Line,
     died,
@@ -40,16 +41,23 @@ from sb3compat._upstream.pipes import (
 )
 from sb3compat._upstream.private import private
 from sb3compat._upstream.sync_vector_env import add_info
-from sb3compat._upstream.worker_locals import env_of_worker, local_of_worker
+from sb3compat._upstream.unfinished import is_unfinished
+from sb3compat._upstream.watched_pipes import WatchedPipe, watch_of
+from sb3compat._upstream.worker_questions import Question, class_name, classes_of
 from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError
+
+# A command and its data, or that pickled.
+Message = tuple[str, Value] | bytes
+
+FOR_EVER = Deadline(None)
 
 # How long exceptions may take from the workers' queue to here, once they have been reported.
 _ERROR_SECONDS = 5.0
 
 
 def is_broken(env: AnyAsync) -> bool:
-    """Whether a worker is gone."""
-    return any(pipe is None for pipe in private(env, "parent_pipes"))
+    """Whether a worker is gone, or may answer a call that was interrupted."""
+    return is_unfinished(env) or any(pipe is None for pipe in private(env, "parent_pipes"))
 
 
 def is_busy(env: AnyAsync) -> bool:
@@ -86,16 +94,37 @@ def shares_memory(env: AnyAsync) -> bool:
     )
 
 
+def watch(env: AnyAsync) -> None:
+    """Have the environment's own methods note what the workers owe; for `owes_answers`."""
+    pipes = private(env, "parent_pipes")
+    pipes[:] = watch_of(pipes, private(env, "processes")).pipes
+
+
+def owes_answers(env: AnyAsync) -> bool:
+    """Whether a worker owes an answer to a method of the environment itself."""
+    pipes = private(env, "parent_pipes")
+    return any(pipe.watch.lost for pipe in pipes if isinstance(pipe, WatchedPipe))
+
+
+def check_whole(env: AnyAsync) -> None:
+    """Refuse to speak to workers that are gone.
+
+    Raises:
+        WorkerError: If one is.
+    """
+    if is_broken(env):
+        raise WorkerError(
+            f"Expected {env} with all of its workers, but an earlier error or interrupt has "
+            "stopped some. Close this environment and build a new one."
+        )
+
+
 def check_ready(env: AnyAsync) -> None:
     """Refuse to speak to workers that are gone, or while an answer is due.
 
     That answer would be taken for the answer to this.
     """
-    if is_broken(env):
-        raise WorkerError(
-            f"Expected {env} with all of its workers, but an earlier error has stopped some. Close "
-            "this environment and build a new one."
-        )
+    check_whole(env)
     if is_busy(env):
         raise CallOrderError(
             f"Expected {env} with no call under way, but it is waiting for a pending "
@@ -103,56 +132,74 @@ def check_ready(env: AnyAsync) -> None:
         )
 
 
-def send(env: AnyAsync, messages: Mapping[int, tuple[str, Value] | bytes]) -> None:
-    """Send each row its message, which may be pickled already.
-
-    Raises:
-        WorkerError: If a worker turns out to be gone.
-    """
-    check_ready(env)
-    data = {
-        i: message if isinstance(message, bytes) else pickled(message)
-        for i, message in messages.items()
-    }
-    exchange = Exchange(_lines(env, data))
-    try:
-        exchange.send(data)
-    except BaseException:
-        # Those that have got theirs will answer, and nobody will listen.
-        _lose(env, exchange.owed)
-        raise
-    if exchange.dead:
-        _lose(env, [*exchange.owed, *exchange.dead])
-        row = min(exchange.dead)
-        raise died(row) from exchange.dead[row]
-
-
-def receive(env: AnyAsync, rows: Iterable[int], timeout: float | None = None) -> list[Any]:
-    """The answers of some rows, in that order.
+def ask(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline = FOR_EVER) -> list[Any]:
+    """Send some rows a message each, and take their answers, in that order.
 
     Args:
         env: The vector environment.
-        rows: The rows.
-        timeout: How many seconds to wait for all of them; None for ever.
+        messages: The messages by row, pickled already or not.
+        timeout: The time that all of it together may take.
 
     Raises:
-        WorkerTimeoutError: If they take longer.
-        WorkerError: If a worker has died, or its exception cannot be pickled.
+        WorkerTimeoutError: If it takes longer.
+        WorkerError: If a worker is gone or has died, or its exception cannot be pickled.
         Exception: What a sub-environment has raised, with the worker's traceback as its cause;
             if several have, that of the first row, as in `DummyVecEnv`.
     """
-    rows = list(rows)
-    exchange = Exchange(_lines(env, rows))
-    exchange.owed.update(dict.fromkeys(rows))
-    try:
-        exchange.receive(timeout)
-    except BaseException:
-        _give_up(env, exchange.owed)
-        raise
+    check_ready(env)
+    data = _pickled(messages)
+    lines = _take_pipes(env, data)
+    exchange = Exchange(lines)
+    with _closed_on_error(lines):
+        exchange.send(data, timeout.left())
+        exchange.receive(timeout.left())
+    return _settled(env, exchange, lines, timeout)
+
+
+def send_step(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline = FOR_EVER) -> None:
+    """Send every row its step; `receive_step` takes the answers.
+
+    Raises:
+        WorkerTimeoutError: If a worker does not read its message in that time.
+        WorkerError: If a worker turns out to be gone.
+    """
+    check_ready(env)
+    data = _pickled(messages)
+    lines = _take_pipes(env, data)
+    exchange = Exchange(lines)
+    with _closed_on_error(lines):
+        exchange.send(data, timeout.left())
+    if exchange.dead or exchange.late:
+        _settled(env, exchange, lines, timeout)
+    # The environment itself has to know that a step is under way, for its `close` for instance.
+    note_step(env, under_way=True)
+    _give_back(env, lines)
+
+
+def receive_step(env: AnyAsync, timeout: Deadline = FOR_EVER) -> list[Any]:
+    """The answers of all rows to a step; the errors are those of `ask`."""
+    check_whole(env)
+    lines = _take_pipes(env, range(env.num_envs))
+    note_step(env, under_way=False)
+    exchange = Exchange(lines)
+    exchange.owed.update(dict.fromkeys(lines))
+    with _closed_on_error(lines):
+        exchange.receive(timeout.left())
+    return _settled(env, exchange, lines, timeout)
+
+
+def _settled(
+    env: AnyAsync, exchange: Exchange, lines: Mapping[int, Line], timeout: Deadline
+) -> list[Any]:
+    """The answers, once every row has given its own; else the error to raise."""
     failed = [i for i, (_, success) in exchange.answers.items() if not success]
     if not (failed or exchange.dead or exchange.owed):
-        return [exchange.answers[i][0] for i in rows]
-    _give_up(env, [*failed, *exchange.dead, *exchange.owed])
+        _give_back(env, lines)
+        return [exchange.answers[i][0] for i in lines]
+    lost = {*failed, *exchange.dead, *exchange.owed}
+    _give_back(env, {i: line for i, line in lines.items() if i not in lost})
+    for i in lost:
+        lines[i].pipe.close()
     raised = _collect_raised(env, len(failed))
     if exchange.dead and min(exchange.dead) < min([*failed, env.num_envs]):
         row = min(exchange.dead)
@@ -161,31 +208,35 @@ def receive(env: AnyAsync, rows: Iterable[int], timeout: float | None = None) ->
         reraise(min(failed), _of_row(min(failed), raised))
     row = min(exchange.owed)
     raise WorkerTimeoutError(
-        f"The worker process of row {row} has not answered within timeout={timeout} seconds. "
-        "Close this environment, which terminates it, and build a new one."
+        f"The worker process of row {row} has not answered within timeout={timeout.timeout} "
+        "seconds. Close this environment, which terminates it, and build a new one."
     )
 
 
-def call(env: AnyAsync, name: str, args: Value, kwargs: Kwargs, rows: Sequence[int]) -> list[Any]:
+def call(
+    env: AnyAsync,
+    name: str,
+    args: Value,
+    kwargs: Kwargs,
+    rows: Sequence[int],
+    timeout: Deadline = FOR_EVER,
+) -> list[Any]:
     """Have the environments of some rows call their method `name`, in parallel."""
     chosen = list(dict.fromkeys(rows))
     message = pickled(("_call", (name, args, kwargs)))
-    send(env, dict.fromkeys(chosen, message))
-    results = dict(zip(chosen, receive(env, chosen), strict=True))
+    results = dict(zip(chosen, ask(env, dict.fromkeys(chosen, message), timeout), strict=True))
     return [results[i] for i in rows]
 
 
 def start_step(env: AnyAsync, actions: Action) -> None:
     """What `AsyncVectorEnv.step_async` does."""
     rows = enumerate(iterate(env.action_space, actions))
-    send(env, {i: ("step", action) for i, action in rows})
-    note_step(env, under_way=True)
+    send_step(env, {i: ("step", action) for i, action in rows})
 
 
 def finish_step(env: AnyAsync) -> VectorStepResult:
     """What `AsyncVectorEnv.step_wait` does, but that errors arrive as they were raised."""
-    results = receive(env, range(env.num_envs))
-    note_step(env, under_way=False)
+    results = receive_step(env)
     observations, rewards, terminations, truncations, given = zip(*results, strict=True)
     infos: Info = {}
     for i, info in enumerate(given):
@@ -213,7 +264,8 @@ def reset(
     If a reset command would leave a row's autoreset pending, the worker is first made to do that
     autoreset. For a reset without arguments, the autoreset itself is the reset.
     """
-    lingering = lingering_autoresets(env, rows)
+    deadline = Deadline(timeout)
+    lingering = lingering_autoresets(env, rows, deadline)
     messages: dict[int, tuple[str, Any]] = {}
     for i, arguments in zip(rows, kwargs, strict=True):
         if i in lingering and not arguments:
@@ -221,32 +273,35 @@ def reset(
         else:
             messages[i] = ("reset", arguments)
     first = [i for i in lingering if messages[i][0] == "reset"]
-    send(env, dict.fromkeys(first, ("step", None)))
-    receive(env, first, timeout)
-    send(env, messages)
-    return [(answer[0], answer[-1]) for answer in receive(env, rows, timeout)]
+    ask(env, dict.fromkeys(first, ("step", None)), deadline)
+    return [(answer[0], answer[-1]) for answer in ask(env, messages, deadline)]
 
 
 def mend_errors(env: AnyAsync) -> None:
     """Let the workers send exceptions that cannot be pickled as a whole; at once, if they can."""
     if env.worker is None and not (is_broken(env) or is_busy(env)):
-        call(env, "has_wrapper_attr", (_Question("errors"),), {}, range(env.num_envs))
+        call(env, "has_wrapper_attr", (Question("errors"),), {}, range(env.num_envs))
 
 
-def lingering_autoresets(env: AnyAsync, rows: Sequence[int]) -> list[int]:
+def lingering_autoresets(
+    env: AnyAsync, rows: Sequence[int], timeout: Deadline = FOR_EVER
+) -> list[int]:
     """The rows whose pending autoreset a reset would not clear, by an upstream bug.
 
     As of Gymnasium 1.4, the worker clears that flag on a reset only with shared memory; without,
     the step after the reset resets the row once more, and its action is lost.
     """
-    return [] if shares_memory(env) else pending_autoresets(env, rows)
+    return [] if shares_memory(env) else pending_autoresets(env, rows, timeout)
 
 
-def pending_autoresets(env: AnyAsync, rows: Sequence[int]) -> list[int]:
+def pending_autoresets(
+    env: AnyAsync, rows: Sequence[int], timeout: Deadline = FOR_EVER
+) -> list[int]:
     """The rows whose next step would be a reset."""
     if env.autoreset_mode != AutoresetMode.NEXT_STEP:
         return []
-    answers = call(env, "has_wrapper_attr", (_Question("autoreset"),), {}, rows)
+    question = (Question("autoreset"),)
+    answers = call(env, "has_wrapper_attr", question, {}, rows, timeout)
     return [i for i, pending in zip(rows, answers, strict=True) if pending]
 
 
@@ -257,7 +312,7 @@ def is_wrapped(env: AnyAsync, wrapper_class: ClassInfo, rows: Sequence[int]) -> 
     means torch in every worker, and a class of `__main__` would not arrive as the same object. For
     the same reason a wrapper may name a class that it `stands_for`.
     """
-    question = _Question("is_wrapped", *map(class_name, classes_of(wrapper_class)))
+    question = Question("is_wrapped", *map(class_name, classes_of(wrapper_class)))
     return call(env, "has_wrapper_attr", (question,), {}, rows)
 
 
@@ -265,12 +320,12 @@ def close(env: AnyAsync) -> None:
     """Close the environment; where a worker is gone or busy, by terminating them all."""
     if env.closed:
         return
-    terminate = is_broken(env) or is_busy(env)
+    terminate = is_broken(env) or is_busy(env) or owes_answers(env)
     note_step(env, under_way=False)
     if not terminate:
         try:
             env.close()
-        except (EOFError, OSError):  # one has died since
+        except (EOFError, OSError, WorkerError):  # one has died since
             terminate = True
     if terminate:
         # Gymnasium waits for ever for a process that survives SIGTERM.
@@ -279,23 +334,41 @@ def close(env: AnyAsync) -> None:
         env.close(terminate=True)
 
 
-def _lines(env: AnyAsync, rows: Iterable[int]) -> dict[int, Line]:
-    return lines_of(private(env, "parent_pipes"), private(env, "processes"), rows)
+def _pickled(messages: Mapping[int, Message]) -> dict[int, bytes]:
+    return {
+        i: message if isinstance(message, bytes) else pickled(message)
+        for i, message in messages.items()
+    }
 
 
-def _give_up(env: AnyAsync, rows: Iterable[int]) -> None:
-    """Close the pipes of workers that are gone, or whose answers nobody will wait for."""
-    _lose(env, rows)
-    note_step(env, under_way=False)
+def _take_pipes(env: AnyAsync, rows: Iterable[int]) -> dict[int, Line]:
+    """The lines to some rows, which count as gone until `_give_back`.
 
-
-def _lose(env: AnyAsync, rows: Iterable[int]) -> None:
+    So an exception at any line, such as a signal handler's, leaves no worker in the environment
+    that owes an answer.
+    """
     pipes: list[ConnectionLike | None] = private(env, "parent_pipes")
-    for i in rows:
-        pipe = pipes[i]
-        if pipe is not None:
-            pipe.close()
-            pipes[i] = None
+    lines = lines_of(pipes, private(env, "processes"), rows)
+    for i in lines:
+        pipes[i] = None
+    return lines
+
+
+def _give_back(env: AnyAsync, lines: Mapping[int, Line]) -> None:
+    pipes: list[ConnectionLike | None] = private(env, "parent_pipes")
+    for i, line in lines.items():
+        pipes[i] = line.pipe
+
+
+@contextmanager
+def _closed_on_error(lines: Mapping[int, Line]) -> Iterator[None]:
+    """Let the workers end whose answers nobody will wait for."""
+    try:
+        yield
+    except BaseException:
+        for line in lines.values():
+            line.pipe.close()
+        raise
 
 
 def _collect_raised(env: AnyAsync, count: int) -> list[Raised]:
@@ -310,53 +383,3 @@ def _of_row(row: int, raised: list[Raised]) -> Raised | None:
     """What the worker of `row` has raised or, if that did not arrive, what another one has."""
     by_row = {one.row: one for one in raised}
     return by_row.get(row) or next(iter(raised), None)
-
-
-class _Question:
-    """Becomes, when a worker unpickles it, the name of an attribute that is the answer.
-
-    Gymnasium's worker has no command for these questions, and its `_call` reaches methods of the
-    environment only. Unpickling runs inside the worker, whose frame holds what is asked for.
-    """
-
-    def __init__(self, kind: str, *arguments: Value) -> None:
-        self.kind, self.arguments = kind, arguments
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _answer, (self.kind, *self.arguments)
-
-
-def _answer(kind: str, *arguments: Any) -> str:
-    """The name of an attribute that the sub-environment has for yes, and has not for no."""
-    if kind == "autoreset":
-        yes = bool(local_of_worker("autoreset"))
-    elif kind == "errors":
-        mend_queue(local_of_worker("error_queue"))
-        yes = True
-    else:
-        yes = has_wrapper(env_of_worker(), *arguments)
-    return "unwrapped" if yes else "_sb3compat_no"
-
-
-def has_wrapper(env: gym.Env[Any, Any], *names: tuple[str, str]) -> bool:
-    """Whether a wrapper of one of these classes, or one that stands for it, is around `env`."""
-    while isinstance(env, gym.Wrapper):
-        known = {*map(class_name, type(env).__mro__), getattr(type(env), "stands_for", None)}
-        if not known.isdisjoint(names):
-            return True
-        env = env.env
-    return False
-
-
-def classes_of(info: ClassInfo) -> list[type]:
-    """The classes that `isinstance` means by its second argument: a class, a tuple or a union."""
-    if isinstance(info, type):
-        return [info]
-    isinstance(None, info)  # raises the TypeError for anything else
-    parts = info if isinstance(info, tuple) else get_args(info)
-    return [cls for part in parts for cls in classes_of(part)]
-
-
-def class_name(cls: type) -> tuple[str, str]:
-    """The module of a class, and its name there."""
-    return cls.__module__, cls.__qualname__

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pickle
 import select
-import struct
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from multiprocessing.connection import wait
@@ -17,14 +16,13 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
 from sb3compat._convert.types import ConnectionLike, ProcessLike, Value
+from sb3compat._upstream.framing import Answer, header
 from sb3compat.errors import WorkerError
 
 # What `poll` and selectors are asked to wait at most; they take milliseconds in a C int.
 _WAIT_SECONDS = 100_000.0
 # What surely fits into the buffer of a pipe, so that sending it cannot block.
 _SURE_BYTES = 4096
-# What is read of an answer before its size is known.
-_FIRST_BYTES = 65536
 
 
 class Line(NamedTuple):
@@ -35,7 +33,7 @@ class Line(NamedTuple):
 
 
 def lines_of(
-    pipes: Sequence[ConnectionLike], processes: Sequence[ProcessLike], rows: Iterable[int]
+    pipes: Sequence[Any], processes: Sequence[ProcessLike], rows: Iterable[int]
 ) -> dict[int, Line]:
     """The lines to the workers of some rows."""
     return {row: Line(pipes[row], processes[row]) for row in rows}
@@ -46,9 +44,13 @@ class Deadline:
 
     Args:
         timeout: The time in seconds, from now.
+
+    Attributes:
+        timeout: The same.
     """
 
     def __init__(self, timeout: float | None) -> None:
+        self.timeout = timeout
         self._until = None if timeout is None else time.monotonic() + timeout
 
     def left(self) -> float | None:
@@ -176,6 +178,15 @@ def end_processes(processes: Iterable[ProcessLike]) -> None:
             process.join()
 
 
+def is_writable(pipe: ConnectionLike) -> bool:
+    """Whether a short message can be sent without a wait; True where that cannot be known."""
+    if not hasattr(select, "poll"):
+        return True
+    poll = select.poll()
+    poll.register(pipe.fileno(), select.POLLOUT)
+    return bool(poll.poll(0))
+
+
 def lost_worker(error: Exception) -> bool:
     """Whether the exception of a pipe says that its other end is gone.
 
@@ -210,7 +221,7 @@ class Exchange:
 
     def __init__(self, lines: Mapping[int, Line]) -> None:
         self._lines = lines
-        self._coming: dict[int, _Answer] = {}
+        self._coming: dict[int, Answer] = {}
         self.owed: dict[int, None] = {}
         self.answers: dict[int, Any] = {}
         self.dead: dict[int, Exception] = {}
@@ -253,7 +264,7 @@ class Exchange:
         poll = select.poll()
         poll.register(number, select.POLLOUT)
         poll.register(sentinel, _READABLE)
-        rest = memoryview(_header(len(message)) + message)
+        rest = memoryview(header(len(message)) + message)
         while rest:
             ready = dict(poll.poll(_milliseconds(deadline.left())))
             if sentinel in ready:
@@ -290,6 +301,30 @@ class Exchange:
             if self.dead and grace.left() is None:
                 grace = Deadline(self.grace_seconds)
 
+    def receive_one(self, row: int) -> None:
+        """Take the answer of one row, or notice that a worker has died that owes one.
+
+        Once a worker has died, what the others wait for may never come.
+        """
+        while row in self.owed and not self.dead:
+            alone = self.ready_class(self._lines, [row])
+            if alone.has_answer(row):
+                self._take(row, alone)
+            else:
+                self._await(row)
+
+    def _await(self, row: int) -> None:
+        """Wait until there is something to read for this row, or any worker has died."""
+        ready = self.ready_class(self._lines, self.owed)
+        while True:
+            for each in ready.wait(None):
+                if each == row and ready.has_answer(row):
+                    return
+                if not ready.has_answer(each):
+                    self._bury(each, self._ended(each))
+                    return
+                ready.forget(each)
+
     def _take(self, row: int, ready: WaitReady | PollReady) -> None:
         """Read what has come of an answer."""
         try:
@@ -315,8 +350,11 @@ class Exchange:
             return pipe.recv_bytes()
         answer = self._coming.get(row)
         if answer is None:
-            answer = self._coming[row] = _Answer()
-        return answer.read(pipe.fileno())
+            answer = self._coming[row] = Answer()
+        data = answer.read(pipe.fileno())
+        if data is not None:
+            del self._coming[row]
+        return data
 
     def _ended(self, row: int) -> EOFError:
         return EOFError(f"process {self._lines[row].process.pid} has ended")
@@ -324,61 +362,3 @@ class Exchange:
     def _bury(self, row: int, error: Exception) -> None:
         self.dead[row] = error
         del self.owed[row]
-
-
-class _Answer:
-    """An answer as far as it has come: its worker may stop, or be killed, in the middle of it.
-
-    `Connection.recv` would wait for the rest, for ever where another worker holds the pipe.
-    """
-
-    def __init__(self) -> None:
-        self._start = b""
-        self._body: memoryview | None = None
-        self._have = 0
-
-    def read(self, number: int) -> memoryview | None:
-        """Read once; the body of the message, if that was the rest of it.
-
-        Raises:
-            EOFError: If the other end is closed.
-        """
-        if self._body is None:
-            chunk = os.read(number, _FIRST_BYTES)
-            data = self._start + chunk if self._start else chunk
-            body = _body_of(data)
-            if body is None:
-                self._start = data
-            else:
-                size, at = body
-                if len(data) - at == size:
-                    return memoryview(data)[at:]
-                self._have = len(data) - at
-                self._body = memoryview(bytearray(size))
-                self._body[: self._have] = data[at:]
-            come = len(chunk)
-        else:
-            come = os.readv(number, [self._body[self._have :]])
-            self._have += come
-        if not come:
-            raise EOFError("the pipe was closed")
-        return self._body if self._body is not None and self._have == len(self._body) else None
-
-
-def _header(size: int) -> bytes:
-    """What `multiprocessing` sends before a message of that size."""
-    return struct.pack("!i", size) if size <= _INT else struct.pack("!iQ", -1, size)
-
-
-def _body_of(data: bytes) -> tuple[int, int] | None:
-    """The size of a message and where its body starts; None if its header has not come."""
-    if len(data) < _SHORT:
-        return None
-    size: int = struct.unpack_from("!i", data)[0]
-    if size != -1:
-        return size, _SHORT
-    return None if len(data) < _LONG else (struct.unpack_from("!Q", data, _SHORT)[0], _LONG)
-
-
-_INT = 0x7FFFFFFF
-_SHORT, _LONG = struct.calcsize("!i"), struct.calcsize("!iQ")

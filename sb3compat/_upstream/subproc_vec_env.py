@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import pickle
-import time
 from collections.abc import Mapping
 from contextlib import suppress
+from multiprocessing.connection import wait
 from typing import Any, Protocol
 
 from sb3compat._convert.types import Value
 from sb3compat._upstream.exceptions import reraise, unpacked
-from sb3compat._upstream.pipes import Exchange, Line, died, end_processes, lines_of, pickled
+from sb3compat._upstream.pipes import (
+    Deadline,
+    died,
+    end_processes,
+    is_writable,
+    lost_worker,
+    pickled,
+)
 from sb3compat._upstream.private import private
 from sb3compat._upstream.vec_env import sb3_class
+from sb3compat._upstream.watched_pipes import Watch, can_watch, unwatched, watch_of
 from sb3compat._upstream.worker_guard import NAME, Guard
 from sb3compat.errors import CallOrderError, ClosedError, WorkerError
 
 # How long a worker may take to close its sub-environment when others are lost already.
 _CLOSE_SECONDS = 5.0
+# How long a process may take to end once its end of a pipe is closed.
+_END_SECONDS = 1.0
 
 
 class SubprocLike(Protocol):
@@ -38,7 +48,6 @@ class Workers:
 
     Attributes:
         vec_env: The environment.
-        lost: Whether a worker has died, or owes an answer that nobody waits for.
 
     Raises:
         WorkerError: If a worker has died.
@@ -46,13 +55,18 @@ class Workers:
 
     def __init__(self, vec_env: SubprocLike) -> None:
         self.vec_env = vec_env
-        self.lost = False
+        self._watch = watch(vec_env)
         self._exchange(dict.fromkeys(range(vec_env.num_envs), ("set_attr", (NAME, Guard()))))
 
     @property
     def num_envs(self) -> int:
         """The number of rows."""
         return self.vec_env.num_envs
+
+    @property
+    def lost(self) -> bool:
+        """Whether a worker has died, or owes an answer that nobody waits for."""
+        return is_lost(self.vec_env, self._watch)
 
     def ask(self, commands: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         """Send each row its command, then collect the results.
@@ -72,31 +86,66 @@ class Workers:
         return {row: pickle.loads(payload) for row, (_, payload) in answers.items()}
 
     def _exchange(self, messages: Mapping[int, Value]) -> dict[int, Any]:
-        self._check_ready()
+        check_ready(self.vec_env, self._watch)
         data = {row: pickled(message) for row, message in messages.items()}
-        exchange = Exchange(_lines(self.vec_env))
-        # An exception from here on leaves answers on their way that nobody waits for.
-        self.lost = True
+        exchange = self._watch.exchange
+        exchange.answers.clear()
         exchange.send(data)
         exchange.receive()
         if exchange.dead:
             raise died(min(exchange.dead)) from exchange.dead[min(exchange.dead)]
-        self.lost = False
-        return {row: exchange.answers[row] for row in data}
+        return {row: exchange.answers.pop(row) for row in data}
 
-    def _check_ready(self) -> None:
-        if private(self.vec_env, "closed"):
-            raise ClosedError(f"Expected an open environment, but {self.vec_env} was closed.")
-        if self.lost:
-            raise WorkerError(
-                f"Expected {self.vec_env} with all of its workers, but an earlier error has lost "
-                "some. Close this environment and build a new one."
-            )
-        if private(self.vec_env, "waiting"):
-            raise CallOrderError(
-                f"Expected {self.vec_env} with no step under way, but step_async() was called. "
-                "Call its step_wait() first."
-            )
+
+def watch(base: SubprocLike) -> Watch:
+    """Have the methods of the environment note what its workers owe, and notice their deaths.
+
+    Where it is not a `SubprocVecEnv` but built like one, only deaths.
+    """
+    remotes, processes = private(base, "remotes"), private(base, "processes")
+    made = watch_of(remotes, processes, strict=_is_subproc(base))
+    if made.pipes[0] is not remotes[0] and getattr(base, "waiting", False):
+        made.exchange.owed.update(dict.fromkeys(range(len(remotes))))
+    base.remotes = tuple(made.pipes) if isinstance(remotes, tuple) else made.pipes
+    return made
+
+
+def check_ready(vec_env: SubprocLike, watch: Watch) -> None:
+    """Refuse to speak to workers that are gone, or that owe an answer.
+
+    Raises:
+        ClosedError: If the environment was closed.
+        CallOrderError: If the user has called `step_async`.
+        WorkerError: If a worker is lost.
+    """
+    if _is_subproc(vec_env):
+        private(vec_env, "closed")
+        private(vec_env, "waiting")
+    if getattr(vec_env, "closed", False):
+        raise ClosedError(f"Expected an open environment, but {vec_env} was closed.")
+    if is_stepping(vec_env, watch):
+        raise CallOrderError(
+            f"Expected {vec_env} with no step under way, but step_async() was called. "
+            "Call its step_wait() first."
+        )
+    if is_lost(vec_env, watch):
+        raise WorkerError(
+            f"Expected {vec_env} with all of its workers, but an earlier error or interrupt has "
+            "lost some. Close this environment and build a new one."
+        )
+
+
+def is_stepping(vec_env: SubprocLike, watch: Watch) -> bool:
+    """Whether the user has started a step: all workers owe an answer to `step_async`."""
+    exchange = watch.exchange
+    alone = not (watch.speaking or exchange.dead)
+    every = len(exchange.owed) == len(watch.pipes)
+    return alone and every and getattr(vec_env, "waiting", False)
+
+
+def is_lost(vec_env: SubprocLike, watch: Watch) -> bool:
+    """Whether a worker has died, or owes an answer that nobody waits for."""
+    return watch.lost and not is_stepping(vec_env, watch)
 
 
 def has_workers(base: object) -> bool:
@@ -106,31 +155,29 @@ def has_workers(base: object) -> bool:
         UpstreamError: If it is a `SubprocVecEnv` and has none of them.
     """
     if not _is_subproc(base):
-        return hasattr(base, "remotes") and hasattr(base, "processes")
+        return can_watch(getattr(base, "remotes", ()), getattr(base, "processes", ()))
     for name in ("remotes", "processes"):
         private(base, name)
     return True
 
 
 def has_processes(base: object) -> bool:
-    """Whether a dead worker can be the reason of an error: the environment has processes."""
+    """Whether there are worker processes, of whatever form."""
     return has_workers(base) or hasattr(base, "processes")
 
 
-def await_answers(base: SubprocLike) -> None:
-    """Wait until every worker has answered, and leave the answers to SB3.
+def lost_process(base: object, error: BaseException) -> bool:
+    """Whether the error of a `VecEnv` with workers of its own is the death of one of them.
 
-    SB3 itself waits for ever where a worker has ended: a forked worker holds the pipes of those
-    forked after it, so that the end of one of them shows in its process only.
-
-    Raises:
-        EOFError: If a worker has ended without an answer.
+    A process says so: a wrapper, or a sub-environment, may raise the same errors.
     """
-    exchange = Exchange(_lines(base))
-    exchange.owed.update(dict.fromkeys(range(len(base.remotes))))
-    exchange.await_all()
-    for error in exchange.dead.values():
-        raise error
+    processes = list(getattr(base, "processes", None) or ())
+    if not processes or not isinstance(error, EOFError | OSError) or not lost_worker(error):
+        return False
+    try:
+        return bool(wait([process.sentinel for process in processes], _END_SECONDS))
+    except (AttributeError, ValueError):  # no processes of `multiprocessing`, or closed
+        return False
 
 
 def forget_step(base: SubprocLike) -> None:
@@ -142,15 +189,18 @@ def forget_step(base: SubprocLike) -> None:
 
 def terminate(base: SubprocLike) -> None:
     """Close the environment by its processes, for which SB3 would wait for ever."""
-    for remote in base.remotes:
+    pipes: list[Any] = [unwatched(remote) for remote in base.remotes]
+    for pipe in pipes:
+        # A worker that hangs may have left it full.
         with suppress(OSError):
-            remote.send(("close", None))
-    until = time.monotonic() + _CLOSE_SECONDS
+            if is_writable(pipe):
+                pipe.send(("close", None))
+    until = Deadline(_CLOSE_SECONDS)
     for process in base.processes:
-        process.join(max(0.0, until - time.monotonic()))
+        process.join(until.left())
     end_processes(process for process in base.processes if process.is_alive())
-    for remote in base.remotes:
-        remote.close()
+    for pipe in pipes:
+        pipe.close()
     forget_step(base)
     if _is_subproc(base):
         private(base, "closed")
@@ -160,8 +210,3 @@ def terminate(base: SubprocLike) -> None:
 def _is_subproc(base: object) -> bool:
     cls = sb3_class("SubprocVecEnv")
     return cls is not None and isinstance(base, cls)
-
-
-def _lines(vec_env: SubprocLike) -> dict[int, Line]:
-    remotes, processes = private(vec_env, "remotes"), private(vec_env, "processes")
-    return lines_of(remotes, processes, range(len(remotes)))

@@ -12,7 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.envs import BOX, ScriptedEnv, fns, script
+from tests.envs import BOX, fns
 from tests.lockstep_back import dummy, monitored, subproc
 
 pytest.importorskip("stable_baselines3")

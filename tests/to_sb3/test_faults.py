@@ -189,11 +189,12 @@ def test_close_works_after_a_worker_was_killed(kind: str, row: int) -> None:
 
 @pytest.mark.skipif(GYMNASIUM < (1, 4), reason="Gymnasium 1.4 has max_concurrency")
 @kind_of
+@pytest.mark.parametrize("row", [0, 1])
 def test_worker_that_dies_while_it_blocks_the_others_is_a_worker_error(
-    kind: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, row: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipes.Exchange, "grace_seconds", 0.2)
-    env = adapted(kind, failing("die", 0), max_concurrency=1)
+    env = adapted(kind, failing("die", row), max_concurrency=1)
     env.step(ACTIONS)
     with pytest.raises(sb3compat.WorkerError, match="has died"):
         env.step(ACTIONS)
@@ -256,6 +257,25 @@ def test_worker_that_hangs_is_a_timeout_error() -> None:
     with pytest.raises(sb3compat.WorkerTimeoutError, match=r"row 1 .* timeout=0\.2") as caught:
         env.step(ACTIONS)
     assert isinstance(caught.value, TimeoutError)
+    check_lost(env)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "unshared"])
+@pytest.mark.parametrize("use", ["reset", "step"])
+def test_stopped_worker_is_a_timeout_error(
+    use: str, shared: bool, mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipes, "_TERMINATE_SECONDS", 0.1)
+    env: Any = sb3compat.to_sb3(
+        AsyncVectorEnv(failing("never"), shared_memory=shared, autoreset_mode=mode), timeout=20.0
+    )
+    _opened.append(env)
+    env.reset()
+    env._source._timeout = 0.2
+    os.kill(env.env_method("pid", indices=1)[0], signal.SIGSTOP)
+    with pytest.raises(sb3compat.WorkerTimeoutError, match=r"row 1 .* timeout=0\.2"):
+        env.reset() if use == "reset" else env.step(ACTIONS)
     check_lost(env)
 
 

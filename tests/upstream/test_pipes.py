@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sb3compat._upstream import pipes
+from sb3compat._upstream import framing, pipes
 from sb3compat._upstream.pipes import (
     Exchange,
     Line,
@@ -342,9 +342,9 @@ def test_answers_of_all_sizes(make: Make, size: int) -> None:
 
 def test_size_of_a_message_beyond_two_gigabytes_is_written_and_read() -> None:
     for size in (0, 1, 2**31 - 1, 2**31, 2**40):
-        header = pipes._header(size)
-        assert pipes._body_of(header) == (size, len(header))
-        assert all(pipes._body_of(header[:end]) is None for end in range(len(header)))
+        start = framing.header(size)
+        assert framing.body_of(start) == (size, len(start))
+        assert all(framing.body_of(start[:end]) is None for end in range(len(start)))
 
 
 @pytest.mark.parametrize("error", [ConnectionError, BrokenPipeError, OSError])

@@ -40,6 +40,12 @@ BACKENDS = (
         },
     ),
     *names(
+        "envpool.python.envpool:EnvPoolMixin.recv",
+        Kind.CODE,
+        "_upstream/split_step.py",
+        {"self._recv()": "results could be taken without a note that they were, at an interrupt"},
+    ),
+    *names(
         "envpool.python.envpool:EnvPoolMixin",
         Kind.METHOD,
         "_upstream/split_step.py",

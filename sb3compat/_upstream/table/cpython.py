@@ -34,6 +34,15 @@ CPYTHON = (
         },
     ),
     *names(
+        "multiprocessing.connection:Connection._recv_bytes",
+        Kind.CODE,
+        "_upstream/framing.py",
+        {
+            'struct.unpack("!i", buf.getvalue())': "the size of an answer would be read wrongly",
+            'struct.unpack("!Q", buf.getvalue())': "the size of an answer would be read wrongly",
+        },
+    ),
+    *names(
         "sys",
         Kind.NAME,
         "_upstream/worker_locals.py",

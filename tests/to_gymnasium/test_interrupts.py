@@ -1,0 +1,154 @@
+"""An exception at any point of an operation: no later call gets the answer to an earlier one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import sb3compat
+from sb3compat.errors import CallOrderError
+from tests.interrupts import attempt, count, counting, interrupt, points, within
+from tests.lockstep import same
+
+vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+
+CLEAR = (CallOrderError, sb3compat.WorkerError, sb3compat.ClosedError, sb3compat.EndedRowError)
+# The points of the lines that return what was done.
+AT_THE_END = 30
+ACTIONS = np.zeros(2, np.int64)
+
+
+def dummy() -> Any:
+    return vec_env.DummyVecEnv(counting())
+
+
+def subproc() -> Any:
+    return vec_env.SubprocVecEnv(counting(), start_method="fork")
+
+
+class OwnSubproc(vec_env.SubprocVecEnv):
+    """A subclass, which is driven as a whole."""
+
+
+KINDS: dict[str, Callable[[], Any]] = {
+    "dummy": dummy,
+    "subproc": subproc,
+    "wrapped subproc": lambda: vec_env.VecMonitor(subproc()),
+    "wrapped dummy": lambda: vec_env.VecMonitor(dummy()),
+    "subclass": lambda: OwnSubproc(counting(), start_method="fork"),
+}
+MODES = {
+    "dummy": tuple(AutoresetMode),
+    "subproc": tuple(AutoresetMode),
+    "wrapped subproc": (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED),
+    "wrapped dummy": (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED),
+    "subclass": (AutoresetMode.SAME_STEP,),
+}
+CASES = [(kind, mode) for kind, modes in MODES.items() for mode in modes]
+OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    "step": lambda env: env.step(ACTIONS),
+    "reset": lambda env: env.reset(seed=20),
+    "call": lambda env: env.call("add", 10),
+    "set_attr": lambda env: env.set_attr("mark", [5, 5]),
+    "render": lambda env: env.render(),
+}
+READS: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "get_attr": (lambda env: list(env.get_attr("row")), [0, 1]),
+    "call": (lambda env: list(env.call("add", 3)), [3, 4]),
+    "render": (lambda env: [int(frame[0, 0, 0]) for frame in env.render()], [0, 1]),
+}
+
+
+def started(kind: str, mode: AutoresetMode, build: Callable[[], Any] | None = None) -> Any:
+    """An environment in whose next step an episode ends."""
+    envs = sb3compat.to_gymnasium((build or KINDS[kind])(), autoreset_mode=mode)
+    envs.reset(seed=10)
+    envs.step(ACTIONS)
+    return envs
+
+
+def reference(mode: AutoresetMode) -> Any:
+    envs = SyncVectorEnv(counting(), autoreset_mode=mode)
+    envs.reset(seed=10)
+    envs.step(ACTIONS)
+    return envs
+
+
+def plain(result: Any) -> Any:
+    """Without what `VecMonitor` adds."""
+    *values, infos = result
+    infos = {key: value for key, value in infos.items() if "episode" not in key}
+    if "final_info" in infos:
+        final = infos["final_info"]
+        infos["final_info"] = {key: final[key] for key in final if "episode" not in key}
+    return [*values, infos]
+
+
+def is_same(got: Any, expected: Any) -> bool:
+    try:
+        same(plain(got), plain(expected))
+    except AssertionError:
+        return False
+    return True
+
+
+def assert_helps(error: Exception | None, where: str) -> None:
+    ways = ("reset", "Close this environment", "was closed")
+    assert error is None or any(way in str(error) for way in ways), f"{where}: {error}"
+
+
+def check(envs: Any, expected: list[Any], mode: AutoresetMode, where: str) -> None:
+    for name, (read, value) in READS.items():
+        got, error = attempt(lambda read=read: read(envs), *CLEAR)
+        assert_helps(error, where)
+        assert error or got == value, f"{where}: {name} returned {got}"
+    got, error = attempt(lambda: envs.step(ACTIONS), *CLEAR)
+    assert_helps(error, where)
+    assert error or any(is_same(got, each) for each in expected), f"{where}: step returned {got}"
+    first, error = attempt(lambda: envs.reset(seed=7), sb3compat.WorkerError)
+    if error:
+        assert "Close this environment" in str(error), where
+    else:
+        fresh = reference(mode)
+        same(plain(first), plain(fresh.reset(seed=7)), where)
+        same(plain(envs.step(ACTIONS)), plain(fresh.step(ACTIONS)), where)
+        same(plain(envs.step(ACTIONS)), plain(fresh.step(ACTIONS)), where)
+    close(envs, where)
+
+
+def close(envs: Any, where: str) -> None:
+    envs.close()
+    envs.close()
+    processes = getattr(envs.vec_env.unwrapped, "processes", ())
+    assert not any(process.is_alive() for process in processes), where
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode"), CASES, ids=[f"{kind}, {mode.name}" for kind, mode in CASES]
+)
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_interrupted_operation(name: str, kind: str, mode: AutoresetMode) -> None:
+    operation = OPERATIONS[name]
+    envs = started(kind, mode)
+    total = count(lambda: operation(envs))
+    close(envs, "counting")
+    same_step = reference(mode)
+    expected = [same_step.step(ACTIONS)]
+    late = []
+    if name == "reset":
+        after_reset = reference(mode)
+        after_reset.reset(seed=20)
+        late = [after_reset.step(ACTIONS)]
+    elif name == "step" and mode != AutoresetMode.DISABLED:
+        late = [same_step.step(ACTIONS)]
+    for at, error in points(total, 100):
+        envs = started(kind, mode)
+        where = f"{name} of {kind}, {error.__name__} at point {at} of {total}"
+        done = late if total - at < AT_THE_END else []
+        with within(120):
+            raised = interrupt(lambda envs=envs: operation(envs), at, error)
+            check(envs, [*expected, *done], mode, f"{where}: {raised}")
