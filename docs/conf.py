@@ -44,6 +44,9 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 
+# Quotation marks of error texts stay as they are typed.
+smartquotes = False
+
 html_theme = "furo"
 html_title = f"sb3compat {release}"
 html_static_path = ["_static"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,11 @@ def load(name: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def with_package() -> dict[str, str]:
+    """The environment of a process that imports this package from another folder."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
 
 
 @pytest.mark.parametrize("mode", some(["NextStep", "SameStep"]))
@@ -61,7 +67,7 @@ def test_skrl_trains_on_vec_normalize(tmp_path: Path) -> None:
             pytest.skip(f"needs {name}")
     done = subprocess.run(
         [sys.executable, EXAMPLES / "skrl_vec_normalize.py", "300"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
+        env=with_package(),
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -70,3 +76,63 @@ def test_skrl_trains_on_vec_normalize(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "trained for 300 steps of 4 rows" in done.stdout
     assert "1204 observations normalised\nweights changed" in done.stdout
+
+
+def test_wrong_endings_lower_the_values_that_are_learned() -> None:
+    example = load("value_of_truncated_states")
+    errors = {
+        variant: float(np.mean(example.learned_values(variant, 0, 10_240) - example.true_values()))
+        for variant in example.VARIANTS
+    }
+    assert abs(errors["correct"]) < 0.1
+    assert errors["first observation"] < errors["correct"] - 0.1
+    assert errors["no flag"] < errors["first observation"] - 0.1
+
+
+def test_variants_differ_in_endings_only() -> None:
+    example = load("value_of_truncated_states")
+    envs = {variant: make() for variant, make in example.VARIANTS.items()}
+    for env in envs.values():
+        env.seed(0)
+        env.reset()
+    for _ in range(example.STEPS_IN_EPISODE):
+        steps = {variant: env.step(np.zeros(16, int)) for variant, env in envs.items()}
+    obs, rewards, dones, infos = steps["correct"]
+    assert dones.all()
+    for other in steps.values():
+        for ours, theirs in zip(other[:3], (obs, rewards, dones), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    assert infos[0]["TimeLimit.truncated"] is True
+    assert steps["no flag"][3][0].keys() == infos[0].keys() - {"TimeLimit.truncated"}
+    wrong = steps["first observation"][3]
+    for i in range(16):
+        assert wrong[i]["terminal_observation"] == obs[i] != infos[i]["terminal_observation"]
+
+
+def test_picture_of_an_episodes_end_is_that_of_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "picture.svg"
+    script = EXAMPLES / "episode_end.py"
+    subprocess.run([sys.executable, script, path], env=with_package(), check=True)
+    kept = ROOT / "docs" / "explanation" / "episode-end.svg"
+    assert words(path) == words(kept), f"run: python {script} {kept}"
+    assert any("terminal_observation" in text for text in words(kept))
+
+
+def words(picture: Path) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", picture.read_text(encoding="utf-8"))
+
+
+def test_simulator_of_the_gpu_example_keeps_its_contract() -> None:
+    from sb3compat.conformance import check_vector_env
+
+    example = load("gpu_simulator")
+    ids = ["autoreset_mode_matches_behaviour", "outputs_unchanged_by_later_steps"]
+    assert check_vector_env(lambda: example.Points(3), only=ids, max_seconds=20).ok
+
+
+def test_simulator_of_the_gpu_example_is_timed(tmp_path: Path) -> None:
+    command = [sys.executable, EXAMPLES / "gpu_simulator.py", "--num-envs", "4", "8"]
+    done = subprocess.run(
+        [*command, "--rounds", "2"], env=with_package(), capture_output=True, text=True, check=True
+    )
+    assert re.findall(r"n = +(\d+): simulator +[\d,]+, with a bare copy", done.stdout) == ["4", "8"]

@@ -85,6 +85,44 @@ def test_metadata_name_versions_and_extras(metadata: Message) -> None:
     assert {"sb3", "conformance", "dev"} <= set(metadata.get_all("Provides-Extra", []))
 
 
+def built_with(repository: str, folder: Path) -> Message:
+    """The metadata of a wheel, built where the address of the repository is known."""
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    env = {**os.environ, "SB3COMPAT_REPOSITORY": repository}
+    subprocess.run([*command, str(ROOT)], cwd=folder, env=env, capture_output=True, check=True)
+    (path,) = folder.glob("*.whl")
+    with ZipFile(path) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        return Parser().parsestr(archive.read(name).decode())
+
+
+RELATIVE = r"\]\((?!https?:|#)[^)]*\)"
+
+
+def test_release_has_addresses_and_no_relative_links(wheel: Path, tmp_path: Path) -> None:
+    repository = "https://example.org/owner/sb3compat"
+    metadata = built_with(f"{repository}/", tmp_path)
+    addresses = dict(line.split(", ", 1) for line in metadata.get_all("Project-URL", []))
+    assert addresses["Source"] == repository
+    assert {"Issues", "Documentation", "Changelog"} <= set(addresses)
+    text = metadata.get_payload()
+    assert isinstance(text, str)
+    tag = f"v{sb3compat.__version__}"
+    assert f"]({repository}/blob/{tag}/CONTRIBUTING.md)" in text
+    outside = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    assert not re.findall(RELATIVE, outside)
+
+
+def test_other_builds_name_no_address(metadata: Message) -> None:
+    assert metadata.get_all("Project-URL") is None
+    assert metadata.get_payload() == (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_citation_has_the_version() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {sb3compat.__version__}\n" in text
+
+
 def test_core_needs_three_libraries_and_extras_the_others(metadata: Message) -> None:
     needed = [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
     core = {r.name: r.specifier for r in needed if r.marker is None}
