@@ -147,19 +147,23 @@ class Observations(BatchLayout):
         columns = [list(array[rows]) for array in batch]
         if self.keys is None:
             return columns[0]
+        if not columns:
+            return [self.pack([]) for _ in rows]
         return [self.pack(parts) for parts in zip(*columns, strict=True)]
 
     @property
     def telling(self) -> bool:
         """Whether an observation hardly ever equals another one by chance."""
         return any(
-            leaf.shape != () and (leaf.dtype.kind == "f" or np.prod(leaf.shape) >= 64)
+            leaf.shape != ()
+            and 0 not in leaf.shape
+            and (leaf.dtype.kind == "f" or np.prod(leaf.shape) >= 64)
             for leaf in self.leaves
         )
 
     def repeats(self, batch: list[Array], row: int, final: Observation) -> bool:
         """Whether `final`, the last observation of an episode, equals the row's one in `batch`."""
-        return all(
+        return any(array.size for array in batch) and all(
             np.array_equal(value, array[row])
             for array, value in zip(batch, self.unpack(final), strict=True)
         )

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from sb3compat._convert.options import same_value
 from sb3compat._convert.types import Kwargs, RowCommands, SingleEnv, Value
+from sb3compat._upstream.vec_env import overrides_only
 from sb3compat._upstream.worker_guard import call_env, set_env
 
 
@@ -82,6 +83,9 @@ class MethodEnvs:
             self._set(name, value, {"indices": [i]})
 
     def _set(self, name: str, value: object, rows: Kwargs) -> None:
+        if overrides_only(self._vec_env, "set_attr", "env_method"):
+            self._method("set_attr")(name, value, **rows)
+            return
         try:
             self._method("env_method")("set_wrapper_attr", name, value, **rows)
         except (AttributeError, NotImplementedError, TypeError):

@@ -317,7 +317,7 @@ def _reset_rows(
     else:
         results = workers.reset(env, rows, kwargs)
         out = workers.shared_batch(env)
-        if not workers.shares_memory(env):
+        if len(out) and not workers.shares_memory(env):  # `iterate` takes no empty Dict or Tuple
             # Copied, as they are views of `out`, which is written to below.
             held = deepcopy(list(iterate(env.observation_space, out)))
     infos: Info = {}

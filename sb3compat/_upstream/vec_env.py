@@ -76,6 +76,21 @@ def inherits(vec_env: object, method: str) -> bool:
     return own is not None and any(own is getattr(cls, method, None) for cls in _base_classes())
 
 
+def overrides_only(vec_env: Value, method: str, other: str) -> bool:
+    """Whether one method is overridden and another one is SB3's, here or in a `VecEnv` inside."""
+    while True:
+        if not _is_sb3s(vec_env, method) and _is_sb3s(vec_env, other):
+            return True
+        if not hasattr(vec_env, "venv"):
+            return False
+        vec_env = vec_env.venv
+
+
+def _is_sb3s(vec_env: object, method: str) -> bool:
+    module = getattr(_of_class(vec_env, method), "__module__", None) or ""
+    return module.partition(".")[0] in ("stable_baselines3", "sb3compat")
+
+
 def _of_class(vec_env: object, method: str) -> Value:
     """What its class has under that name; None where the object has a method of its own."""
     own = method in getattr(vec_env, "__dict__", {})

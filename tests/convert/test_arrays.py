@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sb3compat._convert.arrays import cast_safely, copy_value, is_foreign_array, row_array, to_numpy
+from sb3compat._convert.arrays import (
+    cast_safely,
+    copy_dict,
+    copy_value,
+    is_foreign_array,
+    row_array,
+    to_numpy,
+)
 from sb3compat.errors import ConversionError
 from tests.lockstep import same
 
@@ -107,3 +114,14 @@ def test_copies_share_nothing_with_the_value(value: Any, change: Callable[[Any],
     change(value)
     same(copied, before)
     assert repr(value) != repr(before)  # the change took place
+
+
+def test_values_that_contain_themselves_are_copied() -> None:
+    value: dict[str, Any] = {"array": np.zeros(2)}
+    value["list"] = [value]
+    copied = copy_value(value)
+    assert copied["list"][0] is copied
+    assert not np.shares_memory(copied["array"], value["array"])
+    copied = copy_dict(value)
+    assert copied["list"][0] is copied
+    assert copied["list"] is not value["list"]

@@ -137,3 +137,27 @@ def test_torch_arrays_become_numpy_values() -> None:
     assert rows[1].keys() == {"m"}
     infos["m"][:] = 5
     same(rows[1]["m"], np.ones(2, np.float32))
+
+
+def test_values_that_contain_themselves_are_split() -> None:
+    own: dict[str, Any] = {"list": []}
+    own["self"] = own
+    own["list"].append(own)
+    rows = split_infos({"k": np.array([own, None]), "_k": np.array([True, False])}, 2)
+    assert rows[1] == {}
+    copied = rows[0]["k"]
+    assert copied is not own
+    assert copied["self"] is copied
+    assert copied["list"][0] is copied
+
+
+def test_dict_of_arrays_that_contains_itself_is_refused() -> None:
+    infos: dict[str, Any] = {"x": np.arange(2), "deep": {"y": {}}}
+    infos["deep"]["y"]["again"] = infos["deep"]
+    with pytest.raises(ConversionError, match="contain themselves"):
+        split_infos(infos, 2)
+    shared = {"y": np.arange(2)}  # twice the same dict is no circle
+    assert split_infos({"a": shared, "b": {"c": shared}}, 2)[1] == {
+        "a": {"y": 1},
+        "b": {"c": {"y": 1}},
+    }

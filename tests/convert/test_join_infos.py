@@ -224,3 +224,21 @@ def test_same_step_info_holds_the_ending_and_the_reset() -> None:
     assert "terminal_observation" in info
     with pytest.raises(ConversionError, match=r"without the keys \['final_obs'\]"):
         same_step_info(3, {}, {"final_obs": 2})
+
+
+def test_values_that_contain_themselves_survive() -> None:
+    def own(number: int) -> dict[str, Any]:
+        info: dict[str, Any] = {"number": number, "deep": {}}
+        info["deep"]["up"] = info["self"] = info
+        return own_info(info)
+
+    rows = [own(1), own(2), {"number": 3}]
+    joined = join_infos(rows)
+    assert joined["number"].tolist() == [1, 2, 3]
+    for again in (split_infos(joined, 3), rows):
+        for number in (1, 2):
+            info = again[number - 1]
+            assert info["self"]["self"]["number"] == number
+            assert info["self"]["self"] is info["self"]["deep"]["up"]
+            assert info["deep"]["up"]["self"]["number"] == number
+        assert again[2] == {"number": 3}

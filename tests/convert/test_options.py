@@ -102,3 +102,14 @@ def test_options_are_given_for_all_rows_or_for_each(given: Any, rows: list[Any])
 def test_options_of_another_form_are_refused(given: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind, match="Expected"):
         options_by_row(given, 2)
+
+
+def test_options_that_contain_themselves_are_compared() -> None:
+    def own() -> dict[str, Any]:
+        options: dict[str, Any] = {"x": 1}
+        options["self"] = options
+        return options
+
+    first = own()
+    assert len(groups_of([first, first])) == 1
+    assert len(groups_of([own(), own()])) == 2  # not known to be the same

@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from sb3compat._to_gymnasium.rows import LocalRows, RemoteRows
@@ -196,3 +196,71 @@ def test_space_that_vec_normalize_has_written_into_is_no_unlike_one() -> None:
     env = vec_env.VecNormalize(dummy(fns(observation_space=image)))
     envs = sb3compat.to_gymnasium(env)
     assert envs.reset()[0] in envs.observation_space
+
+
+def overriding(name: str, on_instance: bool) -> tuple[Any, list[str]]:
+    """A `DummyVecEnv` with a method of its own, and the calls of it."""
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    calls: list[str] = []
+
+    def own(self: Any, *args: Any, **kwargs: Any) -> Any:
+        calls.append(name)
+        return getattr(DummyVecEnv, name)(self, *args, **kwargs)
+
+    cls = DummyVecEnv if on_instance else type("Own", (DummyVecEnv,), {name: own})
+    vec_env = cls(fns(lengths=(2, 3)))
+    if on_instance:
+        setattr(vec_env, name, own.__get__(vec_env))
+    return vec_env, calls
+
+
+OVERRIDDEN = ("step", "step_async", "step_wait", "reset", "seed", "set_options", "_save_obs")
+OVERRIDDEN += ("_obs_from_buf", "get_attr", "set_attr", "env_method", "close")
+
+
+@pytest.mark.parametrize("on_instance", [True, False])
+@pytest.mark.parametrize("name", OVERRIDDEN)
+def test_overridden_methods_of_a_vec_env_are_called(name: str, on_instance: bool) -> None:
+    vec_env, calls = overriding(name, on_instance)
+    with pytest.raises(sb3compat.AutoresetModeError, match="NextStep"):
+        sb3compat.to_gymnasium(vec_env, autoreset_mode="NextStep")
+    env: Any = sb3compat.to_gymnasium(vec_env)
+    calls.clear()
+    env.reset(seed=3, options={"x": 1})
+    for _ in range(4):
+        env.step(np.zeros(2, int))
+    assert env.get_attr("row") == (0, 1)
+    assert env.call("set_mu", 1.0) == (1.0, 2.0)
+    env.set_attr("mu", 3.0)
+    env.close()
+    assert calls
+
+
+def test_overridden_step_of_subclass_of_the_adapter_is_called() -> None:
+    """In both directions: what such a subclass holds is not handed back in its place."""
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    class Twice(sb3compat.VectorEnvAdapter):
+        def step(self, actions: Any) -> Any:
+            obs, rewards, *rest = super().step(actions)
+            return obs, 2 * rewards, *rest
+
+    class TwiceBack(sb3compat.VecEnvAdapter):
+        def step_wait(self) -> Any:
+            obs, rewards, dones, infos = super().step_wait()
+            return obs, 2 * rewards, dones, infos
+
+    expected = 2 * np.array([0.1, 1.1], np.float32)
+    plain: Any = sb3compat.to_gymnasium(DummyVecEnv(fns()))
+    step = plain.step
+    plain.step = lambda actions: (lambda obs, rewards, *rest: (obs, 2 * rewards, *rest))(
+        *step(actions)
+    )
+    for source in (Twice(DummyVecEnv(fns())), plain):
+        vec_env = sb3compat.to_sb3(source)
+        vec_env.reset()
+        np.testing.assert_allclose(vec_env.step(np.zeros(2, int))[1], expected)
+    env = sb3compat.to_gymnasium(TwiceBack(SyncVectorEnv(fns())))
+    env.reset()
+    np.testing.assert_allclose(env.step(np.zeros(2, int))[1], expected)

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 import sb3compat
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import lockstep, same
-from tests.native import Form, NativeEnv, UnknownEnv
+from tests.native import Form, NativeEnv, UnknownEnv, reset_native
 from tests.profiles import examples
 from tests.strategies import programs, scripts
 from tests.to_sb3.driving import step
@@ -351,3 +351,46 @@ def test_infos_of_an_environment_with_a_form_of_its_own_are_sorted() -> None:
         *_, infos = env.step([0, 0])
     assert [info["phase"] for info in infos] == [5, 5]
     assert [info["phase"] for info in env.reset_infos] == [3, 3]
+
+
+FINAL = ("final_obs", "final_info", "final_observation")
+
+
+class Finals(gym.Wrapper[Any, Any, Any, Any]):
+    """Gives, in each step, infos under the keys that SAME_STEP environments use."""
+
+    def step(self, action: Any) -> Any:
+        *result, info = self.env.step(action)
+        own = {"final_obs": np.arange(3.0), "final_info": {"x": 1}, "final_observation": "text"}
+        return *result, {**info, **own}
+
+
+@mode_of
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+@pytest.mark.parametrize("layers", [0, 1])
+def test_keys_of_endings_may_be_keys_of_sub_environments(
+    cls: Any, layers: int, mode: AutoresetMode
+) -> None:
+    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
+
+    def build(fns: Any) -> Any:
+        source = cls([lambda fn=fn: Finals(fn()) for fn in fns], autoreset_mode=mode)
+        return Identity(source) if layers else source
+
+    program: list[Any] = [("reset", None), *[("step", number) for number in range(6)]]
+    # In SAME_STEP mode under a wrapper, Gymnasium itself would write one `final_info` over another.
+    lengths = (9,) if mode == SAME_STEP and layers else (2, 3)
+    lockstep(script(lengths=lengths, infos="none"), 2, build, program, wrap=Finals)
+
+
+def test_unknown_environment_with_such_a_key_is_told_to_rename_it() -> None:
+    class Odd(NativeEnv):
+        def _add_info(self, infos: Any, info: Any, row: int) -> Any:
+            return super()._add_info(infos, {**info, "final_obs": 0}, row)
+
+    sb3compat.register_partial_reset(Odd, reset_native)
+    env = sb3compat.to_sb3(Odd(fns(lengths=(2,)), NEXT_STEP))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.AutoresetModeError, match="If not, rename that key"):
+        step(env)

@@ -12,7 +12,8 @@ from gymnasium.error import AlreadyPendingCallError
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 import sb3compat
-from tests.envs import MakeEnv, ScriptedEnv, fns, script
+from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
+from tests.lockstep import lockstep
 from tests.to_sb3.driving import step
 
 MODES = list(AutoresetMode)
@@ -121,4 +122,47 @@ def test_integers_that_always_repeat_warn() -> None:
         for _ in range(12):
             step(env)
     assert ["equals the first one" in str(warning.message) for warning in caught] == [True]
+    env.close()
+
+
+NO_NUMBERS = {
+    "box": spaces.Box(0, 1, (0,), np.float32),
+    "box of many dimensions": spaces.Box(0, 1, (2, 0, 3), np.uint8),
+    "dict": spaces.Dict({}),
+    "tuple": spaces.Tuple(()),
+    "dict of empty boxes": spaces.Dict({"a": spaces.Box(0, 1, (0,), np.float32)}),
+    "tuple of empty boxes": spaces.Tuple((spaces.Box(0, 1, (0,), np.float32),)),
+}
+PROGRAM: list[Any] = [("reset", None), *[("step", number) for number in range(5)]]
+PROGRAM += [("seed", 3), ("options", {"x": 1}), ("reset", None), ("step", 1), ("step", 2)]
+
+
+@pytest.mark.filterwarnings("error:The last observation")
+@pytest.mark.parametrize("name", NO_NUMBERS)
+@pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+def test_observations_without_a_number_equal_those_of_dummy_vec_env(
+    name: str, mode: AutoresetMode
+) -> None:
+    """Gymnasium's worker takes shared memory of no length for none: it sends the observations."""
+    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
+    chosen = script(observation_space=NO_NUMBERS[name], lengths=(2, 3), infos="plain")
+    for shared_memory in (True, False):
+        for wrap in (lambda env: env, Identity):
+
+            def build(fns: Any, wrap: Any = wrap, shared_memory: bool = shared_memory) -> Any:
+                return wrap(AsyncVectorEnv(fns, shared_memory=shared_memory, autoreset_mode=mode))
+
+            lockstep(chosen, 2, build, PROGRAM)
+
+
+@pytest.mark.parametrize("name", ["box", "dict"])
+def test_reset_of_rows_without_a_number_clears_their_autoreset(name: str) -> None:
+    source = AsyncVectorEnv(fns(observation_space=NO_NUMBERS[name], lengths=(2,)))
+    env = sb3compat.to_sb3(source)
+    source.reset()
+    for _ in range(2):
+        source.step(np.zeros(2, int))
+    env.env_method("reset", seed=1)
+    env.reset()
+    assert [info["shared"] for info in step(env)[3]] == [1, 1]
     env.close()
