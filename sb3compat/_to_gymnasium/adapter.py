@@ -43,6 +43,7 @@ from sb3compat._to_gymnasium.source import (
     metadata_of,
     spec_of,
 )
+from sb3compat._upstream.driver import Driver
 from sb3compat._upstream.subproc_vec_env import has_processes
 from sb3compat._upstream.vec_env import is_plain
 from sb3compat._upstream.vector_env import set_generator
@@ -173,6 +174,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self.render_mode = getattr(vec_env, "render_mode", None)
         self.spec = spec_of(vec_env, self._subenvs)
         self._layout = Observations(self.single_observation_space, self.num_envs, from_zero=False)
+        self._driver = Driver(vec_env)
         self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
         self._lost_step = False
         # The infos of the last step, and how many keys they had.
@@ -215,6 +217,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             observations, infos = self._source.reset(rows, seeds, options)
             joined = join_infos(infos, without=SB3_KEYS)
         self._lost_step, self._was_reset = False, True
+        self._driver.take()
         return observations, joined
 
     def step(
@@ -239,7 +242,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
                 nothing was stepped.
             EndedRowError: In DISABLED mode, if a row has ended and was not reset.
             ConversionError: If the `VecEnv` returned a value that cannot be presented exactly.
-            CallOrderError: If nothing was ever reset, or a reset is due after an error.
+            CallOrderError: If nothing was ever reset, or a reset is due after an error, or as the
+                `VecEnv` was used beside the adapter.
             ClosedError: If the environment was closed.
         """
         self._check_open()
@@ -256,6 +260,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             step = self._step(prepared)
             infos = join_infos(step.infos, without=SB3_KEYS)
         self._last_infos = infos, len(infos)
+        self._driver.note()
         return (
             self._layout.pack(step.observations),
             step.rewards.astype(np.float64, copy=False),
@@ -420,3 +425,4 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
                 "Expected reset() without a mask, as the last step or reset has raised an "
                 "exception and its results are lost, maybe with the end of an episode."
             )
+        self._driver.check()

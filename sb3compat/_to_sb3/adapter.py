@@ -34,6 +34,7 @@ from sb3compat._to_sb3.accept import check_env, check_starts, find_mode, vec_env
 from sb3compat._to_sb3.source import Settings, make_source
 from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices, subenvs_of
 from sb3compat._to_sb3.traits import seed_within
+from sb3compat._upstream.driver import Driver
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import (
     forget_waiting,
@@ -157,6 +158,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         self._source = make_source(settings, observations, self._actions)
         self._subenvs = subenvs_of(env)
         check_starts(env, self._subenvs, observations)
+        self._driver = Driver(env)
         self._waiting = False
         self._closed = False
         self._lost_step = False
@@ -170,6 +172,8 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
     def reset(self) -> Observation:
         """Reset all rows, with the seeds and options set before; a pending step is cancelled.
 
+        Workers that were sent the step have executed it, as those of SB3's `SubprocVecEnv`.
+
         Returns:
             The observations, of shape `(n, *space.shape)`; a dict or tuple of such arrays where
             the space is one. The infos are in `reset_infos`.
@@ -181,6 +185,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))
         self._lost_step = False
         self._was_reset = self._none_pending = True
+        self._driver.take()
         forget_waiting(self)
         return self._observations.pack(batch)
 
@@ -227,7 +232,8 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
 
         Raises:
             ValueError: If their count, shape or dtype does not fit. Nothing was sent.
-            CallOrderError: If a step is pending already, or a reset is due.
+            CallOrderError: If a step is pending already, or a reset is due, also as the vector
+                environment was used beside the adapter.
         """
         self._check_open()
         if self._waiting:
@@ -238,6 +244,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
                 "lost, maybe with the end of an episode; got step_async()."
             )
         prepared = self._actions.prepare(actions)
+        self._driver.check()
         if not self._none_pending:
             self._source.check_started()
             self._none_pending = True
@@ -271,6 +278,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             if not self._was_reset:
                 refuse_first_step(error)
             raise
+        self._driver.note()
         for i, info in step.reset_infos.items():
             self.reset_infos[i] = info
         rewards = step.rewards.astype(np.float32, copy=False)
