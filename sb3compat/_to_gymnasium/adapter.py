@@ -326,7 +326,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             AttributeError: If they live in workers, or there are none.
         """
         try:
-            envs: Sequence[SingleEnv] = getattr(self.vec_env, "unwrapped", self.vec_env).envs
+            base: Value = getattr(self.vec_env, "unwrapped", self.vec_env)
+            envs: Sequence[SingleEnv] = base.envs
         except AttributeError as error:
             raise AttributeError(
                 f"{self.vec_env} has no sub-environments in this process. Use call, get_attr and "

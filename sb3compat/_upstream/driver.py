@@ -1,8 +1,8 @@
 """Notice that an environment was used by someone else since its adapter used it last.
 
-The adapter would go on from a state that is gone: rows that have ended elsewhere, observations that are
-out of date. There are marks for another adapter, and for direct calls of environments that store a new
-object in each step or reset. Direct calls of others are not noticed.
+The adapter would go on from a state that is gone: rows that have ended elsewhere, observations that
+are out of date. There are marks for another adapter, and for direct calls of environments that
+store a new object in each step or reset. Direct calls of others are not noticed.
 """
 
 from __future__ import annotations

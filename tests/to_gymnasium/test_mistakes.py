@@ -12,7 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.envs import BOX, ScriptedEnv, fns, script
+from tests.envs import BOX, fns
 from tests.lockstep_back import dummy, monitored, subproc
 
 pytest.importorskip("stable_baselines3")
@@ -59,8 +59,10 @@ BAD_ACTIONS: dict[str, tuple[Any, list[Any]]] = {
     "Box": (BOX, [0, None, BOXES[:1], BOXES[0]]),
     "Dict": (
         DICT,
-        [0, None, {}, {"a": [0, 1]}, {"a": [0], "b": BOXES}, {"a": 0, "b": BOXES}]
-        + [([0, 1], BOXES), BOXES, [{"a": 1}], [{"a": 1, "b": BOXES[0]}], "ab"],
+        [
+            *(0, None, {}, {"a": [0, 1]}, {"a": [0], "b": BOXES}, {"a": 0, "b": BOXES}),
+            *(([0, 1], BOXES), BOXES, [{"a": 1}], [{"a": 1, "b": BOXES[0]}], "ab"),
+        ],
     ),
     "Tuple": (
         TUPLE,
