@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -79,3 +79,23 @@ def rows_under(mask: object, num_envs: int) -> list[int]:
         f"Expected options['reset_mask'] to be a NumPy array of shape ({num_envs},) and dtype "
         f"bool, with at least one True, got {got}."
     )
+
+
+def values_by_row(values: Value, num_envs: int) -> Sequence[Value]:
+    """The value of each row.
+
+    Args:
+        values: A list or tuple with one for each row, or else one value for all.
+        num_envs: The number of rows, n.
+
+    Raises:
+        ValueError: If a list or tuple has another length than n.
+    """
+    if not isinstance(values, list | tuple):
+        return [values] * num_envs
+    if len(values) != num_envs:
+        raise ValueError(
+            f"Expected a list or tuple of {num_envs} values, one for each sub-environment, or one "
+            f"value of another type, got len(values)={len(values)}."
+        )
+    return values

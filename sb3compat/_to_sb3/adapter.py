@@ -232,8 +232,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
 
         Raises:
             ValueError: If their count, shape or dtype does not fit. Nothing was sent.
-            CallOrderError: If a step is pending already, or a reset is due, also as the vector
-                environment was used beside the adapter.
+            CallOrderError: If a step is pending, or a reset is due (maybe as others used `env`).
         """
         self._check_open()
         if self._waiting:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb3compat._convert.infos import split_infos
+from sb3compat._convert.infos import copy_added, split_infos
 from sb3compat.errors import ConversionError
 from tests.convert.info_batches import INFO, batched
 from tests.lockstep import same
@@ -137,3 +137,12 @@ def test_torch_arrays_become_numpy_values() -> None:
     assert rows[1].keys() == {"m"}
     infos["m"][:] = 5
     same(rows[1]["m"], np.ones(2, np.float32))
+
+
+def test_arrays_that_were_added_are_copied() -> None:
+    arrays = {"own": np.zeros(2), "added": np.zeros(2)}
+    infos = {**arrays, "number": 1}
+    copy_added(infos, 1)
+    assert infos["own"] is arrays["own"]
+    assert infos["added"] is not arrays["added"]
+    same(infos, {**arrays, "number": 1})
