@@ -214,6 +214,13 @@ def own_info(info: Info) -> Info:
     return owned
 
 
+def copy_added(infos: Info, count: int) -> None:
+    """Copy the arrays that were added to infos after their first `count` keys."""
+    for key in list(infos)[count:]:
+        if isinstance(infos[key], np.ndarray):
+            infos[key] = infos[key].copy()
+
+
 def _own_value(value: Value) -> Value:
     try:
         return own_info(value) if type(value) is dict else copy_value(value)

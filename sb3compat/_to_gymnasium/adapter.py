@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from sb3compat._convert.arrays import copy_value
-from sb3compat._convert.infos import SB3_KEYS
+from sb3compat._convert.infos import SB3_KEYS, copy_added
 from sb3compat._convert.join_infos import join_infos
 from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.observations import Observations
@@ -32,7 +32,7 @@ from sb3compat._convert.types import (
     holds_vector_env,
 )
 from sb3compat._to_gymnasium.accept import check_vec_env
-from sb3compat._to_gymnasium.arguments import own_options, rows_under, seeds_by_row
+from sb3compat._to_gymnasium.arguments import own_options, rows_under, seeds_by_row, values_by_row
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.source import (
     call_if_any,
@@ -42,6 +42,8 @@ from sb3compat._to_gymnasium.source import (
     metadata_of,
     spec_of,
 )
+from sb3compat._to_gymnasium.subenvs import local_envs
+from sb3compat._upstream.driver import Driver
 from sb3compat._upstream.subproc_vec_env import has_processes
 from sb3compat._upstream.vec_env import is_plain
 from sb3compat._upstream.vector_env import set_generator
@@ -172,6 +174,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self.render_mode = getattr(vec_env, "render_mode", None)
         self.spec = spec_of(vec_env, self._subenvs)
         self._layout = Observations(self.single_observation_space, self.num_envs, from_zero=False)
+        self._driver = Driver(vec_env)
         self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
         # Whether only a reset of all rows leads on; noted before each call, and taken back when it
         # is done.
@@ -210,13 +213,15 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         if options is not None and "reset_mask" in options:
             rows = rows_under(options.pop("reset_mask"), self.num_envs)
             self._check_step()
-            self._keep_added_infos()
+            # RecordEpisodeStatistics puts an array of its own there, and clears it in the reset.
+            copy_added(*self._last_infos)
         else:
             rows = list(range(self.num_envs))
         self._source.check_reset(rows, seeds, options)
         self._lost_step = True
         observations, infos = self._source.reset(rows, seeds, options)
         joined = join_infos(infos, without=SB3_KEYS)
+        self._driver.take()
         self._was_reset = True
         self._settled = self._lost_step = False
         return observations, joined
@@ -245,7 +250,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
                 nothing was stepped.
             EndedRowError: In DISABLED mode, if a row has ended and was not reset.
             ConversionError: If the `VecEnv` returned a value that cannot be presented exactly.
-            CallOrderError: If nothing was ever reset, or a reset is due after an error.
+            CallOrderError: If a reset is due: the first, or after an error or use of `vec_env`.
             ClosedError: If the environment was closed.
         """
         self._check_open()
@@ -269,6 +274,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             join_infos(step.infos, without=SB3_KEYS),
         )
         self._last_infos = result[4], len(result[4])
+        self._driver.note()
         self._lost_step = False
         return result
 
@@ -276,13 +282,9 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         """One frame for each row."""
         self._check_open()
         by_row = self._is_plain or self.render_mode != "rgb_array"
-        frames = self.call("render") if by_row else self._images()
+        vec_env: Value = self.vec_env
+        frames = self.call("render") if by_row else vec_env.get_images()
         return tuple(map(copy_value, frames))
-
-    def _images(self) -> Sequence[Value]:
-        vec_env: Any = self.vec_env
-        images: Sequence[Value] = vec_env.get_images()
-        return images
 
     def call(self, name: str, *args: Value, **kwargs: Value) -> tuple[Value, ...]:
         """Call a method of each sub-environment, or read an attribute that is no method.
@@ -310,14 +312,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             ValueError: If it is a list or tuple of another length than n.
         """
         self._check_open()
-        if not isinstance(values, list | tuple):
-            values = [values] * self.num_envs
-        if len(values) != self.num_envs:
-            raise ValueError(
-                f"Expected a list or tuple of {self.num_envs} values, one for each "
-                f"sub-environment, or one value of another type, got len(values)={len(values)}."
-            )
-        self._subenvs.set(name, values)
+        self._subenvs.set(name, values_by_row(values, self.num_envs))
 
     @property
     def envs(self) -> Sequence[SingleEnv]:
@@ -328,14 +323,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         Raises:
             AttributeError: If they live in workers, or there are none.
         """
-        try:
-            envs: Sequence[SingleEnv] = getattr(self.vec_env, "unwrapped", self.vec_env).envs
-        except AttributeError as error:
-            raise AttributeError(
-                f"{self.vec_env} has no sub-environments in this process. Use call, get_attr and "
-                "set_attr."
-            ) from error
-        return envs
+        return local_envs(self.vec_env)
 
     @property
     def np_random(self) -> Value:
@@ -398,16 +386,6 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
                 refuse_first_step(error)
             raise
 
-    def _keep_added_infos(self) -> None:
-        """Copy the arrays that wrappers have added to the infos of the last step.
-
-        `RecordEpisodeStatistics` puts an array of its own there, which it clears in a masked reset.
-        """
-        infos, count = self._last_infos
-        for key in list(infos)[count:]:
-            if isinstance(infos[key], np.ndarray):
-                infos[key] = infos[key].copy()
-
     def _call_if_any(self, name: str) -> tuple[Value, ...] | None:
         values = call_if_any(self._subenvs, name)
         return None if values is None or all(v is None for v in values) else tuple(values)
@@ -423,3 +401,4 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
                 "Expected reset() without a mask, as the last step or reset has raised an "
                 "exception and its results are lost, maybe with the end of an episode."
             )
+        self._driver.check()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from sb3compat._convert.types import Options, Value
-from sb3compat.errors import ResetArgumentError
+from sb3compat.errors import ResetArgumentError, shown
 
 
 def seeds_by_row(seed: Value, num_envs: int) -> list[int | None]:
@@ -30,8 +30,8 @@ def seeds_by_row(seed: Value, num_envs: int) -> list[int | None]:
         seeds = [None if one is None else operator.index(one) for one in seed]
     except TypeError as error:
         raise ResetArgumentError(
-            f"Expected an int, or a list of {num_envs} ints or None as seed, got seed={seed!r:.200} "
-            f"({type(seed).__name__})."
+            f"Expected an int, or a list of {num_envs} ints or None as seed, got "
+            f"seed={shown(seed)} ({type(seed).__name__})."
         ) from error
     if len(seeds) != num_envs:
         raise ResetArgumentError(
@@ -50,7 +50,7 @@ def own_options(options: Value) -> Options | None:
     if options is None or isinstance(options, Mapping):
         return None if options is None else dict(options)
     raise ResetArgumentError(
-        f"Expected options as a dict or None, got options={options!r:.200} "
+        f"Expected options as a dict or None, got options={shown(options)} "
         f"({type(options).__name__})."
     )
 
@@ -66,7 +66,7 @@ def rows_under(mask: object, num_envs: int) -> list[int]:
         ResetArgumentError: If the mask breaks one of these rules, which are Gymnasium's.
     """
     if not isinstance(mask, np.ndarray):
-        got = f"reset_mask={mask!r:.200} ({type(mask).__name__})"
+        got = f"reset_mask={shown(mask)} ({type(mask).__name__})"
     elif mask.shape != (num_envs,):
         got = f"reset_mask.shape={mask.shape}"
     elif mask.dtype != np.bool_:
@@ -79,3 +79,23 @@ def rows_under(mask: object, num_envs: int) -> list[int]:
         f"Expected options['reset_mask'] to be a NumPy array of shape ({num_envs},) and dtype "
         f"bool, with at least one True, got {got}."
     )
+
+
+def values_by_row(values: Value, num_envs: int) -> Sequence[Value]:
+    """The value of each row.
+
+    Args:
+        values: A list or tuple with one for each row, or else one value for all.
+        num_envs: The number of rows, n.
+
+    Raises:
+        ValueError: If a list or tuple has another length than n.
+    """
+    if not isinstance(values, list | tuple):
+        return [values] * num_envs
+    if len(values) != num_envs:
+        raise ValueError(
+            f"Expected a list or tuple of {num_envs} values, one for each sub-environment, or one "
+            f"value of another type, got len(values)={len(values)}."
+        )
+    return values

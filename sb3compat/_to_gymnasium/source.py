@@ -167,7 +167,7 @@ def check_rows_alike(vec_env: Any, subenvs: SubEnvs, observation_space: Space) -
     """Refuse sub-environments whose spaces are not those of the first one.
 
     Args:
-        vec_env: The environment. Where a wrapper declares a space of its own, those below may differ.
+        vec_env: The environment. Where a wrapper declares a space, those below may differ.
         subenvs: Its sub-environments.
         observation_space: The space that is presented.
 

@@ -101,6 +101,21 @@ class MethodEnvs:
             ) from error
 
 
+def local_envs(vec_env: Any) -> Sequence[SingleEnv]:
+    """The sub-environments that a `VecEnv`, or the one inside its wrappers, has in this process.
+
+    Raises:
+        AttributeError: If it has none there.
+    """
+    try:
+        envs: Sequence[SingleEnv] = getattr(vec_env, "unwrapped", vec_env).envs
+    except AttributeError as error:
+        raise AttributeError(
+            f"{vec_env} has no sub-environments in this process. Use call, get_attr and set_attr."
+        ) from error
+    return envs
+
+
 def _is_same(a: Value, b: Value) -> bool:
     """Whether it makes no difference which of the two is set."""
     return a is b or (isinstance(a, bool | int | float | str | bytes) and same_value(a, b))

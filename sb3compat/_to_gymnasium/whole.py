@@ -56,6 +56,7 @@ from sb3compat.errors import (
     MissingTruncationError,
     PartialResetError,
     WorkerError,
+    shown,
 )
 
 _ALONE = " A VecEnv returns them alone from reset, and keeps the infos in reset_infos."
@@ -141,7 +142,7 @@ class WholeSteps:
         if options and not hasattr(self._vec_env, "set_options"):
             raise ConversionError(
                 f"Expected options=None, as {self._vec_env} has no method set_options to pass them "
-                f"to, got options={options!r:.200}."
+                f"to, got options={shown(options)}."
             )
         if all(seed is None for seed in seeds):
             return
@@ -255,7 +256,7 @@ class WholeSteps:
         if not isinstance(result, tuple) or len(result) != 4:
             raise ConversionError(
                 f"Expected {self._vec_env}.step to return (observations, rewards, dones, infos), "
-                f"got {result!r:.200} ({type(result).__name__} of "
+                f"got {shown(result)} ({type(result).__name__} of "
                 f"{len(result) if isinstance(result, tuple) else 1})."
             )
         batch, rewards, dones, infos = result
@@ -266,7 +267,7 @@ class WholeSteps:
         if not listed or not all(isinstance(info, dict) for info in infos):
             raise ConversionError(
                 f"Expected infos as a list of {self._n} dicts, one for each row, got "
-                f"infos={infos!r:.200} ({type(infos).__name__})."
+                f"infos={shown(infos)} ({type(infos).__name__})."
             )
         if self._marks_infos and len(set(map(id, infos))) < self._n:
             raise ConversionError(

@@ -34,6 +34,7 @@ from sb3compat._to_sb3.accept import check_env, check_starts, find_mode, vec_env
 from sb3compat._to_sb3.source import Settings, Source, make_source
 from sb3compat._to_sb3.subenvs import LocalSubEnvs, SubEnvs, resolve_indices, subenvs_of
 from sb3compat._to_sb3.traits import seed_within
+from sb3compat._upstream.driver import Driver
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import (
     forget_waiting,
@@ -170,6 +171,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         """Present what this source drives."""
         self._source, self._subenvs = source, subenvs
         self._observations, self._actions = observations, actions
+        self._driver = Driver(getattr(self, "env", None))  # rows in workers have no other driver
         self._waiting = False
         self._closed = self._released = False
         # Whether only a reset leads on; noted before each call, and taken back when it is done.
@@ -183,6 +185,8 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
     def reset(self) -> Observation:
         """Reset all rows, with the seeds and options set before; a pending step is cancelled.
 
+        Workers that were sent the step have executed it, as those of SB3's `SubprocVecEnv`.
+
         Returns:
             The observations, of shape `(n, *space.shape)`; a dict or tuple of such arrays where
             the space is one. The infos are in `reset_infos`.
@@ -194,6 +198,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         self._waiting = False
         batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))
         observations = self._observations.pack(batch)
+        self._driver.take()
         forget_waiting(self)
         self._was_reset = self._none_pending = True
         self._lost_step = False
@@ -245,7 +250,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
 
         Raises:
             ValueError: If their count, shape or dtype does not fit. Nothing was sent.
-            CallOrderError: If a step is pending already, or a reset is due.
+            CallOrderError: If a step is pending, or a reset is due (maybe as others used `env`).
         """
         self._check_open()
         if self._waiting:
@@ -255,6 +260,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             )
         self._refuse_lost("step_async()")
         prepared = self._actions.prepare(actions)
+        self._driver.check()
         self._lost_step = True
         try:
             if not self._none_pending:
@@ -297,6 +303,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
             if not self._was_reset:
                 refuse_first_step(error)
             raise
+        self._driver.note()
         for i, info in step.reset_infos.items():
             self.reset_infos[i] = info
         rewards = step.rewards.astype(np.float32, copy=False)

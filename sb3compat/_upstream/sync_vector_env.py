@@ -33,9 +33,15 @@ def pending_autoresets(env: AnySync) -> Array:
     return np.zeros_like(flags) if same_step else flags
 
 
+def autoreset_flags(env: AnyVectorEnv) -> Array:
+    """Which rows an autoreset is pending for; a new array from each step and each full reset."""
+    flags: Array = private(env, "_autoreset_envs")
+    return flags
+
+
 def forget_autoresets(env: AnySync, rows: list[int] | None = None) -> None:
     """Clear the autoreset that is pending for some rows, or for all."""
-    flags: Array = private(env, "_autoreset_envs")
+    flags = autoreset_flags(env)
     flags[slice(None) if rows is None else rows] = False
 
 

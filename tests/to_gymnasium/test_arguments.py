@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._to_gymnasium.arguments import rows_under, seeds_by_row
+from sb3compat._to_gymnasium.arguments import (
+    own_options,
+    rows_under,
+    seeds_by_row,
+    values_by_row,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +59,23 @@ def test_rows_under_a_mask() -> None:
 def test_masks_that_break_a_rule_are_refused(mask: Any, got: str) -> None:
     with pytest.raises(sb3compat.ResetArgumentError, match=rf"at least one True, got {got}"):
         rows_under(mask, 3)
+
+
+def test_values_by_row() -> None:
+    assert values_by_row([1, 2], 2) == [1, 2]
+    assert values_by_row((1, 2), 2) == (1, 2)
+    assert values_by_row("ab", 2) == ["ab", "ab"]
+    for values in ([], [1], (1, 2, 3)):
+        with pytest.raises(ValueError, match=rf"of 2 values.*len\(values\)={len(values)}"):
+            values_by_row(values, 2)
+
+
+def test_own_options_hold_the_same_values() -> None:
+    options = {"x": [1]}
+    own = own_options(options)
+    assert own == options
+    assert own is not options
+    assert own["x"] is options["x"]
+    assert own_options(None) is None
+    with pytest.raises(sb3compat.ResetArgumentError, match=r"options=\[1\] \(list\)"):
+        own_options([1])

@@ -59,8 +59,10 @@ BAD_ACTIONS: dict[str, tuple[Any, list[Any]]] = {
     "Box": (BOX, [0, None, BOXES[:1], BOXES[0]]),
     "Dict": (
         DICT,
-        [0, None, {}, {"a": [0, 1]}, {"a": [0], "b": BOXES}, {"a": 0, "b": BOXES}]
-        + [([0, 1], BOXES), BOXES, [{"a": 1}], [{"a": 1, "b": BOXES[0]}], "ab"],
+        [
+            *(0, None, {}, {"a": [0, 1]}, {"a": [0], "b": BOXES}, {"a": 0, "b": BOXES}),
+            *(([0, 1], BOXES), BOXES, [{"a": 1}], [{"a": 1, "b": BOXES[0]}], "ab"),
+        ],
     ),
     "Tuple": (
         TUPLE,

@@ -79,6 +79,12 @@ STABLE_BASELINES3 = (
         {"_get_target_envs": "an override of it would not be noticed"},
     ),
     *names(
+        "stable_baselines3.common.vec_env.dummy_vec_env:DummyVecEnv",
+        Kind.ATTRIBUTE,
+        "_upstream/driver.py",
+        {"buf_infos": "steps beside the adapter would not be noticed"},
+    ),
+    *names(
         _SUBPROC_LOOP,
         Kind.LOCAL,
         "_upstream/worker_locals.py",

@@ -1,0 +1,121 @@
+"""Who else has used an environment: another adapter, or someone directly; in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+import sb3compat
+from sb3compat._upstream.driver import Driver
+from sb3compat.errors import CallOrderError
+from tests.envs import Identity, fns
+from tests.handwritten import CountingVecEnv
+from tests.lockstep_back import dummy, monitored, subproc
+
+sb3: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+
+ACTIONS = np.zeros(2, np.int64)
+
+
+class OwnDummy(sb3.DummyVecEnv):
+    pass
+
+
+def native(made: Any) -> Any:
+    return gym.make_vec("CartPole-v1", num_envs=2)
+
+
+def same_step(made: Any) -> Any:
+    return SyncVectorEnv(made, autoreset_mode=AutoresetMode.SAME_STEP)
+
+
+# How to build what is adapted, the direction, and whether direct calls leave a mark.
+Case = tuple[Callable[[Any], Any], Callable[[Any], Any], bool]
+CASES: dict[str, Case] = {
+    "dummy": (dummy, sb3compat.to_gymnasium, True),
+    "subproc": (subproc, sb3compat.to_gymnasium, True),
+    "wrapped dummy": (monitored, sb3compat.to_gymnasium, True),
+    "wrapped subproc": (lambda made: sb3.VecMonitor(subproc(made)), sb3compat.to_gymnasium, True),
+    "subclass": (OwnDummy, sb3compat.to_gymnasium, True),
+    "handwritten": (lambda made: CountingVecEnv(), sb3compat.to_gymnasium, False),
+    "sync": (SyncVectorEnv, sb3compat.to_sb3, True),
+    "sync in the same step": (same_step, sb3compat.to_sb3, True),
+    "wrapped sync": (lambda made: Identity(SyncVectorEnv(made)), sb3compat.to_sb3, True),
+    "async": (AsyncVectorEnv, sb3compat.to_sb3, False),
+    "wrapped async": (lambda made: Identity(AsyncVectorEnv(made)), sb3compat.to_sb3, False),
+    "native": (native, sb3compat.to_sb3, False),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> Any:
+    build, adapt, marked = CASES[request.param]
+    env = build(fns())
+    yield env, adapt, marked
+    env.close()
+
+
+def test_another_adapter_that_has_reset_the_environment_is_noticed(case: Any) -> None:
+    env, adapt, _ = case
+    first, second = adapt(env), adapt(env)
+    first.reset()
+    first.step(ACTIONS)
+    second.reset()
+    with pytest.raises(CallOrderError, match=r"Expected reset\(\).*another adapter has reset"):
+        first.step(ACTIONS)
+    second.step(ACTIONS)
+    first.reset()
+    first.step(ACTIONS)
+    with pytest.raises(CallOrderError, match="another adapter"):
+        second.step(ACTIONS)
+
+
+@pytest.mark.parametrize("method", ["step", "reset"])
+def test_direct_call_is_noticed_where_it_leaves_a_mark(case: Any, method: str) -> None:
+    env, adapt, marked = case
+    adapted = adapt(env)
+    for _ in range(2):
+        adapted.reset()
+        for _ in range(3):
+            adapted.step(ACTIONS)
+        # Also where the very same array is passed each time.
+        getattr(env, method)(*([ACTIONS] if method == "step" else []))
+        if not marked:
+            return
+        with pytest.raises(CallOrderError, match=r"Expected reset\(\).*someone has stepped or"):
+            adapted.step(ACTIONS)
+
+
+def test_masked_reset_after_a_direct_step_is_refused() -> None:
+    env = dummy(fns())
+    envs = sb3compat.to_gymnasium(env)
+    envs.reset()
+    env.step(ACTIONS)
+    mask = np.array([True, False])
+    with pytest.raises(CallOrderError, match="someone has stepped"):
+        envs.reset(options={"reset_mask": mask})
+    envs.reset()
+    envs.reset(options={"reset_mask": mask})
+    envs.step(ACTIONS)
+
+
+def test_environment_that_was_reset_before_it_was_adapted_can_be_stepped(case: Any) -> None:
+    env, adapt, _ = case
+    env.reset()
+    env.step(ACTIONS)
+    adapt(env).step(ACTIONS)
+
+
+def test_environment_that_takes_no_attribute_is_not_watched() -> None:
+    class Slots:
+        __slots__ = ()
+
+    driver = Driver(Slots())
+    driver.take()
+    driver.note()
+    driver.check()
