@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -18,6 +19,11 @@ from tests.conformance.kit import TRAINING, bad, judge
 from tests.conformance.tiny import TinyVecEnv
 from tests.envs import GYMNASIUM
 
+
+def worlds(kind: Kind, rows: int) -> Any:
+    return partial(WorldsVecEnv, partial(World, kind), rows)
+
+
 IS_LAST = "terminal_observation_is_last"
 
 
@@ -26,9 +32,10 @@ def test_a_wall_before_the_time_limit_is_no_stale_observation(limit: int) -> Non
     """The action of CliffWalking's shortest policy leads into a wall from the fourth step on."""
     vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
     known = "CliffWalking-v1" if "CliffWalking-v1" in gym.registry else "CliffWalking-v0"
-    factory = lambda: vec_env.DummyVecEnv(  # noqa: E731
-        [lambda: gym.make(known, max_episode_steps=limit)] * 2
-    )
+
+    def factory() -> Any:
+        return vec_env.DummyVecEnv([lambda: gym.make(known, max_episode_steps=limit)] * 2)
+
     results = judge(examine(factory), seconds=0.02, only=[IS_LAST, "rows_independent"])
     assert results[IS_LAST].status == "passed"
     assert not bad(results)
@@ -38,7 +45,7 @@ def test_a_wall_before_the_time_limit_is_no_stale_observation(limit: int) -> Non
 def test_worlds_in_which_the_last_action_does_not_show(world: str) -> None:
     for limit in (2, 3, 4, 5):
         kind = Kind(world, 4, limit, "point", goal=False)
-        factory = lambda kind=kind: WorldsVecEnv(lambda row: World(kind, row), 2)  # noqa: E731
+        factory = worlds(kind, 2)
         results = judge(examine(factory), seconds=0.02, only=[IS_LAST])
         assert results[IS_LAST].status in ("passed", "not_exercised"), results
 
@@ -47,7 +54,7 @@ class AnswersAnything:
     """A VecEnv without a method `seed`, behind an object with an answer to any name."""
 
     def __init__(self) -> None:
-        self.inner = TinyVecEnv()
+        self.inner: Any = TinyVecEnv()
         for name in ("num_envs", "observation_space", "action_space", "reset_infos"):
             setattr(self, name, getattr(self.inner, name))
         for name in ("reset", "step", "step_async", "step_wait", "close"):
@@ -108,12 +115,19 @@ def test_sb3_does_not_get_more_observations_than_fit() -> None:
 def test_vec_normalize_leaves_spaces_that_instances_share() -> None:
     pytest.importorskip("stable_baselines3")
     kind = Kind(obs="dict", start="random", more=frozenset({"shared"}), size=4)
-    factory = lambda: WorldsVecEnv(lambda row: World(kind, row), 2)  # noqa: E731
+    factory = worlds(kind, 2)
     before = dict(factory().observation_space.spaces)
     names = ["works_under_vec_normalize", "works_under_vec_extract_dict_obs"]
     results = judge(examine(factory), seconds=0.02, only=names)
     assert factory().observation_space.spaces == before
     assert not bad(results)
+
+
+def test_chance_may_overrule_the_last_action() -> None:
+    kind = Kind(slip=0.4, reward="int", start="random", size=4)
+    subject = examine(worlds(kind, 4))
+    for seed in range(3):
+        assert not bad(judge(subject, seconds=0.02, seed=seed, only=[IS_LAST]))
 
 
 @pytest.mark.parametrize("world", ["pit", "door"])
@@ -122,5 +136,5 @@ def test_a_row_that_walls_hold_is_not_late(world: str) -> None:
     names = ["no_phantom_transition", "rows_independent"]
     for limit in (4, 7):
         kind = Kind(world, 4, limit, goal=False, limits_differ=True)
-        factory = lambda kind=kind: WorldsVecEnv(lambda row: World(kind, row), 4)  # noqa: E731
+        factory = worlds(kind, 4)
         assert not bad(judge(examine(factory), seconds=0.02, only=names))
