@@ -66,6 +66,12 @@ class TerminalObservationIsStale(Points):
         return obs, reward, done, info
 
 
+@mutant("terminal_observation_is_last")
+class TerminalObservationOfZeros(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        return super().end(i, last * 0, info)
+
+
 @mutant("terminal_observation_is_last", needs_reference=True)
 class TerminalObservationOfAnotherRow(Points):
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
@@ -75,6 +81,15 @@ class TerminalObservationOfAnotherRow(Points):
 
 
 @mutant("truncated_flag_present")
+class NoTruncatedFlagAtTerminations(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        if not info["TimeLimit.truncated"]:
+            del info["TimeLimit.truncated"]
+        return super().end(i, last, info)
+
+
+# Harmless at terminations, and a lost truncation otherwise.
+@mutant("truncated_flag_present", "truncated_flag_exclusive", needs_reference=True)
 class NoTruncatedFlag(Points):
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
         del info["TimeLimit.truncated"]

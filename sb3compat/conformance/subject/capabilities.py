@@ -14,7 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from sb3compat.conformance.findings import Family
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.subject.interface import mode_of
+from sb3compat.conformance.subject.interface import mode_of, offers
 
 # The names that a user may declare.
 CAPABILITIES: dict[str, str] = {
@@ -53,7 +53,7 @@ def _takes_seed(env: Any) -> bool:
         env.seed(0)
     except Exception:
         return False
-    return True
+    return offers(env, "seed")
 
 
 def _found(env: Any, family: Family) -> dict[str, bool]:
@@ -65,7 +65,7 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
         "repeatable": not normalizes,
     }
     if family == "vec_env":
-        found["seed_method"] = hasattr(env, "seed")
+        found["seed_method"] = offers(env, "seed")
         found["seeding"] = _takes_seed(env)
         found["masked_reset"] = found["row_seeds"] = False
     else:
@@ -73,16 +73,24 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
         found["masked_reset"] = mode_of(env) == "Disabled" or masked_reset(env)
         found["row_seeds"] = row_seeds(env)
     found["render"] = getattr(env, "render_mode", None) == "rgb_array"
-    try:
-        values = env.get_attr("observation_space")
-        found["sub_envs"] = len(values) == env.num_envs
-        if family == "vec_env":
-            # An environment that answers for all rows at once refuses this.
-            env.set_attr("conformance_probe", 0, indices=[0])
-    except Exception:
-        found["sub_envs"] = False
+    found["sub_envs"] = _reaches_rows(env, family)
     return found | (_found_vec_env(env) if family == "vec_env" else {})
 
+
+def _reaches_rows(env: Any, family: Family) -> bool:
+    """Whether attributes of single environments can be set and read."""
+    try:
+        env.set_attr(_PROBE, 0)
+        values = env.get_attr(_PROBE)
+        if family == "vec_env":
+            # An environment that answers for all rows at once refuses this.
+            env.set_attr(_PROBE, 0, indices=[0])
+        return bool(len(values) == env.num_envs)
+    except Exception:
+        return False
+
+
+_PROBE = "conformance_probe"
 
 # Wrappers whose results depend on everything that any row has seen, and the attribute that says
 # whether they still learn.

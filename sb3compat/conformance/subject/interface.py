@@ -38,6 +38,26 @@ def check_factory(factory: object) -> None:
         pass
 
 
+def offers(env: object, name: str) -> bool:
+    """Whether an environment has an attribute, and would not answer to any other name as well.
+
+    Of an object whose `__getattr__` answers to anything, attributes that are set or defined count.
+    """
+    if not hasattr(env, name):
+        return False
+    if not hasattr(env, _NO_NAME):
+        return True
+    try:
+        inspect.getattr_static(env, name)
+    except AttributeError:
+        return False
+    return True
+
+
+# No environment means anything by it.
+_NO_NAME = "sb3compat_asks_for_no_such_attribute"
+
+
 def family_of(env: object) -> Family:
     """Which of the two interfaces an environment has.
 
@@ -49,10 +69,10 @@ def family_of(env: object) -> Family:
     module = sys.modules.get("stable_baselines3.common.vec_env.base_vec_env")
     if module is not None and isinstance(env, module.VecEnv):
         return "vec_env"
-    if all(hasattr(env, name) for name in ("num_envs", "step", "reset")):
-        if hasattr(env, "single_observation_space"):
+    if all(offers(env, name) for name in ("num_envs", "step", "reset")):
+        if offers(env, "single_observation_space"):
             return "vector_env"
-        if hasattr(env, "step_async") and hasattr(env, "step_wait"):
+        if offers(env, "step_async") and offers(env, "step_wait"):
             return "vec_env"
     hint = ""
     if env is None:
@@ -107,10 +127,15 @@ def _is_positive(number: Any) -> bool:
 
 def mode_of(env: Any) -> str:
     """The value of the autoreset mode of a `VectorEnv`."""
-    mode = getattr(env.unwrapped, "autoreset_mode", None)
-    if mode is None:
-        mode = (env.metadata or {}).get("autoreset_mode", AutoresetMode.NEXT_STEP)
-    return str(getattr(mode, "value", mode))
+    inner = getattr(env, "unwrapped", env)
+    declared = inner.autoreset_mode if offers(inner, "autoreset_mode") else None
+    known = {mode.value for mode in AutoresetMode}
+    # What is innermost may be a simulator, for which the word means something else.
+    if not isinstance(inner, VectorEnv) and getattr(declared, "value", declared) not in known:
+        declared = None
+    if declared is None:
+        declared = (env.metadata or {}).get("autoreset_mode", AutoresetMode.NEXT_STEP)
+    return str(getattr(declared, "value", declared))
 
 
 def takes_batches(env: Any) -> bool:

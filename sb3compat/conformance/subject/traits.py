@@ -91,7 +91,9 @@ def _look(script: Script, n: int, seeding: bool, actions: str, deadline: float) 
     for _ in range(_ROUNDS):
         script.run("obs = env.reset()")
         firsts.append(rows("obs"))
-        infos.append(rows("getattr(env, 'reset_infos', [{}] * env.num_envs)"))
+        # A check reports it if these are missing, or of another kind.
+        told = script.value("isinstance(getattr(env, 'reset_infos', None), (list, tuple))")
+        infos.append(rows("env.reset_infos") if told else [{}] * n)
         before = firsts[-1]
         for _ in range(_STEPS):
             script.run(f"obs, rewards, dones, infos = env.step({actions})")

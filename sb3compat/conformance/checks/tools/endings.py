@@ -10,6 +10,7 @@ from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.calls import opening
+from sb3compat.conformance.subject.subject import Ending
 
 # The time for one program with several endings.
 _MOST_SECONDS = 2.0
@@ -25,20 +26,35 @@ def some_steps(play: Play) -> Iterator[int]:
             return
 
 
-def several_endings(play: Play, wanted: int = 3, keep: str = "") -> Iterator[list[int]]:
+def varied(play: Play) -> Ending:
+    """An ending whose actions are sampled, so that no wall is in the way each time.
+
+    Raises:
+        NotExercisedError: If there is none, and observations may stay as they are by design.
+    """
+    sampled = [ending for ending in play.subject.endings if ending.setup]
+    if not sampled and not (play.subject.endings and play.subject.traits.continuous):
+        raise NotExercisedError
+    return (sampled or play.subject.endings)[0]
+
+
+def several_endings(
+    play: Play, wanted: int = 3, keep: str = "", ending: Ending | None = None
+) -> Iterator[list[int]]:
     """Start and step until some rows have ended; yields the rows that ended, after each such step.
 
     Args:
         play: The run.
         wanted: The number of endings.
         keep: A statement to run before each step.
+        ending: The actions; None for those with which the traits were found.
 
     Raises:
         NotExercisedError: If there were fewer.
     """
     if not play.subject.endings:
         raise NotExercisedError
-    ending = play.subject.endings[0]  # the traits were found with the same actions
+    ending = ending or play.subject.endings[0]
     play.make()
     for line in opening("vec_env", ending.setup, ending.seed):
         play.run(line)

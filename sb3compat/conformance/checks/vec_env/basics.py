@@ -148,11 +148,11 @@ def obs_dtype_matches_space(play: Play) -> None:
         play.demand(f"obs{path}.dtype == np.{space.dtype}", f"obs{path}.dtype", str(space.dtype))
 
 
-@error(group="reset", source=SB3_SOURCE)
+@warning(group="reset", source=SB3_SOURCE)
 def reset_infos_n_dicts(play: Play) -> None:
     """`env.reset_infos` has n elements, each a dict, after a reset and after steps.
 
-    The infos of resets are in no other place.
+    The infos of resets are in no other place, though SB3's algorithms do not read them.
     """
     play.start()
     for number in range(play.draw(st.integers(1, 4))):

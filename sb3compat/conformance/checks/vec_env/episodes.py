@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import several_endings
+from sb3compat.conformance.checks.tools.last_step import replayed, unmoved_last_observation
 from sb3compat.conformance.checks.tools.singles import Beside, beside
 from sb3compat.conformance.checks.tools.spaces import demand_in_space
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, ENDINGS, error, warning
@@ -141,28 +142,28 @@ def terminal_observation_is_last(play: Play) -> None:
             what = f"infos[{i}]['terminal_observation']"
             singles.demand(what, "last", "the last observation of the episode", i)
         return
-    # A step that ends the episode need not have moved anything; one that was cut off by a time
-    # limit is a step like any other.
-    if not play.subject.traits.steps_move:
-        raise NotExercisedError
-    stale = dict.fromkeys(range(play.n), 0)
-    for ended in several_endings(play, 3 * play.n, keep="before = snapshot(obs)"):
-        for i in ended:
-            what = f"infos[{i}]['terminal_observation']"
-            same = play.value(f"equal({what}, row(before, {i}))")
-            cut = play.value(f"bool(infos[{i}].get('TimeLimit.truncated', False))")
-            stale[i] = stale[i] + 1 if same and cut else -1000
-            if stale[i] > 1:
-                should = "the observation after the last action, not the one before it"
-                play.demand(f"not equal({what}, row(before, {i}))", what, should, i)
+    last_obs = "infos[{}]['terminal_observation']"
+    found = unmoved_last_observation(play, last_obs)
+    if found is None:
+        return
+    play.make()
+    replayed(play, found, "last", found.last[0], last_obs)
+    if found.stale:
+        should = "the observation after the last action, not the one before it"
+        condition = f"not equal(last, row(before, {found.row}))"
+        play.demand(condition, "last", f"{should}, whatever the last action is", found.row)
+    replayed(play, found, "other", found.last[1], last_obs)
+    should = "another than after another last action, as in the steps before"
+    play.demand("not equal(last, other)", "last", should, found.row)
 
 
-@error(group="episode end", source=DUMMY_VEC_ENV, after=ENDINGS)
+@warning(group="episode end", source=DUMMY_VEC_ENV, after=ENDINGS)
 def truncated_flag_present(play: Play) -> None:
     """`infos[i]` has `TimeLimit.truncated` where `dones[i]` is true.
 
     `dones` does not say whether an episode terminated or was truncated; this key does. Without
-    it every end counts as a termination, and states at a time limit get the value 0.
+    it every end counts as a termination, as SB3's algorithms look it up with False as the default:
+    harmless after a termination, while `truncated_flag_exclusive` judges truncations.
     Set `infos[i]["TimeLimit.truncated"] = truncated and not terminated` in each step.
     """
     for _ in play.through_ending():
@@ -175,7 +176,7 @@ def truncated_flag_present(play: Play) -> None:
             )
 
 
-@error(group="episode end", source=DUMMY_VEC_ENV, after=(*_COMPARED, "truncated_flag_present"))
+@error(group="episode end", source=DUMMY_VEC_ENV, after=_COMPARED)
 def truncated_flag_exclusive(play: Play) -> None:
     """`TimeLimit.truncated` is true exactly if the episode was truncated and not terminated.
 
@@ -191,7 +192,7 @@ def truncated_flag_exclusive(play: Play) -> None:
     else:
         singles = Beside(play, play.ending())
         for i in singles.endings():
-            what = f"infos[{i}]['TimeLimit.truncated']"
+            what = f"infos[{i}].get('TimeLimit.truncated', False)"
             singles.demand(f"bool({what})", "truncated", "truncated and not terminated", i)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.actions import other_actions
-from sb3compat.conformance.checks.tools.endings import several_endings
+from sb3compat.conformance.checks.tools.endings import several_endings, varied
 from sb3compat.conformance.checks.tools.singles import Beside, beside
 from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
@@ -15,7 +15,10 @@ from sb3compat.conformance.checks.vec_env.marks import (
 from sb3compat.conformance.contract import SB3_GUIDE
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.subject.subject import Ending
 
+# So many steps, so that chance is no explanation.
+_FEWEST = 3
 _COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
 
 
@@ -81,18 +84,11 @@ def no_phantom_transition(play: Play) -> None:
         return
     if not play.subject.traits.steps_move:
         raise NotExercisedError
-    still = 0
-    for ended in several_endings(play):
-        play.run("before = snapshot(obs)")
-        play.step(play.subject.endings[0].actions)
-        for i in (i for i in ended if not play.value(f"dones[{i}]")):
-            same = play.value(f"equal(row(obs, {i}), row(before, {i})) and rewards[{i}] == 0")
-            still = still + 1 if same else -1000
-            if still > 2:
-                should = "another than before, as the row was stepped; no step before left it so"
-                condition = f"not equal(row(obs, {i}), row(before, {i}))"
-                play.demand(condition, f"row(obs, {i})", should, i)
-    if not still:
+    ends = _watched(play, 4 * play.n, play.subject.endings[0])
+    should = "another than before, as the row was stepped; no other step left it so"
+    after = [[k + 1 for k, ended in ends.items() if i in ended] for i in range(play.n)]
+    judged = [_moves(play, i, ends, after[i], should) for i in range(play.n)]
+    if not any(judged):
         raise NotExercisedError
 
 
@@ -173,21 +169,44 @@ def _not_frozen(play: Play) -> None:
     """Rows that may share a generator cannot be compared, but a row that stands still shows."""
     if not play.subject.traits.steps_move:
         raise NotExercisedError
-    still = dict.fromkeys(range(play.n), 0)
-    play.run("before = None")
-    keep = "earlier, before = before, snapshot(obs)"
-    for ended in several_endings(play, wanted=3 * play.n, keep=keep):
-        for i in (i for i in range(play.n) if i not in ended):
-            if not play.value(f"equal(row(obs, {i}), row(before, {i}))"):
-                still[i] = -1000
-                continue
-            # A row that stood still before has a reason of its own.
-            if play.value(f"earlier is None or equal(row(before, {i}), row(earlier, {i}))"):
-                continue
-            still[i] += 1
-            if still[i] > 2:
-                should = "another than before, as the row was stepped while others were reset"
-                condition = f"not equal(row(obs, {i}), row(before, {i}))"
-                play.demand(condition, f"row(obs, {i})", should, i)
-    if not any(still.values()):
+    ends = _watched(play, 3 * play.n, varied(play))
+    should = "another than before, as the row was stepped while others were reset"
+    others = [[k for k, ended in ends.items() if i not in ended] for i in range(play.n)]
+    judged = [_moves(play, i, ends, others[i], should) for i in range(play.n)]
+    if not any(judged):
         raise NotExercisedError
+
+
+def _watched(play: Play, wanted: int, ending: Ending) -> dict[int, list[int]]:
+    """Step until so many rows have ended; returns the rows that ended, by step.
+
+    In the script `seen[k]` are the observations after step k.
+    """
+    play.run("seen = []")
+    ends = {}
+    for ended in several_endings(play, wanted, "seen.append(snapshot(obs))", ending):
+        ends[play.script.steps] = ended
+    play.run("seen.append(obs)")
+    return ends
+
+
+def _moves(play: Play, i: int, ends: dict[int, list[int]], steps: list[int], should: str) -> bool:
+    """Demand that a row moves in some of these steps, if it moves in all others.
+
+    Returns False if that cannot be told: a row that also stands still in others has reasons of its
+    own, such as walls.
+    """
+    over = {k for k, ended in ends.items() if i in ended}
+    asked = [k for k in steps if k not in over and k <= play.script.steps]
+    others = set(range(1, play.script.steps + 1)) - {*asked, *over}
+
+    def still(k: int) -> bool:
+        return bool(play.value(f"equal(row(seen[{k - 1}], {i}), row(seen[{k}], {i}))"))
+
+    if min(len(asked), len(others)) < _FEWEST or any(map(still, others)):
+        return False
+    if all(map(still, asked)):
+        k = asked[-1]
+        condition = f"not equal(row(seen[{k - 1}], {i}), row(seen[{k}], {i}))"
+        play.demand(condition, f"row(seen[{k}], {i})", should, i)
+    return True

@@ -23,6 +23,13 @@ _SB3 = ("sb3", "sb3_vec_env")
 _USUAL = (*ENDINGS, "step_obs_in_space", "rewards_shape", "terminal_observation_in_space")
 _TRAINS = (*BASICS["vec_env"], "dones_shape")
 _TOTAL = 256
+# The most memory that a check lets SB3 take for observations.
+_MOST_BYTES = 2**30
+# For each value of an observation the first layers of the networks have eight weights, with
+# gradients and moments: of the policy and of the critics.
+_PER_VALUE = 8 * 4 * 4 * 2
+# Copies in double precision that running statistics take.
+_STATISTICS = 10
 
 
 def _wrap(play: Play, wrapper: str, call: str) -> None:
@@ -44,6 +51,23 @@ def _entries(space: Any) -> dict[str, Any]:
     if len(parts) != (len(space.spaces) if nested else 1) or any(p.shape is None for _, p in parts):
         raise NotExercisedError
     return dict(parts)
+
+
+def _values(space: Any) -> int:
+    """The number of values in an observation."""
+    return int(sum(np.prod(part.shape) for _, part in leaves(space) if part.shape is not None))
+
+
+def _must_fit(needed: int) -> None:
+    """Leave environments alone whose observations would fill the memory.
+
+    Raises:
+        NotExercisedError: If so many bytes are too many.
+    """
+    if needed > _MOST_BYTES:
+        raise NotExercisedError(
+            f"its observations are too large: SB3 would need {needed / 2**30:.1f} GiB for them"
+        )
 
 
 def _walk(play: Play) -> Iterator[int]:
@@ -117,14 +141,24 @@ def works_under_vec_normalize(play: Play) -> None:
     boxes = all(isinstance(part, spaces.Box) for part in _entries(space).values())
     if isinstance(space, spaces.Tuple) or not boxes:
         raise NotExercisedError
-    _wrap(play, "VecNormalize", "VecNormalize(env)")
-    for _ in _walk(play):
-        for i in play.ended():
-            for path, _space in leaves(play.value("env.observation_space")):
-                what = f"infos[{i}]['terminal_observation']{path}"
-                play.demand(
-                    f"np.abs({what}).max(initial=0) <= 10", what, "normalised, and clipped at 10", i
-                )
+    _must_fit(_STATISTICS * 8 * play.n * _values(space))
+    # VecNormalize writes into a Dict space, which other instances may share.
+    parts = dict(space.spaces) if isinstance(space, spaces.Dict) else {}
+    try:
+        _wrap(play, "VecNormalize", "VecNormalize(env)")
+        for _ in _walk(play):
+            for i in play.ended():
+                _is_normalised(play, i)
+    finally:
+        if isinstance(space, spaces.Dict):
+            space.spaces.update(parts)
+
+
+def _is_normalised(play: Play, i: int) -> None:
+    for path, _space in leaves(play.value("env.observation_space")):
+        what = f"infos[{i}]['terminal_observation']{path}"
+        should = "normalised, and clipped at 10"
+        play.demand(f"np.abs({what}).max(initial=0) <= 10", what, should, i)
 
 
 @error(
@@ -220,7 +254,7 @@ def trains_ppo(play: Play) -> None:
     It adds to rewards in place, values `terminal_observation`, and passes clipped actions.
     """
     play.make()
-    _train(play, "PPO", "n_steps=16, batch_size=16, n_epochs=1")
+    _train(play, "PPO", "n_steps=16, batch_size=16, n_epochs=1", 16 * play.n)
 
 
 @error(group="working with SB3", source=_RL_TIPS, needs=_SB3, after=_TRAINS)
@@ -233,13 +267,15 @@ def trains_off_policy(play: Play) -> None:
     play.make()
     discrete = isinstance(play.value("env.action_space"), spaces.Discrete)
     settings = "buffer_size=400, batch_size=16, learning_starts=50, train_freq=8"
-    _train(play, "DQN" if discrete else "SAC", settings)
+    _train(play, "DQN" if discrete else "SAC", settings, 2 * 400)
 
 
-def _train(play: Play, algorithm: str, settings: str) -> None:
+def _train(play: Play, algorithm: str, settings: str, kept: int) -> None:
     space, actions = play.value("env.observation_space"), play.value("env.action_space")
     if not _learnable(space) or not _usable(actions, algorithm):
         raise NotExercisedError
+    # In the buffer observations may be of bytes; a minibatch of 16 is of floats.
+    _must_fit(_values(space) * (_PER_VALUE + 16 * 4) + kept * _bytes(space))
     policy = "MultiInputPolicy" if isinstance(space, spaces.Dict) else "MlpPolicy"
     play.run(f"from stable_baselines3 import {algorithm}")
     settings += ", policy_kwargs={'net_arch': [8]}, device='cpu'"
@@ -252,6 +288,12 @@ def _train(play: Play, algorithm: str, settings: str) -> None:
     play.demand("error is None", "error", f"None: {algorithm} learns")
     done = "model[0].num_timesteps"
     play.demand(f"{done} >= {_TOTAL}", done, f"at least {_TOTAL}")
+
+
+def _bytes(space: Any) -> int:
+    return int(
+        sum(np.prod(part.shape) * part.dtype.itemsize for _, part in leaves(space) if part.shape)
+    )
 
 
 def _learnable(space: Any) -> bool:

@@ -145,7 +145,8 @@ def _reset_as(play: Play, name: str, seed: int) -> None:
     play.run(f"env.seed({seed})")
     play.run("obs = env.reset()")
     # SB3's wrappers have `reset_infos` of their own, which stay empty.
-    infos = "env.unwrapped.reset_infos" if play.value("hasattr(env, 'venv')") else "env.reset_infos"
+    wrapped = play.value("'venv' in vars(env)")
+    infos = "env.unwrapped.reset_infos" if wrapped else "env.reset_infos"
     play.run(f"{name} = snapshot([(row(obs, i), {infos}[i]) for i in range({play.n})])")
 
 

@@ -1,0 +1,140 @@
+"""Environments that were accused once of what they had not done."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from conformance.correct.environments import WorldsVecEnv
+from conformance.correct.worlds import Kind, World
+from conformance.mutants.family import Config, Points
+from conformance.mutants.rows_env import Form, RowsEnv
+from sb3compat.conformance.subject.examine import examine
+from tests.conformance.kit import TRAINING, bad, judge
+from tests.conformance.tiny import TinyVecEnv
+from tests.envs import GYMNASIUM
+
+
+def worlds(kind: Kind, rows: int) -> Any:
+    return partial(WorldsVecEnv, partial(World, kind), rows)
+
+
+IS_LAST = "terminal_observation_is_last"
+
+
+@pytest.mark.parametrize("limit", [3, 8, 20])
+def test_a_wall_before_the_time_limit_is_no_stale_observation(limit: int) -> None:
+    """The action of CliffWalking's shortest policy leads into a wall from the fourth step on."""
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    known = "CliffWalking-v1" if "CliffWalking-v1" in gym.registry else "CliffWalking-v0"
+
+    def factory() -> Any:
+        return vec_env.DummyVecEnv([lambda: gym.make(known, max_episode_steps=limit)] * 2)
+
+    results = judge(examine(factory), seconds=0.02, only=[IS_LAST, "rows_independent"])
+    assert results[IS_LAST].status == "passed"
+    assert not bad(results)
+
+
+@pytest.mark.parametrize("world", ["pit", "clock", "late", "still", "door"])
+def test_worlds_in_which_the_last_action_does_not_show(world: str) -> None:
+    for limit in (2, 3, 4, 5):
+        kind = Kind(world, 4, limit, "point", goal=False)
+        factory = worlds(kind, 2)
+        results = judge(examine(factory), seconds=0.02, only=[IS_LAST])
+        assert results[IS_LAST].status in ("passed", "not_exercised"), results
+
+
+class AnswersAnything:
+    """A VecEnv without a method `seed`, behind an object with an answer to any name."""
+
+    def __init__(self) -> None:
+        self.inner: Any = TinyVecEnv()
+        for name in ("num_envs", "observation_space", "action_space", "reset_infos"):
+            setattr(self, name, getattr(self.inner, name))
+        for name in ("reset", "step", "step_async", "step_wait", "close"):
+            setattr(self, name, getattr(self.inner, name))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: None
+
+
+def test_an_answer_to_any_name_is_no_ability() -> None:
+    subject = examine(AnswersAnything)
+    assert subject.family == "vec_env"
+    lacking = ("seed_method", "seeding", "sub_envs", "render")
+    assert not any(subject.capabilities[name] for name in lacking)
+    plain = bad(judge(examine(TinyVecEnv, declared={"seeding": False}), seconds=0.01))
+    assert set(bad(judge(subject, seconds=0.01))) <= {*plain, "metadata_is_dict"}
+
+
+class Simulator:
+    """What a VectorEnv is made around; by `autoreset_mode` it means something else."""
+
+    autoreset_mode = "whenever"
+
+
+class AroundASimulator(RowsEnv):
+    @property
+    def unwrapped(self) -> Any:
+        return Simulator()
+
+
+def test_the_innermost_object_may_be_a_simulator() -> None:
+    subject = examine(lambda: AroundASimulator(Form(mode="SameStep")))
+    assert subject.mode == "SameStep"
+    found = bad(judge(subject, seconds=0.01))
+    assert set(found) <= ({"wrapper_deletion_keeps_env_open"} if GYMNASIUM < (1, 3) else set())
+
+
+def test_sb3_does_not_get_more_observations_than_fit() -> None:
+    pytest.importorskip("stable_baselines3")
+
+    class Large(Points):
+        def __init__(self) -> None:
+            super().__init__(Config(rows=2))
+            self.observation_space = spaces.Box(-1, 1, (3000, 1000), np.float32)
+
+        def batch(self, observations: list[Any]) -> Any:
+            return np.zeros((2, 3000, 1000), np.float32)
+
+    subject = examine(Large, seconds=None)
+    names = {*TRAINING, "works_under_vec_normalize"}
+    results = judge(subject, only=names)
+    for name in TRAINING:
+        assert "GiB" in results[name].message, results[name]
+
+
+def test_vec_normalize_leaves_spaces_that_instances_share() -> None:
+    pytest.importorskip("stable_baselines3")
+    kind = Kind(obs="dict", start="random", more=frozenset({"shared"}), size=4)
+    factory = worlds(kind, 2)
+    before = dict(factory().observation_space.spaces)
+    names = ["works_under_vec_normalize", "works_under_vec_extract_dict_obs"]
+    results = judge(examine(factory), seconds=0.02, only=names)
+    assert factory().observation_space.spaces == before
+    assert not bad(results)
+
+
+def test_chance_may_overrule_the_last_action() -> None:
+    kind = Kind(slip=0.4, reward="int", start="random", size=4)
+    subject = examine(worlds(kind, 4))
+    for seed in range(3):
+        assert not bad(judge(subject, seconds=0.02, seed=seed, only=[IS_LAST]))
+
+
+@pytest.mark.parametrize("world", ["pit", "door"])
+def test_a_row_that_walls_hold_is_not_late(world: str) -> None:
+    """Whatever stands still in ordinary steps, too, says nothing where it does so after an end."""
+    names = ["no_phantom_transition", "rows_independent"]
+    for limit in (4, 7):
+        kind = Kind(world, 4, limit, goal=False, limits_differ=True)
+        factory = worlds(kind, 4)
+        assert not bad(judge(examine(factory), seconds=0.02, only=names))
