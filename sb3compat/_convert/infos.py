@@ -207,11 +207,19 @@ def own_info(info: Info) -> Info:
 
     What cannot be copied (a lock, a generator) is handed on as it is, as Gymnasium does.
     """
+    if _SCALARS.issuperset(map(type, info.values())):
+        return dict(info)
     try:
         owned: Info = copy_dict(info)
     except Exception:
         owned = {key: _own_value(value) for key, value in info.items()}
     return owned
+
+
+# The most common types of values, which need no copy.
+_SCALARS = frozenset(
+    (bool, int, float, str, type(None), np.float32, np.float64, np.int64, np.bool_)
+)
 
 
 def copy_added(infos: Info, count: int) -> None:

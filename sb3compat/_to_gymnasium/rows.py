@@ -8,7 +8,7 @@ episode that is terminated and truncated at once counts as terminated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,9 @@ from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting
 from sb3compat._upstream.worker_guard import reset_env, step_env
 from sb3compat.errors import PartialResetError
 
+# Copies the observation of a row.
+Write = Callable[[int, Observation], None]
+
 
 class Rows:
     """The base of both: which rows have ended, and the last observation of each row.
@@ -54,7 +57,12 @@ class Rows:
         self._n: int = vec_env.num_envs
         self._layout = Observations(vec_env.observation_space, self._n, from_zero=False)
         # The last observations of the rows, and which rows have returned one.
-        self._observed = self._layout.empty()
+        self._observed = batch = self._layout.empty()
+        leaves = self._layout.leaves
+        compound = self._layout.keys is not None
+        self._observe = (
+            _writer_of_parts(self._layout, batch) if compound else _writer(batch[0], leaves[0])
+        )
         self._seen = [False] * self._n
         # The rows whose episode has ended and that have not been reset since.
         self.ended: Flags = np.zeros(self._n, np.bool_)
@@ -112,6 +120,7 @@ class Rows:
         results = self._reset_rows(rows, kwargs)
         for i, (observed, info) in zip(rows, results, strict=True):
             self._observe(i, observed)
+            self._seen[i] = True
             infos[i], reset_infos[i] = own_info(info), own_info(info)
         self._vec_env.reset_infos = reset_infos
         self.ended[rows] = False
@@ -121,32 +130,36 @@ class Rows:
         """Reset the rows; the result of each is read before the next row is reset."""
         raise NotImplementedError
 
-    def _observe(self, row: int, observed: Observation) -> None:
-        """Copy an observation; cast, or refused, as `SyncVectorEnv` does."""
-        layout = self._layout
-        if layout.keys is None:
-            _write(self._observed[0][row : row + 1], layout.leaves[0], observed)
-        else:
-            parts = layout.unpack(observed)
-            for leaf, array, part in zip(layout.leaves, self._observed, parts, strict=True):
-                _write(array[row : row + 1], leaf, part)
-        self._seen[row] = True
-
     def _batch(self) -> list[Array]:
         """New arrays with the last observation of each row."""
         return [array.copy() for array in self._observed]
 
 
-def _write(place: Array, leaf: Leaf, value: Value) -> None:
-    if isinstance(value, np.ndarray | np.generic):
-        # Nearly always; the other way takes ten times as long.
-        if value.dtype == leaf.dtype and value.shape == leaf.shape:
-            place[0] = value
-            return
-    elif type(value) is int and leaf.dtype == np.int64 and leaf.shape == ():
-        place[0] = value
-        return
-    np.stack([value], out=place)
+def _writer(array: Array, leaf: Leaf) -> Write:
+    """A function that copies one value into its row; cast, or refused, as by `SyncVectorEnv`."""
+    dtype, shape = leaf.dtype, leaf.shape
+    kinds = () if shape else (dtype.type, int) if dtype == np.int64 else (dtype.type,)
+
+    def write(row: int, value: Value) -> None:
+        kind = type(value)
+        if kind is np.ndarray and value.dtype == dtype and value.shape == shape:
+            array[row] = value  # nearly always; the last way takes ten times as long
+        elif kind in kinds:
+            array[row] = value
+        else:
+            np.stack([value], out=array[row : row + 1])
+
+    return write
+
+
+def _writer_of_parts(layout: Observations, batch: list[Array]) -> Write:
+    writers = list(map(_writer, batch, layout.leaves))
+
+    def write(row: int, value: Value) -> None:
+        for write_part, part in zip(writers, layout.unpack(value), strict=True):
+            write_part(row, part)
+
+    return write
 
 
 class LocalRows(Rows):
@@ -160,6 +173,7 @@ class LocalRows(Rows):
         rewards = np.zeros(n, np.float32)
         ended, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
         infos: list[Info] = []
+        observe = self._observe
         for i, (env, action) in enumerate(zip(vec_env.envs, actions, strict=True)):
             if resetting and resetting[i]:
                 observed, info = env.reset()
@@ -175,8 +189,9 @@ class LocalRows(Rows):
                         observed, reset_info = first
                         vec_env.reset_infos[i] = own_info(reset_info)
                         info = same_step_info(final, info, reset_info)
-            self._observe(i, observed)
+            observe(i, observed)
             infos.append(own_info(info) if info else {})
+        self._seen = [True] * n
         if not same_step:
             self.ended = ended
         return Transition(self._batch(), rewards, ended, truncated, infos, {})
@@ -230,6 +245,7 @@ class RemoteRows(Rows):
             self._observe(i, observed)
             infos.append(info)
         self._vec_env.reset_infos = reset_infos
+        self._seen = [True] * n
         if not same_step:
             self.ended = ended
         return Transition(self._batch(), rewards, ended, truncated, infos, {})

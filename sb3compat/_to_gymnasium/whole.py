@@ -59,6 +59,7 @@ from sb3compat.errors import (
     shown,
 )
 
+_FLAG = {TRUNCATED}
 _ALONE = " A VecEnv returns them alone from reset, and keeps the infos in reset_infos."
 
 
@@ -277,7 +278,9 @@ class WholeSteps:
                 "new dict from each step; or adapt the DummyVecEnv without wrappers, which is "
                 "read row by row."
             )
-        return observations, floats, ended, list(map(own_info, infos))
+        # Nearly all have nothing but the flag, which is left out later.
+        own = [info if info.keys() == _FLAG else own_info(info) for info in infos]
+        return observations, floats, ended, own
 
     def _owned(self, batch: Observation) -> list[Array]:
         """The leaf arrays of a batch of observations, copied, in the dtypes of the space."""

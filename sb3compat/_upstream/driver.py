@@ -64,14 +64,18 @@ class Driver:
         """
         if self._token is None:
             return
-        other = getattr(self._base, NAME, None) is not self._token
-        if other or any(a is not b for a, b in zip(self._look(), self._seen, strict=True)):
-            who = "another adapter has reset" if other else "someone has stepped or reset"
-            raise CallOrderError(
-                f"Expected reset() before anything else, as {who} {self._base} since this adapter "
-                "used it last: what it knows of the rows is out of date. Use one adapter, and only "
-                "the adapter; or make a second environment, for example for evaluation."
-            )
+        if getattr(self._base, NAME, None) is not self._token:
+            raise self._error("another adapter has reset")
+        for now, before in zip(self._look(), self._seen, strict=True):
+            if now is not before:
+                raise self._error("someone has stepped or reset")
+
+    def _error(self, who: str) -> CallOrderError:
+        return CallOrderError(
+            f"Expected reset() before anything else, as {who} {self._base} since this adapter used "
+            "it last: what it knows of the rows is out of date. Use one adapter, and only the "
+            "adapter; or make a second environment, for example for evaluation."
+        )
 
 
 def _marks_of(base: Any) -> Marks:

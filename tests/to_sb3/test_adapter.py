@@ -8,6 +8,7 @@ import pickle
 from typing import Any
 
 import cloudpickle
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -88,6 +89,42 @@ def test_reset_cancels_a_pending_step(cls: Any) -> None:
     same(env.step(np.ones(2, int)), twin.step(np.ones(2, int)))
     env.close()
     twin.close()
+
+
+class Drawing(gym.Env[Any, Any]):
+    """Draws a random number in each step, and for the observation of each reset."""
+
+    observation_space = spaces.Box(0, 1, (1,), np.float64)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return self.np_random.random(1), {}
+
+    def step(self, action: Any) -> Any:
+        return self.np_random.random(1), 0.0, False, False, {}
+
+
+def test_cancelled_step_is_executed_by_workers_as_in_sb3() -> None:
+    sb3 = pytest.importorskip("stable_baselines3.common.vec_env")
+
+    def after_a_cancelled_step(env: Any, cancel: bool = True) -> Any:
+        env.seed(3)
+        env.reset()
+        if cancel:
+            env.step_async(np.zeros(1, int))
+        try:
+            return env.reset()
+        finally:
+            env.close()
+
+    made = [Drawing]
+    untouched = after_a_cancelled_step(sb3.DummyVecEnv(made), cancel=False)
+    same(after_a_cancelled_step(sb3.DummyVecEnv(made)), untouched)
+    same(after_a_cancelled_step(sb3compat.to_sb3(SyncVectorEnv(made))), untouched)
+    same(after_a_cancelled_step(sb3compat.to_sb3(Identity(AsyncVectorEnv(made)))), untouched)
+    stepped = after_a_cancelled_step(sb3compat.to_sb3(AsyncVectorEnv(made)))
+    assert not np.array_equal(stepped, untouched)
 
 
 def test_seeds_are_used_once_and_change_nothing_before() -> None:

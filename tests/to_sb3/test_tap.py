@@ -100,3 +100,12 @@ def test_calls_of_the_user_pass_the_tap_unchanged() -> None:
     kind = ValueError if GYMNASIUM >= (1, 4) else AssertionError
     with pytest.raises(kind, match="reset_mask"):
         wrapped.reset(options={"reset_mask": np.array([False, False])})
+
+
+def test_reset_infos_that_rows_share_are_read_row_by_row() -> None:
+    """Also under a vector wrapper, where Gymnasium's batching reads them."""
+    env = Identity(SyncVectorEnv([MakeEnv(script(shared=True), i) for i in range(3)]))
+    adapted = sb3compat.to_sb3(env)
+    adapted.reset()
+    assert [info["stamps"][0] for info in adapted.reset_infos] == [0, 1, 2]
+    assert [info["deeper"]["stamps"][0] for info in adapted.reset_infos] == [0, 1, 2]
