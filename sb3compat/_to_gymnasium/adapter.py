@@ -127,8 +127,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         vec_env: The `VecEnv`, with its wrappers.
         autoreset_mode: The mode in which it is presented.
         num_envs: The number of rows, n.
-        single_observation_space: The space of a single observation: the `VecEnv`'s own, or the
-            range that SB3's wrappers around it really have.
+        single_observation_space: The space of what single observations are under SB3's wrappers.
         single_action_space: The space of a single action.
         observation_space: The space of a batch of n observations.
         action_space: The space of a batch of n actions.
@@ -167,9 +166,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             type(self._source).__name__,
             type(self._subenvs).__name__,
         )
-        self.metadata = {
-            **metadata_of(vec_env, self._subenvs),
-            "autoreset_mode": self.autoreset_mode,
+        self.metadata = metadata_of(vec_env, self._subenvs) | {
+            "autoreset_mode": self.autoreset_mode
         }
         self.render_mode = getattr(vec_env, "render_mode", None)
         self.spec = spec_of(vec_env, self._subenvs)
