@@ -208,20 +208,18 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self._check_open()
         seeds = seeds_by_row(seed, self.num_envs)
         options = own_options(options)
+        rows = list(range(self.num_envs))
         if options is not None and "reset_mask" in options:
             rows = rows_under(options.pop("reset_mask"), self.num_envs)
             self._check_step()
             # RecordEpisodeStatistics puts an array of its own there, and clears it in the reset.
             copy_added(*self._last_infos)
-        else:
-            rows = list(range(self.num_envs))
         self._source.check_reset(rows, seeds, options)
         self._lost_step = True
         observations, infos = self._source.reset(rows, seeds, options)
         joined = join_infos(infos, without=SB3_KEYS)
         self._driver.take()
-        self._was_reset = True
-        self._settled = self._lost_step = False
+        self._was_reset, self._settled, self._lost_step = True, False, False
         return observations, joined
 
     def step(
