@@ -296,3 +296,29 @@ def test_torch_observations_of_a_wrapper_are_converted() -> None:
     expected = run(plain, 60)
     same(run(converted(), 60), expected, "the stream through torch")
     same(run(converted(), 60, scribble=True), expected, "the stream, overwritten")
+
+
+def test_cartpole_subclass_with_a_step_of_its_own_is_not_bypassed() -> None:
+    from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
+
+    class Shaped(CartPoleVectorEnv):
+        def step(self, action: Any) -> Any:
+            obs, rewards, *rest = super().step(action)
+            return obs, 2 * rewards, *rest
+
+    class Renamed(CartPoleVectorEnv):
+        sutton = True
+
+    check_cartpole(sb3compat.to_sb3(Renamed(num_envs=3, max_episode_steps=9)), at_random(3), 30, 9)
+    source = Shaped(num_envs=3, max_episode_steps=9)
+    with pytest.raises(
+        sb3compat.PartialResetError, match=r"CartPoleVectorEnv does not hold.*'step'"
+    ):
+        sb3compat.to_sb3(source)
+    known = partial_reset_of(CartPoleVectorEnv(num_envs=3))
+    assert known is not None
+    sb3compat.register_partial_reset(Shaped, known)
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    for _ in range(30):
+        np.testing.assert_array_equal(env.step(np.ones(3, int))[1], [2, 2, 2])

@@ -74,3 +74,19 @@ def test_step_through_a_wrapper_starts_in_step_wait(
     assert not log
     env.step_wait()
     assert len(log) == 1
+
+
+def test_step_of_the_instance_itself_is_called() -> None:
+    source = atari(AutoresetMode.SAME_STEP, 2)
+    step, calls = source.step, []
+
+    def counted(actions: Any) -> Any:
+        calls.append(actions)
+        return step(actions)
+
+    source.step = counted
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    for _ in range(2):
+        env.step(np.zeros(2, np.int64))
+    assert len(calls) == 2
