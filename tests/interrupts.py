@@ -86,7 +86,8 @@ def interrupt(operation: Callable[[], Any], at: int, error: type[BaseException])
     """Run the operation and raise the error at that point.
 
     Returns:
-        Where the error was raised; None if the operation has fewer points.
+        Where the error was raised; None if the operation went on: an `except Exception` on the way
+        has caught it, or there are fewer points.
     """
     tracer = _Tracer(at, error)
     raised = attempt(lambda: _run(tracer, operation), BaseException)[1]
@@ -97,7 +98,7 @@ def interrupt(operation: Callable[[], Any], at: int, error: type[BaseException])
         chain.append(chain[-1].__context__)
     if raised is not None and not any(isinstance(one, error) for one in chain):
         raise raised
-    return tracer.raised or None
+    return tracer.raised if raised is not None else None
 
 
 def attempt(call: Callable[[], Any], *errors: type[BaseException]) -> tuple[Any, Any]:
