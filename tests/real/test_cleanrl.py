@@ -8,19 +8,22 @@ truncated state, `infos["final_info"]["episode"]` for the statistics.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
+from tests.profiles import some
 from tests.real.environments import LIMIT, Make, makers, same_results, torch, vector_envs
 
 buffers: Any = pytest.importorskip("stable_baselines3.common.buffers")
-nn, F = torch.nn, torch.nn.functional
+nn: Any = torch.nn
+F = nn.functional
 distributions = torch.distributions
 
-MODES = ["SameStep", "NextStep"]
+MODES = some(["SameStep", "NextStep"])
 
 
 def recorded(fns: list[Make], wrap: Callable[[Any], Any] = lambda env: env) -> list[Make]:
@@ -34,12 +37,12 @@ def normalised(env: Any) -> Any:
     space = gym.spaces.Box(-10, 10, env.observation_space.shape, np.float64)
     env = gym.wrappers.TransformObservation(env, lambda obs: np.clip(obs, -10, 10), space)
     env = gym.wrappers.NormalizeReward(env, gamma=0.99)
-    return gym.wrappers.TransformReward(env, lambda reward: float(np.clip(reward, -10, 10)))
+    return gym.wrappers.TransformReward(env, lambda reward: np.clip(float(reward), -10, 10))
 
 
 def layers(*sizes: int) -> Any:
     parts: list[Any] = []
-    for inner, outer in zip(sizes, sizes[1:], strict=False):
+    for inner, outer in pairwise(sizes):
         parts += [nn.Linear(inner, outer), nn.Tanh()]
     return nn.Sequential(*parts[:-1])
 
@@ -227,7 +230,9 @@ def sac(envs: Any, steps: int = 200) -> Any:
         loss.backward()
         q_optimizer.step()
         action, logp = act(data.observations)
-        policy_loss = (0.2 * logp - torch.min(*values(critics[:2], data.observations, action))).mean()
+        policy_loss = (
+            0.2 * logp - torch.min(*values(critics[:2], data.observations, action))
+        ).mean()
         actor_optimizer.zero_grad()
         policy_loss.backward()
         actor_optimizer.step()

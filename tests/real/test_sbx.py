@@ -10,8 +10,7 @@ import pytest
 from tests.real.environments import makers, same_results, sb3_envs
 
 sbx = pytest.importorskip("sbx", reason="needs sbx-rl")
-
-import jax
+jax = pytest.importorskip("jax")
 
 ALGORITHMS: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "PPO": (sbx.PPO, "CartPole-v1", {"n_steps": 32, "batch_size": 32}),

@@ -67,6 +67,7 @@ def test_ppo_learns_the_same(mode: str, tmp_path: Path) -> None:
         )
         before = [parameter.clone() for parameter in models["policy"].parameters()]
         cfg = {"timesteps": STEPS, "headless": True, "disable_progressbar": True}
+        cfg["close_environment_at_exit"] = False
         SequentialTrainer(env=env, agents=agent, cfg=cfg).train()
         after = list(models["policy"].parameters())
         assert not all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
