@@ -22,7 +22,7 @@ TESTING := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test pairs nightly lint types bench docs matrix conformance dist clean
+.PHONY: help demo test pairs real nightly lint types bench docs matrix conformance dist clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -42,8 +42,11 @@ endif
 pairs:  ## Run the tests on every supported pair of versions: docs/reference/versions.md
 	@$(TESTING) $(PYTHON) -m versions $(ARGS)
 
-nightly:  ## Everything: all examples, pairs of wrappers, mutants, pairs of versions
-	@SB3COMPAT_PROFILE=nightly $(MAKE) --keep-going lint types demo matrix pairs
+real:  ## Run the training scripts of other libraries, each in an environment of its own
+	@$(TESTING) $(PYTHON) -m versions.real $(ARGS)
+
+nightly:  ## Everything: all examples, pairs of wrappers, mutants, pairs of versions, scripts
+	@SB3COMPAT_PROFILE=nightly $(MAKE) --keep-going lint types demo matrix pairs real
 
 lint: $(VENV)/dev.stamp  ## Check style (ruff) and types (mypy)
 	@$(BIN)/python -m ruff check

@@ -15,6 +15,8 @@ from tests.side_by_side import Ended
 from versions.__main__ import main, result
 from versions.install import NotInstalledError, constraints, find_python
 from versions.pairs import Environment, environments
+from versions.real import LIBRARIES, SCRIPTS
+from versions.real import main as run_scripts
 from versions.results import FILE, PAGE, counts, page, read
 
 ROOT = Path(__file__).parents[1]
@@ -161,3 +163,24 @@ def test_cannot_be_run(missing): ...
     assert {name: found[name] for name in expected} == expected
     both = result([ended, ended], 61.7, {"gymnasium": "1.4.0"})
     assert (both.passed, both.failed, both.skipped, both.seconds) == (6, 4, 2, 62)
+
+
+# The scripts of other libraries
+
+
+def test_every_script_has_an_environment_of_its_own() -> None:
+    names = {path.stem.removeprefix("test_") for path in SCRIPTS.glob("test_*.py")}
+    assert {each.library for each in LIBRARIES} == names
+    assert len({each.name for each in LIBRARIES}) == len(names)
+    assert {(each.sb3, each.gymnasium) for each in LIBRARIES} <= set(PAIRS)
+
+
+def test_pins_of_a_library_come_before_the_constraints() -> None:
+    (skrl,) = (each for each in LIBRARIES if each.library == "skrl")
+    assert skrl.pins["skrl"].startswith("2.")
+    kept = constraints((ROOT / "constraints.txt").read_text(), skrl.pins)
+    assert [line for line in kept.splitlines() if line.startswith("skrl")] == ["skrl==2.1.*"]
+
+
+def test_unknown_library_is_told() -> None:
+    assert run_scripts(["--only", "nothing"]) == 2

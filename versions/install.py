@@ -71,7 +71,7 @@ def install(environment: Environment, pythons: Iterable[Path] = ()) -> Path:
     python = folder / "bin" / "python"
     stamp, pins = folder / "installed.txt", folder / "constraints.txt"
     wanted = constraints((ROOT / "constraints.txt").read_text(), environment.pins)
-    asked = wanted + _requirements()
+    asked = "\n".join([wanted, _requirements(), *environment.packages, *environment.alone])
     if stamp.exists() and stamp.read_text() == asked:
         return python
     base = find_python(environment.python, pythons)
@@ -80,7 +80,10 @@ def install(environment: Environment, pythons: Iterable[Path] = ()) -> Path:
     pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-compile"]
     # What pip builds is built in environments of their own, which read these variables only.
     build = {"PIP_CONSTRAINT": str(pins), "PIP_BUILD_CONSTRAINT": str(pins)}
-    _call([*pip, "-c", str(pins), "-e", f".[{environment.extra}]"], **build)
+    here = ["-e", f".[{environment.extra}]"]
+    _call([*pip, "-c", str(pins), *here, *environment.packages], **build)
+    if environment.alone:
+        _call([*pip, "--no-deps", *environment.alone], **build)
     stamp.write_text(asked)
     return python
 

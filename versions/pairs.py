@@ -43,6 +43,16 @@ class Environment:
         """The extra of sb3compat with what the tests need."""
         return "dev" if self.sb3 else "test"
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """What is installed besides."""
+        return ()
+
+    @property
+    def alone(self) -> tuple[str, ...]:
+        """What is installed without its dependencies, as they ask for older versions."""
+        return ()
+
 
 def environments() -> list[Environment]:
     """All that are tried."""

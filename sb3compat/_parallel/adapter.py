@@ -23,7 +23,7 @@ from sb3compat._parallel.source import ParallelRows
 from sb3compat._parallel.subenvs import WorkerSubEnvs
 from sb3compat._parallel.workers import Workers
 from sb3compat._to_sb3.adapter import VecEnvAdapter
-from sb3compat.errors import cannot_copy
+from sb3compat.errors import cannot_copy, shown
 
 _BACKENDS = ("processes",)
 _POLICIES = ("raise", "restart")
@@ -180,7 +180,7 @@ def _check(
     if not env_fns or not all(map(callable, env_fns)):
         raise ValueError(
             "Expected env_fns to be a list of functions, each of which makes an environment, got "
-            f"env_fns={env_fns!r:.200}. Write [lambda: gym.make(id)] * n."
+            f"env_fns={shown(env_fns)}. Write [lambda: gym.make(id)] * n."
         )
     if workers is not None and workers < 1:
         raise ValueError(f"Expected workers to be at least 1, or None, got workers={workers}.")

@@ -16,7 +16,7 @@ from sb3compat._parallel.vec_env_part import VecEnvMethods, VecEnvSource
 from sb3compat._to_sb3.rows_sync import EnvRows
 from sb3compat._to_sb3.subenvs import LocalSubEnvs, SubEnvs
 from sb3compat._upstream.vec_env import is_vec_env
-from sb3compat.errors import UnsupportedEnvError, UnsupportedSpaceError
+from sb3compat.errors import UnsupportedEnvError, UnsupportedSpaceError, shown
 
 if TYPE_CHECKING:
     from sb3compat._to_sb3.source import Source
@@ -164,7 +164,7 @@ def spaces_of(env: Any) -> tuple[Space, Space]:
         return env.observation_space, env.action_space
     raise UnsupportedEnvError(
         "Expected each of env_fns to return a gymnasium.Env, a gymnasium.vector.VectorEnv or a "
-        f"VecEnv, got {env!r:.200} ({type(env).__name__})."
+        f"VecEnv, got {shown(env)} ({type(env).__name__})."
     )
 
 

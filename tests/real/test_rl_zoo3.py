@@ -1,0 +1,83 @@
+"""The RL Zoo's `ExperimentManager` on Gymnasium's environments: the same weights and statistics."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+import sb3compat
+from tests.real.environments import same_results, vec_envs
+
+pytest.importorskip("rl_zoo3", reason="needs rl_zoo3")
+
+from rl_zoo3.exp_manager import ExperimentManager
+
+PARAMETERS: dict[str, Any] = {
+    "n_envs": 3,
+    "policy": "MlpPolicy",
+    "n_timesteps": 400,
+    "n_steps": 32,
+    "batch_size": 32,
+}
+VEC_ENVS: dict[str, Callable[..., Any]] = {
+    "DummyVecEnv": vec_envs.DummyVecEnv,
+    "SyncVectorEnv": lambda fns: sb3compat.to_sb3(gym.vector.SyncVectorEnv(fns)),
+    "AsyncVectorEnv": lambda fns: sb3compat.to_sb3(
+        gym.vector.AsyncVectorEnv(fns, shared_memory=False)
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "extra", [{}, {"normalize": True}, {"frame_stack": 2}], ids=["plain", "normalize", "stack"]
+)
+def test_experiment_is_the_same(extra: dict[str, Any], tmp_path: Path) -> None:
+    made: dict[str, Any] = {}
+
+    class Experiment:
+        """An experiment in place of an environment."""
+
+        def __init__(self, name: str) -> None:
+            self.manager = ExperimentManager(
+                argparse.Namespace(),
+                "ppo",
+                "CartPole-v1",
+                str(tmp_path / name),
+                n_timesteps=400,
+                eval_freq=150,
+                n_eval_episodes=3,
+                hyperparams={**PARAMETERS, **extra},
+                config=write_config(tmp_path),
+                seed=3,
+                log_interval=1,
+                verbose=0,
+                device="cpu",
+            )
+            self.manager.vec_env_class = VEC_ENVS[name]
+
+        def close(self) -> None:
+            """The manager has closed its environments."""
+
+    def train(experiment: Experiment) -> Any:
+        model, _ = experiment.manager.setup_experiment()
+        made[type(model.get_env().unwrapped).__name__] = True
+        experiment.manager.learn(model)
+        statistics = [{k: e[k] for k in "rl"} for e in model.ep_info_buffer]
+        return {"policy": model.policy, "episodes": statistics}
+
+    makes = {name: lambda name=name: Experiment(name) for name in VEC_ENVS}  # type: ignore[misc]
+    result = same_results(makes, train)
+    assert len(result["episodes"]) > 5
+    assert made.keys() == {"DummyVecEnv", "VecEnvAdapter"}
+
+
+def write_config(folder: Path) -> str:
+    path = folder / "ppo.yml"
+    lines = [f"  {key}: {value!r}\n" for key, value in PARAMETERS.items()]
+    path.write_text("CartPole-v1:\n" + "".join(lines))
+    return str(path)
