@@ -59,7 +59,7 @@ types: $(VENV)/types.stamp  ## Check the types of the public functions with pyri
 bench: $(VENV)/dev.stamp  ## Measure; ratios, each from one interleaved run
 	@$(BIN)/python benchmarks/run.py $(ARGS)
 
-docs: $(VENV)/docs.stamp  ## Build the site into build/site, after docs/reference/checks.md
+docs: $(VENV)/dev.stamp  ## Build the site into build/site, after docs/reference/checks.md
 	@$(BIN)/python docs/generate.py
 	@$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -E docs build/site
 	@echo 'The site: build/site/index.html'
@@ -98,11 +98,6 @@ $(VENV)/dev.stamp: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/demo.stamp: pyproject.toml constraints.txt | $(BIN)/python
 	@echo 'Installing sb3compat[demo] into $(VENV); the first time takes some minutes.'
 	@$(INSTALL) -e '.[demo]'
-	@touch $@
-
-# Apart from the extra dev: nothing else needs Sphinx.
-$(VENV)/docs.stamp: $(VENV)/dev.stamp
-	@$(INSTALL) -e '.[docs]'
 	@touch $@
 
 # Apart from the extra dev, as it brings along Node.js.
