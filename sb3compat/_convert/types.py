@@ -106,6 +106,10 @@ class HoldsVectorEnv(Protocol):
     def original(self, autoreset_mode: AutoresetMode) -> AnyVectorEnv | None:
         """The vector environment, if it can be driven directly from now on in that mode."""
 
+
+class OwnVecEnv(Protocol):
+    """A `VecEnv` of this package; the way to Gymnasium knows it by this."""
+
     @property
     def seeds_rows(self) -> bool:
         """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
@@ -162,6 +166,19 @@ def holds_vector_env(value: object) -> TypeGuard[HoldsVectorEnv]:
     would pass for it.
     """
     return HoldsVectorEnv in type(value).__mro__
+
+
+def is_own_vec_env(value: object) -> TypeGuard[OwnVecEnv]:
+    """Whether this is a `VecEnv` of this package, or of a class that derives from it."""
+    return OwnVecEnv in type(value).__mro__
+
+
+def inherits_own(value: object, method: str) -> bool:
+    """Whether a `VecEnv` of this package has this method from the package, not overridden."""
+    own = (cls for cls in reversed(type(value).__mro__) if OwnVecEnv in cls.__mro__[1:])
+    first = next(own, None)
+    overridden = method in getattr(value, "__dict__", {})
+    return not overridden and getattr(type(value), method, None) is getattr(first, method, value)
 
 
 def holds_vec_env(value: object) -> TypeGuard[HoldsVecEnv]:

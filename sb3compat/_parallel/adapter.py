@@ -22,14 +22,14 @@ from sb3compat._parallel.processes import Processes
 from sb3compat._parallel.source import ParallelRows
 from sb3compat._parallel.subenvs import WorkerSubEnvs
 from sb3compat._parallel.workers import Workers
-from sb3compat._to_sb3.adapter import VecEnvAdapter
+from sb3compat._to_sb3.driven import DrivenVecEnv
 from sb3compat.errors import cannot_copy, shown
 
 _BACKENDS = ("processes",)
 _POLICIES = ("raise", "restart")
 
 
-class ParallelVecEnv(VecEnvAdapter, HoldsRows):
+class ParallelVecEnv(DrivenVecEnv, HoldsRows):
     """Many environments in a few worker processes, as a Stable-Baselines3 `VecEnv`.
 
     For the same environments, seeds and actions, it yields what SB3's `DummyVecEnv` yields, value
@@ -133,7 +133,7 @@ class ParallelVecEnv(VecEnvAdapter, HoldsRows):
         self._shifted = (observations.presented, actions.presented) != spaces
         self._spec = parts[0].spec
         metadata: Options = parts[0].metadata
-        self._drive(source, WorkerSubEnvs(source), observations, actions, metadata)
+        super().__init__(source, WorkerSubEnvs(source), observations, actions, metadata)
 
     @property
     def spec(self) -> EnvSpec | None:
@@ -161,12 +161,6 @@ class ParallelVecEnv(VecEnvAdapter, HoldsRows):
         return (
             f"<{type(self).__name__}, {self.num_envs} rows in {len(self.rows_of_worker)} workers>"
         )
-
-    def _seed_within(self, seed: int | None) -> int | None:
-        return seed
-
-    def _env_is_closed(self) -> bool:
-        return False
 
 
 def _check(

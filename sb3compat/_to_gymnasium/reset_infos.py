@@ -11,7 +11,7 @@ from typing import Any
 
 from sb3compat._convert.infos import own_info
 from sb3compat._convert.options import same_value
-from sb3compat._convert.types import Info, holds_vector_env
+from sb3compat._convert.types import Info, is_own_vec_env
 from sb3compat._upstream.vec_env import passes_seeds_and_options
 
 _NAME = "reset_infos"
@@ -30,7 +30,7 @@ class ResetInfos:
         self._wrappers = [_Layer(wrapper, n) for wrapper in wrappers]
         self._base = _Layer(base, n)
         # These write them in each reset; others may leave them as they were.
-        self._base_writes = passes_seeds_and_options(base) or holds_vector_env(base)
+        self._base_writes = passes_seeds_and_options(base) or is_own_vec_env(base)
 
     def after_reset(self) -> list[Info]:
         """The infos of all rows, after `reset` of the `VecEnv`."""

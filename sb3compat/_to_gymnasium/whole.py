@@ -35,7 +35,8 @@ from sb3compat._convert.types import (
     Seeds,
     Transition,
     Value,
-    holds_vector_env,
+    inherits_own,
+    is_own_vec_env,
 )
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.reset_infos import ResetInfos
@@ -345,7 +346,7 @@ class WholeSteps:
     def _prepare_reset(self, seeds: Seeds, options: Options | None) -> None:
         if options and not _inherits_to_base(self._vec_env, "set_options"):
             self._vec_env.set_options(options)
-        elif options and holds_vector_env(self._base):
+        elif options and is_own_vec_env(self._base):
             self._base.pass_options(options)
         elif options and passes_seeds_and_options(self._base):
             # The very objects, as in `SyncVectorEnv`: a generator among them goes on.
@@ -371,7 +372,7 @@ def _seeds_by_row(vec_env: Any) -> bool:
     base = getattr(vec_env, "unwrapped", vec_env)
     if not _inherits_to_base(vec_env, "seed"):
         return False
-    return base.seeds_rows if holds_vector_env(base) else passes_seeds_and_options(base)
+    return base.seeds_rows if is_own_vec_env(base) else passes_seeds_and_options(base)
 
 
 def _inherits_to_base(vec_env: Any, method: str) -> bool:
@@ -380,4 +381,4 @@ def _inherits_to_base(vec_env: Any, method: str) -> bool:
         if not inherits(vec_env, method):
             return False
         vec_env = vec_env.venv
-    return holds_vector_env(vec_env) or inherits(vec_env, method)
+    return inherits_own(vec_env, method) or inherits(vec_env, method)

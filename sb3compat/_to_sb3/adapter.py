@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from typing import SupportsIndex
 
-import numpy as np
-import numpy.typing as npt
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from sb3compat._convert.actions import Actions
-from sb3compat._convert.arguments import check_timeout, plain_seed
+from sb3compat._convert.arguments import check_timeout
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.options import options_by_row
-from sb3compat._convert.types import (
-    Action,
-    AnyVectorEnv,
-    Array,
-    ClassInfo,
-    Flags,
-    GivenOptions,
-    HoldsVectorEnv,
-    Indices,
-    Info,
-    Observation,
-    Options,
-    SingleEnv,
-    Value,
-)
+from sb3compat._convert.types import AnyVectorEnv, HoldsVectorEnv, Value
 from sb3compat._to_sb3.accept import check_env, check_starts, find_mode, vec_env_inside
-from sb3compat._to_sb3.source import Settings, Source, make_source
-from sb3compat._to_sb3.subenvs import LocalSubEnvs, SubEnvs, resolve_indices, subenvs_of
+from sb3compat._to_sb3.driven import DrivenVecEnv
+from sb3compat._to_sb3.source import Settings, make_source
+from sb3compat._to_sb3.subenvs import subenvs_of
 from sb3compat._to_sb3.traits import seed_within
-from sb3compat._upstream.driver import Driver
 from sb3compat._upstream.sb3 import VecEnv
-from sb3compat._upstream.vec_env import (
-    forget_waiting,
-    set_waiting_options,
-    waiting_options,
-    waiting_seeds,
-)
-from sb3compat.errors import (
-    CallOrderError,
-    ClosedError,
-    cannot_copy,
-    refuse_first_step,
-)
+from sb3compat._upstream.vec_env import waiting_options, waiting_seeds
+from sb3compat.errors import cannot_copy
 
 
 def to_sb3(
@@ -116,7 +87,7 @@ def to_sb3(
     )
 
 
-class VecEnvAdapter(VecEnv, HoldsVectorEnv):
+class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
     """A Gymnasium vector environment as a Stable-Baselines3 `VecEnv`; `to_sb3` makes them.
 
     Args:
@@ -158,174 +129,7 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         check_starts(env, subenvs, observations)
         # The environment's own, as in DummyVecEnv; its autoreset mode is not the adapter's.
         metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
-        self._drive(source, subenvs, observations, actions, metadata)
-
-    def _drive(
-        self,
-        source: Source,
-        subenvs: SubEnvs,
-        observations: Observations,
-        actions: Actions,
-        metadata: Options,
-    ) -> None:
-        """Present what this source drives."""
-        self._source, self._subenvs = source, subenvs
-        self._observations, self._actions = observations, actions
-        self._driver = Driver(getattr(self, "env", None))  # rows in workers have no other driver
-        self._waiting = False
-        self._closed = self._released = False
-        # Whether only a reset leads on; noted before each call, and taken back when it is done.
-        self._lost_step = False
-        # Whether this adapter has reset it; the user may have reset the environment before.
-        self._was_reset = False
-        self._none_pending = False  # no autoreset from before
-        super().__init__(observations.num_envs, observations.presented, actions.presented)
-        self.metadata = metadata
-
-    def reset(self) -> Observation:
-        """Reset all rows, with the seeds and options set before; a pending step is cancelled.
-
-        Workers that were sent the step have executed it, as those of SB3's `SubprocVecEnv`.
-
-        Returns:
-            The observations, of shape `(n, *space.shape)`; a dict or tuple of such arrays where
-            the space is one. The infos are in `reset_infos`.
-        """
-        self._check_open()
-        self._lost_step = True
-        # Also where no step waits: an interrupt may have come just after one was started.
-        self._source.cancel()
-        self._waiting = False
-        batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))
-        observations = self._observations.pack(batch)
-        self._driver.take()
-        forget_waiting(self)
-        self._was_reset = self._none_pending = True
-        self._lost_step = False
-        return observations
-
-    def set_options(self, options: GivenOptions = None) -> None:
-        """Set the options of the next reset.
-
-        Args:
-            options: One dict for all rows, or a list or tuple with one for each row. None, also for
-            a single row, is no options.
-
-        Raises:
-            ValueError: If the list has another length than n.
-            TypeError: If an entry is neither a dict nor None.
-            PartialResetError: If the rows differ and the environment cannot reset them one by one.
-        """
-        rows = options_by_row(options, self.num_envs)
-        self._source.check_options(rows)
-        super().set_options(rows)
-
-    def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Set the seeds of the next reset.
-
-        Args:
-            seed: The seed of the first row; the next ones get `seed + 1` and so on. Natively
-                vectorised environments take this one only. None draws it from NumPy's global
-                generator.
-
-        Returns:
-            The seed of each row.
-
-        Raises:
-            TypeError: If it is no integer, such as a list with one seed for each row.
-            ValueError: If the environment does not take it, because it is too large or negative.
-        """
-        return super().seed(self._seed_within(plain_seed(seed)))
-
-    def _seed_within(self, seed: int | None) -> int | None:
-        return seed_within(self.env.unwrapped, seed)
-
-    def step_async(self, actions: Action) -> None:
-        """Start a step.
-
-        Args:
-            actions: One action for each row: an array of shape `(n, *space.shape)`, a dict or
-                tuple of such arrays, or a list of n single actions. Cast to the space's dtype
-                where that is safe.
-
-        Raises:
-            ValueError: If their count, shape or dtype does not fit. Nothing was sent.
-            CallOrderError: If a step is pending, or a reset is due (maybe as others used `env`).
-        """
-        self._check_open()
-        if self._waiting:
-            raise CallOrderError(
-                "Expected step_wait() after step_async(), or reset() to drop that step, got "
-                "step_async() again."
-            )
-        self._refuse_lost("step_async()")
-        prepared = self._actions.prepare(actions)
-        self._driver.check()
-        self._lost_step = True
-        try:
-            if not self._none_pending:
-                self._source.check_started()
-                self._none_pending = True
-            self._source.send(prepared)
-        except BaseException:
-            self._lost_step = self._source.started
-            raise
-        self._waiting = True
-        self._lost_step = False
-
-    def step_wait(self) -> tuple[Observation, npt.NDArray[np.float32], Flags, list[Info]]:
-        """Finish the step.
-
-        Returns:
-            The tuple `(observations, rewards, dones, infos)`.
-
-            - observations: As from `reset`; in rows whose episode has ended, the first observation
-              of the next one.
-            - rewards: float32 of shape `(n,)`.
-            - dones: bool of shape `(n,)`.
-            - infos: One dict for each row, with `TimeLimit.truncated` (a bool) in each and
-              `terminal_observation` in the rows whose episode has ended.
-
-        Raises:
-            CallOrderError: If no step is pending, or nothing was ever reset.
-            ConversionError: If the environment returned a value that cannot be presented exactly.
-        """
-        self._check_open()
-        self._refuse_lost("step_wait()")
-        if not self._waiting:
-            raise CallOrderError("Expected step_async(actions) before step_wait().")
-        # Until the last line, for an exception at any line in between.
-        self._lost_step = True
-        self._waiting = False
-        try:
-            step = self._source.receive()
-        except BaseException as error:
-            if not self._was_reset:
-                refuse_first_step(error)
-            raise
-        self._driver.note()
-        for i, info in step.reset_infos.items():
-            self.reset_infos[i] = info
-        rewards = step.rewards.astype(np.float32, copy=False)
-        observations = self._observations.pack(step.observations)
-        self._lost_step = False
-        return observations, rewards, step.ended, step.infos
-
-    @property
-    def envs(self) -> list[SingleEnv]:
-        """The sub-environments, where they are objects in this process, as `DummyVecEnv.envs`.
-
-        The list itself: assign to a row to replace its sub-environment, for example by a wrapper.
-
-        Raises:
-            AttributeError: If the sub-environments live in workers, or there are none.
-        """
-        if not isinstance(self._subenvs, LocalSubEnvs):
-            raise AttributeError(
-                f"{self} has no sub-environments in this process. Use get_attr, set_attr and "
-                "env_method."
-            )
-        return self._subenvs.envs
+        super().__init__(source, subenvs, observations, actions, metadata, env)
 
     @property
     def spec(self) -> EnvSpec | None:
@@ -333,68 +137,6 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
         spec = self.env.spec
         # EnvPool has a spec of another kind, without the `id` that SB3's `VecMonitor` asks for.
         return spec if isinstance(spec, EnvSpec) else None
-
-    def has_attr(self, attr_name: str) -> bool:
-        """Whether every sub-environment has the attribute."""
-        return all(self._subenvs.has(attr_name, self._rows(None)))
-
-    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Value]:
-        """Read an attribute of the sub-environments.
-
-        Args:
-            attr_name: The attribute, of the environment or any wrapper around it.
-            indices: The rows: None for all, an int, or an iterable of ints. Natively vectorised
-                environments have one value for every row.
-
-        Raises:
-            AttributeError: If one of the sub-environments does not have it.
-        """
-        return self._subenvs.get(attr_name, self._rows(indices))
-
-    def set_attr(self, attr_name: str, value: Value, indices: Indices = None) -> None:
-        """Set an attribute on the outermost wrapper of the sub-environments, as SB3 does."""
-        self._subenvs.set(attr_name, value, self._rows(indices))
-
-    def env_method(
-        self, method_name: str, *method_args: Value, indices: Indices = None, **method_kwargs: Value
-    ) -> list[Value]:
-        """Call a method of the sub-environments; the results are in the order of `indices`."""
-        return self._subenvs.call(method_name, method_args, method_kwargs, self._rows(indices))
-
-    def env_is_wrapped(self, wrapper_class: ClassInfo, indices: Indices = None) -> list[bool]:
-        """Whether each sub-environment is wrapped in that class, or in one of a tuple of them."""
-        return self._subenvs.is_wrapped(wrapper_class, self._rows(indices))
-
-    def get_images(self) -> Sequence[Array | None]:
-        """One image for each row, in render mode `rgb_array`; otherwise a warning, and None."""
-        self._rows(None)
-        frames = self._source.render() if self.render_mode == "rgb_array" else None
-        if frames is None:
-            warnings.warn(
-                f"The render mode is {self.render_mode}, but images need `rgb_array`.",
-                stacklevel=2,
-            )
-            return [None] * self.num_envs
-        return list(frames)
-
-    def close(self) -> None:
-        """Close the environment; a second call has no effect."""
-        self._closed = True
-        self._waiting = False
-        # Again, if the first time was interrupted.
-        if not self._released:
-            self._source.close()
-            self._released = True
-
-    @property
-    def seeds_rows(self) -> bool:
-        """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
-        return self._source.seeds_rows
-
-    def pass_options(self, options: Options) -> None:
-        """Pass this very dict to each row in the next reset; `set_options` copies it."""
-        self._source.check_options([options] * self.num_envs)
-        set_waiting_options(self, [options] * self.num_envs)
 
     def original(self, autoreset_mode: AutoresetMode) -> AnyVectorEnv | None:
         """The vector environment, if it can be driven directly from now on, in its own mode.
@@ -416,33 +158,8 @@ class VecEnvAdapter(VecEnv, HoldsVectorEnv):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {self.env}>"
 
-    def _rows(self, indices: Indices) -> list[int]:
-        self._check_open()
-        if self._source.busy:
-            self._refuse_lost("another call")
-        if self._waiting and self._source.busy:
-            # The answer to the step would be taken for the answer to this call.
-            raise CallOrderError(
-                "Expected step_wait() first, or reset() to drop the step: the workers are in the "
-                "middle of it."
-            )
-        return resolve_indices(indices, self.num_envs)
-
-    def _refuse_lost(self, called: str) -> None:
-        """Ask for a reset after an exception in a step or reset.
-
-        If a worker is lost, a reset would not help; the source's error says what to do.
-        """
-        if self._lost_step and not self._source.broken:
-            raise CallOrderError(
-                "Expected reset(), as the last step or reset has raised an exception or was "
-                "interrupted, and its results are lost, maybe with the end of an episode; got "
-                f"{called}."
-            )
-
-    def _check_open(self) -> None:
-        if self._closed or self._env_is_closed():
-            raise ClosedError(f"Expected an open environment, but {self} was closed.")
+    def _seed_within(self, seed: int | None) -> int | None:
+        return seed_within(self.env.unwrapped, seed)
 
     def _env_is_closed(self) -> bool:
         return bool(self.env.unwrapped.closed)  # not every environment sets it

@@ -13,7 +13,7 @@ from typing import Any
 
 from gymnasium.vector import SyncVectorEnv
 
-from sb3compat._convert.types import holds_vector_env
+from sb3compat._convert.types import is_own_vec_env
 from sb3compat._upstream.private import private
 from sb3compat._upstream.sync_vector_env import autoreset_flags
 from sb3compat._upstream.vec_env import derives_from, is_plain
@@ -83,6 +83,6 @@ def _marks_of(base: Any) -> Marks:
         return lambda: (autoreset_flags(base),)
     if derives_from(base, "DummyVecEnv"):
         return lambda: (private(base, "buf_infos")[0], base.reset_infos[0])
-    if derives_from(base, "SubprocVecEnv") or holds_vector_env(base):
+    if derives_from(base, "SubprocVecEnv") or is_own_vec_env(base):
         return lambda: (base.reset_infos,)
     return lambda: ()
