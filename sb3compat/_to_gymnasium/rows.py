@@ -57,12 +57,10 @@ class Rows:
         self._n: int = vec_env.num_envs
         self._layout = Observations(vec_env.observation_space, self._n, from_zero=False)
         # The last observations of the rows, and which rows have returned one.
-        self._observed = batch = self._layout.empty()
-        leaves = self._layout.leaves
+        self._observed = self._layout.empty()
+        self._places = list(map(_Place, self._observed, self._layout.leaves))
         compound = self._layout.keys is not None
-        self._observe = (
-            _writer_of_parts(self._layout, batch) if compound else _writer(batch[0], leaves[0])
-        )
+        self._observe: Write = self._write_parts if compound else self._places[0].write
         self._seen = [False] * self._n
         # The rows whose episode has ended and that have not been reset since.
         self.ended: Flags = np.zeros(self._n, np.bool_)
@@ -130,36 +128,34 @@ class Rows:
         """Reset the rows; the result of each is read before the next row is reset."""
         raise NotImplementedError
 
+    def _write_parts(self, row: int, value: Value) -> None:
+        for place, part in zip(self._places, self._layout.unpack(value), strict=True):
+            place.write(row, part)
+
     def _batch(self) -> list[Array]:
         """New arrays with the last observation of each row."""
         return [array.copy() for array in self._observed]
 
 
-def _writer(array: Array, leaf: Leaf) -> Write:
-    """A function that copies one value into its row; cast, or refused, as by `SyncVectorEnv`."""
-    dtype, shape = leaf.dtype, leaf.shape
-    kinds = () if shape else (dtype.type, int) if dtype == np.int64 else (dtype.type,)
+class _Place:
+    """Where the values of one leaf go. No closure, as an adapter may be copied or pickled."""
 
-    def write(row: int, value: Value) -> None:
+    __slots__ = ("array", "dtype", "kinds", "shape")
+
+    def __init__(self, array: Array, leaf: Leaf) -> None:
+        self.array, self.dtype, self.shape = array, leaf.dtype, leaf.shape
+        kinds = (leaf.dtype.type, int) if leaf.dtype == np.int64 else (leaf.dtype.type,)
+        self.kinds = () if leaf.shape else kinds
+
+    def write(self, row: int, value: Value) -> None:
+        """Copy one value into its row; cast, or refused, as by `SyncVectorEnv`."""
         kind = type(value)
-        if kind is np.ndarray and value.dtype == dtype and value.shape == shape:
-            array[row] = value  # nearly always; the last way takes ten times as long
-        elif kind in kinds:
-            array[row] = value
+        if kind is np.ndarray and value.dtype == self.dtype and value.shape == self.shape:
+            self.array[row] = value  # nearly always; the last way takes ten times as long
+        elif kind in self.kinds:
+            self.array[row] = value
         else:
-            np.stack([value], out=array[row : row + 1])
-
-    return write
-
-
-def _writer_of_parts(layout: Observations, batch: list[Array]) -> Write:
-    writers = list(map(_writer, batch, layout.leaves))
-
-    def write(row: int, value: Value) -> None:
-        for write_part, part in zip(writers, layout.unpack(value), strict=True):
-            write_part(row, part)
-
-    return write
+            np.stack([value], out=self.array[row : row + 1])
 
 
 class LocalRows(Rows):

@@ -22,7 +22,13 @@ from sb3compat.errors import CallOrderError
 # The attribute of the environment that says which adapter has reset it last.
 NAME = "_sb3compat_driver"
 
-Marks = Callable[[], tuple[object, ...]]
+# The environments that leave marks. No functions are kept, as an adapter may be copied or pickled.
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "SyncVectorEnv": lambda base: isinstance(base, SyncVectorEnv),
+    "DummyVecEnv": lambda base: derives_from(base, "DummyVecEnv"),
+    "SubprocVecEnv": lambda base: derives_from(base, "SubprocVecEnv"),
+    "adapter": is_own_vec_env,
+}
 
 
 class Driver:
@@ -34,7 +40,7 @@ class Driver:
 
     def __init__(self, env: Any) -> None:
         self._base: Any = getattr(env, "unwrapped", env)
-        self._look = _marks_of(self._base)
+        self._kind = next((kind for kind, is_one in _KINDS.items() if is_one(self._base)), None)
         self._plain_dummy = is_plain(self._base, "DummyVecEnv")
         # None before the first reset, and where the environment takes no attribute.
         self._token: object = None
@@ -70,19 +76,17 @@ class Driver:
             if now is not before:
                 raise self._error("someone has stepped or reset")
 
+    def _look(self) -> tuple[object, ...]:
+        base = self._base
+        if self._kind == "SyncVectorEnv":
+            return (autoreset_flags(base),)
+        if self._kind == "DummyVecEnv":
+            return private(base, "buf_infos")[0], base.reset_infos[0]
+        return () if self._kind is None else (base.reset_infos,)
+
     def _error(self, who: str) -> CallOrderError:
         return CallOrderError(
             f"Expected reset() before anything else, as {who} {self._base} since this adapter used "
             "it last: what it knows of the rows is out of date. Use one adapter, and only the "
             "adapter; or make a second environment, for example for evaluation."
         )
-
-
-def _marks_of(base: Any) -> Marks:
-    if isinstance(base, SyncVectorEnv):
-        return lambda: (autoreset_flags(base),)
-    if derives_from(base, "DummyVecEnv"):
-        return lambda: (private(base, "buf_infos")[0], base.reset_infos[0])
-    if derives_from(base, "SubprocVecEnv") or is_own_vec_env(base):
-        return lambda: (base.reset_infos,)
-    return lambda: ()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -191,3 +193,17 @@ def test_info_that_cannot_be_copied_is_handed_on() -> None:
     ours = sb3compat.to_gymnasium(dummy([lambda: Locking(script())]))
     ours.reset()
     assert ours.step([0])[-1]["lock"][0] is lock
+
+
+@pytest.mark.parametrize("space", [FLOATS, spaces.Dict({"a": FLOATS, "b": spaces.Discrete(5)})])
+@pytest.mark.parametrize("duplicate", [deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_copy_shares_nothing_with_the_original(space: Any, duplicate: Any) -> None:
+    envs = sb3compat.to_gymnasium(dummy(fns(observation_space=space)), autoreset_mode="Disabled")
+    envs.reset(seed=3)
+    mask = np.array([True, False])
+    other, third = duplicate(envs), duplicate(envs)
+    other.step([1, 1])
+    # The row that is not reset returns what it has returned last.
+    expected = third.reset(options={"reset_mask": mask})
+    same(envs.reset(options={"reset_mask": mask}), expected)
+    same(envs.step([0, 1]), third.step([0, 1]))
