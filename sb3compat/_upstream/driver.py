@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from gymnasium.vector import SyncVectorEnv
@@ -76,9 +77,28 @@ class Driver:
 
 def _marks_of(base: Any) -> Marks:
     if isinstance(base, SyncVectorEnv):
-        return lambda: (autoreset_flags(base),)
-    if derives_from(base, "DummyVecEnv"):
-        return lambda: (private(base, "buf_infos")[0], base.reset_infos[0])
-    if derives_from(base, "SubprocVecEnv") or holds_vector_env(base):
-        return lambda: (base.reset_infos,)
-    return lambda: ()
+        look: Callable[[Any], tuple[object, ...]] = _sync_marks
+    elif derives_from(base, "DummyVecEnv"):
+        look = _dummy_marks
+    elif derives_from(base, "SubprocVecEnv") or holds_vector_env(base):
+        look = _reset_marks
+    else:
+        look = _no_marks
+    # No closure: a copy of the adapter has to look at the copy of the environment.
+    return partial(look, base)
+
+
+def _sync_marks(base: Any) -> tuple[object, ...]:
+    return (autoreset_flags(base),)
+
+
+def _dummy_marks(base: Any) -> tuple[object, ...]:
+    return private(base, "buf_infos")[0], base.reset_infos[0]
+
+
+def _reset_marks(base: Any) -> tuple[object, ...]:
+    return (base.reset_infos,)
+
+
+def _no_marks(base: Any) -> tuple[object, ...]:
+    return ()
