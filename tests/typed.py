@@ -52,6 +52,16 @@ def to_gymnasium(vec_env: DummyVecEnv, envs: SyncVectorEnv[Any, Any]) -> None:
 
 def make_vec_env() -> None:
     assert_type(sb3compat.make_vec_env("CartPole-v1", 4, seed=0), VecEnv)
+    assert_type(sb3compat.make_vec_env("CartPole-v1", vec_env_cls=DummyVecEnv), VecEnv)
+    assert_type(
+        sb3compat.make_vec_env(
+            gym.spec("CartPole-v1"),
+            vectorization_mode="async",
+            autoreset_mode="SameStep",
+            timeout=3,
+        ),
+        VecEnv,
+    )
 
 
 def reset_with_mask(env: VectorEnv[Any, Any, Any], mask: Flags) -> None:
@@ -82,3 +92,4 @@ def what_is_refused(env: gym.Env[Any, Any]) -> None:
     sb3compat.to_sb3(env)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     sb3compat.to_gymnasium("CartPole-v1")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     sb3compat.make_vec_env(env)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    sb3compat.make_vec_env("CartPole-v1", num_envs=4)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]

@@ -284,3 +284,13 @@ def test_choice_is_logged_with_its_reason(caplog: pytest.LogCaptureFixture) -> N
     assert record.levelname == "DEBUG"
     for text in ("DummyVecEnv", "SAME_STEP", "LocalRows", "LocalEnvs"):
         assert text in record.getMessage()
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_environment_in_this_process_can_be_copied(duplicate: Any) -> None:
+    envs = adapted()
+    envs.reset()
+    other = duplicate(envs)
+    for each in (envs, other):
+        assert each.step(np.zeros(2, int))[-1]["shared"].tolist() == [1, 1]
+        each.reset()
