@@ -48,7 +48,7 @@ SCRIPT = """
     def make():
         return Wrapper(gym.make("CartPole-v1"))
 
-    if {method!r} is None or __name__ == "__main__":
+    if {method!r} == None or __name__ == "__main__":
         env = sb3compat.ParallelVecEnv([make] * 4, workers=2, start_method={method!r})
         env.reset()
         env.step(np.zeros(4, int))
@@ -111,14 +111,16 @@ def test_python_ends_without_close(method: str | None, end: str, tmp_path: Path)
 def test_workers_leave_ctrl_c_to_their_parent(method: str | None, tmp_path: Path) -> None:
     end = """
         try:
+            print("ready", flush=True)
             time.sleep(1000)
         except KeyboardInterrupt:
             print(env.step(np.zeros(4, int))[0].shape, flush=True)
         env.close()
     """.replace("\n" + " " * 4, "\n").strip()
     process, pids = started(script(tmp_path, method, end), start_new_session=True)
-    os.killpg(process.pid, signal.SIGINT)
     assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    os.killpg(process.pid, signal.SIGINT)
     assert process.stdout.readline() == "(4, 4)\n"
     assert process.wait() == 0
     wait_for_end(pids)
