@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -13,11 +14,14 @@ from typing import Any
 
 import pytest
 
+from sb3compat import ParallelVecEnv
 from sb3compat._parallel.launch import launch, start_methods
+from tests.envs import fns
 from tests.profiles import nightly
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="by signals and /proc")
 
+_LEFT: list[ParallelVecEnv] = []
 METHODS = [None, "fork", "forkserver", "spawn"]
 method_of = pytest.mark.parametrize("method", METHODS)
 
@@ -105,6 +109,20 @@ def test_python_ends_without_close(method: str | None, end: str, tmp_path: Path)
     assert process.wait() == (3 if "Exit" in end else 0)
     wait_for_end(pids)
     process.stdout.close()  # type: ignore[union-attr]
+
+
+@method_of
+def test_process_of_multiprocessing_ends_without_close(method: str | None) -> None:
+    process = multiprocessing.get_context("fork").Process(target=leave_open, args=(method,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def leave_open(method: str | None) -> None:
+    env = ParallelVecEnv(fns(2), workers=2, start_method=method)
+    env.reset()
+    _LEFT.append(env)
 
 
 @method_of
