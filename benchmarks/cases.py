@@ -14,6 +14,7 @@ from envs import ImageEnv
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import DictInfoToList
 from measure import Row, Work, compare, make_actions, median
+from parallel import parallel
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecMonitor
 
@@ -219,5 +220,6 @@ TOPICS: dict[str, Callable[[int], Iterator[Row]]] = {
     "images": images,
     "memory": memory,
     "back": back,
+    "parallel": parallel,
     "ppo": ppo,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import gymnasium as gym
@@ -24,3 +25,20 @@ class ImageEnv(gym.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.time += 1
         return self.images[self.time % 16], 0.0, False, self.time % 500 == 0, {}
+
+
+class SlowEnv(ImageEnv):
+    """200 microseconds of work with every step."""
+
+    observation_space = gym.spaces.Box(-1, 1, (4,), np.float32)
+
+    def __init__(self) -> None:
+        self.observation = np.zeros(4, np.float32)
+        self.time = 0
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        until = time.process_time() + 200e-6
+        while time.process_time() < until:
+            pass
+        self.time += 1
+        return self.observation, 0.0, False, self.time % 500 == 0, {}

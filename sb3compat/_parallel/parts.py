@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
@@ -189,5 +189,6 @@ def _vector_part(env: Any, observations: Observations, actions: Actions, rows: s
     from sb3compat._to_sb3.subenvs import subenvs_of
 
     check_env(env)
-    settings = Settings(env, find_mode(env, None), copy=False)
+    # Row by row, infos are copied before the next row is stepped, which may change what they share.
+    settings = Settings(env, find_mode(env, None), copy=type(env) is SyncVectorEnv)
     return Part(make_source(settings, observations, actions), subenvs_of(env), rows)

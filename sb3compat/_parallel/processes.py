@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import os
 import time
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from multiprocessing.util import Finalize
 from typing import Any
 
 from sb3compat._convert.types import Array, Value
@@ -206,16 +206,20 @@ class Processes:
 class _End:
     """Ends worker processes: at `close`, when the environment is forgotten, at the end of Python.
 
-    It runs before `multiprocessing` waits for its processes, as it was registered later.
+    `multiprocessing` runs its finalizers before it waits for its processes; `atexit` may be later,
+    and does not run at all in a process of `multiprocessing`.
     """
 
     def __init__(self, lines: dict[int, Line], segments: list[Segment]) -> None:
         self._lines, self._segments = lines, segments
         self._owner = os.getpid()
-        atexit.register(self)
+        self._at_end = Finalize(None, self._end, exitpriority=10)
 
     def __call__(self) -> None:
-        atexit.unregister(self)
+        self._at_end.cancel()
+        self._end()
+
+    def _end(self) -> None:
         if os.getpid() != self._owner:  # a fork of the parent, whose processes these are not
             return
         lines = list(self._lines.values())

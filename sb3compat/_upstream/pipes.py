@@ -128,6 +128,8 @@ class PollReady:
         self._rows: dict[int, int] = {}
         self._pipes: dict[int, int] = {}
         self._sentinels: dict[int, int] = {}
+        # What the last `wait` has found.
+        self._seen: list[int] = []
         for row in rows:
             self._pipes[row] = pipe = lines[row].pipe.fileno()
             self._sentinels[row] = sentinel = lines[row].process.sentinel
@@ -137,11 +139,13 @@ class PollReady:
 
     def wait(self, timeout: float | None) -> list[int]:
         """The rows that have answered or ended; none after the timeout."""
-        events = self._poll.poll(_milliseconds(timeout))
-        return list(dict.fromkeys(self._rows[descriptor] for descriptor, _ in events))
+        self._seen = [descriptor for descriptor, _ in self._poll.poll(_milliseconds(timeout))]
+        return list(dict.fromkeys(map(self._rows.__getitem__, self._seen)))
 
     def has_answer(self, row: int) -> bool:
         """Whether something can be read from the row's pipe: an answer, or its end."""
+        if self._pipes[row] in self._seen:  # mostly: one system call less
+            return True
         alone = select.poll()
         alone.register(self._pipes[row], _READABLE)
         return bool(alone.poll(0))

@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from hypothesis import strategies as st
 
 from sb3compat import ParallelVecEnv
-from tests.envs import Identity, MakeEnv
+from sb3compat._convert.actions import Actions
+from sb3compat._convert.observations import Observations
+from tests.envs import Identity, MakeEnv, Script
+from tests.strategies import scripts
 
 Part = Callable[[], Any]
 
@@ -62,3 +66,15 @@ def parts_of(fns: Sequence[MakeEnv], shape: Sequence[tuple[str, int]]) -> list[P
             parts.append(lambda own=own, kind=kind: KINDS[kind](own))
         first += count
     return parts
+
+
+def unshifted(
+    infos: tuple[str, ...] = ("none", "plain", "wild"), reuse: bool = True
+) -> st.SearchStrategy[Script]:
+    """Scripts with spaces that start at 0, as a `VecEnv` presents them."""
+    return scripts(infos, reuse=reuse).filter(
+        lambda script: (
+            Observations(script.observation_space, 1).presented is script.observation_space
+            and Actions(script.action_space, 1).presented is script.action_space
+        )
+    )

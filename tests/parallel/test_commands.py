@@ -15,27 +15,14 @@ from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat import ParallelVecEnv
-from sb3compat._convert.actions import Actions
-from sb3compat._convert.observations import Observations
-from tests.envs import Script, fns
+from tests.envs import fns
 from tests.lockstep_back import back_programs, lockstep
-from tests.parallel.teams import forked, parts_of
+from tests.parallel.teams import forked, parts_of, unshifted
 from tests.profiles import examples
-from tests.strategies import scripts
 from tests.to_sb3.test_faults import Failing, SeveralError
 
 MODES = list(AutoresetMode)
 mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
-
-
-def unshifted() -> st.SearchStrategy[Script]:
-    """Scripts with spaces that start at 0, as SB3 presents them."""
-    return scripts(("none", "plain")).filter(
-        lambda script: (
-            Observations(script.observation_space, 1).presented is script.observation_space
-            and Actions(script.action_space, 1).presented is script.action_space
-        )
-    )
 
 
 @mode_of
@@ -44,7 +31,7 @@ def unshifted() -> st.SearchStrategy[Script]:
 def test_single_environments_equal_sync_vector_env(
     mode: AutoresetMode, data: st.DataObject, n: int, workers: int
 ) -> None:
-    chosen = data.draw(unshifted())
+    chosen = data.draw(unshifted(("none", "plain")))
     program = data.draw(back_programs(n))
     lockstep(chosen, n, mode, lambda fns: forked(fns, workers), program, rounds=False)
 
@@ -55,7 +42,7 @@ def test_single_environments_equal_sync_vector_env(
 def test_vector_environments_equal_sync_vector_env(
     mode: AutoresetMode, data: st.DataObject, workers: int
 ) -> None:
-    chosen = data.draw(unshifted())
+    chosen = data.draw(unshifted(("none", "plain")))
     shape = [("sync", 2), ("single", 1)]
     program = data.draw(back_programs(3))
     build = lambda fns: forked(parts_of(fns, shape), workers)  # noqa: E731

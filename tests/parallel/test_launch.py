@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -13,11 +14,14 @@ from typing import Any
 
 import pytest
 
+from sb3compat import ParallelVecEnv
 from sb3compat._parallel.launch import launch, start_methods
+from tests.envs import fns
 from tests.profiles import nightly
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="by signals and /proc")
 
+_LEFT: list[ParallelVecEnv] = []
 METHODS = [None, "fork", "forkserver", "spawn"]
 method_of = pytest.mark.parametrize("method", METHODS)
 
@@ -48,7 +52,7 @@ SCRIPT = """
     def make():
         return Wrapper(gym.make("CartPole-v1"))
 
-    if {method!r} is None or __name__ == "__main__":
+    if {method!r} == None or __name__ == "__main__":
         env = sb3compat.ParallelVecEnv([make] * 4, workers=2, start_method={method!r})
         env.reset()
         env.step(np.zeros(4, int))
@@ -108,17 +112,33 @@ def test_python_ends_without_close(method: str | None, end: str, tmp_path: Path)
 
 
 @method_of
+def test_process_of_multiprocessing_ends_without_close(method: str | None) -> None:
+    process = multiprocessing.get_context("fork").Process(target=leave_open, args=(method,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def leave_open(method: str | None) -> None:
+    env = ParallelVecEnv(fns(2), workers=2, start_method=method)
+    env.reset()
+    _LEFT.append(env)
+
+
+@method_of
 def test_workers_leave_ctrl_c_to_their_parent(method: str | None, tmp_path: Path) -> None:
     end = """
         try:
+            print("ready", flush=True)
             time.sleep(1000)
         except KeyboardInterrupt:
             print(env.step(np.zeros(4, int))[0].shape, flush=True)
         env.close()
     """.replace("\n" + " " * 4, "\n").strip()
     process, pids = started(script(tmp_path, method, end), start_new_session=True)
-    os.killpg(process.pid, signal.SIGINT)
     assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    os.killpg(process.pid, signal.SIGINT)
     assert process.stdout.readline() == "(4, 4)\n"
     assert process.wait() == 0
     wait_for_end(pids)

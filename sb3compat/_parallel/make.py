@@ -6,7 +6,7 @@ import inspect
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
@@ -14,6 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from sb3compat._convert.arguments import check_timeout, plain_seed
 from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv
+from sb3compat._parallel.adapter import ParallelVecEnv
 from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._to_sb3.monitor import EpisodeMonitor, MonitoredEnv
 from sb3compat._to_sb3.native import (
@@ -33,7 +34,7 @@ EnvId = str | EnvSpec | Callable[..., SingleEnv]
 # Makes a vector environment of the functions that make its sub-environments.
 Vectorizer = Callable[..., VecEnv | AnyVectorEnv]
 
-_MODES = ("sync", "async", "native", NATIVE, "fastest")
+_MODES = ("sync", "async", "parallel", "native", NATIVE, "fastest")
 # What each mode passes to Gymnasium's class unless `vec_env_kwargs` says otherwise. In NEXT_STEP
 # mode a worker sends the last observation before it resets, so that a sub-environment may use its
 # arrays and info dicts again, and without shared memory it sends them as they are.
@@ -41,6 +42,12 @@ _DEFAULTS: dict[str, Kwargs] = {
     # SB3 goes by the first sub-environment's space, whatever the bounds of the others.
     "sync": {"autoreset_mode": AutoresetMode.SAME_STEP, "observation_mode": "different"},
     "async": {"autoreset_mode": AutoresetMode.NEXT_STEP, "shared_memory": False},
+    "parallel": {},
+}
+_CLASSES: dict[str, Any] = {
+    "sync": SyncVectorEnv,
+    "async": AsyncVectorEnv,
+    "parallel": ParallelVecEnv,
 }
 # `gymnasium.make_vec` has other names for some arguments.
 _MEANT = {
@@ -70,6 +77,7 @@ def make_vec_env(
     vectorization_mode: str | None = None,
     autoreset_mode: AutoresetMode | str | None = None,
     timeout: float | None = None,
+    workers: int | None = None,
     **unknown: NoReturn,
 ) -> VecEnv:
     """Make a Gymnasium vector environment, with episode statistics, adapted to SB3.
@@ -90,21 +98,25 @@ def make_vec_env(
             its monitor.
         env_kwargs: Passed to the environment.
         vec_env_cls: SB3's argument; its `DummyVecEnv` means `"sync"`, its `SubprocVecEnv` means
-            `"async"`. Any other class, or function of a list of functions, is called as it is.
-        vec_env_kwargs: Passed to `SyncVectorEnv`, `AsyncVectorEnv` (`start_method` as `context`)
-            or `vec_env_cls`.
+            `"async"`, our `ParallelVecEnv` means `"parallel"`. Any other class, or function of a
+            list of functions, is called as it is.
+        vec_env_kwargs: Passed to `SyncVectorEnv`, `AsyncVectorEnv` (`start_method` as `context`),
+            `ParallelVecEnv` or `vec_env_cls`.
         monitor_kwargs: Passed to the monitor; natively vectorized environments take
             `info_keywords` only.
         wrapper_kwargs: Passed to `wrapper_class`.
-        vectorization_mode: `"sync"` (the default), `"async"`, or `"native"` for an environment
-            that is vectorized natively (Gymnasium's `"vector_entry_point"`). `"fastest"` is native
+        vectorization_mode: `"sync"` (the default), `"async"` with one worker for each environment,
+            `"parallel"` with as many workers as cores, or `"native"` for an environment that is
+            vectorized natively (Gymnasium's `"vector_entry_point"`). `"fastest"` is native
             vectorization if its spaces match the single environment's and no argument needs single
             environments; otherwise `"sync"`. An id that has native vectorization only is native by
             default.
         autoreset_mode: The mode in which Gymnasium's class is built, or that a native environment
             does not declare. By default SAME_STEP for `"sync"`; NEXT_STEP for `"async"`, so that
             sub-environments may return the same array each time.
-        timeout: For `"async"`: how many seconds a step or reset may take; None for ever.
+        timeout: For `"async"` and `"parallel"`: how many seconds a step or reset may take; None for
+            ever.
+        workers: For `"parallel"`: the number of worker processes, by default the usable cores.
         **unknown: None; what else is passed is an error that says what was meant.
 
     Returns:
@@ -131,6 +143,11 @@ def make_vec_env(
         if given
     ]
     mode = _named_mode(vectorization_mode, vec_env_cls)
+    if workers is not None and mode != "parallel":
+        raise ValueError(
+            f"Expected workers=None unless vectorization_mode='parallel', got workers={workers} "
+            f"with vectorization_mode={shown(vectorization_mode)}."
+        )
     if mode == "fastest":
         needed = f"{' and '.join(single)} needs single environments" if single else None
         obstacle = needed or why_not_native(env_id, env_kwargs, autoreset_mode)
@@ -149,6 +166,7 @@ def make_vec_env(
         source = make_native(env_id, n_envs, env_kwargs)
         env = monitored(source, adapt, monitor_dir, start_index, monitor_kwargs)
     else:
+        in_workers = mode in ("async", "parallel")
         functions = [
             MonitoredEnv(
                 env_id,
@@ -156,7 +174,7 @@ def make_vec_env(
                 seed=seed,
                 env_kwargs=env_kwargs,
                 # SB3's own would bring torch into each worker.
-                monitor=EpisodeMonitor if mode == "async" or not HAS_SB3 else monitor_class(),
+                monitor=EpisodeMonitor if in_workers or not HAS_SB3 else monitor_class(),
                 monitor_dir=monitor_dir,
                 monitor_kwargs=monitor_kwargs,
                 wrapper_class=wrapper_class,
@@ -164,6 +182,9 @@ def make_vec_env(
             )
             for rank in range(start_index, start_index + n_envs)
         ]
+        if mode == "parallel":
+            vec_env_kwargs = {"workers": workers, "timeout": timeout, **vec_env_kwargs}
+            timeout = None
         if autoreset_mode is not None:
             vec_env_kwargs["autoreset_mode"] = parse_mode(autoreset_mode)
         make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
@@ -200,6 +221,7 @@ def _named_mode(given: object, vec_env_cls: Vectorizer | None) -> str | None:
     classes = {
         "sync": (SyncVectorEnv, sb3_class("DummyVecEnv")),
         "async": (AsyncVectorEnv, sb3_class("SubprocVecEnv")),
+        "parallel": (ParallelVecEnv,),
     }
     meant = next((name for name, known in classes.items() if vec_env_cls in known), "custom")
     if mode not in (None, meant):
@@ -220,19 +242,26 @@ def _vectorizer(mode: str, vec_env_cls: Vectorizer | None, kwargs: Kwargs) -> Ve
     if mode == "custom":
         assert vec_env_cls is not None
         return partial(vec_env_cls, **kwargs)
-    cls, other = (SyncVectorEnv, AsyncVectorEnv)[:: 1 if mode == "sync" else -1]
+    cls = _CLASSES[mode]
     if mode == "async" and "start_method" in kwargs:
         kwargs = {("context" if k == "start_method" else k): v for k, v in kwargs.items()}
     known = list(inspect.signature(cls).parameters)[1:]
     for name in kwargs:
         if name not in known:
-            there = (*inspect.signature(other).parameters, *_OF_WORKERS)
-            hint = " Did you mean vectorization_mode='async'?" if name in there else ""
+            others = [other for other in _CLASSES if other != mode and _takes(other, name)]
+            hint = f" Did you mean vectorization_mode={others[0]!r}?" if others else ""
             raise TypeError(
-                f"Expected vec_env_kwargs for {cls.__name__}, which takes {', '.join(known)}; got "
-                f"{name}={shown(kwargs[name])}.{hint}"
+                f"Expected vec_env_kwargs for {cls.__name__}, which takes "
+                f"{', '.join(known)}; got {name}={shown(kwargs[name])}.{hint}"
             )
     return partial(cls, **{**_DEFAULTS[mode], **kwargs})
+
+
+def _takes(mode: str, name: str) -> bool:
+    """Whether a mode's class takes an argument; SB3's `start_method` is Gymnasium's `context`."""
+    return name in inspect.signature(_CLASSES[mode]).parameters or (
+        mode == "async" and name in _OF_WORKERS
+    )
 
 
 def _adapted(source: VecEnv | AnyVectorEnv, timeout: float | None) -> VecEnv:

@@ -1,0 +1,112 @@
+"""`ParallelVecEnv` with two workers, against the environments that SB3's users have otherwise."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+from envs import ImageEnv, SlowEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from measure import Row, Work, compare, make_actions
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
+
+import sb3compat
+
+WORKERS = 2
+make_cartpole = partial(gym.make, "CartPole-v1")
+make_cheetah = partial(gym.make, "HalfCheetah-v5")
+make_native = partial(gym.make_vec, "CartPole-v1", vectorization_mode="vector_entry_point")
+
+Make = Callable[[list[Any]], VecEnv]
+
+
+def ours(fns: list[Any]) -> VecEnv:
+    return sb3compat.ParallelVecEnv(fns, workers=WORKERS)
+
+
+def adapted_async(fns: list[Any]) -> VecEnv:
+    return sb3compat.to_sb3(AsyncVectorEnv(fns, autoreset_mode=AutoresetMode.SAME_STEP))
+
+
+def one_native(fns: list[Any]) -> VecEnv:
+    return sb3compat.to_sb3(make_native(num_envs=len(fns) * 4096))
+
+
+OTHERS: dict[str, Make] = {
+    "DummyVecEnv": DummyVecEnv,
+    "SubprocVecEnv": SubprocVecEnv,
+    "adapted AsyncVectorEnv": adapted_async,
+    "one native env": one_native,
+}
+# What, its function, how many of them, against what, and the aim: so many times its frames/s.
+CASES: list[tuple[str, Callable[[], Any], int, str, float]] = [
+    ("parallel CartPole", make_cartpole, 32, "SubprocVecEnv", 7),
+    ("parallel CartPole", make_cartpole, 32, "adapted AsyncVectorEnv", 5),
+    ("parallel CartPole", make_cartpole, 256, "DummyVecEnv", 1.6),
+    ("parallel images", ImageEnv, 8, "SubprocVecEnv", 5),
+    ("parallel images", ImageEnv, 32, "SubprocVecEnv", 15),
+    ("parallel 200 us a step", SlowEnv, 16, "DummyVecEnv", 1.8),
+    ("parallel native, 4096 each", partial(make_native, num_envs=4096), 2, "one native env", 1.3),
+    ("parallel HalfCheetah", make_cheetah, 16, "SubprocVecEnv", 1.5),
+    ("parallel HalfCheetah", make_cheetah, 16, "DummyVecEnv", 1.6),
+]
+
+
+def parallel(rounds: int) -> Iterator[Row]:
+    for what, make, count, name, times in CASES:
+        sides = [build([make] * count) for build in (ours, OTHERS[name])]
+        works = [stepping(env) for env in sides]
+        n = sides[0].num_envs
+        yield compare(what, n, works[0], name, works[1], rounds=rounds, aim=1 / times, frames=n)
+        for env in sides:
+            env.close()
+    yield from memory()
+
+
+def stepping(env: VecEnv) -> Work:
+    env.seed(0)
+    env.reset()
+    if isinstance(env.action_space, gym.spaces.Discrete):
+        actions = make_actions(env.num_envs)
+        return lambda: env.step(next(actions))
+    env.action_space.seed(0)
+    batch = [env.action_space.sample() for _ in range(env.num_envs)]
+    return lambda: env.step(batch)
+
+
+def memory() -> Iterator[Row]:
+    """The private memory of all workers together."""
+    before = _children()
+    totals = []
+    for build in (ours, SubprocVecEnv):
+        env = build([make_cartpole] * 32)
+        stepping(env)()
+        time.sleep(0.5)  # until the last worker has imported what it imports
+        totals.append(sum(map(_private, _children() - before)))
+        env.close()
+    ratio = totals[0] / totals[1] if totals[1] else 0.0
+    if totals[0]:
+        yield Row(
+            "parallel, all workers", 32, "SubprocVecEnv", *totals, "MB", ratio, ratio, ratio, 1 / 30
+        )
+
+
+def _children() -> set[int]:
+    """All processes below this one; none where Linux does not tell."""
+    found: set[int] = set()
+    waiting = [Path("/proc/self")]
+    while waiting:
+        for task in (waiting.pop() / "task").glob("*/children"):
+            pids = set(map(int, task.read_text().split())) - found
+            found |= pids
+            waiting += [Path(f"/proc/{pid}") for pid in pids]
+    return found
+
+
+def _private(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1e3
