@@ -171,11 +171,11 @@ def run(
         options: How to run them.
         family: Its interface; None to find out.
         target: Its name in the report.
-        stop_at_failure: Whether to raise at the first failure that counts.
+        stop_at_failure: Whether to raise at the first failure that fails the run.
         progress: Called before and after each check.
 
     Raises:
-        ConformanceError: With `stop_at_failure`, at the first failure that counts.
+        ConformanceError: With `stop_at_failure`, at the first failure that fails the run.
     """
     with Session(factory, options=options, family=family, target=target) as session:
         results: list[Result] = []
