@@ -43,8 +43,8 @@ def check_vec_env(
     """Check that a Stable-Baselines3 `VecEnv` keeps its contract.
 
     Args:
-        factory: Makes the environment, a new one with each call. It is carried to another process
-            by cloudpickle.
+        factory: Makes the environment, a new one with each call. It is pickled by cloudpickle, and
+            called in another process.
         on_fail: `"raise"` to raise at the first broken contract, None to run all checks.
         seed: The seed of the programs.
         max_seconds: The time for all checks together, more or less; checks that would begin later
@@ -110,8 +110,8 @@ def check_vector_env(
     """Check that a Gymnasium `VectorEnv` keeps the contract of its autoreset mode.
 
     Args:
-        factory: Makes the environment, a new one with each call. It is carried to another process
-            by cloudpickle.
+        factory: Makes the environment, a new one with each call. It is pickled by cloudpickle, and
+            called in another process.
         on_fail: `"raise"` to raise at the first broken contract, None to run all checks.
         seed: The seed of the programs.
         max_seconds: The time for all checks together, see `check_vec_env`.
@@ -171,11 +171,11 @@ def run(
         options: How to run them.
         family: Its interface; None to find out.
         target: Its name in the report.
-        stop_at_failure: Whether to raise at the first failure that counts.
+        stop_at_failure: Whether to raise at the first failure that fails the run.
         progress: Called before and after each check.
 
     Raises:
-        ConformanceError: With `stop_at_failure`, at the first failure that counts.
+        ConformanceError: With `stop_at_failure`, at the first failure that fails the run.
     """
     with Session(factory, options=options, family=family, target=target) as session:
         results: list[Result] = []
