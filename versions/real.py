@@ -30,6 +30,8 @@ class Library(Environment):
     library: str = ""
     packages: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
+    # Of what `constraints.txt` pins, the releases that the library asks for.
+    others: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -39,7 +41,7 @@ class Library(Environment):
     @property
     def pins(self) -> dict[str, str]:
         """The packages whose versions are not those of `constraints.txt`."""
-        own = dict(package.split("==") for package in self.packages if "==" in package)
+        own = dict(p.split("==") for p in (*self.packages, *self.others) if "==" in p)
         releases = {name.partition("[")[0]: version for name, version in own.items()}
         return super().pins | {name: ".".join(v.split(".")[:2]) for name, v in releases.items()}
 
@@ -57,21 +59,26 @@ LIBRARIES = (
     # Ray asks for exactly this Gymnasium.
     Library(library="rllib", sb3="2.8", gymnasium="1.2", packages=("ray[rllib]==2.60.0",)),
     Library(library="sbx", packages=("sbx-rl==0.28.0",)),
-    Library(library="rl_zoo3", packages=("rl_zoo3==2.9.2",)),
+    Library(
+        library="rl_zoo3",
+        packages=("rl_zoo3==2.9.2",),
+        others=("decorator==5.3", "moviepy==2.2", "pillow==11.3", "python-dateutil==2.9"),
+    ),
     Library(
         library="imitation",
         packages=(
             "datasets==5.2.0",
-            "huggingface-sb3==2.1.0",
             "optuna==5.0.0",
             "rich",
             "sacred==0.8.7",
             "scikit-learn==1.9.1",
             "tensorboard",
             "tqdm",
+            "wasabi",
         ),
-        # They ask for Gymnasium 0.29.
-        alone=("imitation==1.0.1", "seals==0.2.1"),
+        # They ask for Gymnasium 0.29 and cloudpickle 1.6.
+        alone=("imitation==1.0.1", "seals==0.2.1", "huggingface-sb3==2.1.0"),
+        others=("wrapt==1.17",),
     ),
 )
 
