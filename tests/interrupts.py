@@ -17,7 +17,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from tests.profiles import examples
+from tests.profiles import nightly
 
 # Parts of the paths of the modules in which an operation is interrupted.
 TRACED = (
@@ -125,9 +125,14 @@ def within(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def points(total: int, number: int = 200) -> Iterator[tuple[int, type[BaseException]]]:
-    """Some points, evenly spread, with the errors by turns; nightly `number` of them."""
-    chosen = np.unique(np.linspace(1, total, min(examples(number), total)).astype(int))
+# Each point takes new workers.
+_FEW = 14
+
+
+def points(total: int, number: int = 400) -> Iterator[tuple[int, type[BaseException]]]:
+    """A few points, evenly spread, with the errors by turns; nightly `number` of them."""
+    some = min(number if nightly() else _FEW, total)
+    chosen = np.unique(np.linspace(1, total, some).astype(int))
     for turn, at in enumerate(chosen.tolist()):
         yield at, ERRORS[turn % len(ERRORS)]
 
