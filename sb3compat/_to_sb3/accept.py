@@ -140,3 +140,17 @@ def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> Autoreset
         "autoreset_mode='NextStep' | 'SameStep' | 'Disabled', an argument of to_sb3 and "
         "make_vec_env."
     )
+
+
+def refuse_options(vec_env: object, **options: object) -> None:
+    """Refuse options that have no effect on a `VecEnv`, or on what was made from one.
+
+    Raises:
+        ValueError: If one is not None.
+    """
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(
+                f"Expected no {name}, as {vec_env} is a VecEnv already, or made from one, "
+                f"got {name}={value!r}. Leave it out."
+            )

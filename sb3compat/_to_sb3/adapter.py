@@ -11,7 +11,13 @@ from sb3compat._convert.actions import Actions
 from sb3compat._convert.arguments import check_timeout
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import AnyVectorEnv, HoldsVectorEnv, Value
-from sb3compat._to_sb3.accept import check_env, check_starts, find_mode, vec_env_inside
+from sb3compat._to_sb3.accept import (
+    check_env,
+    check_starts,
+    find_mode,
+    refuse_options,
+    vec_env_inside,
+)
 from sb3compat._to_sb3.driven import DrivenVecEnv
 from sb3compat._to_sb3.source import Settings, make_source
 from sb3compat._to_sb3.subenvs import subenvs_of
@@ -72,11 +78,9 @@ def to_sb3(
         >>> env.reset().shape
         (4, 4)
     """
-    if isinstance(env, VecEnv):
-        return env
-    held = vec_env_inside(env)
-    if held is not None:
-        return held
+    if isinstance(env, VecEnv) or (held := vec_env_inside(env)) is not None:
+        refuse_options(env, timeout=timeout, padding=padding or None)
+        return env if isinstance(env, VecEnv) else held
     return VecEnvAdapter(
         env,
         autoreset_mode=autoreset_mode,

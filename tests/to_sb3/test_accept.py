@@ -175,3 +175,15 @@ def test_mode_that_contradicts_the_environment_is_refused(cls: Any) -> None:
     with pytest.raises(sb3compat.AutoresetModeError, match="was built with"):
         sb3compat.to_sb3(env, autoreset_mode=NEXT_STEP)
     env.close()
+
+
+@pytest.mark.parametrize("option", [{"timeout": 5.0}, {"padding": True}])
+def test_option_without_effect_on_a_vec_env_is_refused(option: dict[str, Any]) -> None:
+    vec_env = sb3compat.to_sb3(gym.make_vec("CartPole-v1", num_envs=2))
+    within = sb3compat.to_gymnasium(
+        sb3compat.to_sb3(gym.make_vec("CartPole-v1", num_envs=2)), autoreset_mode="SameStep"
+    )
+    for env in (vec_env, within):
+        with pytest.raises(ValueError, match="a VecEnv already"):
+            sb3compat.to_sb3(env, **option)
+    assert sb3compat.to_sb3(vec_env, copy=False, autoreset_mode="NextStep") is vec_env
