@@ -78,9 +78,11 @@ def to_sb3(
         >>> env.reset().shape
         (4, 4)
     """
-    if isinstance(env, VecEnv) or (held := vec_env_inside(env)) is not None:
+    inside: VecEnv | None = env if isinstance(env, VecEnv) else vec_env_inside(env)
+    if inside is not None:
         refuse_options(env, timeout=timeout, padding=padding or None)
-        return env if isinstance(env, VecEnv) else held
+        return inside
+    assert not isinstance(env, VecEnv)
     return VecEnvAdapter(
         env,
         autoreset_mode=autoreset_mode,
