@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from typing import Any
 
 from sb3compat.errors import WorkerError
 
@@ -14,46 +18,71 @@ _FIRST_BYTES = 65536
 class Answer:
     """An answer as far as it has come: its worker may stop, or be killed, in the middle of it.
 
-    `Connection.recv` would wait for the rest, for ever where another worker holds the pipe.
+    `Connection.recv` would wait for the rest, for ever where another worker holds the pipe. What
+    was read is kept whatever an exception interrupts: the next one to ask gets it.
+
+    Args:
+        body: All of it, if it was read elsewhere.
     """
 
-    def __init__(self) -> None:
-        self._start = b""
-        self._body: memoryview | None = None
-        self._have = 0
+    def __init__(self, body: bytes | None = None) -> None:
+        # What was read, before the size of the message is known.
+        self._chunks: list[bytes] = []
+        # Then the body, and how much of it each read has brought.
+        self._body = None if body is None else memoryview(body)
+        self._counts = [len(body or b"")]
 
-    def read(self, number: int) -> memoryview | None:
-        """Read once; the body of the message, if that was the rest of it.
+    def read(self, number: int) -> None:
+        """Read once.
 
         Raises:
             EOFError: If the other end is closed.
+        """
+        if self._body is None:
+            _note(self._chunks, partial(os.read, number, _FIRST_BYTES))
+            come = len(self._chunks[-1])
+        else:
+            have = sum(self._counts)
+            self._counts = [have]
+            _note(self._counts, partial(os.readv, number, [self._body[have:]]))
+            come = self._counts[-1]
+        if not come:
+            raise EOFError("the pipe was closed")
+
+    def whole(self) -> memoryview | None:
+        """The body of the message, if all of it has come.
+
+        Raises:
             WorkerError: If there is more than one answer.
         """
         if self._body is None:
-            chunk = os.read(number, _FIRST_BYTES)
-            data = self._start + chunk if self._start else chunk
+            chunks = self._chunks
+            data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
             body = body_of(data)
             if body is None:
-                self._start = data
-            else:
-                size, at = body
-                if len(data) - at == size:
-                    return memoryview(data)[at:]
-                if len(data) - at > size:
-                    raise WorkerError(
-                        "Expected one answer from a worker, but another is there, to a call whose "
-                        "answer was not received. Close this environment and build a new one."
-                    )
-                self._have = len(data) - at
-                self._body = memoryview(bytearray(size))
-                self._body[: self._have] = data[at:]
-            come = len(chunk)
-        else:
-            come = os.readv(number, [self._body[self._have :]])
-            self._have += come
-        if not come:
-            raise EOFError("the pipe was closed")
-        return self._body if self._body is not None and self._have == len(self._body) else None
+                return None
+            size, at = body
+            have = len(data) - at
+            if have == size:
+                return memoryview(data)[at:]
+            if have > size:
+                raise WorkerError(
+                    "Expected one answer from a worker, but another is there, to a call whose "
+                    "answer was not received. Close this environment and build a new one."
+                )
+            whole = memoryview(bytearray(size))
+            whole[:have] = data[at:]
+            self._counts = [have]
+            self._body = whole
+        return self._body if sum(self._counts) == len(self._body) else None
+
+
+def _note(results: list[Any], call: Callable[[], Any]) -> None:
+    """Append what the call returns.
+
+    In C, where no signal handler runs between the call and the note of what it has returned.
+    """
+    results.extend(islice(iter(call, None), 1))
 
 
 def header(size: int) -> bytes:

@@ -210,8 +210,9 @@ class Exchange:
         lines: The workers, by row.
 
     Attributes:
-        owed: The rows that were sent a message and have not answered. A row is noted before its
-            message is sent, so that an exception at any line leaves no answer unaccounted for.
+        owed: The rows that were sent a message and have not answered, each with what was read of
+            its answer. A row is noted before its message is sent, and forgotten when its whole
+            answer was read, so that an exception at any line leaves no answer unaccounted for.
         answers: The answers that have come, by row.
         dead: The rows whose worker has died before it answered, with what showed it.
         late: The rows to which the message could not be sent in time; they are `owed`, too.
@@ -225,8 +226,7 @@ class Exchange:
 
     def __init__(self, lines: Mapping[int, Line]) -> None:
         self._lines = lines
-        self._coming: dict[int, Answer] = {}
-        self.owed: dict[int, None] = {}
+        self.owed: dict[int, Answer | None] = {}
         self.answers: dict[int, Any] = {}
         self.dead: dict[int, Exception] = {}
         self.late: set[int] = set()
@@ -289,6 +289,8 @@ class Exchange:
             timeout: How many seconds all of them together may take; None for ever. Once a worker
                 has died, the others get some seconds.
         """
+        for row in [row for row, answer in self.owed.items() if answer is not None]:
+            self._take_read(row)  # before an exception
         if not self.owed:
             return
         ready = self.ready_class(self._lines, self.owed)
@@ -310,6 +312,7 @@ class Exchange:
 
         Once a worker has died, what the others wait for may never come.
         """
+        self._take_read(row)
         while row in self.owed and not self.dead:
             alone = self.ready_class(self._lines, [row])
             if alone.has_answer(row):
@@ -335,30 +338,37 @@ class Exchange:
             # A process that has ended may have answered before.
             if not ready.has_answer(row):
                 raise self._ended(row)
-            data = self._read(row)
+            self._read(row)
         except (EOFError, OSError) as error:
             if not lost_worker(error):
                 raise
             self._bury(row, error)
+            ready.forget(row)
         else:
-            if data is None:
-                return
-            self.answers[row] = pickle.loads(data)
-            del self.owed[row]
-        ready.forget(row)
+            if self._take_read(row):
+                ready.forget(row)
 
-    def _read(self, row: int) -> bytes | memoryview | None:
-        """The row's whole answer, or None as long as some of it has not come."""
+    def _read(self, row: int) -> None:
+        """Read what has come of the row's answer."""
         pipe = self._lines[row].pipe
         if not hasattr(select, "poll"):
-            return pipe.recv_bytes()
-        answer = self._coming.get(row)
+            self.owed[row] = Answer(pipe.recv_bytes())
+            return
+        answer = self.owed[row]
         if answer is None:
-            answer = self._coming[row] = Answer()
-        data = answer.read(pipe.fileno())
-        if data is not None:
-            del self._coming[row]
-        return data
+            answer = self.owed[row] = Answer()
+        answer.read(pipe.fileno())
+
+    def _take_read(self, row: int) -> bool:
+        """Take the row's answer if the whole of it was read; whether it was."""
+        answer = self.owed.get(row)
+        data = None if answer is None else answer.whole()
+        if data is None:
+            return False
+        # First, as no other answer will come: also where this one cannot be unpickled.
+        del self.owed[row]
+        self.answers[row] = pickle.loads(data)
+        return True
 
     def _ended(self, row: int) -> EOFError:
         return EOFError(f"process {self._lines[row].process.pid} has ended")

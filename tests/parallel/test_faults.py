@@ -21,6 +21,8 @@ import sb3compat
 from sb3compat import ParallelVecEnv
 from sb3compat._parallel import processes
 from tests.envs import MakeEnv, script
+from tests.interrupts import attempt, count, counting, interrupt, points, within
+from tests.lockstep import same
 from tests.parallel.teams import KINDS, children, forked, parts_of
 from tests.profiles import nightly
 from tests.to_sb3.test_faults import Failing, FailingReset, SeveralError
@@ -254,6 +256,83 @@ def test_interrupt_in_a_step_leaves_no_answer_for_the_next_call(
     again.seed(5)
     np.testing.assert_array_equal(first, again.reset())
     np.testing.assert_array_equal(env.step(ACTIONS)[0], again.step(ACTIONS)[0])
+
+
+OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    "step": lambda env: env.step(np.zeros(3, int)),
+    "reset": lambda env: env.reset(),
+    "get_attr": lambda env: env.get_attr("row"),
+    "get_images": lambda env: env.get_images(),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("policy", ["raise", "restart"])
+def test_interrupt_at_any_point_leaves_no_answer_for_the_next_call(name: str, policy: str) -> None:
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    def started() -> ParallelVecEnv:
+        return opened(counting(3), on_worker_lost=policy)
+
+    env = started()
+    expected = transcript(DummyVecEnv(counting(3)))
+    total = count(lambda: OPERATIONS[name](env))
+    for at, error in points(total, 400):
+        where = f"{name}, {error.__name__} at point {at} of {total}"
+        with within(120):
+            raised = interrupt(lambda env=env: OPERATIONS[name](env), at, error)
+            got, lost = attempt(lambda env=env: read_and_reset(env), sb3compat.WorkerError)
+        if lost is not None:  # a worker of which is not known whether it got its message
+            assert "died" in str(lost), f"{where}: {lost}"
+            env = started()
+        else:
+            same(got, expected, f"{where}: {raised}")
+
+
+def read_and_reset(env: Any) -> Any:
+    with suppress(sb3compat.errors.CallOrderError):
+        assert env.env_method("add", 3, indices=[2, 0]) == [5, 3]
+    return transcript(env)
+
+
+def transcript(env: Any) -> Any:
+    env.seed(7)
+    results: list[Any] = [(env.reset(), list(env.reset_infos))]
+    results += [(env.step(np.zeros(3, int)), list(env.reset_infos)) for _ in range(4)]
+    return results
+
+
+class Odd:
+    """Cannot be unpickled."""
+
+    def __reduce__(self) -> Any:
+        return int, ("not a number",)
+
+
+class WithOdd(Failing):
+    def __init__(self, row: int) -> None:
+        super().__init__(row, "never")
+
+    def odd(self) -> Odd:
+        return Odd()
+
+    def step(self, action: Any) -> Any:
+        *result, info = super().step(action)
+        return *result, info | ({"odd": Odd()} if action else {})
+
+
+def test_answer_that_cannot_be_unpickled_is_an_error_and_the_next_call_goes_on() -> None:
+    env = opened([lambda i=i: WithOdd(i) for i in range(N)])
+    with within(60):
+        with pytest.raises(ValueError, match="not a number"):
+            env.env_method("odd", indices=1)
+        assert env.get_attr("row") == list(range(N))
+        with pytest.raises(ValueError, match="not a number"):
+            env.step(np.arange(N))
+        with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):
+            env.step(ACTIONS)
+        env.reset()
+        env.step(ACTIONS)
 
 
 def test_interrupt_while_a_step_is_sent_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
