@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sb3compat.conformance.run.report import Result
     from sb3compat.conformance.run.session import Session
 
+# The property of a report that says what a check could not tell; also the word for the outcome.
+_PARTLY = "partly exercised"
 _SESSIONS = pytest.StashKey["list[Session]"]()
 
 
@@ -75,6 +77,30 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         session.close()
 
 
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """Tell checks that were exercised in part from those that passed."""
+    if report.when == "call" and report.passed and _missing(report):
+        return _PARTLY, "p", _PARTLY.upper()
+    return None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was not exercised in part, and what to pass."""
+    found: dict[str, list[str]] = {}
+    for report in terminalreporter.getreports(_PARTLY):
+        found.setdefault(_missing(report), []).append(report.nodeid)
+    if found:
+        terminalreporter.section(_PARTLY)
+    for missing, ids in found.items():
+        terminalreporter.write_line(f"{missing}:")
+        for name in ids:
+            terminalreporter.write_line(f"    {name}")
+
+
+def _missing(report: pytest.TestReport) -> str:
+    return next((str(value) for name, value in report.user_properties if name == _PARTLY), "")
+
+
 class ChecksCollector(pytest.Collector):
     """The checks of one environment."""
 
@@ -108,6 +134,9 @@ class CheckItem(pytest.Item):
 
         result = self._checks.result(self._check)
         self.user_properties.append(("severity", result.severity))
+        if result.status == "partly_exercised":
+            self.user_properties.append((_PARTLY, result.message))
+            return
         if result.status == "skipped":
             pytest.skip(result.message)
         if result.status == "not_exercised":

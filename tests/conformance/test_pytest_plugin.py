@@ -59,6 +59,21 @@ def test_each_check_is_a_test(run: Run, pytester: pytest.Pytester) -> None:
     assert result.ret == 1
 
 
+def test_what_is_partly_exercised_is_told_apart(run: Run) -> None:
+    result = run("TinyVecEnv", "-v", "-k", "done_info_is_step_info or reset_returns_obs_only")
+    result.stdout.fnmatch_lines(
+        [
+            f"{TINY}:TinyVecEnv::reset_returns_obs_only PASSED*",
+            f"{TINY}:TinyVecEnv::done_info_is_step_info PARTLY EXERCISED*",
+            "*= partly exercised =*",
+            "*--reference package.module:name*:",
+            f"    {TINY}:TinyVecEnv::done_info_is_step_info",
+            "*1 passed*1 partly exercised*",
+        ]
+    )
+    assert result.ret == 0
+
+
 def test_maxfail_and_junit(run: Run, pytester: pytest.Pytester) -> None:
     result = run("FloatDones", "-x", "-k", FEW, "--junitxml=junit.xml")
     assert result.parseoutcomes()["failed"] == 1

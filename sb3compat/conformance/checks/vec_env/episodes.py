@@ -76,6 +76,7 @@ def terminal_observation_not_reset_obs(play: Play) -> None:
                 f"not close({what}, alone[{i}]['obs'])", what, f"{last}, the last of the episode", i
             )
         return
+    play.without_reference()
     for i in _rows_whose_ends_equal_starts(play):
         if not play.subject.traits.looks_first(play.value(f"row(obs, {i})")):
             continue
@@ -97,6 +98,7 @@ def obs_after_done_is_reset_obs(play: Play) -> None:
         for i in singles.endings():
             singles.demand(f"row(obs, {i})", "obs", "the first of the next episode", i)
         return
+    play.without_reference()
     for i in _rows_whose_ends_equal_starts(play):
         if play.subject.traits.looks_first(play.value(f"row(obs, {i})")):
             continue
@@ -142,6 +144,7 @@ def terminal_observation_is_last(play: Play) -> None:
             what = f"infos[{i}]['terminal_observation']"
             singles.demand(what, "last", "the last observation of the episode", i)
         return
+    play.without_reference()
     last_obs = "infos[{}]['terminal_observation']"
     found = unmoved_last_observation(play, last_obs)
     if found is None:
@@ -184,6 +187,9 @@ def truncated_flag_exclusive(play: Play) -> None:
     terminal state that is wrong, even if the time was up in the same step. It is never true in a
     row that goes on.
     """
+    play.without_truncation()
+    if not beside(play):
+        play.without_reference()
     if not (beside(play) and play.draw(st.booleans())):
         for _ in play.through_ending():
             for i in play.running():
@@ -226,6 +232,7 @@ def reset_infos_updated_on_autoreset(play: Play) -> None:
                 i,
             )
         return
+    play.without_reference()
     if not play.subject.traits.reset_infos_vary:
         raise NotExercisedError
     changed = False
@@ -295,6 +302,7 @@ def done_info_is_step_info(play: Play) -> None:
                 i,
             )
         return
+    play.without_reference()
     usual: list[set[str]] = [set()] * play.n
     for number in play.through_ending(after=0):
         for i in play.ended():

@@ -82,6 +82,7 @@ def no_phantom_transition(play: Play) -> None:
         if not exercised:
             raise NotExercisedError
         return
+    play.without_reference()
     if not play.subject.traits.steps_move:
         raise NotExercisedError
     ends = _watched(play, 4 * play.n, play.subject.endings[0])
@@ -106,6 +107,7 @@ def rows_independent(play: Play) -> None:
     if beside(play):
         _held_against_singles(play)
         return
+    play.without_reference()
     if not play.subject.missing(("sub_envs", "seeding")):
         _held_against_other_actions(play)
         if not play.subject.traits.steps_move or not play.subject.endings:

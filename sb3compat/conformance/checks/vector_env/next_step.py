@@ -34,6 +34,7 @@ def done_step_returns_final_obs(play: Play) -> None:
             if event == "end":
                 demand_like_single(play, i, "the last one of the episode")
         return
+    play.without_reference()
     i = episode_ends(play)
     play.demand(
         "not all(map(equal, last, first))",
