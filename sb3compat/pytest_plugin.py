@@ -196,7 +196,8 @@ def _opened(target: str, config: pytest.Config) -> Session:
             expected_failures=expected,
             strict=config.getoption("--vec-env-strict"),
             isolate=not config.getoption("--vec-env-no-isolate"),
-            make_env=found.source,
+            make_env="\n\n\n".join(filter(None, [found.source, found.reference_source])),
+            reference=found.reference,
         )
         return Session(found.factory, options=options, target=found.name)
     except (TargetError, FactoryError, OptionsError) as error:

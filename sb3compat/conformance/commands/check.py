@@ -83,14 +83,16 @@ def _options(given: Namespace, target: Target) -> Options:
         raise UsageError(
             f"Expected --capability or --no-capability for {min(both)!r}, got both. Take one out."
         )
-    make_env, reference = target.source, None
+    make_env, reference = target.source, target.reference
+    if reference is not None:
+        make_env = f"{make_env}\n\n\n{target.reference_source}"
     expected: dict[str, str] = {}
     try:
         if given.expected_failures is not None:
             expected = load_expected(given.expected_failures)
         if given.reference is not None:
             reference, source = resolve_reference(given.reference)
-            make_env = f"{make_env}\n\n{source}"
+            make_env = f"{target.source}\n\n{source}"
     except (ValueError, ModuleNotFoundError) as error:
         raise UsageError(str(error)) from None
     return Options(

@@ -7,7 +7,7 @@ that last observation is an old one, or made up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,12 +45,16 @@ class Unmoved:
     stale: bool
 
 
-def unmoved_last_observation(play: Play, last_obs: str) -> Unmoved | None:
+# Source for the observation of a row in the script of a play, with `{}` for the row.
+Source = Callable[[Play], str]
+
+
+def unmoved_last_observation(play: Play, last_obs: Source) -> Unmoved | None:
     """A truncated ending at which the last action does not show; None if it does.
 
     Args:
         play: The run of the check.
-        last_obs: Source for the last observation of a row, with `{}` for the row.
+        last_obs: Source for the last observation of a row.
 
     Raises:
         NotExercisedError: If it cannot be told.
@@ -59,7 +63,7 @@ def unmoved_last_observation(play: Play, last_obs: str) -> Unmoved | None:
     probe = play.aside()
     try:
         probe.make()
-        found = _seen(probe, ending, actions, last_obs)
+        found = _seen(probe, ending, actions, last_obs(probe))
         if not found:
             raise NotExercisedError("no truncation at which the last action would show")
         suspects = {i: pair for i, pair in found.items() if pair is not None}
@@ -69,7 +73,7 @@ def unmoved_last_observation(play: Play, last_obs: str) -> Unmoved | None:
             if not suspects:
                 return None
             other = replace(ending, seed=(ending.seed or 0) + k)
-            again = _seen(probe, other, actions, last_obs)
+            again = _seen(probe, other, actions, last_obs(probe))
             confirmed += any(again.get(i) is not None for i in suspects)
             suspects = {i: p for i, p in suspects.items() if again.get(i, p) is not None}
     finally:
@@ -98,7 +102,32 @@ def _seen(
     return found
 
 
-def replayed(play: Play, found: Unmoved, name: str, actions: str, last_obs: str) -> None:
+def demand_moved_by_last_action(play: Play, last_obs: Source, before: Source) -> None:
+    """Demand that the last action of truncated episodes shows in their last observations.
+
+    Args:
+        play: The run of the check.
+        last_obs: Source for the last observation of a row.
+        before: Source for the observation of a row in the batch `before`.
+
+    Raises:
+        NotExercisedError: If it cannot be told.
+    """
+    found = unmoved_last_observation(play, last_obs)
+    if found is None:
+        return
+    play.make()
+    _replayed(play, found, "last", found.last[0], last_obs(play))
+    if found.stale:
+        should = "the observation after the last action, not the one before it"
+        condition = f"not equal(last, {before(play).format(found.row)})"
+        play.demand(condition, "last", f"{should}, whatever the last action is", found.row)
+    _replayed(play, found, "other", found.last[1], last_obs(play))
+    should = "another than after another last action, as in the steps before"
+    play.demand("not equal(last, other)", "last", should, found.row)
+
+
+def _replayed(play: Play, found: Unmoved, name: str, actions: str, last_obs: str) -> None:
     """Reset, step to the ending with these last actions, and keep the last observation."""
     for line in opening(play.family, found.ending.setup, found.ending.seed):
         play.run(line)

@@ -108,7 +108,9 @@ def rows_independent(play: Play) -> None:
         _held_against_singles(play)
         return
     play.without_reference()
-    if not play.subject.missing(("sub_envs", "seeding")):
+    # Rows with generators of their own: environments of their own, or a seed for each.
+    apart = any(map(play.subject.capabilities.get, ("sub_envs", "row_seeds")))
+    if apart and not play.subject.missing(("seeding",)):
         _held_against_other_actions(play)
         if not play.subject.traits.steps_move or not play.subject.endings:
             return
