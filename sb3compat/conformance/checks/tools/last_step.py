@@ -19,7 +19,7 @@ from sb3compat.conformance.subject.actions import batch_source
 from sb3compat.conformance.subject.subject import Ending
 
 # The time for all programs of one comparison.
-_MOST_SECONDS = 3.0
+_MOST_SECONDS = 1.0
 # So many actions at least, so that not all of them lead into walls.
 _FEWEST_ACTIONS = 3
 # So many other seeds must show the same.
@@ -152,9 +152,9 @@ def _suitable(play: Play) -> list[tuple[Ending, list[Any]]]:
     found = []
     for ending in play.subject.endings:
         cost = step * ending.steps * len(actions) ** 2
-        if ending.truncated and ending.seed is not None and ending.steps > 1:
-            if cost < _MOST_SECONDS:
-                found.append((ending, actions))
+        repeated = ending.truncated and ending.seed is not None and ending.steps > 1
+        if repeated and cost < _MOST_SECONDS:
+            found.append((ending, actions))
     if not found:
         raise NotExercisedError("no truncation is known")
     return found
