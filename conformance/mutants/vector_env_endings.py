@@ -189,10 +189,7 @@ class FinalObsInOneBuffer(RowsEnv):
         return obs, *rest, infos
 
 
-_TRUNCATED = ("truncated", "terminated", "both")
-
-
-@mutant("final_obs_is_last", modes=("SameStep",), endings=_TRUNCATED)
+@mutant("final_obs_is_last", modes=("SameStep",), endings=("truncated", "terminated", "both"))
 class FinalObsIsStale(RowsEnv):
     def step_row(self, i: int, action: Any) -> None:
         self.before = self.obs[i]
@@ -204,7 +201,7 @@ class FinalObsIsStale(RowsEnv):
         return found
 
 
-@mutant("final_obs_is_last", modes=("SameStep",), endings=_TRUNCATED)
+@mutant("final_obs_is_last", modes=("SameStep",), referenced=True)
 class FinalObsOfZeros(RowsEnv):
     def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
         found = super().restart(i, info)

@@ -16,7 +16,6 @@ pytest.importorskip("stable_baselines3")
     ("mutant", "check"),
     [
         ("TerminalObservationIsStale", "terminal_observation_is_last"),
-        ("TerminalObservationOfZeros", "terminal_observation_is_last"),
         ("ObsAfterDoneIsZeros", "obs_after_done_is_reset_obs"),
         ("ActionsInReverse", "rows_independent"),
         ("IgnoresTheActionAfterAnEnd", "no_phantom_transition"),

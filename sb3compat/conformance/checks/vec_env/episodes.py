@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import several_endings
-from sb3compat.conformance.checks.tools.last_step import demand_moved_by_last_action
+from sb3compat.conformance.checks.tools.last_step import demand_not_stale
 from sb3compat.conformance.checks.tools.singles import Beside, beside
 from sb3compat.conformance.checks.tools.spaces import demand_in_space
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, ENDINGS, error, warning
@@ -168,7 +168,7 @@ def terminal_observation_is_last(play: Play) -> None:
             singles.demand(what, "last", "the last observation of the episode", i)
         return
     play.without_reference()
-    demand_moved_by_last_action(
+    demand_not_stale(
         play, lambda _: "infos[{}]['terminal_observation']", lambda _: "row(before, {})"
     )
 
