@@ -138,6 +138,9 @@ class CheckItem(pytest.Item):
             self.user_properties.append((_PARTLY, result.message))
             return
         if result.status == "skipped":
+            cause = self._checks.cause(self._check)
+            if cause and self._counts(cause) and not self._is_run(cause.check_id):
+                raise BrokenContract(f"{result.message}.\n\n{complaint(cause)}")
             pytest.skip(result.message)
         if result.status == "not_exercised":
             pytest.skip(f"not exercised: {result.message}")
@@ -146,6 +149,11 @@ class CheckItem(pytest.Item):
         if self._counts(result):
             raise BrokenContract(complaint(result))
         self.warn(ConformanceWarning(f"{result.check_id}: {result.message}"))
+
+    def _is_run(self, check_id: str) -> bool:
+        """Whether another item reports this check."""
+        items = self.session.items
+        return any(item.parent is self.parent and item.name == check_id for item in items)
 
     def _counts(self, result: Result) -> bool:
         return (

@@ -144,3 +144,10 @@ def test_an_id_is_its_own_reference() -> None:
     )  # fmt: skip
     report = json.loads(done.stdout)
     assert [result["status"] for result in report["results"]] == ["passed", "passed"], done.stdout
+
+
+def test_an_interrupt_shows_the_results_so_far() -> None:
+    done = sb3compat("check", f"{TINY}:Interrupts", "--only=num_envs_positive", *ONLY)
+    assert (done.returncode, done.stderr) == (130, "sb3compat: interrupted\n")
+    assert "Note: interrupted after 1 of 2 checks" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("1 passed in ")

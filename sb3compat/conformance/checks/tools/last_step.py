@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sb3compat.conformance.findings import NotExercisedError
+from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.calls import opening, stepping
 from sb3compat.conformance.program.script import PRELUDE
@@ -77,6 +77,9 @@ def stale_last_observation(play: Play, last_obs: Source) -> Stale | None:
             again = _seen(probe, other, actions, last_obs(probe))
             confirmed += any(again.get(i) is not None for i in suspects)
             suspects = {i: p for i, p in suspects.items() if again.get(i, p) is not None}
+    except EnvFailureError:
+        play.script.lines[:] = probe.script.lines  # the program that the environment failed in
+        raise
     finally:
         probe.script.close()
     if not suspects or confirmed < _MORE_SEEDS / 2:
@@ -121,7 +124,7 @@ def demand_not_stale(play: Play, last_obs: Source, before: Source) -> None:
     for _ in range(found.ending.steps - 2):
         play.step(found.ending.actions)
     play.step(found.next_to_last)
-    play.run("before = deepcopy(obs)")
+    play.run("before = snapshot(obs)")
     play.step(found.last)
     got, was = (source(play).format(found.row) for source in (last_obs, before))
     should = "the observation after the last action, not the one before it, whatever that action is"
@@ -212,14 +215,14 @@ def _truncated(probe: Play, last_obs: str) -> Iterator[tuple[int, Any]]:
             else f"truncations[{i}] and not terminations[{i}]"
         )
         if probe.value(f"bool({flag})"):
-            yield i, probe.value(f"deepcopy({last_obs.format(i)})")
+            yield i, probe.value(f"snapshot({last_obs.format(i)})")
 
 
 def _rows(probe: Play) -> list[Any]:
     if probe.family == "vec_env":
-        return [probe.value(f"deepcopy(row(obs, {i}))") for i in range(probe.n)]
+        return [probe.value(f"snapshot(row(obs, {i}))") for i in range(probe.n)]
     space = "env.single_observation_space"
-    return [probe.value(f"deepcopy(part({space}, obs, {i}))") for i in range(probe.n)]
+    return [probe.value(f"snapshot(part({space}, obs, {i}))") for i in range(probe.n)]
 
 
 def _batch(play: Play, action: Any) -> str:
