@@ -39,8 +39,10 @@ examples:
 
 exit codes:
   0  no check has failed, or only warnings and expected failures
-  1  a check has failed; with --strict also a warning, or an expected failure that passes
+  1  a check has failed, or one that comes before those of --only; with --strict also a warning, or
+     an expected failure that passes
   2  wrong use, or TARGET cannot be made
+  130  interrupted; the report is of the checks so far
 """
 _REPLAY = """\
 Run the reproductions of a report again, each in a Python of its own, and say which still fail.
@@ -129,7 +131,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             + install_line("conformance")
         )
     except KeyboardInterrupt:
-        return _complain("interrupted")
+        _complain("interrupted")
+        return 130
     except BrokenPipeError:
         # Whoever read the output has enough: `sb3compat list | head`. At its end Python would
         # flush once more, and complain.

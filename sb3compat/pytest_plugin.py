@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sb3compat.conformance.run.report import Result
     from sb3compat.conformance.run.session import Session
 
+# The property of a report that says what a check could not tell; also the word for the outcome.
+_PARTLY = "partly exercised"
 _SESSIONS = pytest.StashKey["list[Session]"]()
 
 
@@ -75,6 +77,30 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         session.close()
 
 
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """Tell checks that were exercised in part from those that passed."""
+    if report.when == "call" and report.passed and _missing(report):
+        return _PARTLY, "p", _PARTLY.upper()
+    return None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was not exercised in part, and what to pass."""
+    found: dict[str, list[str]] = {}
+    for report in terminalreporter.getreports(_PARTLY):
+        found.setdefault(_missing(report), []).append(report.nodeid)
+    if found:
+        terminalreporter.section(_PARTLY)
+    for missing, ids in found.items():
+        terminalreporter.write_line(f"{missing}:")
+        for name in ids:
+            terminalreporter.write_line(f"    {name}")
+
+
+def _missing(report: pytest.TestReport) -> str:
+    return next((str(value) for name, value in report.user_properties if name == _PARTLY), "")
+
+
 class ChecksCollector(pytest.Collector):
     """The checks of one environment."""
 
@@ -108,7 +134,13 @@ class CheckItem(pytest.Item):
 
         result = self._checks.result(self._check)
         self.user_properties.append(("severity", result.severity))
+        if result.status == "partly_exercised":
+            self.user_properties.append((_PARTLY, result.message))
+            return
         if result.status == "skipped":
+            cause = self._checks.cause(self._check)
+            if cause and self._counts(cause) and not self._is_run(cause.check_id):
+                raise BrokenContract(f"{result.message}.\n\n{complaint(cause)}")
             pytest.skip(result.message)
         if result.status == "not_exercised":
             pytest.skip(f"not exercised: {result.message}")
@@ -117,6 +149,11 @@ class CheckItem(pytest.Item):
         if self._counts(result):
             raise BrokenContract(complaint(result))
         self.warn(ConformanceWarning(f"{result.check_id}: {result.message}"))
+
+    def _is_run(self, check_id: str) -> bool:
+        """Whether another item reports this check."""
+        items = self.session.items
+        return any(item.parent is self.parent and item.name == check_id for item in items)
 
     def _counts(self, result: Result) -> bool:
         return (
@@ -167,7 +204,8 @@ def _opened(target: str, config: pytest.Config) -> Session:
             expected_failures=expected,
             strict=config.getoption("--vec-env-strict"),
             isolate=not config.getoption("--vec-env-no-isolate"),
-            make_env=found.source,
+            make_env="\n\n\n".join(filter(None, [found.source, found.reference_source])),
+            reference=found.reference,
         )
         return Session(found.factory, options=options, target=found.name)
     except (TargetError, FactoryError, OptionsError) as error:

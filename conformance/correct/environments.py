@@ -48,6 +48,7 @@ class WorldsVectorEnv(RowsEnv):
     def __init__(self, make: Callable[[int], Any], mode: str, rows: int) -> None:
         self.make_world = make
         super().__init__(Form(mode=mode), rows)
+        self.render_mode = self.rows[0].render_mode
 
     def make_row(self, i: int) -> Any:
         return self.make_world(i)
@@ -97,19 +98,19 @@ def _kinds() -> Iterator[tuple[str, Kind]]:
 
 
 _GYMNASIUM: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("CliffWalking-v1", {"max_episode_steps": 4}),
-    ("CliffWalking-v1", {"max_episode_steps": 9}),
-    ("CliffWalking-v1", {"max_episode_steps": 20}),
-    ("FrozenLake-v1", {"is_slippery": False, "max_episode_steps": 5}),
-    ("FrozenLake-v1", {"is_slippery": True}),
-    ("Taxi-v3", {"max_episode_steps": 6}),
-    ("Blackjack-v1", {}),
-    ("CartPole-v1", {"max_episode_steps": 7}),
-    ("CartPole-v1", {}),
-    ("MountainCar-v0", {"max_episode_steps": 12}),
-    ("MountainCarContinuous-v0", {"max_episode_steps": 12}),
-    ("Pendulum-v1", {"max_episode_steps": 5}),
-    ("Acrobot-v1", {"max_episode_steps": 15}),
+    ("CliffWalking", {"max_episode_steps": 4}),
+    ("CliffWalking", {"max_episode_steps": 9}),
+    ("CliffWalking", {"max_episode_steps": 20}),
+    ("FrozenLake", {"is_slippery": False, "max_episode_steps": 5}),
+    ("FrozenLake", {"is_slippery": True}),
+    ("Taxi", {"max_episode_steps": 6}),
+    ("Blackjack", {}),
+    ("CartPole", {"max_episode_steps": 7}),
+    ("CartPole", {}),
+    ("MountainCar", {"max_episode_steps": 12}),
+    ("MountainCarContinuous", {"max_episode_steps": 12}),
+    ("Pendulum", {"max_episode_steps": 5}),
+    ("Acrobot", {"max_episode_steps": 15}),
 )
 
 
@@ -117,9 +118,9 @@ def _makers() -> Iterator[tuple[str, Callable[[int], Any]]]:
     for name, kind in _kinds():
         yield name, partial(_world, kind)
     for env_id, arguments in _GYMNASIUM:
-        known = env_id if env_id in gym.registry else env_id.replace("-v1", "-v0")
-        words = "-".join(str(value) for value in arguments.values())
-        yield f"{known}-{words}", partial(_made, known, arguments)
+        words = "-".join([env_id, *map(str, arguments.values())])
+        newest = max(known for known in gym.registry if known.rpartition("-v")[0] == env_id)
+        yield words, partial(_made, newest, arguments)
 
 
 # Actions in dicts are beyond SB3.

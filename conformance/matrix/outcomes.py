@@ -23,10 +23,12 @@ PROGRAMS = 2
 TRAINING = ("trains_ppo", "trains_off_policy")
 
 KILLED, PASSED, BLOCKED, SKIPPED, IDLE = "killed", "passed", "blocked", "skipped", "not exercised"
+PARTLY = "partly exercised"
 _WORDS = {
     "failed": KILLED,
     "errored": KILLED,
     "passed": PASSED,
+    "partly_exercised": PARTLY,
     "skipped": SKIPPED,
     "not_exercised": IDLE,
 }
@@ -37,7 +39,7 @@ class Outcome:
     """What the checks say of one specimen.
 
     Attributes:
-        words: For each check one of `KILLED`, `PASSED`, `BLOCKED`, `SKIPPED`, `IDLE`.
+        words: For each check one of `KILLED`, `PASSED`, `PARTLY`, `BLOCKED`, `SKIPPED`, `IDLE`.
         unaided: The checks that kill it when the single environments are not given; None where
             they never are.
     """

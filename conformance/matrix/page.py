@@ -11,6 +11,7 @@ from conformance.matrix.outcomes import (
     LOOKS,
     LOOKS_AT_AIMED,
     LOOKS_AT_CORRECT,
+    PARTLY,
     PASSED,
     PROGRAMS,
     SKIPPED,
@@ -201,8 +202,8 @@ def _correct(section: Section, outcomes: dict[str, Outcome]) -> str:
     lines = [
         "The correct environments, by configuration:",
         "",
-        "| Environment | Passed | Not exercised | Skipped | Killed by |",
-        "|---|--:|--:|--:|---|",
+        "| Environment | Passed | Partly exercised | Not exercised | Skipped | Killed by |",
+        "|---|--:|--:|--:|--:|---|",
     ]
     for specimen in section.correct:
         outcome = outcomes[specimen.name]
@@ -210,7 +211,7 @@ def _correct(section: Section, outcomes: dict[str, Outcome]) -> str:
         killed = ", ".join(f"**`{name}`**" for name in sorted(outcome.killed)) or "nothing"
         if outcome.unaided:
             killed += f"; without single environments {', '.join(sorted(outcome.unaided))}"
-        numbers = " | ".join(str(count[word]) for word in (PASSED, IDLE, SKIPPED))
+        numbers = " | ".join(str(count[word]) for word in (PASSED, PARTLY, IDLE, SKIPPED))
         assert not count[BLOCKED] or outcome.killed
         lines.append(f"| {_link(specimen, code=True)} | {numbers} | {killed} |")
     return "\n".join(lines)

@@ -66,7 +66,8 @@ class TerminalObservationIsStale(Points):
         return obs, reward, done, info
 
 
-@mutant("terminal_observation_is_last")
+# An environment may go home in its last step, so that zeros can be right.
+@mutant("terminal_observation_is_last", needs_reference=True)
 class TerminalObservationOfZeros(Points):
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
         return super().end(i, last * 0, info)
@@ -119,6 +120,12 @@ class ObsAfterDoneIsTheLast(Points):
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
         super().end(i, last, info)
         return last.copy()
+
+
+@mutant("obs_after_done_is_reset_obs")
+class ObsAfterDoneIsZeros(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        return super().end(i, last, info) * 0
 
 
 @mutant("reset_infos_updated_on_autoreset")
@@ -192,6 +199,17 @@ class OneEndEndsAll(Points):
             if j > i:
                 env.unwrapped.point = env.unwrapped.point * 0
         return super().end(i, last, info)
+
+
+# As in a simulator that is stepped as a whole: it has no sub-environments. Without a reference,
+# `rows_independent` sees that row i heeds the actions of others.
+@mutant("rows_match_reference", needs_reference=True)
+class ActionsInReverse(Points):
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        raise NotImplementedError
+
+    def step_async(self, actions: Any) -> None:
+        super().step_async(actions[::-1])
 
 
 @mutant("rows_match_reference", needs_reference=True)

@@ -59,6 +59,20 @@ class SeedForGood(Points):
         self._options = [{} for _ in self.envs]
 
 
+@mutant("seed_works_again")
+class FirstSeedOnly(Points):
+    heard = False
+
+    def start(self, i: int) -> Any:
+        if self.heard:
+            self._seeds = [None] * self.num_envs
+        return super().start(i)
+
+    def forget(self) -> None:
+        self.heard = self.heard or self._seeds[0] is not None
+        super().forget()
+
+
 @mutant("seeds_differ_by_row")
 class OneSeedForAll(Points):
     def seed(self, seed: int | None = None) -> Any:

@@ -77,6 +77,15 @@ class ShowsTheNextFirstObs(RowsEnv):
             self.obs[i], _ = deepcopy(self.rows[i]).reset()
 
 
+@mutant("done_step_returns_final_obs", modes=("NextStep",), endings=("truncated", "both"))
+class LastObsIsStale(RowsEnv):
+    def step_row(self, i: int, action: Any) -> None:
+        before = self.obs[i]
+        super().step_row(i, action)
+        if self.flags[:, i].any():
+            self.obs[i] = before
+
+
 @mutant("reset_step_ignores_action", modes=("NextStep",))
 class ActsAfterReset(RowsEnv):
     def reset_step(self, i: int, action: Any) -> None:
@@ -178,6 +187,35 @@ class FinalObsInOneBuffer(RowsEnv):
                 final[...] = -1
         self.kept = infos.get("final_obs", ())
         return obs, *rest, infos
+
+
+@mutant("final_obs_is_last", modes=("SameStep",), endings=("truncated", "terminated", "both"))
+class FinalObsIsStale(RowsEnv):
+    def step_row(self, i: int, action: Any) -> None:
+        self.before = self.obs[i]
+        super().step_row(i, action)
+
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        found = super().restart(i, info)
+        self.finals[i] = self.before, info
+        return found
+
+
+@mutant("final_obs_is_last", modes=("SameStep",), referenced=True)
+class FinalObsOfZeros(RowsEnv):
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        found = super().restart(i, info)
+        self.finals[i] = self.finals[i][0] * 0, info
+        return found
+
+
+# The last observation of a row then depends on the actions of another.
+@mutant("final_obs_is_last", may_fail=("rows_independent",), modes=("SameStep",), referenced=True)
+class FinalObsOfAnotherRow(RowsEnv):
+    def add_finals(self) -> None:
+        for i, (_, info) in list(self.finals.items()):
+            self.finals[i] = self.rows[i - 1].observe(), info
+        super().add_finals()
 
 
 @mutant("final_info_is_step_info", modes=("SameStep",))

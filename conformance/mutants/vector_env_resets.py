@@ -38,6 +38,16 @@ class SeedKept(RowsEnv):
         return Row(self.form, i)
 
 
+@mutant("seed_works_again")
+class FirstSeedOnly(RowsEnv):
+    heard = False
+
+    def seeds(self, seed: Any) -> list[Any]:
+        found = super().seeds(None if self.heard else seed)
+        self.heard = self.heard or seed is not None
+        return found
+
+
 @mutant("seed_int_is_seed_plus_i")
 class SameSeedInAllRows(RowsEnv):
     def seeds(self, seed: Any) -> list[Any]:

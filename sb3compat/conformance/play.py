@@ -17,6 +17,15 @@ from sb3compat.conformance.subject.subject import Ending, Subject
 
 T = TypeVar("T")
 
+_NO_REFERENCE = (
+    "without the single environments only a part of this can be told: pass them, --reference "
+    "package.module:name, in Python reference=[…]"
+)
+_NO_TRUNCATION = (
+    "no episode was truncated: make it with a short time limit, such as --env-kwargs "
+    """'{"max_episode_steps": 20}'"""
+)
+
 
 class Play:
     """The argument of a check: facts about the environment, draws, and a script to extend.
@@ -39,11 +48,30 @@ class Play:
         self.run = script.run
         self.value = script.value
         self.demand = script.demand
+        # What this run could not tell, and what would help; empty if the whole contract was tested.
+        self.missing = ""
 
     def aside(self) -> Play:
         """Another play, whose statements stay out of the reproduction; close its script."""
         script = Script(self.subject.factory, alone=self.subject.alone)
         return Play(self.subject, script, self._data)
+
+    def partly(self, missing: str) -> None:
+        """Note that this run tests a part of the contract only.
+
+        Args:
+            missing: What cannot be told, and what to pass.
+        """
+        self.missing = self.missing or missing
+
+    def without_reference(self) -> None:
+        """Note that what follows is a part of what single environments would show."""
+        self.partly(_NO_REFERENCE)
+
+    def without_truncation(self) -> None:
+        """Note it if no known ending is a truncation."""
+        if not any(ending.truncated for ending in self.subject.endings):
+            self.partly(_NO_TRUNCATION)
 
     def draw(self, strategy: st.SearchStrategy[T]) -> T:
         """A value that Hypothesis shrinks when the check fails."""

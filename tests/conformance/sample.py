@@ -120,6 +120,12 @@ def sample(*, strict: bool = False) -> Report:
             ),
             _result("rows_independent", "episode end", "not_exercised", message="no episode ended"),
             _result(
+                "no_phantom_transition",
+                "episode end",
+                "partly_exercised",
+                message="no single environments & <more>: pass them, --reference package:name",
+            ),
+            _result(
                 "options_reach_env", "seeding", "skipped", message="needs the capability 'options'"
             ),
             _result(

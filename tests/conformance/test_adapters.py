@@ -352,7 +352,7 @@ class TruncatesOnce(Vector):
         (Vector, "NSD", set(), True),
         (FinalObsOfAnotherRow, "S", {"rows_independent"}, False),
         (LastOfTheFirstEpisode, "N", {"done_step_returns_final_obs"}, True),
-        (LastOfTheFirstEpisode, "S", {"final_obs_not_aliased"}, True),
+        (LastOfTheFirstEpisode, "S", {"final_obs_is_last"}, True),
         (LastOfTheFirstEpisode, "D", {"no_reset_unasked"}, True),
         (TruncatesOnce, "NSD", {"rows_match_reference"}, True),
     ],

@@ -12,8 +12,8 @@ from tests.profiles import nightly
 
 # Those that checks have accused, and of the others a sample; nightly all of them.
 _KNOWN = (
-    "VecEnv-CliffWalking-v1-9", "VecEnv-answers-point", "VecEnv-shared-dict", "VecEnv-pit-4",
-    "NextStep-grid-3-6-fixed",
+    "VecEnv-CliffWalking-9", "VecEnv-answers-point", "VecEnv-shared-dict", "VecEnv-pit-7-limits",
+    "VecEnv-slip-0.4-int",     "NextStep-grid-3-6-fixed",
 )  # fmt: skip
 _ONE_IN = 29
 NAMES = [

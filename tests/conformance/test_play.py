@@ -10,9 +10,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from conformance.mutants.rows_env import Form, RowsEnv
+from sb3compat.conformance.checks.catalogue import find_check
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.script import Script
+from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.subject import Subject
 from tests.conformance.tiny import TinyVecEnv
@@ -95,3 +98,16 @@ def test_an_aside_leaves_the_script_alone() -> None:
         assert play.script.lines == before
 
     played(examine(TinyVecEnv), check, 2)
+
+
+@pytest.mark.parametrize(("partly", "status"), [(True, "partly_exercised"), (False, "passed")])
+def test_a_part_of_a_contract_is_not_the_whole(partly: bool, status: str) -> None:
+    def function(play: Play) -> None:
+        play.make()
+        # A single program that tests all of it is enough.
+        if partly or play.draw(st.booleans()):
+            play.partly("no lamp: pass --lamp")
+
+    check = replace(find_check("vec_env", "num_envs_positive"), function=function)
+    result = run_check(check, examine(TinyVecEnv, seconds=None), Settings(seconds=0.2))
+    assert (result.status, result.message) == (status, "no lamp: pass --lamp" if partly else "")

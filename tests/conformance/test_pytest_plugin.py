@@ -59,6 +59,31 @@ def test_each_check_is_a_test(run: Run, pytester: pytest.Pytester) -> None:
     assert result.ret == 1
 
 
+def test_a_failure_before_the_chosen_checks_fails_them(run: Run) -> None:
+    result = run("NoReset", "-k", "dones_bool_array")
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(
+        ["comes after reset_returns_obs_only, which has failed.", "reset_returns_obs_only: *"]
+    )
+    result = run("NoReset", "-k", "dones_bool_array or reset_returns_obs_only")
+    assert (result.parseoutcomes()["failed"], result.parseoutcomes()["skipped"]) == (1, 1)
+
+
+def test_what_is_partly_exercised_is_told_apart(run: Run) -> None:
+    result = run("TinyVecEnv", "-v", "-k", "done_info_is_step_info or reset_returns_obs_only")
+    result.stdout.fnmatch_lines(
+        [
+            f"{TINY}:TinyVecEnv::reset_returns_obs_only PASSED*",
+            f"{TINY}:TinyVecEnv::done_info_is_step_info PARTLY EXERCISED*",
+            "*= partly exercised =*",
+            "*--reference package.module:name*:",
+            f"    {TINY}:TinyVecEnv::done_info_is_step_info",
+            "*1 passed*1 partly exercised*",
+        ]
+    )
+    assert result.ret == 0
+
+
 def test_maxfail_and_junit(run: Run, pytester: pytest.Pytester) -> None:
     result = run("FloatDones", "-x", "-k", FEW, "--junitxml=junit.xml")
     assert result.parseoutcomes()["failed"] == 1
@@ -76,12 +101,6 @@ def test_collect_only(run: Run) -> None:
     lines = [line for line in result.outlines if "::" in line]
     assert f"{TINY}:TinyVecEnv::dones_bool_array" in lines
     assert result.ret == 0
-
-
-def test_k_still_runs_the_checks_before(run: Run) -> None:
-    result = run("NoReset", "-k", "dones_bool_array", "-rs")
-    assert result.parseoutcomes()["skipped"] == 1
-    result.stdout.fnmatch_lines(["SKIPPED*: comes after reset_returns_obs_only, which has failed"])
 
 
 def test_a_check_that_was_not_exercised_is_skipped(run: Run) -> None:

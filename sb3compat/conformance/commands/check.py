@@ -14,12 +14,12 @@ from sb3compat.conformance.commands.targets import (
     resolve,
     resolve_reference,
 )
-from sb3compat.conformance.commands.usage import CLEAN, FAILED, UsageError, complain
+from sb3compat.conformance.commands.usage import CLEAN, FAILED, INTERRUPTED, UsageError, complain
 from sb3compat.conformance.findings import FactoryError
 from sb3compat.conformance.output import FORMATS, MissingLibraryError, render, renderer
 from sb3compat.conformance.output.progress import Progress
 from sb3compat.conformance.run.child import factory_trace
-from sb3compat.conformance.run.entry import run
+from sb3compat.conformance.run.entry import InterruptedRunError, run
 from sb3compat.conformance.run.options import Options, OptionsError
 from sb3compat.conformance.run.report import Report
 
@@ -32,7 +32,7 @@ def command(given: Namespace) -> int:
         target = resolve(given.target, making_of(given))
         options = _options(given, target)
         progress.say(f"making {target.name} …")
-        report = run(target.factory, options=options, target=target.name, progress=progress)
+        report, code = _run(target, options, progress)
     except (UsageError, MissingLibraryError, TargetError, FactoryError, OptionsError) as error:
         progress.clear()
         return complain(str(error))
@@ -46,7 +46,17 @@ def command(given: Namespace) -> int:
         path.write_text(render(report, form), encoding="utf-8", errors="backslashreplace")
     if given.output is None:
         _show(report, given)
-    return CLEAN if report.ok else FAILED
+    return code
+
+
+def _run(target: Target, options: Options, progress: Progress) -> tuple[Report, int]:
+    """The report, of the checks so far if the user interrupts them, and the exit code."""
+    try:
+        report = run(target.factory, options=options, target=target.name, progress=progress)
+    except InterruptedRunError as error:
+        complain("interrupted")
+        return error.report, INTERRUPTED
+    return report, CLEAN if report.ok else FAILED
 
 
 def _hint(target: str) -> str:
@@ -83,14 +93,16 @@ def _options(given: Namespace, target: Target) -> Options:
         raise UsageError(
             f"Expected --capability or --no-capability for {min(both)!r}, got both. Take one out."
         )
-    make_env, reference = target.source, None
+    make_env, reference = target.source, target.reference
+    if reference is not None:
+        make_env = f"{make_env}\n\n\n{target.reference_source}"
     expected: dict[str, str] = {}
     try:
         if given.expected_failures is not None:
             expected = load_expected(given.expected_failures)
         if given.reference is not None:
             reference, source = resolve_reference(given.reference)
-            make_env = f"{make_env}\n\n{source}"
+            make_env = f"{target.source}\n\n{source}"
     except (ValueError, ModuleNotFoundError) as error:
         raise UsageError(str(error)) from None
     return Options(

@@ -15,6 +15,8 @@ from textwrap import dedent, indent
 from types import ModuleType
 from typing import Any
 
+import gymnasium as gym
+
 from sb3compat.conformance.findings import nearest
 from sb3compat.conformance.program.types import Factory, Reference
 from sb3compat.errors import install_line, shown
@@ -54,11 +56,21 @@ def making_of(given: Namespace) -> Making | None:
 
 @dataclass(frozen=True)
 class Target:
-    """A factory, and source that defines it as `make_env`."""
+    """A factory, and source that defines it as `make_env`.
+
+    Attributes:
+        name: What it is called.
+        factory: Makes the environment.
+        source: Source that defines `make_env`.
+        reference: The factories of its single environments, where they are known.
+        reference_source: Source that defines `reference`; empty where they are not.
+    """
 
     name: str
     factory: Factory
     source: str
+    reference: Reference | None = None
+    reference_source: str = ""
 
 
 def resolve(text: str, making: Making | None = None) -> Target:
@@ -180,8 +192,25 @@ def _load_file(path: str) -> tuple[ModuleType, str]:
 def _from_id(env_id: str, making: Making) -> Target:
     source = _source_of(env_id, making)
     namespace: dict[str, Any] = {"__name__": "sb3compat_target"}
-    exec(compile(source, "<make_env>", "exec"), namespace)
-    return Target(_name_of(env_id, making), namespace["make_env"], source)
+    reference_source = _reference_of(env_id, making)
+    exec(compile(f"{source}\n{reference_source}", "<make_env>", "exec"), namespace)
+    name, reference = _name_of(env_id, making), namespace.get("reference")
+    return Target(name, namespace["make_env"], source, reference, reference_source)
+
+
+def _reference_of(env_id: str, making: Making) -> str:
+    """Source for the single environments; empty where rows are not made one by one."""
+    spec = gym.registry.get(env_id)
+    native = making.vectorization_mode == "vector_entry_point" or (
+        making.vectorization_mode is None
+        and making.autoreset_mode is None
+        and making.vec_env is None
+        and (spec is None or spec.vector_entry_point is not None)
+    )
+    if native:
+        return ""
+    more = f", **{dict(making.env_kwargs)!r}" if making.env_kwargs else ""
+    return f"reference = [lambda: gym.make({env_id!r}{more})] * {making.num_envs}"
 
 
 def _name_of(env_id: str, making: Making) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-CLEAN, FAILED, WRONG_USE = 0, 1, 2
+CLEAN, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 
 
 class UsageError(Exception):

@@ -16,8 +16,8 @@ def render(report: Report) -> str:
     """One test suite, with a test case for each check.
 
     What fails the run is a failure, or an error where the environment raised, hung or died. What
-    was not exercised is skipped, and so is what failed as expected. A warning that does not count
-    is in the `system-out` of a test case that passes.
+    was not exercised is skipped, and so is what failed as expected. A warning that does not count,
+    and what a partly exercised check misses, is in the `system-out` of a test case that passes.
     """
     suite = ElementTree.Element(
         "testsuite", name="sb3compat", tests=str(len(report.results)), time=f"{report.seconds:.3f}"

@@ -31,6 +31,7 @@ STYLES = {
     "xpassed": "yellow",
     "xfailed": "cyan",
     "passed": "green",
+    "partly exercised": "magenta",
     "not exercised": "magenta",
     "skipped": "dim",
 }
@@ -42,7 +43,7 @@ _UNLIMITED = 250
 # The table keeps its shape; a narrower terminal breaks the lines itself.
 _NARROWEST = 60
 _RULE_WIDTH = 80
-_LONGEST_REASON = 100
+_LONGEST_REASON = 200
 
 
 def show(report: Report, stream: TextIO) -> None:
@@ -132,7 +133,7 @@ def _reason(result: Result) -> str:
     """Why there is no verdict, or why a failure is expected."""
     if result.status == "xfailed":
         return f"({_cut(result.message[result.message.rindex('expected: ') :])})"
-    if result.status in ("skipped", "not_exercised"):
+    if result.status in ("skipped", "not_exercised", "partly_exercised"):
         return f"({_cut(result.message)})"
     return ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from sb3compat.conformance.contract import Check
@@ -22,6 +23,14 @@ class ConformanceError(AssertionError):
 
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)
+        self.report = report
+
+
+class InterruptedRunError(KeyboardInterrupt):
+    """The user interrupted a run; `report` has the results up to there."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__()
         self.report = report
 
 
@@ -176,16 +185,22 @@ def run(
 
     Raises:
         ConformanceError: With `stop_at_failure`, at the first failure that fails the run.
+        InterruptedRunError: If the user interrupts it.
     """
     with Session(factory, options=options, family=family, target=target) as session:
         results: list[Result] = []
-        for number, check in enumerate(session.checks, 1):
-            progress(check, None, number, len(session.checks))
-            result = session.result(check)
-            results.append(result)
-            progress(check, result, number, len(session.checks))
-            if stop_at_failure and not (report := session.report(results)).ok:
-                raise ConformanceError(complaint(result), report)
+        try:
+            for number, check in enumerate(session.checks, 1):
+                progress(check, None, number, len(session.checks))
+                result = session.result(check)
+                results.append(result)
+                progress(check, result, number, len(session.checks))
+                if stop_at_failure and not (report := session.report(results)).ok:
+                    raise ConformanceError(complaint(next(report.failures())), report)
+        except KeyboardInterrupt:
+            report = session.report(results)
+            note = f"interrupted after {len(results)} of {len(session.checks)} checks"
+            raise InterruptedRunError(replace(report, notes=(*report.notes, note))) from None
         return session.report(results)
 
 

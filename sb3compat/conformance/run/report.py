@@ -10,20 +10,25 @@ from typing import Any, Literal
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import Finding
 
-Status = Literal["passed", "failed", "xfailed", "xpassed", "skipped", "not_exercised", "errored"]
+Status = Literal[
+    "passed", "partly_exercised", "failed", "xfailed", "xpassed", "skipped", "not_exercised",
+    "errored",
+]  # fmt: skip
 
 STATUSES: tuple[Status, ...] = (
-    "passed", "failed", "xfailed", "xpassed", "skipped", "not_exercised", "errored",
+    "passed", "partly_exercised", "failed", "xfailed", "xpassed", "skipped", "not_exercised",
+    "errored",
 )  # fmt: skip
 
 
 # The labels of results for a reader, the worst first.
 LABELS = (
-    "failed", "errored", "warning", "xpassed", "xfailed", "passed", "not exercised", "skipped",
+    "failed", "errored", "warning", "xpassed", "xfailed", "passed", "partly exercised",
+    "not exercised", "skipped",
 )  # fmt: skip
 
 # The version of `Report.to_dict`; raised when a field changes its meaning or goes.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,10 @@ class Result:
 
     Attributes:
         check_id: The id of the check.
-        status: `passed`, `failed`, `xfailed` (failed, as expected), `xpassed` (passed, although
-            expected to fail), `skipped`, `not_exercised` (no program reached its situation), or
-            `errored` (the environment raised, hung or died).
+        status: `passed`, `partly_exercised` (what could be told of the contract holds; the message
+            says what could not, and what to pass), `failed`, `xfailed` (failed, as expected),
+            `xpassed` (passed, although expected to fail), `skipped`, `not_exercised` (no program
+            reached its situation), or `errored` (the environment raised, hung or died).
         severity: `error` or `warning`.
         message: The value and the value expected, or why there is no verdict.
         contract: The clause of the contract.

@@ -56,6 +56,8 @@ def run_check(check: Check, subject: Subject, settings: Settings) -> Result:
         result = failed(check, subject, settings, search.best)
     elif search.exercised:
         result = Result.of(check, "passed")
+    elif search.missing:
+        result = Result.of(check, "partly_exercised", message=search.missing)
     else:
         why = search.reason or ("no program reached it" if subject.endings else "no episode ended")
         result = Result.of(check, "not_exercised", message=why)
@@ -70,6 +72,7 @@ class _Search:
         self.best: Failure | None = None
         self.exercised = False
         self.reason = ""
+        self.missing = ""
         self.examples = 0
         self._journal = Journal(settings.journal)
         self.out_of_time = False
@@ -116,8 +119,10 @@ class _Search:
             alone=self.subject.alone,
         )
         try:
-            self.check.function(Play(self.subject, script, data))
-            self.exercised = True
+            play = Play(self.subject, script, data)
+            self.check.function(play)
+            self.missing = self.missing or play.missing
+            self.exercised = self.exercised or not play.missing
         except NotExercisedError as error:
             self.reason = str(error)
             return

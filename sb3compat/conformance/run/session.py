@@ -87,6 +87,8 @@ class Session:
         self._results: dict[str, Result] = {}
         # The checks that an earlier failure made pointless, and whether that was about bounds only.
         self._lost: dict[str, bool] = {}
+        # The failed check behind each of them.
+        self._causes: dict[str, str] = {}
 
     def __enter__(self) -> Session:
         return self
@@ -110,15 +112,24 @@ class Session:
         result = self._place.run(check, self._settings)
         return confirmed(result, _SCRIPT_SECONDS + _LIMIT_MAKES * self.subject.make_seconds)
 
+    def cause(self, check: Check) -> Result | None:
+        """The failure for which a check was skipped; None if it was not skipped for one."""
+        name = self._causes.get(check.id)
+        return None if name is None else self._results[name]
+
     def report(self, results: Iterable[Result]) -> Report:
-        """The report of these results."""
+        """The report of these results, and of the failures for which some were skipped."""
+        chosen = {result.check_id: result for result in results}
+        for name in [name for name in chosen if name in self._causes]:
+            chosen[self._causes[name]] = self._results[self._causes[name]]
+        ordered = [chosen[check.id] for check in self.applicable if check.id in chosen]
         return Report(
             target=self._target,
             family=self.subject.family,
             mode=self.subject.mode,
             num_envs=self.subject.num_envs,
             seed=self.options.seed,
-            results=tuple(results),
+            results=tuple(ordered),
             strict=self.options.strict,
             versions=versions(),
             notes=(*self.subject.notes, *self._notes),
@@ -153,6 +164,7 @@ class Session:
             # Only the checks of bounds would repeat a failure about bounds.
             if (failed or name in self._lost) and (not by_bounds or check.id in _IN_SPACE):
                 self._lost[check.id] = by_bounds
+                self._causes[check.id] = self._causes.get(name, name)
                 return Result.of(check, "skipped", message=f"comes after {name}, which has failed")
         return None
 

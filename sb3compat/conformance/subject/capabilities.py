@@ -24,7 +24,7 @@ CAPABILITIES: dict[str, str] = {
     "render": "renders rgb_array frames",
     "sub_envs": "has sub-environments whose attributes can be reached",
     "masked_reset": "resets the rows under options['reset_mask']",
-    "row_seeds": "takes a list of seeds, one for each row",
+    "row_seeds": "takes a list of seeds, one for each row; of a VecEnv: has a seed for each row",
     "reference": "the single environments were given, too",
     "sb3": "Stable-Baselines3 is installed",
     "sb3_vec_env": "is an instance of Stable-Baselines3's VecEnv",
@@ -67,7 +67,8 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
     if family == "vec_env":
         found["seed_method"] = offers(env, "seed")
         found["seeding"] = _takes_seed(env)
-        found["masked_reset"] = found["row_seeds"] = False
+        found["masked_reset"] = False
+        found["row_seeds"] = found["seeding"] and _seeds_each_row(env)
     else:
         found["seeding"] = True
         found["masked_reset"] = mode_of(env) == "Disabled" or masked_reset(env)
@@ -75,6 +76,25 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
     found["render"] = getattr(env, "render_mode", None) == "rgb_array"
     found["sub_envs"] = _reaches_rows(env, family)
     return found | (_found_vec_env(env) if family == "vec_env" else {})
+
+
+def _seeds_each_row(env: Any) -> bool:
+    """Whether row i of a VecEnv under seed s begins as row i - 1 does under seed s + 1.
+
+    Then each row has a seed of its own. Rows that all begin alike, or in ways of their own by
+    design, do not tell.
+    """
+    equal, row = PRELUDE["equal"], PRELUDE["row"]
+    try:
+        starts = []
+        for seed in (11, 12):
+            env.seed(seed)
+            starts.append(deepcopy(env.reset()))
+        first, second = ([row(start, i) for i in range(env.num_envs)] for start in starts)
+    except Exception:
+        return False
+    differ = not any(equal(first[i], first[i - 1]) for i in range(1, env.num_envs))
+    return env.num_envs > 1 and differ and all(map(equal, first[1:], second[:-1]))
 
 
 def _reaches_rows(env: Any, family: Family) -> bool:

@@ -37,7 +37,7 @@ def test_a_wall_before_the_time_limit_is_no_stale_observation(limit: int) -> Non
         return vec_env.DummyVecEnv([lambda: gym.make(known, max_episode_steps=limit)] * 2)
 
     results = judge(examine(factory), seconds=0.02, only=[IS_LAST, "rows_independent"])
-    assert results[IS_LAST].status == "passed"
+    assert results[IS_LAST].status == "partly_exercised"
     assert not bad(results)
 
 
@@ -47,7 +47,7 @@ def test_worlds_in_which_the_last_action_does_not_show(world: str) -> None:
         kind = Kind(world, 4, limit, "point", goal=False)
         factory = worlds(kind, 2)
         results = judge(examine(factory), seconds=0.02, only=[IS_LAST])
-        assert results[IS_LAST].status in ("passed", "not_exercised"), results
+        assert results[IS_LAST].status in ("partly_exercised", "not_exercised"), results
 
 
 class AnswersAnything:

@@ -134,3 +134,20 @@ def test_wrong_use_is_refused(
 def test_a_target_without_a_colon_is_an_id(capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(capsys, "check", "my_package", "--no-isolate")
     assert "'my_package' was taken for the id of an environment" in said
+
+
+def test_an_id_is_its_own_reference() -> None:
+    pytest.importorskip("stable_baselines3")
+    done = sb3compat(
+        "check", "CartPole-v1", "--num-envs=2", "--vec-env=dummy", "--format=json",
+        "--only=rows_match_reference", "--only=terminal_observation_is_last",
+    )  # fmt: skip
+    report = json.loads(done.stdout)
+    assert [result["status"] for result in report["results"]] == ["passed", "passed"], done.stdout
+
+
+def test_an_interrupt_shows_the_results_so_far() -> None:
+    done = sb3compat("check", f"{TINY}:Interrupts", "--only=num_envs_positive", *ONLY)
+    assert (done.returncode, done.stderr) == (130, "sb3compat: interrupted\n")
+    assert "Note: interrupted after 1 of 2 checks" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("1 passed in ")

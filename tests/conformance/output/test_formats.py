@@ -29,8 +29,8 @@ def test_equal_reports_look_the_same_and_empty_ones_are_shown(form: str) -> None
 
 def test_summary() -> None:
     assert sample().summary() == (
-        "1 failed, 2 errored, 1 warning, 1 xpassed, 1 xfailed, 1 passed, 1 not exercised, "
-        "1 skipped in 21.3 s"
+        "1 failed, 2 errored, 1 warning, 1 xpassed, 1 xfailed, 1 passed, 1 partly exercised, "
+        "1 not exercised, 1 skipped in 21.3 s"
     )
     assert sample(strict=True).summary().startswith("2 failed, 2 errored, 1 xpassed")
 

@@ -18,7 +18,7 @@ def test_json_is_as_the_schema_has_it(report: Report) -> None:
     data = json.loads(render(report, "json"))
     validator.validate(data)
     # The schema would see another one, too.
-    for strange in ({"more": 1}, {"schema_version": 2}, {"counts": {"lost": 1}}):
+    for strange in ({"more": 1}, {"schema_version": 1}, {"counts": {"lost": 1}}):
         assert not validator.is_valid({**data, **strange})
     for result in data["results"]:
         assert not validator.is_valid({**data, "results": [{**result, "status": "lost"}]})
@@ -32,9 +32,9 @@ def test_json_can_be_read_again() -> None:
     ("text", "message"),
     [
         ("{", r"Expected a report as JSON .*, got Expecting property name"),
-        ("[]", r"Expected a report with schema_version=1, got schema_version=None"),
-        ('{"schema_version": 7}', r"schema_version=1, got schema_version=7"),
-        ('{"schema_version": 1}', r"got one that does not fit: 'target'"),
+        ("[]", r"Expected a report with schema_version=2, got schema_version=None"),
+        ('{"schema_version": 7}', r"schema_version=2, got schema_version=7"),
+        ('{"schema_version": 2}', r"got one that does not fit: 'target'"),
     ],
 )
 def test_what_is_no_report_is_refused(text: str, message: str) -> None:

@@ -57,7 +57,7 @@ def test_the_ids_of_checks_stay_whole(width: int) -> None:
     results = tuple(Result.of(check, "skipped", message=reason) for check in checks_of())
     text = terminal.render(replace(sample(), results=results), width=width)
     for result in results:
-        assert f"  skipped       {result.check_id} " in text
+        assert f"  skipped          {result.check_id} " in text
     assert text.count("words") == len(results)
 
 

@@ -50,8 +50,18 @@ def test_checks_of_the_other_interface_are_left_out() -> None:
 
 def test_a_check_runs_after_those_it_comes_after() -> None:
     report = here(Threes, only=("dones_bool_array",))
-    assert statuses(report) == ["skipped"]
-    assert report.results[0].message == "comes after step_returns_four, which has failed"
+    assert report["dones_bool_array"].status == "skipped"
+    message = report["dones_bool_array"].message
+    assert message == "comes after step_returns_four, which has failed"
+
+
+def test_the_failure_before_the_chosen_checks_is_shown_and_counts() -> None:
+    report = here(Threes, only=("dones_bool_array", "truncated_flag_is_bool"))
+    failed = [result.check_id for result in report.failures()]
+    assert failed == ["step_returns_four"]
+    assert statuses(report) == ["failed", "skipped", "skipped"]
+    assert not report.ok
+    assert here(TinyVecEnv, only=("dones_bool_array",)).ok
 
 
 class Threes(TinyVecEnv):

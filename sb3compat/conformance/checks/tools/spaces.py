@@ -26,8 +26,12 @@ def arrays(space: Any) -> list[tuple[str, Any]]:
     return [(path, leaf) for path, leaf in leaves(space) if leaf.shape is not None]
 
 
-def at(play: Play, name: str, i: int | None) -> str:
-    """Source for row i of a batch: observations, unless it is called `actions`, or by results."""
+def at(play: Play, name: str, i: int | str | None) -> str:
+    """Source for row i of a batch: observations, unless it is called `actions`, or by results.
+
+    Without a row the source has `{}` in its place.
+    """
+    i = "{}" if i is None else i
     if name.split("_")[-1] in ("rewards", "terminations", "truncations"):
         return f"{name}[{i}]"
     space = "single_action_space" if name == "actions" else "single_observation_space"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import several_endings
-from sb3compat.conformance.checks.tools.last_step import replayed, unmoved_last_observation
+from sb3compat.conformance.checks.tools.last_step import demand_not_stale
 from sb3compat.conformance.checks.tools.singles import Beside, beside
 from sb3compat.conformance.checks.tools.spaces import demand_in_space
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, ENDINGS, error, warning
@@ -76,6 +76,7 @@ def terminal_observation_not_reset_obs(play: Play) -> None:
                 f"not close({what}, alone[{i}]['obs'])", what, f"{last}, the last of the episode", i
             )
         return
+    play.without_reference()
     for i in _rows_whose_ends_equal_starts(play):
         if not play.subject.traits.looks_first(play.value(f"row(obs, {i})")):
             continue
@@ -97,12 +98,36 @@ def obs_after_done_is_reset_obs(play: Play) -> None:
         for i in singles.endings():
             singles.demand(f"row(obs, {i})", "obs", "the first of the next episode", i)
         return
+    play.without_reference()
+    if play.draw(st.booleans()):
+        _begins_anew(play)
+        return
     for i in _rows_whose_ends_equal_starts(play):
         if play.subject.traits.looks_first(play.value(f"row(obs, {i})")):
             continue
         what = f"infos[{i}]['terminal_observation']"
         should = "the first observation of the next episode, not the last one of the old episode"
         play.demand(f"not equal({what}, row(obs, {i}))", f"row(obs, {i})", should, i)
+
+
+def _begins_anew(play: Play) -> None:
+    """Where each reset draws a new start, the resets within steps do so as well."""
+    traits = play.subject.traits
+    if not (traits.continuous and traits.starts_vary and traits.resets_move):
+        raise NotExercisedError
+    firsts: list[list[str]] = [[] for _ in range(play.n)]
+    play.run("firsts = []")
+    for ended in several_endings(play, 4 * play.n):
+        play.run("firsts.append(snapshot(obs))")
+        for i in ended:
+            firsts[i].append(f"row(firsts[{play.value('len(firsts)') - 1}], {i})")
+    for i in (i for i in range(play.n) if len(firsts[i]) > 2):
+        play.demand(
+            f"distinct([{', '.join(firsts[i])}]) > 1",
+            f"row(obs, {i})" if i in play.ended() else firsts[i][-1],
+            f"a start drawn anew, as in each reset(), not the same at {len(firsts[i])} ends",
+            i,
+        )
 
 
 def _rows_whose_ends_equal_starts(play: Play) -> list[int]:
@@ -142,19 +167,10 @@ def terminal_observation_is_last(play: Play) -> None:
             what = f"infos[{i}]['terminal_observation']"
             singles.demand(what, "last", "the last observation of the episode", i)
         return
-    last_obs = "infos[{}]['terminal_observation']"
-    found = unmoved_last_observation(play, last_obs)
-    if found is None:
-        return
-    play.make()
-    replayed(play, found, "last", found.last[0], last_obs)
-    if found.stale:
-        should = "the observation after the last action, not the one before it"
-        condition = f"not equal(last, row(before, {found.row}))"
-        play.demand(condition, "last", f"{should}, whatever the last action is", found.row)
-    replayed(play, found, "other", found.last[1], last_obs)
-    should = "another than after another last action, as in the steps before"
-    play.demand("not equal(last, other)", "last", should, found.row)
+    play.without_reference()
+    demand_not_stale(
+        play, lambda _: "infos[{}]['terminal_observation']", lambda _: "row(before, {})"
+    )
 
 
 @warning(group="episode end", source=DUMMY_VEC_ENV, after=ENDINGS)
@@ -184,6 +200,9 @@ def truncated_flag_exclusive(play: Play) -> None:
     terminal state that is wrong, even if the time was up in the same step. It is never true in a
     row that goes on.
     """
+    play.without_truncation()
+    if not beside(play):
+        play.without_reference()
     if not (beside(play) and play.draw(st.booleans())):
         for _ in play.through_ending():
             for i in play.running():
@@ -226,6 +245,7 @@ def reset_infos_updated_on_autoreset(play: Play) -> None:
                 i,
             )
         return
+    play.without_reference()
     if not play.subject.traits.reset_infos_vary:
         raise NotExercisedError
     changed = False
@@ -295,6 +315,7 @@ def done_info_is_step_info(play: Play) -> None:
                 i,
             )
         return
+    play.without_reference()
     usual: list[set[str]] = [set()] * play.n
     for number in play.through_ending(after=0):
         for i in play.ended():

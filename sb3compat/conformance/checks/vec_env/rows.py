@@ -82,6 +82,7 @@ def no_phantom_transition(play: Play) -> None:
         if not exercised:
             raise NotExercisedError
         return
+    play.without_reference()
     if not play.subject.traits.steps_move:
         raise NotExercisedError
     ends = _watched(play, 4 * play.n, play.subject.endings[0])
@@ -106,7 +107,10 @@ def rows_independent(play: Play) -> None:
     if beside(play):
         _held_against_singles(play)
         return
-    if not play.subject.missing(("sub_envs", "seeding")):
+    play.without_reference()
+    # Rows with generators of their own: environments of their own, or a seed for each.
+    apart = any(map(play.subject.capabilities.get, ("sub_envs", "row_seeds")))
+    if apart and not play.subject.missing(("seeding",)):
         _held_against_other_actions(play)
         if not play.subject.traits.steps_move or not play.subject.endings:
             return

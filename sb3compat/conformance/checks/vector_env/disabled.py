@@ -32,7 +32,9 @@ def no_reset_unasked(play: Play) -> None:
         for event in lockstep(play, i, 1, episodes=play.draw(st.integers(1, 2))):
             if event in ("end", "reset"):
                 demand_like_single(play, i, "as in its single environment")
-    elif choice == 0:
+        return
+    play.without_reference()
+    if choice == 0:
         _no_reset_by_ending(play)
     elif play.draw(st.booleans()):
         _no_reset_by_step(play)

@@ -23,6 +23,8 @@ def info_masks(play: Play) -> None:
     if play.subject.reference and play.draw(st.booleans()):
         _rows_have_their_keys(play)
         return
+    if not play.subject.reference:
+        play.without_reference()
     play.start()
     play.demand(f"not bad_masks(infos, {play.n})", f"bad_masks(infos, {play.n})", masks)
     for _ in some_steps(play):

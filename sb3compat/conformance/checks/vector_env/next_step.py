@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import episode_ends
+from sb3compat.conformance.checks.tools.last_step import demand_not_stale
 from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import both_to_ending, demand_like_twin, step_both
@@ -26,13 +29,18 @@ def done_step_returns_final_obs(play: Play) -> None:
 
     The value of a truncated state is computed from it. If the first observation of the next
     episode is in its place, that value is wrong. Leave the reset to the next step. Without a
-    reference, the check fails if each last observation equals the next first one.
+    reference, the check fails if each last observation equals the next first one, or that of the
+    step before, whatever the last action is.
     """
     if play.subject.reference:
         i = play.draw(st.integers(0, play.n - 1))
         for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
             if event == "end":
                 demand_like_single(play, i, "the last one of the episode")
+        return
+    play.without_reference()
+    if play.draw(st.booleans()):
+        demand_not_stale(play, partial(at, name="obs", i=None), partial(at, name="before", i=None))
         return
     i = episode_ends(play)
     play.demand(

@@ -70,6 +70,7 @@ def rows_independent(play: Play) -> None:
     if play.subject.capabilities.get("row_seeds"):
         _others_alike(play)
     else:
+        play.without_reference()
         _no_row_late(play)
 
 

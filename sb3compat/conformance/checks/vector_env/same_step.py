@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import episode_ends
+from sb3compat.conformance.checks.tools.last_step import demand_not_stale
 from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import both_to_ending, reset_like_env
@@ -87,6 +90,7 @@ def obs_is_reset_obs(play: Play) -> None:
             if event == "end":
                 demand_like_single(play, i, "the first one of the next episode")
         return
+    play.without_reference()
     i = _with_known_start(play)
     got, known = at(play, "obs", i), at(play, "twin_obs", i)
     play.demand(
@@ -128,7 +132,7 @@ def final_obs_not_aliased(play: Play) -> None:
     Copy it before the reset. Gymnasium's own environments do not copy it either, so the check
     fails for a sub-environment that returns the same array each time.
     """
-    choice = play.draw(st.integers(0, 2 if play.subject.reference else 1))
+    choice = play.draw(st.integers(0, 1))
     if choice == 0:
         rows = play.to_ending()
         play.run("final = infos['final_obs']")
@@ -139,19 +143,39 @@ def final_obs_not_aliased(play: Play) -> None:
             got, before = f"row(final, {i})", f"row(before, {i})"
             should = f"{short(play.value(before))}, as it was before later steps"
             play.demand(f"equal({got}, {before})", got, should, i)
-    elif choice == 2:
-        i = play.draw(st.integers(0, play.n - 1))
-        for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
-            if event == "end":
-                got = _final(play, i)
-                should = f"{short(play.value('final'))}, the last one of the episode"
-                play.demand(f"agrees({got}, final)", got, should, i)
     else:
         i = episode_ends(play)
         if _obs_known_wrong(play):
             raise NotExercisedError  # `obs_is_reset_obs` says so
         should = f"the last ones, not the first of the next: {short(play.value('first'))}"
         play.demand("not all(map(equal, last, first))", "last", should, i)
+
+
+@error(
+    group=GROUP,
+    source=GYM_AUTORESET,
+    modes=MODES,
+    after=(*FINALS, "final_obs_in_space", "final_obs_not_aliased"),
+)
+def final_obs_is_last(play: Play) -> None:
+    """In SAME_STEP mode `infos["final_obs"]` has the observation that the last step led to.
+
+    Typical mistakes: the observation before the last action, that of another row or of an earlier
+    episode, zeros. Without a reference, the check fails if the last observations of truncated
+    episodes are those of the step before, whatever the last action is.
+    """
+    if play.subject.reference:
+        i = play.draw(st.integers(0, play.n - 1))
+        for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
+            if event == "end":
+                got = _final(play, i)
+                should = f"{short(play.value('final'))}, the last one of the episode"
+                play.demand(f"agrees({got}, final)", got, should, i)
+        return
+    play.without_reference()
+    demand_not_stale(
+        play, lambda _: "row(infos['final_obs'], {})", partial(at, name="before", i=None)
+    )
 
 
 def _obs_known_wrong(play: Play) -> bool:
@@ -184,6 +208,8 @@ def final_info_is_step_info(play: Play) -> None:
                 _holds(play, i, "info_of(infos['final_info'], {})", "final_info", "the last step")
                 _holds(play, i, "info_of(infos, {})", "info", "the reset")
         return
+    if not play.subject.reference:
+        play.without_reference()
     for number in play.through_ending(after=0):
         if number == 1:
             play.run("steps = {}")

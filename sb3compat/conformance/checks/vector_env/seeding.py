@@ -79,6 +79,29 @@ def seed_used_once(play: Play) -> None:
     )
 
 
+@error(group="seeding", source=RESET, needs=("seeding", "repeatable"), after=DETERMINISTIC)
+def seed_works_again(play: Play) -> None:
+    """A second seed on one instance is heeded as the first one was.
+
+    Evaluations seed an environment that has been in use. Typical mistake: the generator is made
+    with the first seed, and later ones are ignored. If running statistics or the like must last,
+    declare the capability `repeatable` as missing.
+    """
+    first = play.draw_seed()
+    second = first + play.draw(st.integers(1, 9))
+    play.run("env, twin = make_env(), make_env()")
+    play.reset(first)
+    play.run("before = deepcopy(obs)")
+    for _ in range(play.draw(st.integers(0, 2))):
+        play.go_on()
+    play.reset(second)
+    play.reset(second, "twin")
+    for i in range(play.n):
+        demand_like_twin(play, "obs", i, "as in a new instance under this seed")
+    if play.value("equal(before, obs)"):  # it does not start at random
+        raise NotExercisedError
+
+
 @warning(group="seeding", source=SYNC, needs=("seeding",), after=DETERMINISTIC)
 def seed_int_is_seed_plus_i(play: Play) -> None:
     """`reset(seed=s)` seeds row i with s + i.
