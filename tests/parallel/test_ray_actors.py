@@ -115,7 +115,7 @@ def spread(fns: Any, workers: int, far: int) -> Any:
     env = on_ray(fns, workers, actor_options=near)
     team = env._source._workers
     team._options["resources"] = {"far": 1}
-    for worker in range(far):
+    for worker in range(workers - far, workers):
         team.lost[worker] = "moved to another node"
         team.restart(worker)
     assert len(team._sharing) == workers - far
