@@ -10,6 +10,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from cluster import compare_with_single_actors
 from envs import ImageEnv
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import DictInfoToList
@@ -222,4 +223,6 @@ TOPICS: dict[str, Callable[[int], Iterator[Row]]] = {
     "back": back,
     "parallel": parallel,
     "ppo": ppo,
+    # The last one, as it starts threads in this process.
+    "ray": compare_with_single_actors,
 }

@@ -42,3 +42,19 @@ class SlowEnv(ImageEnv):
             pass
         self.time += 1
         return self.observation, 0.0, False, self.time % 500 == 0, {}
+
+
+class TinyEnv(gym.Env[Any, Any]):
+    """As little as an environment can do: what is left is what the way to it costs."""
+
+    observation_space = gym.spaces.Box(0, 1, (4,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self) -> None:
+        self.observation = np.zeros(4, np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        return self.observation, {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self.observation, 0.0, False, False, {}

@@ -22,6 +22,6 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # JAX starts threads, and a process with threads must not fork, which AsyncVectorEnv does by
-    # default. So whatever brings in JAX comes last.
-    items.sort(key=lambda item: item.get_closest_marker("jax") is not None)
+    # JAX and Ray start threads, and a process with threads must not fork, which AsyncVectorEnv does
+    # by default. So whatever brings in one of them comes last.
+    items.sort(key=lambda item: any(item.get_closest_marker(name) for name in ("jax", "ray")))

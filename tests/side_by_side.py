@@ -23,12 +23,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 KIT = "tests/conformance"
-# Together they are the suite: each test is in exactly one. JAX has a process of its own because it
-# starts threads. Several processes must not write one cache.
+# Together they are the suite: each test is in exactly one. JAX and Ray have a process of their own
+# because they start threads. Several processes must not write one cache.
 SUITE = {
-    "adapters": ("-m", "not jax", f"--ignore={KIT}", "tests"),
+    "adapters": ("-m", "not jax and not ray", f"--ignore={KIT}", "tests"),
     "kit": ("-m", "not jax", KIT),
     "jax": ("-m", "jax", "tests"),
+    "ray": ("-m", "ray", "tests"),
 }
 PYTEST = ("-m", "pytest", "-p", "no:cacheprovider")
 BESIDE = {"lint": ("make", "lint"), "demo": ("make", "demo", "ARGS=--short")}

@@ -18,7 +18,7 @@ import sb3compat
 
 # The package that this process tests, wherever it was imported from.
 ROOT = Path(sb3compat.__file__).parents[1]
-HEAVY = ["stable_baselines3", "torch", "jax", "hypothesis", "pytest", "envpool", "ale_py"]
+HEAVY = ["stable_baselines3", "torch", "jax", "ray", "hypothesis", "pytest", "envpool", "ale_py"]
 
 HAS_SB3 = find_spec("stable_baselines3") is not None
 needs_sb3 = pytest.mark.skipif(not HAS_SB3, reason="needs stable-baselines3")
@@ -143,6 +143,26 @@ env.step([0, 1])
 print(set(loaded()) - {"stable_baselines3", "torch"} or "no more")
 """
     assert python(tmp_path, LOADED + script) == "no more\n"
+
+
+ON_RAY = """
+import sb3compat
+
+sb3compat.ParallelVecEnv([Known] * 2, workers=2).close()
+print("ray" in loaded())
+try:
+    sb3compat.ParallelVecEnv([Known] * 2, backend="ray")
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_missing_ray_is_an_error_that_says_what_to_install(tmp_path: Path) -> None:
+    script = "from functools import partial\nimport gymnasium as gym\n"
+    script += "Known = partial(gym.make, 'CartPole-v1')\n"
+    loaded, error = python(tmp_path, BLOCK + LOADED + script + ON_RAY, "ray").splitlines()
+    assert loaded == "False"
+    assert "Install it with `pip install 'sb3compat[ray]'`" in error
 
 
 def test_public_names_can_be_imported(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_exit_status_is_that_of_a_failing_part(
 
     monkeypatch.setattr(side_by_side, "run", ended)
     assert side_by_side.main(["lint", "demo"]) == bool(failing)
-    assert asked == ["adapters", "kit", "jax", "lint", "demo"]
+    assert asked == ["adapters", "kit", "jax", "ray", "lint", "demo"]
 
 
 def test_unknown_names_cannot_be_run_beside(capsys: pytest.CaptureFixture) -> None:

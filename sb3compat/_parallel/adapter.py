@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, SupportsIndex
@@ -25,7 +25,7 @@ from sb3compat._parallel.workers import Workers
 from sb3compat._to_sb3.driven import DrivenVecEnv
 from sb3compat.errors import cannot_copy, shown
 
-_BACKENDS = ("processes",)
+_BACKENDS = ("processes", "ray")
 _POLICIES = ("raise", "restart")
 
 
@@ -43,12 +43,15 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             The spaces of all parts must be equal. Functions and what they need are pickled by
             `cloudpickle`, so that lambdas will do.
         workers: The number of workers, at most one for each part. By default the cores that this
-            process may use, limits of a container included.
-        backend: Where the workers are: `"processes"` of this machine.
+            process may use, limits of a container included; with Ray, the number of actors that
+            the free processors of the cluster have room for.
+        backend: Where the workers are: `"processes"` of this machine, or `"ray"` for actors of a
+            Ray cluster. Ray is used as it is initialised; otherwise `ray.init()` is called, and
+            Ray goes on after `close`, as it does for Ray's own libraries.
         start_method: How processes are started: `"fork"`, `"forkserver"` or `"spawn"`, as in
             `multiprocessing`. By default in fresh interpreters that do not import the main
             module: a script needs no `if __name__ == "__main__"`, and workers import torch only
-            if their functions do. On Windows, `"spawn"`.
+            if their functions do. On Windows, `"spawn"`. Not for Ray.
         timeout: How many seconds a step, a reset or any other answer may take before
             `WorkerTimeoutError` is raised. None waits for ever.
         on_worker_lost: What happens where a worker dies. `"raise"`: every call raises
@@ -58,6 +61,10 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             transition did not happen, so this is not the exact stream.
         copy: Whether returned values stay unchanged. With False, the observations are views of the
             shared memory, which the next step overwrites.
+        actor_options: Options of each Ray actor, as its `options()` takes them: `num_cpus` (1 by
+            default), `num_gpus`, `memory`, `resources`, `runtime_env`, `scheduling_strategy`.
+        schedule_timeout: How many seconds Ray may take to find a place for the actors before
+            `WorkerError` is raised. None waits for ever.
 
     Attributes:
         row_of_part: The number of the first row of each part.
@@ -74,7 +81,8 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         ValueError: If an argument is not valid.
         UnsupportedEnvError: If a function returns something else.
         UnsupportedSpaceError: If the spaces differ, or SB3 has no way to batch one of them.
-        WorkerError: If a worker dies while it makes its parts.
+        WorkerError: If a worker dies while it makes its parts, or a Ray actor finds no place.
+        ImportError: If Ray is missing.
 
     Example:
         >>> import gymnasium as gym, sb3compat
@@ -94,13 +102,27 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         timeout: float | None = None,
         on_worker_lost: str = "raise",
         copy: bool = True,
+        actor_options: Mapping[str, Any] | None = None,
+        schedule_timeout: float | None = 60.0,
     ) -> None:
         check_timeout(timeout)
         env_fns = list(env_fns)
         _check(env_fns, workers, backend, start_method, on_worker_lost)
         self._closed = True  # until there is something to close
-        shares = _shares(env_fns, min(workers or usable_cores(), len(env_fns)))
-        team = Processes(shares, start_method, timeout)
+        team: Workers
+        if backend == "ray":
+            _check_absent(backend, start_method=start_method)
+            _check_ray()
+            from sb3compat._parallel.ray_actors import Actors
+            from sb3compat._parallel.ray_cluster import default_workers, options_for
+
+            options = options_for(actor_options)
+            shares = _shares(env_fns, workers or default_workers(options))
+            team = Actors(shares, options, timeout, schedule_timeout)
+        else:
+            _check_absent(backend, actor_options=actor_options)
+            shares = _shares(env_fns, workers or usable_cores())
+            team = Processes(shares, start_method, timeout)
         try:
             self._present(team, len(shares), copy=copy, restart=on_worker_lost == "restart")
         except BaseException:
@@ -187,8 +209,29 @@ def _check(
             raise ValueError(f"Expected {name} to be one of {allowed}, got {name}={value!r}.")
 
 
+def _check_absent(backend: str, **arguments: Any) -> None:
+    """Refuse arguments that another backend has."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise ValueError(f"Expected no {name} with backend={backend!r}, got {name}={value!r}.")
+
+
+def _check_ray() -> None:
+    """Say how to install Ray where it is missing."""
+    try:
+        import ray  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise ImportError(
+            "Expected Ray to be installed for backend='ray'. Install it with "
+            "`pip install 'sb3compat[ray]'`, on each machine of the cluster."
+        ) from error
+
+
 def _shares(env_fns: Sequence[EnvFn], workers: int) -> list[Sequence[EnvFn]]:
     """Neighbouring functions for each worker; the first ones get one more where some remain."""
+    workers = min(workers, len(env_fns))
     each, more = divmod(len(env_fns), workers)
     ends = accumulate((each + (worker < more) for worker in range(workers)), initial=0)
     return [env_fns[start:stop] for start, stop in pairwise(ends)]

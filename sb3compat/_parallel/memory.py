@@ -113,6 +113,12 @@ class Segment:
             with socket.socket(fileno=os.dup(pipe.fileno())) as end:
                 socket.send_fds(end, [b"f"], [self._file])
 
+    @property
+    def path(self) -> str | None:
+        """Where other processes of this machine can open it; None if they cannot."""
+        path = f"/proc/{os.getpid()}/fd/{self._file}"
+        return path if os.path.exists(path) else None
+
     def close(self) -> None:
         """Give up the file; the memory stays as long as there are arrays in it."""
         if self._file is not None:
@@ -130,6 +136,17 @@ def receive_memory(pipe: Connection[Any, Any], size: int, name: str) -> mmap.mma
         return mmap.mmap(file, size)
     finally:
         os.close(file)  # the mapping has one of its own
+
+
+def open_memory(path: str, size: int) -> mmap.mmap:
+    """The memory of a `Segment` of another process, by its path.
+
+    Raises:
+        OSError: If there is none, as on another machine.
+        ValueError: If it is smaller.
+    """
+    with open(path, "r+b") as file:
+        return mmap.mmap(file.fileno(), size)
 
 
 def _unnamed_file() -> int:

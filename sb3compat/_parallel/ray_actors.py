@@ -1,0 +1,370 @@
+"""Workers that are actors of a Ray cluster: `backend="ray"`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+import time
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import ray
+
+from sb3compat._convert.types import Array, Value
+from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
+from sb3compat._parallel.messages import Described, Failure, dumps_command, failure_of
+from sb3compat._parallel.parts import EnvFn
+from sb3compat._parallel.ray_cluster import check_object_stores, connect, not_started
+from sb3compat._parallel.ray_serve import Place, RowsActor
+from sb3compat.errors import WorkerError, WorkerTimeoutError
+
+# How long Ray may wait at once: it holds back what a signal handler raises until it returns.
+_TURN_SECONDS = 1.0
+# How much of what Ray says of a dead actor is shown.
+_MOST_CHARACTERS = 600
+
+
+class Actors:
+    """Ray actors. Those on the node of the parent share memory with it.
+
+    The arrays of others go through Ray's messages, or its object stores if they are large.
+
+    Args:
+        shares: The functions of each worker.
+        options: The options of each actor, as `options_for` gives them.
+        timeout: How many seconds answers may take; None for ever.
+        schedule_timeout: How many seconds actors may wait for a place; None for ever.
+    """
+
+    buffers: Buffers
+
+    def __init__(
+        self,
+        shares: Sequence[Sequence[EnvFn]],
+        options: Mapping[str, Any],
+        timeout: float | None,
+        schedule_timeout: float | None,
+    ) -> None:
+        self.lost: dict[int, str] = {}
+        self._shares = shares
+        self._firsts = list(itertools.accumulate(map(len, shares), initial=0))
+        self._options = dict(options)
+        self._timeout = timeout
+        self._schedule_timeout = schedule_timeout
+        self._actors: dict[int, Any] = {}
+        self._nodes: dict[int, str] = {}
+        # The references to answers that are owed.
+        self._owed: dict[int, Any] = {}
+        self._rows: Sequence[slice] = []
+        self._shapes: Shapes
+        # The workers that share memory, and where it is.
+        self._sharing: set[int] = set()
+        self._place: Place | None = None
+        # The observations of all rows, where some come from other nodes: whether those of the
+        # sharing workers are in it as well, and whether it belongs to the caller by now.
+        self._batch: list[Array] = []
+        self._complete = self._given = False
+        self._segments: list[Segment] = []
+        self._end = _End(self._actors, self._segments)
+        self._finalizer = weakref.finalize(self, self._end)
+
+    def start(self) -> dict[int, Described]:
+        """Start the actors, and have them make their parts."""
+        connect()
+        workers = range(len(self._shares))
+        self._launch(workers)
+        return self._made(workers)
+
+    def attach(self, shapes: Shapes, rows: Sequence[slice]) -> None:
+        """Make the arrays, here and in each actor."""
+        self._rows, self._shapes = rows, shapes
+        num_envs = rows[-1].stop
+        size, token = size_of(shapes, num_envs), os.urandom(16)
+        segment = Segment(size + len(token))
+        self._segments.append(segment)
+        segment.memory[size:] = token
+        self._place = None if segment.path is None else Place(segment.path, token)
+        self.buffers = buffers_in(segment.memory, shapes, num_envs)
+        self._batch = [np.empty_like(array) for array in self.buffers.observations]
+        self._hand_over(range(len(rows)))
+        far = {worker: self._nodes[worker] for worker in self._nodes.keys() - self._sharing}
+        check_object_stores(far, shapes, rows)
+
+    def restart(self, worker: int) -> None:
+        """Replace a lost actor by a new one with the same functions."""
+        self._end.kill(worker)
+        self._nodes.pop(worker, None)
+        reason = self.lost.pop(worker)
+        try:
+            self._launch([worker])
+            self._made([worker])
+            self._hand_over([worker])
+        except BaseException:
+            # So that the next reset tries it again.
+            self.lost.setdefault(worker, reason)
+            raise
+
+    def send(self, commands: Mapping[int, Sequence[Any]]) -> None:
+        """Send actors a command each."""
+        # Pickled before anything is sent: what cannot be pickled leaves all workers untouched.
+        messages = {worker: dumps_command(*command) for worker, command in commands.items()}
+        self._settle()
+        self._renew()
+        self._submit("run", messages)
+
+    def send_step(self, actions: list[Array]) -> None:
+        """Have all actors step their rows with these actions."""
+        self._settle()
+        self._renew()
+        shares: dict[int, list[Array] | None] = {}
+        for worker, rows in enumerate(self._rows):
+            shares[worker] = None
+            if worker not in self._sharing:
+                shares[worker] = [array[rows] for array in actions]
+        if self._sharing:
+            for array, values in zip(self.buffers.actions, actions, strict=True):
+                array[...] = values
+        self._submit("step", shares)
+
+    def collect(self) -> dict[int, Value]:
+        """The answers that are owed, by worker."""
+        answers = self._receive(self._timeout)
+        if self._owed:
+            workers = sorted(self._owed)
+            raise WorkerTimeoutError(
+                f"The workers {workers} have not answered within timeout={self._timeout} seconds. "
+                "Close this environment, which ends them; or call reset(), which waits as long "
+                "for them once more."
+            )
+        return answers
+
+    def observations(self, *, copy: bool) -> list[Array]:
+        """The observations of all rows."""
+        shared = self.buffers.observations
+        if len(self._sharing) == len(self._rows):
+            return [array.copy() for array in shared] if copy else shared
+        if not self._complete:
+            self._complete = True
+            for worker in self._sharing:
+                rows = self._rows[worker]
+                for array, values in zip(self._batch, shared, strict=True):
+                    array[rows] = values[rows]
+        if copy and self._given:
+            return [array.copy() for array in self._batch]
+        # Nothing else uses it: the next answers get a new one.
+        self._given |= copy
+        return self._batch
+
+    def _renew(self) -> None:
+        """Make room for new observations, before they are asked for."""
+        self._complete = False
+        if self._given:
+            self._batch = [np.empty_like(array) for array in self._batch]
+            self._given = False
+
+    def close(self) -> None:
+        """Have the actors close their parts, and end them."""
+        # Those without a node have no place yet.
+        idle = self._nodes.keys() - self._owed.keys() - self.lost.keys()
+        self._owed.clear()
+        failures: list[Failure] = []
+        try:
+            if idle and ray.is_initialized():
+                self._submit("run", dict.fromkeys(sorted(idle), dumps_command("close")))
+                answers = self._receive(self._timeout)
+                failures = [each for each in answers.values() if isinstance(each, Failure)]
+        finally:
+            self._nodes.clear()
+            self._finalizer()
+        for failure in failures:
+            failure.reraise()
+
+    def _launch(self, workers: Sequence[int]) -> None:
+        """Create actors, and wait until they have a place."""
+        if not ray.is_initialized():
+            raise WorkerError("Ray has been shut down; build a new environment.")
+        cls = ray.remote(RowsActor).options(**self._options)
+        for worker in workers:
+            self._actors[worker] = cls.remote()
+        refs = {self._actors[worker].node.remote(): worker for worker in workers}
+        waiting = _ready(refs, self._schedule_timeout)[1]
+        if waiting:
+            why = f"within schedule_timeout={self._schedule_timeout} seconds"
+            raise not_started(len(waiting), len(refs), self._options, why)
+        for ref, worker in refs.items():
+            self._nodes[worker] = self._node_in(ref, len(refs))
+
+    def _node_in(self, ref: Any, count: int) -> str:
+        """What an actor has answered first: its node."""
+        try:
+            node: str = ray.get(ref)
+        except ray.exceptions.ActorUnschedulableError as error:
+            raise not_started(1, count, self._options, "at all") from error
+        except ray.exceptions.RayError as error:
+            raise WorkerError(
+                f"Expected an actor of Ray to start with actor_options={self._options}, got: "
+                f"{error}\nEach node needs sb3compat and what the functions need, in the same "
+                "versions as here; runtime_env can install it."
+            ) from error
+        return node
+
+    def _made(self, workers: Sequence[int]) -> dict[int, Described]:
+        """Have actors make their parts, and wait for that as long as it takes."""
+        make = {
+            worker: dumps_command("make", self._shares[worker], self._firsts[worker])
+            for worker in workers
+        }
+        self._submit("run", make)
+        answers = self._receive(None)
+        for worker in workers:
+            answer = answers.get(worker)
+            if isinstance(answer, Failure):
+                answer.reraise()
+            if worker in self.lost:
+                first, last = self._firsts[worker], self._firsts[worker + 1] - 1
+                raise WorkerError(
+                    f"The actor of env_fns[{first}] to env_fns[{last}] has died while it made them "
+                    f"({self.lost[worker]})."
+                )
+        return {worker: answers[worker] for worker in workers}
+
+    def _hand_over(self, workers: Iterable[int]) -> None:
+        """Tell workers which rows are theirs, and find out which of them share memory."""
+        home = ray.get_runtime_context().get_node_id()
+        num_envs = self._rows[-1].stop
+        attach = {}
+        for worker in workers:
+            self._sharing.discard(worker)
+            place = self._place if self._nodes[worker] == home else None
+            command = ("attach", self._shapes, num_envs, self._rows[worker], place)
+            attach[worker] = dumps_command(*command)
+        self._submit("run", attach)
+        for worker, answer in self._receive(None).items():
+            if isinstance(answer, Failure):
+                answer.reraise()
+            if answer:
+                self._sharing.add(worker)
+
+    def _submit(self, method: str, arguments: Mapping[int, Any]) -> None:
+        # Ray would start a cluster by itself.
+        if not ray.is_initialized():
+            self.lost |= dict.fromkeys(self._actors, "Ray has been shut down")
+        for worker, argument in arguments.items():
+            if worker not in self.lost:
+                self._submit_to(worker, method, argument)
+
+    def _submit_to(self, worker: int, method: str, argument: Any) -> None:
+        try:
+            self._owed[worker] = getattr(self._actors[worker], method).remote(argument)
+        except Exception as error:  # of an actor of an earlier session of Ray
+            self._lose(worker, error)
+
+    def _settle(self) -> None:
+        """Take the answers that an interrupt has left behind."""
+        if self._owed:
+            self.collect()
+
+    def _receive(self, timeout: float | None) -> dict[int, Value]:
+        """The answers that come in time; what has not come is still owed."""
+        answers: dict[int, Value] = {}
+        refs = {ref: worker for worker, ref in self._owed.items()}
+        for ref in _ready(refs, timeout)[0]:
+            worker = refs[ref]
+            answer = self._take(worker, ref)
+            del self._owed[worker]
+            if worker not in self.lost:
+                answers[worker] = answer
+        return answers
+
+    def _take(self, worker: int, ref: Any) -> Value:
+        """An answer; arrays that come with it are copied to where they belong."""
+        try:
+            data, *arrays = ray.get(ref)
+        except (ray.exceptions.ObjectStoreFullError, ray.exceptions.OutOfDiskError) as error:
+            return self._failure(worker, _no_space(), str(error))
+        except ray.exceptions.RayTaskError as error:
+            return self._failure(worker, error.cause, error.traceback_str)
+        except ray.exceptions.RayError as error:
+            return self._lose(worker, error)
+        answer = pickle.loads(data)
+        if not isinstance(answer, Failure) and arrays[0] is not None:
+            self._write(self._rows[worker], *arrays)
+        return answer
+
+    def _write(self, rows: slice, observations: list[Array], *others: Any) -> None:
+        out = self.buffers
+        for array, values in zip(self._batch, observations, strict=True):
+            array[rows] = values
+        if others:
+            rewards, ended, truncated, finals = others
+            out.rewards[rows], out.ended[rows], out.truncated[rows] = rewards, ended, truncated
+            which = rows.start + np.flatnonzero(ended)
+            for array, values in zip(out.finals, finals, strict=True):
+                array[which] = values
+
+    def _failure(self, worker: int, error: BaseException, trace: str) -> Failure:
+        if self._rows:
+            rows = self._rows[worker]
+            first, where = rows.start, f"rows {rows.start} to {rows.stop - 1}"
+        else:
+            first = self._firsts[worker]
+            where = f"env_fns[{first}] to env_fns[{self._firsts[worker + 1] - 1}]"
+        return failure_of(error, first, where)._replace(trace=trace)
+
+    def _lose(self, worker: int, error: Exception) -> None:
+        self.lost[worker] = " ".join(str(error).split())[:_MOST_CHARACTERS]
+        # It may be alive, and only out of reach.
+        self._end.kill(worker)
+
+
+def _ready(refs: Iterable[Any], timeout: float | None) -> tuple[list[Any], list[Any]]:
+    """Those of the references that are ready within the time, and the others."""
+    ready: list[Any] = []
+    waiting = list(refs)
+    until = None if timeout is None else time.monotonic() + timeout
+    while waiting:
+        left = _TURN_SECONDS if until is None else max(0.0, until - time.monotonic())
+        try:
+            more, waiting = ray.wait(
+                waiting, num_returns=len(waiting), timeout=min(left, _TURN_SECONDS)
+            )
+        except SystemError as error:  # what Ray makes of what a signal handler has raised
+            raise (error.__cause__ or error) from None
+        ready += more
+        if left <= 0:
+            break
+    return ready, waiting
+
+
+def _no_space() -> WorkerError:
+    return WorkerError(
+        "Expected room in Ray's object store for the answer of a worker, but it is full, and so is "
+        "the disk that it moves objects to. Start Ray with a larger object_store_memory "
+        "(`ray start --object-store-memory`, in bytes), or hold fewer rows."
+    )
+
+
+class _End:
+    """Ends actors: at `close`, when the environment is forgotten, at the end of Python."""
+
+    def __init__(self, actors: dict[int, Any], segments: list[Segment]) -> None:
+        self._actors, self._segments = actors, segments
+        self._owner = os.getpid()
+
+    def __call__(self) -> None:
+        for worker in list(self._actors):
+            self.kill(worker)
+        for segment in self._segments:
+            segment.close()
+
+    def kill(self, worker: int) -> None:
+        """End an actor, whatever it is doing."""
+        actor = self._actors.pop(worker, None)
+        # A fork of the parent has no connection to Ray.
+        if actor is not None and ray.is_initialized() and os.getpid() == self._owner:
+            with suppress(Exception):  # it may be of an earlier session of Ray
+                ray.kill(actor)

@@ -1,0 +1,130 @@
+"""What a Ray cluster is asked for, and what it has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import ray
+
+from sb3compat._parallel.memory import Shapes
+from sb3compat.errors import WorkerError
+
+# Each actor has a core to itself. Ray's own default is 1 to find a place and 0 from then on.
+_DEFAULTS = {"num_cpus": 1}
+# What would break the promise that one actor answers each command once, and ends with its parent.
+_NOT_ALLOWED = {
+    "allow_out_of_order_execution": "commands are answered in their order",
+    "concurrency_groups": "an actor runs one command at a time",
+    "get_if_exists": "each worker is an actor of its own",
+    "lifetime": "the actors end with the environment",
+    "max_concurrency": "an actor runs one command at a time",
+    "max_restarts": "an actor that Ray restarts has lost its rows; use on_worker_lost='restart'",
+    "max_task_retries": "a step is not repeated",
+    "name": "each worker is an actor of its own",
+}
+# Ray sends smaller values with the message, and not through the object store.
+_INLINE_BYTES = 100 * 1024
+
+
+def options_for(actor_options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What `ray.remote(...).options` takes.
+
+    Raises:
+        ValueError: If an option is not allowed here.
+    """
+    options = _DEFAULTS | dict(actor_options or {})
+    for name in options.keys() & _NOT_ALLOWED.keys():
+        raise ValueError(
+            f"Expected actor_options without {name!r}, got {name}={options[name]!r}: "
+            f"{_NOT_ALLOWED[name]}."
+        )
+    return options
+
+
+def connect() -> None:
+    """Use Ray as it is initialised; initialise it as Ray does by itself if it is not.
+
+    `ray.init()` joins the cluster that the environment variable `RAY_ADDRESS` or `ray start` on
+    this machine names, and starts one on this machine where there is none.
+    """
+    if not ray.is_initialized():
+        ray.init()
+
+
+def default_workers(options: Mapping[str, Any]) -> int:
+    """As many actors as the free processors of the cluster have room for; at least 1."""
+    connect()
+    cpus = options["num_cpus"]
+    free = ray.available_resources().get("CPU", 0)
+    return max(1, int(free / cpus)) if cpus else 1
+
+
+def not_started(missing: int, count: int, options: Mapping[str, Any], why: str) -> WorkerError:
+    """The error where actors could not be scheduled; it says what they need and what there is."""
+    return WorkerError(
+        f"Expected {count} Ray actor{'s' * (count > 1)} with {_asked_for(options)} each to start, "
+        f"but {missing} did not {why}. The cluster has {_shown(ray.cluster_resources())}, of which "
+        f"{_shown(ray.available_resources())} are free. Use fewer workers, ask for less in "
+        "actor_options, or add machines; a larger schedule_timeout gives time to a cluster that "
+        "grows."
+    )
+
+
+def _asked_for(options: Mapping[str, Any]) -> str:
+    wanted = {"CPU": options["num_cpus"], "GPU": options.get("num_gpus")}
+    wanted |= {"memory": options.get("memory"), **(options.get("resources") or {})}
+    text = _shown({name: amount for name, amount in wanted.items() if amount})
+    places = {
+        name: options[name]
+        for name in ("scheduling_strategy", "label_selector", "accelerator_type")
+        if options.get(name) is not None
+    }
+    return text + "".join(f", {name}={value!r}" for name, value in places.items())
+
+
+def _shown(resources: Mapping[str, float]) -> str:
+    texts = [
+        f"{name}: {amount / 1e9:.1f} GB" if name == "memory" else f"{name}: {amount:g}"
+        for name, amount in sorted(resources.items())
+        # Ray adds a resource for each node.
+        if name != "object_store_memory" and not name.startswith("node:")
+    ]
+    return ", ".join(texts) or "nothing"
+
+
+def check_object_stores(nodes: Mapping[int, str], shapes: Shapes, rows: Sequence[slice]) -> None:
+    """Refuse observations that do not fit into the object stores.
+
+    Ray would move them through a disk, which takes a thousand times as long.
+
+    Args:
+        nodes: The nodes of the workers that share no memory with this process.
+        shapes: The shapes of one row.
+        rows: The rows of each worker.
+
+    Raises:
+        WorkerError: If those of one step do not fit.
+    """
+    each = sum(
+        np.zeros((), dtype).nbytes * math.prod(shape) for shape, dtype in shapes.observations
+    )
+    sizes = {worker: each * (rows[worker].stop - rows[worker].start) for worker in nodes}
+    large = {worker: size for worker, size in sizes.items() if size > _INLINE_BYTES}
+    home = ray.get_runtime_context().get_node_id()
+    for node in ray.nodes():
+        name = node["NodeID"]
+        store = node["Resources"].get("object_store_memory")
+        # All of them come to the node of the parent.
+        need = sum(size for worker, size in large.items() if name in (home, nodes[worker]))
+        if node["Alive"] and store is not None and need > store:
+            where = "this process" if name == home else "its workers"
+            raise WorkerError(
+                f"Expected the observations of one step to fit into Ray's object stores, got "
+                f"{need / 1e6:.0f} MB for that of node {node['NodeManagerAddress']} ({where}), "
+                f"which has {store / 1e6:.0f} MB. Start Ray there with a larger "
+                "object_store_memory (`ray start --object-store-memory`, in bytes), or hold fewer "
+                "rows."
+            )

@@ -1,0 +1,44 @@
+"""A Ray cluster in this machine, for all tests that need one: it takes seconds to start."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.parallel.actors import OPENED, ROOT, STORE, connect
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    """A cluster of two nodes; its disk counts as full, so that nothing is moved there."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        # What Ray's processes inherit: where this package and its tests are.
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *sys.path]))
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_SCHEDULER_EVENTS", "0")
+        node = {"num_cpus": 2, "object_store_memory": STORE}
+        config = {"local_fs_capacity_threshold": 0.0001, "health_check_failure_threshold": 1}
+        head = {**node, "resources": {"near": 4}, "_system_config": config}
+        made = Cluster(initialize_head=True, head_node_args=head)
+        made.add_node(**node, resources={"far": 4})
+        yield made
+        ray.shutdown()
+        made.shutdown()
+
+
+@pytest.fixture
+def connected(cluster: Any) -> Iterator[Any]:
+    """The cluster, and this process connected to it."""
+    connect(cluster)
+    yield cluster
+    while OPENED:
+        env = OPENED.pop()
+        env.close()
+        env.close()

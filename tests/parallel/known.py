@@ -1,0 +1,59 @@
+"""Environments that Ray's actors import; SB3, which takes seconds, is not imported with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import MultiBinary
+
+from tests.to_sb3.test_faults import Failing, SeveralError
+
+
+class Known(Failing):
+    """Fails only if it is told to."""
+
+    def __init__(self, row: int, how: str = "never") -> None:
+        super().__init__(row, how)
+
+    def loaded(self) -> list[str]:
+        return [name for name in ("torch", "stable_baselines3") if name in sys.modules]
+
+
+class Clinging(Known):
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def close(self) -> None:
+        raise SeveralError(self.row, "close")
+
+
+class Waiting(Known):
+    """Its second step waits until a file is there."""
+
+    def __init__(self, row: int, path: Path) -> None:
+        super().__init__(row)
+        self.path = path
+
+    def step(self, action: Any) -> Any:
+        while self._time == 1 and not self.path.exists():
+            os.sched_yield()
+        return super().step(action)
+
+
+class Large(Known):
+    """Observations and infos of this many bytes."""
+
+    def __init__(self, row: int, size: int, info_size: int = 0) -> None:
+        super().__init__(row)
+        self.observation_space = MultiBinary(size)  # which is small itself
+        self.size, self.info_size = size, info_size
+
+    def reset(self, **_: Any) -> Any:
+        return np.zeros(self.size, np.int8), {}
+
+    def step(self, _: Any) -> Any:
+        return np.zeros(self.size, np.int8), 0.0, False, False, {"x": bytes(self.info_size)}

@@ -1,0 +1,385 @@
+"""Actors of a real Ray cluster of several nodes: equal streams, faults, lost nodes, restarts."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sb3compat
+from sb3compat import ParallelVecEnv
+from tests.envs import script
+from tests.lockstep import lockstep
+from tests.parallel.actors import (
+    ACTIONS,
+    STORE,
+    ActorProcess,
+    N,
+    actors_of,
+    connect,
+    known,
+    on_ray,
+    opened,
+)
+from tests.parallel.known import Clinging, Known, Waiting
+from tests.parallel.teams import KINDS
+from tests.profiles import nightly, some
+from tests.strategies import programs, scripts
+from tests.to_sb3.test_faults import SeveralError
+
+ray = pytest.importorskip("ray", reason="needs Ray: pip install 'sb3compat[ray]'")
+# Ray starts threads in this process, which must not fork from then on.
+pytestmark = pytest.mark.ray
+needs_sb3 = pytest.mark.skipif(
+    find_spec("stable_baselines3") is None, reason="the yardstick is SB3's DummyVecEnv"
+)
+
+# --- the stream -------------------------------------------------------------------------------
+
+PROGRAM = [
+    ("seed", 3),
+    ("options", [{"x": 1}, {}, {"x": 2}, {}, {"x": 3}, {}, {"x": 4}]),
+    ("reset", None),
+    *[("step", number) for number in range(7)],
+    ("options", {"x": 2}),
+    ("reset", None),
+    *[("step", number) for number in range(4)],
+]
+
+
+@needs_sb3
+@pytest.mark.usefixtures("connected")
+@given(data=st.data(), n=st.integers(1, 5), workers=st.integers(1, 2))
+@settings(
+    max_examples=60 if nightly() else 3, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_single_environments_equal_dummy_vec_env(data: st.DataObject, n: int, workers: int) -> None:
+    lockstep(data.draw(scripts()), n, lambda fns: on_ray(fns, workers), data.draw(programs(n)))
+
+
+def nested(fns: Any) -> ParallelVecEnv:
+    return ParallelVecEnv(fns, workers=2)
+
+
+def nested_in_ray(fns: Any) -> Any:
+    return on_ray(fns, 1, actor_options={"num_cpus": 0})
+
+
+# Importing SB3 takes seconds: the parts that do it are in one actor.
+WITH_SB3 = [("dummy", 1), ("nested", 2), ("nested_in_ray", 1)]
+# Ray's processes have threads, so that no part forks.
+SHAPES = {
+    1: [("single", 2), ("same_step", 3), ("single", 2)],
+    2: [("single", 1), ("sync", 1), ("wrapped", 1), *WITH_SB3],
+    3: [("single", 4), ("same_step", 3)],
+}
+
+
+@needs_sb3
+@pytest.mark.usefixtures("connected")
+@pytest.mark.parametrize("workers", SHAPES)
+def test_parts_of_every_kind_equal_dummy_vec_env(
+    workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for make in (nested, nested_in_ray):
+        monkeypatch.setitem(KINDS, make.__name__, make)
+    kinds = {name: KINDS[name] for name, _ in SHAPES[workers] if name != "single"}
+
+    def build(fns: Any) -> Any:
+        parts: list[Any] = []
+        for name, count in SHAPES[workers]:
+            own, fns = fns[:count], fns[count:]
+            parts += own if name == "single" else [lambda own=own, of=kinds[name]: of(own)]
+        return on_ray(parts, workers)
+
+    lockstep(script(lengths=(2, 3), endings=("truncated", "both")), 7, build, PROGRAM)
+
+
+def spread(fns: Any, workers: int, far: int) -> Any:
+    """Rows in this process's node, and this many workers on another one."""
+    near = {"resources": {"near": 1}, "num_cpus": 0}
+    env = on_ray(fns, workers, actor_options=near)
+    team = env._source._workers
+    team._options["resources"] = {"far": 1}
+    for worker in range(workers - far, workers):
+        team.lost[worker] = "moved to another node"
+        team.restart(worker)
+    assert len(team._sharing) == workers - far
+    return env
+
+
+@needs_sb3
+@pytest.mark.usefixtures("connected")
+@pytest.mark.parametrize("far", some([1, 2]))
+def test_large_observations_of_other_nodes_equal_dummy_vec_env(far: int) -> None:
+    # 180 kB for each actor; Ray sends up to 100 kB with the message.
+    chosen = script(observation_space=Box(0, 255, (300, 200), np.uint8), lengths=(2, 3))
+    lockstep(chosen, 6, lambda fns: spread(fns, 2, far), [PROGRAM[0], *PROGRAM[2:]])
+
+
+# --- faults -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shared(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """An environment for several tests, as each actor takes a second to start; and a file.
+
+    In row 4, the second step waits until the file is there.
+    """
+    connect(cluster)
+    path = tmp_path_factory.mktemp("shared") / "go"
+    fns = known()
+    fns[4] = lambda: Waiting(4, path)
+    env = on_ray(fns, 2, actor_options={"num_cpus": 0, "resources": {"near": 1}})
+    yield env, path
+    env.close()
+    env.close()
+
+
+def test_actors_on_the_node_of_the_parent_share_its_memory(shared: Any) -> None:
+    env, path = shared
+    path.touch()
+    team = env._source._workers
+    assert team._sharing == {0, 1}
+    assert env.reset().tobytes() == team.buffers.observations[0].tobytes()
+
+
+def test_observations_belong_to_the_caller(shared: Any) -> None:
+    env, path = shared
+    path.touch()
+    env.reset()
+    first = env.step(ACTIONS)[0]
+    held = first.copy()
+    assert first.flags.writeable
+    assert first is not env.step(ACTIONS)[0]
+    np.testing.assert_array_equal(first, held)
+
+
+def test_error_arrives_with_type_traceback_and_row_and_a_reset_goes_on(shared: Any) -> None:
+    env, path = shared
+    path.touch()
+    env.reset()
+    env.set_attr("how", "raise", indices=3)
+    env.step(ACTIONS)
+    with pytest.raises(SeveralError, match=r"^number 3$") as caught:
+        env.step(ACTIONS)
+    for part in ("in the worker of row 3:", "Traceback", "SeveralError: number"):
+        assert part in str(caught.value.__cause__)
+    with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):
+        env.step(ACTIONS)
+    with pytest.raises(AttributeError, match="nothing"):
+        env.get_attr("nothing", indices=1)
+    env.set_attr("how", "never", indices=3)
+    env.reset()
+    env.step(ACTIONS)
+
+
+def test_actors_import_neither_sb3_nor_torch(shared: Any) -> None:
+    assert shared[0].env_method("loaded", indices=[0, 4]) == [[], []]
+
+
+class HandlerError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, HandlerError])
+def test_interrupt_leaves_answers_that_the_next_call_drains(
+    error: type[BaseException], shared: Any
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise error
+
+    env, path = shared
+    path.unlink(missing_ok=True)
+    env.reset()
+    env.step(ACTIONS)
+    env.step_async(ACTIONS)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(error):
+            env.step_wait()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    path.touch()
+    assert env.get_attr("row") == list(range(N))
+    with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):
+        env.step(ACTIONS)
+
+
+@pytest.mark.usefixtures("connected")
+def test_actor_that_hangs_is_a_timeout_error_and_close_ends_it() -> None:
+    near = {"resources": {"near": 1}}
+    env = opened(known("hang"), 1, timeout=1.0, copy=False, actor_options=near)
+    actors = actors_of(env)
+    views = env.step(ACTIONS)[0]
+    with pytest.raises(sb3compat.WorkerTimeoutError, match=r"timeout=1\.0"):
+        env.step(ACTIONS)
+    assert views is env._source._workers.buffers.observations[0]
+    env.close()
+    assert all(actor.has_ended() for actor in actors)
+
+
+@pytest.mark.usefixtures("connected")
+def test_error_of_a_function_arrives_and_ends_the_actor(tmp_path: Path) -> None:
+    def fails() -> gym.Env[Any, Any]:
+        (tmp_path / "pid").write_text(str(os.getpid()))
+        raise SeveralError(1, "make")
+
+    with pytest.raises(SeveralError, match=r"^make 1$") as caught:
+        on_ray([fails], 1)
+    assert "in the worker of env_fns[0]:" in str(caught.value.__cause__)
+    with suppress(ProcessLookupError):
+        assert ActorProcess(int((tmp_path / "pid").read_text())).has_ended()
+
+
+@pytest.mark.usefixtures("connected")
+def test_error_of_close_arrives_and_ends_the_actor() -> None:
+    env = on_ray([Clinging], 1)
+    actors = actors_of(env)
+    with pytest.raises(SeveralError, match=r"^close 0$"):
+        env.close()
+    env.close()
+    assert all(actor.has_ended() for actor in actors)
+
+
+@pytest.mark.usefixtures("connected")
+def test_forgotten_environment_ends_its_actors() -> None:
+    env = on_ray(known(), 1)
+    env.reset()
+    actors = actors_of(env)
+    del env
+    gc.collect()
+    assert all(actor.has_ended() for actor in actors)
+
+
+# --- on_worker_lost="restart" -----------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("connected")
+def test_rows_of_a_lost_actor_end_as_truncated() -> None:
+    env = opened(known(), on_worker_lost="restart")
+    env.step(ACTIONS)
+    held = env.step(ACTIONS)[0]
+    last = held.copy()
+    held[...] = 9  # what a user does with the observations has no effect
+    actor = actors_of(env)[1]
+    actor.kill()
+    assert actor.has_ended()
+    obs, rewards, dones, infos = env.step(ACTIONS)
+    assert dones[3:].all()
+    assert rewards[3:].tolist() == [0, 0]
+    for row in (3, 4):
+        assert infos[row].keys() == {
+            "sb3compat.worker_lost", "TimeLimit.truncated", "terminal_observation",
+        }  # fmt: skip
+        assert infos[row]["sb3compat.worker_lost"] is infos[row]["TimeLimit.truncated"] is True
+        np.testing.assert_array_equal(infos[row]["terminal_observation"], last[row])
+        assert env.reset_infos[row]["resets"] == 1
+        np.testing.assert_array_equal(obs[row], Known(row).reset()[0])
+    assert all("sb3compat.worker_lost" not in infos[row] for row in range(3))
+    env.step(ACTIONS)
+    actor = actors_of(env)[0]
+    actor.kill()
+    assert actor.has_ended()
+    env.seed(3)
+    np.testing.assert_array_equal(env.reset()[0], Known(0).reset(seed=3)[0])
+
+
+def test_node_that_is_lost_in_a_step_is_named_or_its_rows_go_on_elsewhere(connected: Any) -> None:
+    node = connected.add_node(num_cpus=2, object_store_memory=STORE, resources={"doomed": 2})
+    there = {"resources": {"doomed": 1}}
+    exact = opened(known("hang"), 1, actor_options=there)
+    exact.step(ACTIONS)
+    exact.step_async(ACTIONS)
+    # The part of one actor can be elsewhere, too: SPREAD would not tell where.
+    going_on = opened(known(), 1, on_worker_lost="restart", actor_options={"num_cpus": 0} | there)
+    going_on.step(ACTIONS)
+    connected.remove_node(node, allow_graceful=False)
+    with pytest.raises(sb3compat.WorkerError, match="rows 0 to 4 has died"):
+        exact.step_wait()
+    going_on._source._workers._schedule_timeout = 1.0
+    with pytest.raises(sb3compat.WorkerError) as caught:
+        going_on.step(ACTIONS)
+    assert "doomed: 1" in str(caught.value)
+    back = connected.add_node(num_cpus=2, object_store_memory=STORE, resources={"doomed": 2})
+    going_on._source._workers._schedule_timeout = None
+    np.testing.assert_array_equal(going_on.reset()[0], Known(0).reset()[0])
+    assert not going_on.step(ACTIONS)[2].any()
+    going_on.close()
+    connected.remove_node(back)
+
+
+@pytest.mark.usefixtures("connected")
+def test_actor_that_is_killed_in_a_step_is_named_and_close_works() -> None:
+    env = opened(known("hang"))
+    actors = actors_of(env)
+    env.step(ACTIONS)
+    env.step_async(ACTIONS)
+    actors[1].kill()
+    with pytest.raises(sb3compat.WorkerError, match="rows 3 to 4 has died"):
+        env.step_wait()
+    for use in (lambda: env.step(ACTIONS), env.reset, lambda: env.get_attr("row", indices=0)):
+        with pytest.raises(sb3compat.WorkerError, match="build a new one"):
+            use()
+    env.close()
+    assert all(actor.has_ended() for actor in actors)
+
+
+@pytest.mark.usefixtures("connected")
+@pytest.mark.skipif(not nightly(), reason="takes long")
+def test_killed_actor_leaves_no_process_of_a_part() -> None:
+    env = on_ray([lambda: ParallelVecEnv(known(), workers=2)], 1)
+    inner = [ActorProcess(pid) for pid in set(env.env_method("pid"))]
+    assert len(inner) == 2
+    env._source._workers._end.kill(0)
+    assert all(process.has_ended() for process in inner)
+    env.close()
+
+
+@pytest.mark.usefixtures("connected")
+@pytest.mark.skipif(not nightly(), reason="takes long")
+@pytest.mark.parametrize("policy", ["raise", "restart"])
+def test_random_kills_are_clear_errors_or_restarts(policy: str) -> None:
+    rng = np.random.default_rng(0)
+    uses: list[Callable[[Any], Any]] = [
+        lambda env: env.step(ACTIONS),
+        lambda env: env.reset(),
+        lambda env: env.get_attr("row"),
+    ]
+    for _ in range(150):
+        env = opened(known(), int(rng.integers(1, 3)), on_worker_lost=policy)
+        actors = actors_of(env)
+        victim = int(rng.choice([actor.pid for actor in actors]))
+        killer = subprocess.Popen(
+            [sys.executable, "-S", "-c",
+             f"import os, time; time.sleep({rng.random() * 0.02}); os.kill({victim}, 9)"]
+        )  # fmt: skip
+        while killer.poll() is None:
+            for use in uses:
+                with suppress(sb3compat.WorkerError, sb3compat.errors.CallOrderError):
+                    use(env)
+        assert all(actor.has_ended() for actor in actors if actor.pid == victim)
+        if policy == "restart":
+            env.reset()
+            env.step(ACTIONS)
+        else:
+            for use in uses:
+                with pytest.raises(sb3compat.WorkerError, match="has died"):
+                    use(env)
+        env.close()
+        assert all(actor.has_ended() for actor in actors)

@@ -1,0 +1,185 @@
+"""What a Ray cluster is asked for: initialising it, options, places for actors, room for arrays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sb3compat
+from sb3compat import ParallelVecEnv
+from tests.parallel.actors import (
+    ACTIONS,
+    MB,
+    ROOT,
+    STORE,
+    ActorProcess,
+    actors_of,
+    known,
+    on_ray,
+    opened,
+)
+from tests.parallel.known import Known, Large
+from tests.profiles import some
+
+ray = pytest.importorskip("ray", reason="needs Ray: pip install 'sb3compat[ray]'")
+# Ray starts threads in this process, which must not fork from then on.
+pytestmark = pytest.mark.ray
+
+
+def run(code: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_killed_parent_leaves_no_actor_and_ray_is_initialised_as_by_default(cluster: Any) -> None:
+    # `ray.init()` joins the cluster that RAY_ADDRESS names, as it does for `ray job submit`.
+    parent = run(
+        """
+        import ray, sb3compat
+        from tests.parallel.known import Known
+        make = [lambda: Known(0)]
+        other = sb3compat.ParallelVecEnv(make, backend="ray")
+        other.close()
+        assert ray.is_initialized()  # `close` ends the actors, and not Ray
+        half = {"num_cpus": 0.4}
+        env = sb3compat.ParallelVecEnv(make * 2, backend="ray", actor_options=half)
+        print(*env.env_method("pid"), flush=True)
+        input()
+        """,
+        RAY_ADDRESS=cluster.address,
+    )
+    assert parent.stdout is not None
+    actors = [ActorProcess(int(pid)) for pid in parent.stdout.readline().split()]
+    assert len({actor.pid for actor in actors}) == 2  # there is room for ten
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    assert all(actor.has_ended() for actor in actors)
+
+
+@pytest.mark.parametrize(
+    "arguments", some([["--workers", "2"], ["--machines", "2", "--cores", "1"]])
+)
+def test_example_trains_on_the_cluster(arguments: list[str], cluster: Any, tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    example = ROOT / "docs" / "examples" / "train_on_cluster.py"
+    done = subprocess.run(
+        [sys.executable, example, "--rows", "8", "--timesteps", "4096", *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+             "RAY_ADDRESS": cluster.address},
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "8 rows in 2 workers" in done.stdout
+    assert "trained for 4096 frames" in done.stdout
+
+
+@pytest.mark.usefixtures("connected")
+def test_actors_without_a_place_are_an_error_that_says_what_was_asked_for_and_what_there_is() -> (
+    None
+):
+    options = {"resources": {"far": 3, "magic": 1}, "scheduling_strategy": "SPREAD"}
+    with pytest.raises(sb3compat.WorkerError) as caught:
+        on_ray(known(), 2, actor_options=options, schedule_timeout=0.5)
+    for part in (
+        "2 Ray actors with CPU: 1, far: 3, magic: 1, scheduling_strategy='SPREAD' each to start",
+        "2 did not within schedule_timeout=0.5 seconds",
+        "The cluster has CPU: 4, far: 4, memory: ",
+        "of which CPU: 4, far: 4, memory: ",
+    ):
+        assert part in str(caught.value)
+    ray.get(ray.remote(lambda: None).options(num_cpus=2).remote(), timeout=60)  # none is waiting
+
+
+def test_actors_bound_to_a_node_that_is_gone_are_an_error(connected: Any) -> None:
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    node = connected.add_node(num_cpus=1, object_store_memory=STORE)
+    connected.remove_node(node)
+    strategy = NodeAffinitySchedulingStrategy(node.node_id, soft=False)
+    with pytest.raises(sb3compat.WorkerError, match="1 did not at all") as caught:
+        on_ray(known(), 1, actor_options={"scheduling_strategy": strategy})
+    assert isinstance(caught.value.__cause__, ray.exceptions.ActorUnschedulableError)
+
+
+@pytest.mark.usefixtures("connected")
+def test_runtime_env_arrives_or_is_a_clear_error() -> None:
+    env = on_ray(
+        [lambda: Known(0, os.environ["HOW"])], 1,
+        actor_options={"runtime_env": {"env_vars": {"HOW": "never"}}},
+    )  # fmt: skip
+    assert env.get_attr("how") == ["never"]
+    env.close()
+    with pytest.raises(sb3compat.WorkerError, match=r"actor_options=.*no-such-environment"):
+        on_ray(known(), 1, actor_options={"runtime_env": {"conda": "no-such-environment"}})
+
+
+@pytest.mark.usefixtures("connected")
+def test_object_store_that_is_too_small_for_the_observations_is_an_error() -> None:
+    # All of them come to the node of the parent, whose memory is shared there.
+    far = {"num_cpus": 0, "resources": {"far": 1}}
+    with pytest.raises(
+        sb3compat.WorkerError, match=r"got 120 MB .* \(this process\), which has 105 MB"
+    ):
+        on_ray([lambda: Large(0, 60_000_000)] * 2, 2, actor_options=far)
+    near = {"num_cpus": 0, "resources": {"near": 1}}
+    on_ray([lambda: Large(0, 60_000_000)] * 2, 1, actor_options=near).close()
+
+
+@pytest.mark.usefixtures("connected")
+def test_object_store_that_is_too_small_for_an_answer_is_an_error() -> None:
+    env = opened([lambda: Large(0, 8, 120 * MB), lambda: Large(1, 8)], 2)
+    with pytest.raises(sb3compat.WorkerError, match="object store for the answer") as caught:
+        env.step([0, 0])
+    assert "in the worker of rows 0 to 0" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"max_restarts": 1}, "use on_worker_lost='restart'"),
+        ({"lifetime": "detached"}, "end with the environment"),
+        ({"name": "workers"}, "an actor of its own"),
+        ({"max_concurrency": 2}, "one command at a time"),
+    ],
+)
+def test_options_that_would_break_the_contract_are_refused(
+    options: dict[str, Any], what: str
+) -> None:
+    with pytest.raises(ValueError, match=what):
+        on_ray(known(), 1, actor_options=options)
+
+
+@pytest.mark.usefixtures("connected")
+def test_option_that_ray_does_not_know_is_an_error_of_ray() -> None:
+    with pytest.raises(ValueError, match="num_cpu"):
+        on_ray(known(), 1, actor_options={"num_cpu": 1})
+
+
+def test_arguments_of_the_other_backend_are_refused() -> None:
+    with pytest.raises(ValueError, match="no start_method with backend='ray'"):
+        on_ray(known(), 1, start_method="fork")
+    with pytest.raises(ValueError, match="no actor_options with backend='processes'"):
+        ParallelVecEnv(known(), actor_options={"num_cpus": 1})
+
+
+def test_calls_after_ray_was_shut_down_are_refused(connected: Any) -> None:
+    env = opened(known(), 1)
+    actors = actors_of(env)
+    ray.shutdown()
+    for use in (lambda: env.step(ACTIONS), env.reset, lambda: env.get_attr("row")):
+        with pytest.raises(sb3compat.WorkerError, match="Ray has been shut down"):
+            use()
+    env.close()
+    assert not ray.is_initialized()
+    assert all(actor.has_ended() for actor in actors)
