@@ -22,7 +22,7 @@ TESTING := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test pairs real nightly lint types bench docs matrix conformance dist clean
+.PHONY: help demo test pairs real nightly lint types bench docs changelog matrix conformance dist clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,9 @@ docs: $(VENV)/dev.stamp  ## Build the site into build/site, after docs/reference
 	@$(BIN)/python docs/generate.py
 	@$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -E docs build/site
 	@echo 'The site: build/site/index.html'
+
+changelog: $(VENV)/dev.stamp  ## Write the section of CHANGELOG.md that is made from changelog.d/
+	@$(BIN)/python docs/changelog.py
 
 matrix: $(VENV)/dev.stamp  ## Run every check on every mutant: docs/reference/kill-matrix.md
 	@$(TESTING) $(BIN)/python -m conformance.matrix $(ARGS)
