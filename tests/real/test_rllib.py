@@ -9,7 +9,7 @@ import pytest
 
 from tests.real.environments import makers, same_results, vector_envs
 
-pytest.importorskip("ray", reason="needs ray[rllib]")
+pytest.importorskip("ray.rllib", reason="needs ray[rllib]", exc_type=ImportError)
 
 import gymnasium as gym
 from ray.rllib.algorithms.ppo import PPOConfig
