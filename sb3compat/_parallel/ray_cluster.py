@@ -114,7 +114,7 @@ def check_object_stores(nodes: Mapping[int, str], shapes: Shapes, rows: Sequence
     sizes = {worker: each * (rows[worker].stop - rows[worker].start) for worker in nodes}
     large = {worker: size for worker, size in sizes.items() if size > _INLINE_BYTES}
     home = ray.get_runtime_context().get_node_id()
-    for node in ray.nodes():
+    for node in sorted(ray.nodes(), key=lambda node: bool(node["NodeID"] != home)):
         name = node["NodeID"]
         store = node["Resources"].get("object_store_memory")
         # All of them come to the node of the parent.
