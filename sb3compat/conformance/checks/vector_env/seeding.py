@@ -79,27 +79,25 @@ def seed_used_once(play: Play) -> None:
     )
 
 
-@error(group="seeding", source=RESET, needs=("seeding", "repeatable"), after=DETERMINISTIC)
+@error(group="seeding", source=RESET, needs=("seeding",), after=DETERMINISTIC)
 def seed_works_again(play: Play) -> None:
     """A second seed on one instance is heeded as the first one was.
 
     Evaluations seed an environment that has been in use. Typical mistake: the generator is made
-    with the first seed, and later ones are ignored. If running statistics or the like must last,
-    declare the capability `repeatable` as missing.
+    with the first seed, and later ones are ignored.
     """
-    first = play.draw_seed()
-    second = first + play.draw(st.integers(1, 9))
-    play.run("env, twin = make_env(), make_env()")
-    play.reset(first)
-    play.run("before = deepcopy(obs)")
-    for _ in range(play.draw(st.integers(0, 2))):
-        play.go_on()
-    play.reset(second)
-    play.reset(second, "twin")
-    for i in range(play.n):
-        demand_like_twin(play, "obs", i, "as in a new instance under this seed")
-    if play.value("equal(before, obs)"):  # it does not start at random
+    seed = play.draw_seed()
+    play.run("first, again = [], []")
+    for other in range(seed + 1, seed + 5):
+        play.run("env = make_env()")
+        play.run(f"first.append(deepcopy(env.reset(seed={other})[0]))")
+        play.run("env = make_env()")
+        play.run(f"env.reset(seed={seed})")
+        play.run(f"again.append(deepcopy(env.reset(seed={other})[0]))")
+    if play.value("distinct(first)") < 3:  # it does not start at random
         raise NotExercisedError
+    should = f"another with another seed after the first one, {seed}"
+    play.demand("distinct(again) > 1", "again", should)
 
 
 @warning(group="seeding", source=SYNC, needs=("seeding",), after=DETERMINISTIC)
