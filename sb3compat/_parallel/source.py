@@ -206,6 +206,8 @@ class ParallelRows:
 
     def _replace(self, worker: int, infos: list[Info], reset_infos: dict[int, Info]) -> None:
         """Make the rows of a lost worker anew; their episodes end as truncated."""
+        if not self._last:  # never reset here: there is no last observation
+            raise self._lost(worker)
         rows, out = self._rows[worker], self._workers.buffers
         count = rows.stop - rows.start
         self._workers.restart(worker)

@@ -425,6 +425,16 @@ def test_reset_after_a_loss_is_exact() -> None:
     np.testing.assert_array_equal(obs[0], single.reset(seed=3)[0])
 
 
+def test_loss_before_the_first_reset_is_an_error_and_a_reset_goes_on() -> None:
+    env = forked(with_pids(), 2, on_worker_lost="restart")
+    _opened.append(env)
+    os.kill(pids(env)[0], signal.SIGKILL)
+    with pytest.raises(sb3compat.WorkerError, match="rows 0 to 2"):
+        env.step(ACTIONS)
+    env.reset()
+    env.step(ACTIONS)
+
+
 def test_method_of_a_lost_worker_is_an_error_until_the_next_step() -> None:
     env = opened(with_pids(), on_worker_lost="restart")
     os.kill(pids(env)[0], signal.SIGKILL)
