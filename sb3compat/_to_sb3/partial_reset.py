@@ -23,6 +23,7 @@ from sb3compat._convert.types import (
     VectorResetResult,
 )
 from sb3compat._upstream.inherited import changed, names_in
+from sb3compat._upstream.sync_vector_env import ADDS_INFO
 
 
 class PartialReset(Protocol):
@@ -152,7 +153,8 @@ def override_of(env: AnyVectorEnv) -> tuple[type, str] | None:
     if found is None:
         return None
     cls, function = found
-    name = changed(env, cls, "step", "reset", known=names_in(function))
+    known = {*names_in(function), *ADDS_INFO}  # infos are made where there are any, as it says
+    name = changed(env, cls, "step", "reset", known=known)
     return None if name is None else (cls, name)
 
 

@@ -45,6 +45,7 @@ from sb3compat._to_sb3.traits import check_seed
 from sb3compat._to_sb3.wrappers import paused_videos
 from sb3compat._upstream import async_vector_env as workers
 from sb3compat._upstream.inherited import changed
+from sb3compat._upstream.sync_vector_env import ADDS_INFO
 from sb3compat.errors import (
     AutoresetModeError,
     ConversionError,
@@ -115,7 +116,7 @@ class VectorSource:
         self.seeds_rows = isinstance(tap.env, SyncVectorEnv | AsyncVectorEnv)
         # Whether the environment ends episodes as Gymnasium's own classes do in its mode.
         self._mode_is_sure = any(
-            isinstance(tap.env, cls) and changed(tap.env, cls, "step") is None
+            isinstance(tap.env, cls) and changed(tap.env, cls, "step", known=ADDS_INFO) is None
             for cls in (SyncVectorEnv, AsyncVectorEnv)
         )
         self._sent: Action = None

@@ -37,6 +37,8 @@ def changed(env: object, cls: type, *methods: str, known: Collection[str] = ()) 
     for name in _reached(type(env), methods):
         if name in methods or name not in known:
             versions = list(_versions(env, cls, name))
+            if _is_concrete(env, cls, methods):
+                versions += _of_interface(env, cls, name)
             if not all(_alike(version, versions[-1]) for version in versions):
                 return name
     return None
@@ -79,6 +81,20 @@ def _versions(env: object, cls: type, name: str) -> Iterator[object]:
             yield vars(base)[name]
             if place >= known:
                 return
+
+
+def _is_concrete(env: object, cls: type, methods: Collection[str]) -> bool:
+    """Whether one of the methods is defined by the class, or by what it derives from."""
+    order = type(env).__mro__
+    bases = [base for base in order[order.index(cls) :] if base not in _INTERFACES]
+    return any(name in vars(base) for base in bases for name in methods)
+
+
+def _of_interface(env: object, cls: type, name: str) -> list[object]:
+    """What an interface defines, and the class and what it derives from do not."""
+    order = type(env).__mro__
+    base = next((base for base in order[order.index(cls) :] if name in vars(base)), None)
+    return [vars(base)[name]] if base in _INTERFACES else []
 
 
 def _alike(a: Any, b: Any) -> bool:

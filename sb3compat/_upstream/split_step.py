@@ -17,6 +17,7 @@ from sb3compat._convert.types import Action, AnyVectorEnv, Value, VectorStepResu
 from sb3compat._upstream import async_vector_env, unfinished
 from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.private import private
+from sb3compat._upstream.sync_vector_env import ADDS_INFO
 
 # The classes whose `step` calls `send` and `recv` and does nothing else, by qualified name.
 CLASSES = ("ale_py.vector_env.AtariVectorEnv", "envpool.python.envpool.EnvPoolMixin")
@@ -146,7 +147,7 @@ def halves_of(env: AnyVectorEnv) -> Halves | None:
 
 def is_async(env: AnyVectorEnv, *methods: str) -> bool:
     """Whether these methods, and what they call, are `AsyncVectorEnv`'s own, not overridden."""
-    return changed(env, AsyncVectorEnv, *methods) is None
+    return changed(env, AsyncVectorEnv, *methods, known=ADDS_INFO) is None
 
 
 def whole_call(env: AnyVectorEnv, function: Function, *args: Value, **kwargs: Value) -> Value:

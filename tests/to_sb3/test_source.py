@@ -146,3 +146,19 @@ def test_padding_is_for_next_step_without_a_partial_reset() -> None:
     with pytest.raises(sb3compat.PartialResetError, match="padding=True"):
         source_of(env, NEXT_STEP)
     assert type(source_of(env, NEXT_STEP, padding=True)) is Padded
+
+
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_how_one_object_adds_infos_is_heeded(cls: Any, mode: AutoresetMode) -> None:
+    source = cls(fns(2, lengths=(2,)), autoreset_mode=mode)
+    add = source._add_info
+    source._add_info = lambda infos, info, row: add(infos, {**info, "added": row + 10}, row)
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    assert [info["added"] for info in env.reset_infos] == [10, 11]
+    for _ in range(3):
+        infos = env.step(np.zeros(2, int))[3]
+        assert [info["added"] for info in infos] == [10, 11]
+        assert [info["added"] for info in env.reset_infos] == [10, 11]
+    env.close()

@@ -67,6 +67,21 @@ def test_method_of_the_object_itself_is_found(name: str) -> None:
     assert changed(env, Known, "step", "reset") is None
 
 
+def test_override_of_what_only_the_interface_defines_is_found() -> None:
+    class Calling(Known):
+        def step(self, actions: Any) -> Any:
+            return self._add_info({}, {}, 0), self.np_random
+
+    assert changed(Calling(), Calling, "step", "reset") is None
+    for name in ("_add_info", "np_random"):
+        derived = type("Derived", (Calling,), {name: property(lambda self: None)})()
+        assert changed(derived, Calling, "step", "reset") == name
+        assert changed(derived, Calling, "step", known=(name,)) is None
+    own = Calling()
+    vars(own)["_add_info"] = lambda *args: {}
+    assert changed(own, Calling, "step") == "_add_info"
+
+
 def test_mixin_before_the_class_is_found_and_one_behind_it_is_not() -> None:
     class Mixin:
         def step(self, actions: Any) -> Any:
