@@ -47,6 +47,7 @@ from sb3compat._upstream.vec_env import (
     passes_seeds_and_options,
     set_waiting_options,
     set_waiting_seeds,
+    shares_infos,
     waiting_options,
     waiting_seeds,
 )
@@ -271,7 +272,7 @@ class WholeSteps:
                 f"Expected infos as a list of {self._n} dicts, one for each row, got "
                 f"infos={shown(infos)} ({type(infos).__name__})."
             )
-        if self._marks_infos and len(set(map(id, self._base.buf_infos))) < self._n:
+        if self._marks_infos and shares_infos(self._base):
             raise ConversionError(
                 f"Expected each sub-environment of {self._base} to return an info dict of its own, "
                 "got the same dict from several: DummyVecEnv reads it when all rows have stepped, "

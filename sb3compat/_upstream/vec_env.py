@@ -68,6 +68,11 @@ def keeps_infos(vec_env: object, name: str, *private_names: str) -> bool:
     return all(hasattr(vec_env, one) for one in (*private_names, "reset_infos"))
 
 
+def shares_infos(vec_env: Value) -> bool:
+    """Whether rows of a `DummyVecEnv` have returned the same info dict in the last step."""
+    return len(set(map(id, vec_env.buf_infos))) < vec_env.num_envs
+
+
 def keeps_method(vec_env: object, name: str, method: str) -> bool:
     """Whether this is SB3's class of that name, or a subclass that inherits the method."""
     return derives_from(vec_env, name) and (
