@@ -70,7 +70,8 @@ def keeps_infos(vec_env: object, name: str, *private_names: str) -> bool:
 
 def shares_infos(vec_env: Value) -> bool:
     """Whether rows of a `DummyVecEnv` have returned the same info dict in the last step."""
-    return len(set(map(id, vec_env.buf_infos))) < vec_env.num_envs
+    infos: list[object] = vec_env.buf_infos
+    return len(set(map(id, infos))) < len(infos)
 
 
 def keeps_method(vec_env: object, name: str, method: str) -> bool:
