@@ -179,10 +179,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self._lost_step = False
         # The infos of the last step, and how many keys they had.
         self._last_infos: tuple[Info, int] = {}, 0
-        # Whether the VecEnv was handed out since.
-        self._settled = False
-        # Whether this adapter has reset it; the user may have reset the VecEnv before.
-        self._was_reset = False
+        # Whether the VecEnv was handed out since; whether this adapter, not the user, has reset it.
+        self._settled = self._was_reset = False
 
     def reset(
         self,
@@ -214,6 +212,8 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             self._check_step()
             # RecordEpisodeStatistics puts an array of its own there, and clears it in the reset.
             copy_added(*self._last_infos)
+        elif self._lost_step or self._driver.other() is not None:
+            self._source.forget()
         self._source.check_reset(rows, seeds, options)
         self._lost_step = True
         observations, infos = self._source.reset(rows, seeds, options)
@@ -352,7 +352,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         if self._lost_step and not self._settled:
             return None
         self._lost_step = True
-        if self._source.ended.any():
+        if self._source.ended.any() and self._driver.other() is None:
             self._source.settle()
         self._settled = True
         return self.vec_env

@@ -108,6 +108,10 @@ class Rows:
         """The single actions, one for each row."""
         return action_rows(self._vec_env.action_space, actions, self._n)
 
+    def forget(self) -> None:
+        """Forget which rows have ended."""
+        self.ended[:] = False
+
     def settle(self) -> None:
         """Reset the rows that have ended, as the `VecEnv` itself would have done at once."""
         self._reset(rows := np.flatnonzero(self.ended).tolist(), [{}] * len(rows))
@@ -165,7 +169,7 @@ class LocalRows(Rows):
         """Step each row; in NEXT_STEP mode, reset a row that ended in the step before."""
         n, vec_env = self._n, self._vec_env
         same_step = self._mode == AutoresetMode.SAME_STEP
-        resetting = self.ended.tolist() if self.ended.any() else None
+        resetting = self.ended.tolist() if not same_step and self.ended.any() else None
         rewards = np.zeros(n, np.float32)
         ended, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
         infos: list[Info] = []

@@ -61,6 +61,12 @@ class Source(Protocol):
     def step(self, actions: Action) -> Transition:
         """Step all rows."""
 
+    def forget(self) -> None:
+        """Forget which rows have ended, as the `VecEnv` is no longer in the state it was left in.
+
+        A reset of all rows comes next.
+        """
+
     def settle(self) -> None:
         """Bring the `VecEnv` into the state that it would have if it had been driven directly."""
 

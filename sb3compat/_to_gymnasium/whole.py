@@ -7,8 +7,6 @@ until a reset of that row asks for it. NEXT_STEP is not possible.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -28,6 +26,7 @@ from sb3compat._convert.types import (
     Action,
     Array,
     Flags,
+    Function,
     Info,
     Observation,
     Options,
@@ -42,12 +41,13 @@ from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.reset_infos import ResetInfos
 from sb3compat._upstream import subproc_vec_env
 from sb3compat._upstream.vec_env import (
-    derives_from,
     forget_waiting,
     inherits,
+    keeps_infos,
     passes_seeds_and_options,
     set_waiting_options,
     set_waiting_seeds,
+    shares_infos,
     waiting_options,
     waiting_seeds,
 )
@@ -60,7 +60,6 @@ from sb3compat.errors import (
     shown,
 )
 
-_FLAG = {TRUNCATED}
 _ALONE = " A VecEnv returns them alone from reset, and keeps the infos in reset_infos."
 
 
@@ -84,8 +83,8 @@ class WholeSteps:
     ) -> None:
         self._vec_env = vec_env
         self._base = getattr(vec_env, "unwrapped", vec_env)
-        # It writes into the very dicts that the sub-environments return.
-        self._marks_infos = derives_from(self._base, "DummyVecEnv")
+        # It writes into the very dicts that the sub-environments return, and keeps them there.
+        self._marks_infos = keeps_infos(self._base, "DummyVecEnv", "buf_infos")
         self._holding = mode == AutoresetMode.DISABLED
         self._repeats = RepeatWatch(
             "Return copies from the sub-environments; or adapt the DummyVecEnv or SubprocVecEnv "
@@ -118,11 +117,10 @@ class WholeSteps:
 
     def step(self, actions: Action) -> Transition:
         """Step all rows."""
-        with self._worker_errors():
-            result = self._call_step(actions)
+        result = self._answer(self._call_step, actions)
         observations, rewards, ended, infos = self._checked(result)
         truncated = np.zeros(self._n, np.bool_)
-        for i in np.flatnonzero(ended).tolist():
+        for i in ended.nonzero()[0].tolist():
             truncated[i] = self._is_truncated(infos[i], i)
             infos[i] = self._end(i, observations, infos[i])
         if self._holding:
@@ -196,49 +194,48 @@ class WholeSteps:
             self.ended[rows] = False
             return self._layout.pack([array.copy() for array in self._observed]), infos
         try:
-            with self._worker_errors():
-                self._prepare_reset(seeds, options)
-                batch = self._vec_env.reset()
+            batch = self._answer(self._call_reset, seeds, options)
         finally:
             # Seeds and options are used once, also if the reset fails or forgets to clear them.
             forget_waiting(self._base)
         observations = self._owned(batch)
-        self.settle()
+        self.forget()
         if self._holding:
             self._observed = [array.copy() for array in observations]
         return self._layout.pack(observations), self._reset_infos.after_reset()
 
-    def settle(self) -> None:
-        """Forget the held rows: the `VecEnv` itself has reset them already."""
+    def forget(self) -> None:
+        """Forget the held rows, and that they have ended."""
         self._held.clear()
         self.ended[:] = False
 
-    @contextmanager
-    def _worker_errors(self) -> Iterator[None]:
-        """Note whether the call leaves the workers able to answer the next one.
+    def settle(self) -> None:
+        """Forget the held rows: the `VecEnv` itself has reset them already."""
+        self.forget()
+
+    def _answer(self, call: Function, *args: Value) -> Value:
+        """Call the `VecEnv`, and note whether its workers are able to answer the next call.
 
         Raises:
             WorkerError: If a worker has died, or an earlier call was interrupted.
         """
         if self._watch is None:
-            with self._deaths():
-                yield
-            return
+            return self._answer_unwatched(call, *args)
         subproc_vec_env.check_ready(self._base, self._watch)
         self._watch.speaking = True
-        yield
+        answer = call(*args)
         self._watch.speaking = False
+        return answer
 
-    @contextmanager
-    def _deaths(self) -> Iterator[None]:
-        """Raise `WorkerError` if a process of a handwritten environment has ended."""
+    def _answer_unwatched(self, call: Function, *args: Value) -> Value:
+        """As `_answer`, where a handwritten environment may have processes."""
         if self._died:
             raise WorkerError(
                 f"Expected {self._base} with all of its workers, but one has died. Close this "
                 "environment and build a new one."
             )
         try:
-            yield
+            return call(*args)
         except BaseException as error:
             if not subproc_vec_env.lost_process(self._base, error):
                 raise
@@ -247,6 +244,10 @@ class WholeSteps:
                 f"A worker process of {self._base} has died without an answer; what it said last "
                 "is in its own output. Close this environment and build a new one."
             ) from error
+
+    def _call_reset(self, seeds: Seeds, options: Options | None) -> Observation:
+        self._prepare_reset(seeds, options)
+        return self._vec_env.reset()
 
     def _call_step(self, actions: Action) -> Value:
         if hasattr(self._vec_env, "step"):
@@ -266,12 +267,12 @@ class WholeSteps:
         floats = row_array(rewards, self._n, "rewards").astype(np.float64)
         ended = row_array(dones, self._n, "dones").astype(np.bool_)
         listed = isinstance(infos, list | tuple) and len(infos) == self._n
-        if not listed or not all(isinstance(info, dict) for info in infos):
+        if not listed or not all(issubclass(kind, dict) for kind in set(map(type, infos))):
             raise ConversionError(
                 f"Expected infos as a list of {self._n} dicts, one for each row, got "
                 f"infos={shown(infos)} ({type(infos).__name__})."
             )
-        if self._marks_infos and len(set(map(id, infos))) < self._n:
+        if self._marks_infos and shares_infos(self._base):
             raise ConversionError(
                 f"Expected each sub-environment of {self._base} to return an info dict of its own, "
                 "got the same dict from several: DummyVecEnv reads it when all rows have stepped, "
@@ -279,8 +280,11 @@ class WholeSteps:
                 "new dict from each step; or adapt the DummyVecEnv without wrappers, which is "
                 "read row by row."
             )
-        # Nearly all have nothing but the flag, which is left out later.
-        own = [info if info.keys() == _FLAG else own_info(info) for info in infos]
+        # Nearly all have nothing but the flag, which counts at an ending only.
+        own = [
+            own_info(info) if end or len(info) != 1 or TRUNCATED not in info else {}
+            for info, end in zip(infos, ended.tolist(), strict=True)
+        ]
         return observations, floats, ended, own
 
     def _owned(self, batch: Observation) -> list[Array]:

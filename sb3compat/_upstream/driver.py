@@ -14,9 +14,8 @@ from typing import Any
 from gymnasium.vector import SyncVectorEnv
 
 from sb3compat._convert.types import is_own_vec_env
-from sb3compat._upstream.private import private
 from sb3compat._upstream.sync_vector_env import autoreset_flags
-from sb3compat._upstream.vec_env import derives_from, is_plain
+from sb3compat._upstream.vec_env import is_plain, keeps_infos
 from sb3compat.errors import CallOrderError
 
 # The attribute of the environment that says which adapter has reset it last.
@@ -25,8 +24,8 @@ NAME = "_sb3compat_driver"
 # The environments that leave marks. No functions are kept, as an adapter may be copied or pickled.
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "SyncVectorEnv": lambda base: isinstance(base, SyncVectorEnv),
-    "DummyVecEnv": lambda base: derives_from(base, "DummyVecEnv"),
-    "SubprocVecEnv": lambda base: derives_from(base, "SubprocVecEnv"),
+    "DummyVecEnv": lambda base: keeps_infos(base, "DummyVecEnv", "buf_infos"),
+    "SubprocVecEnv": lambda base: keeps_infos(base, "SubprocVecEnv"),
     "adapter": is_own_vec_env,
 }
 
@@ -57,8 +56,9 @@ class Driver:
     def note(self) -> None:
         """Take note of the state that this adapter leaves behind."""
         if self._plain_dummy:
-            # Overwritten by each step of its own, and read by none.
-            private(self._base, "buf_infos")[0] = {}
+            # An equal one, which a step replaces even where the sub-environment returns the same
+            # dict from each step.
+            self._base.buf_infos[0] = dict(self._base.buf_infos[0])
         self._seen = self._look()
 
     def check(self) -> None:
@@ -68,25 +68,29 @@ class Driver:
             CallOrderError: If another adapter has reset the environment since this one has, or it
                 was stepped or reset directly.
         """
+        who = self.other()
+        if who is not None:
+            raise CallOrderError(
+                f"Expected reset() before anything else, as {who} {self._base} since this adapter "
+                "used it last: what it knows of the rows is out of date. Use one adapter, and only "
+                "the adapter; or make a second environment, for example for evaluation."
+            )
+
+    def other(self) -> str | None:
+        """Who has taken the wheel since, and how; None if nobody has."""
         if self._token is None:
-            return
+            return None
         if getattr(self._base, NAME, None) is not self._token:
-            raise self._error("another adapter has reset")
+            return "another adapter has reset"
         for now, before in zip(self._look(), self._seen, strict=True):
             if now is not before:
-                raise self._error("someone has stepped or reset")
+                return "someone has stepped or reset"
+        return None
 
     def _look(self) -> tuple[object, ...]:
         base = self._base
+        if self._kind == "DummyVecEnv":
+            return base.buf_infos[0], base.reset_infos[0]
         if self._kind == "SyncVectorEnv":
             return (autoreset_flags(base),)
-        if self._kind == "DummyVecEnv":
-            return private(base, "buf_infos")[0], base.reset_infos[0]
         return () if self._kind is None else (base.reset_infos,)
-
-    def _error(self, who: str) -> CallOrderError:
-        return CallOrderError(
-            f"Expected reset() before anything else, as {who} {self._base} since this adapter used "
-            "it last: what it knows of the rows is out of date. Use one adapter, and only the "
-            "adapter; or make a second environment, for example for evaluation."
-        )

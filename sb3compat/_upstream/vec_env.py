@@ -49,6 +49,31 @@ def derives_from(vec_env: object, name: str) -> bool:
     return cls is not None and isinstance(vec_env, cls)
 
 
+def keeps_infos(vec_env: object, name: str, *private_names: str) -> bool:
+    """Whether this is SB3's class of that name, or a subclass, with the infos that SB3 keeps.
+
+    Args:
+        vec_env: The environment. A subclass with methods of its own may have skipped `__init__`.
+        name: The class.
+        *private_names: The names of infos beside `reset_infos`.
+
+    Raises:
+        UpstreamError: If SB3's own class has them no longer.
+    """
+    if not derives_from(vec_env, name):
+        return False
+    if type(vec_env) is sb3_class(name):
+        for one in private_names:
+            private(vec_env, one)
+    return all(hasattr(vec_env, one) for one in (*private_names, "reset_infos"))
+
+
+def shares_infos(vec_env: Value) -> bool:
+    """Whether rows of a `DummyVecEnv` have returned the same info dict in the last step."""
+    infos: list[object] = vec_env.buf_infos
+    return len(set(map(id, infos))) < len(infos)
+
+
 def keeps_method(vec_env: object, name: str, method: str) -> bool:
     """Whether this is SB3's class of that name, or a subclass that inherits the method."""
     return derives_from(vec_env, name) and (

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sb3compat._convert.arrays import copy_value
+from sb3compat._convert.infos import own_info
 from sb3compat._convert.types import (
     Action,
     Info,
@@ -43,7 +44,7 @@ def step_env(env: SingleEnv, action: Action, same_step: bool) -> Outcome:
     first = None
     if same_step:
         # Before the reset, which may overwrite the very objects that `step` returned.
-        observation, info = copy_value(observation), copy_value(info)
+        observation, info = copy_value(observation), own_info(info)
         first = env.reset()
     # Both at once is terminated, as everywhere in SB3.
     return observation, reward, bool(terminated), not terminated, info, first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -266,8 +267,8 @@ def test_vec_env_can_still_be_driven_directly() -> None:
     obs = venv.reset()
     assert obs[:, 1].tolist() == [5, 6]
     venv.step_async(ACTIONS)
-    for use in ("step", "reset"):
-        with pytest.raises(RuntimeError, match=r"Call its step_wait\(\) first"):
+    for use, message in (("step", "Expected reset()"), ("reset", "Call its step_wait() first")):
+        with pytest.raises(RuntimeError, match=re.escape(message)):
             USES[use](envs)
     venv.step_wait()
     assert venv.get_attr("row") == [0, 1]

@@ -183,16 +183,20 @@ def test_rows_that_share_what_they_return_are_read_one_by_one(mode: Any) -> None
         check_reset(observations, infos)
 
 
-def test_info_that_cannot_be_copied_is_handed_on() -> None:
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_info_that_cannot_be_copied_is_handed_on(mode: AutoresetMode) -> None:
     lock = threading.Lock()
 
     class Locking(ScriptedEnv):
         def step(self, action: Any) -> Any:
             return *super().step(action)[:4], {"lock": lock}
 
-    ours = sb3compat.to_gymnasium(dummy([lambda: Locking(script())]))
+    ours = sb3compat.to_gymnasium(dummy([lambda: Locking(script())]), autoreset_mode=mode)
     ours.reset()
-    assert ours.step([0])[-1]["lock"][0] is lock
+    for _ in range(2):
+        assert ours.step([0])[-1]["lock"][0] is lock
+    infos = ours.step([0])[-1]  # the end of the episode
+    assert infos.get("final_info", infos)["lock"][0] is lock
 
 
 @pytest.mark.parametrize("space", [FLOATS, spaces.Dict({"a": FLOATS, "b": spaces.Discrete(5)})])

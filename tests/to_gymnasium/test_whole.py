@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,57 @@ def test_seed_set_on_the_vec_env_is_used_although_all_rows_are_held() -> None:
         envs.step(ACTIONS)
         getattr(vec_env, method)(argument)
         assert envs.reset()[1][key].tolist() == {"seed": [5, 6], "option": [1, 1]}[key]
+
+
+class Refusing(ScriptedEnv):
+    """Cannot be reset with the seed 13."""
+
+    def reset(self, *, seed: int | None = None, **kwargs: Any) -> Any:
+        result = super().reset(seed=seed, **kwargs)
+        if seed == 13:
+            raise KeyError("seed")
+        return result
+
+
+def _directly(envs: Any) -> None:
+    envs.vec_env.reset()
+    envs.vec_env.step(ACTIONS[:1])
+
+
+def _in_vain(envs: Any) -> None:
+    with pytest.raises(KeyError, match="seed"):
+        envs.reset(seed=13)
+
+
+@pytest.mark.parametrize("use", [_directly, _in_vain])
+def test_reset_of_held_rows_is_a_new_one_where_the_vec_env_has_gone_on(use: Any) -> None:
+    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env")
+    env = Refusing(script(lengths=(2,)))
+    envs = sb3compat.to_gymnasium(
+        vec_envs.VecMonitor(vec_envs.DummyVecEnv([lambda: env])), autoreset_mode="Disabled"
+    )
+    envs.reset()
+    for _ in range(2):
+        envs.step(ACTIONS[:1])
+    use(envs)
+    resets = env._resets
+    infos = envs.reset()[1]
+    assert infos["resets"].tolist() == [env._resets] == [resets + 1]
+    assert not envs.step(ACTIONS[:1])[3].any()
+
+
+@pytest.mark.parametrize("mode", ["Disabled", "NextStep"])
+def test_settled_resets_no_row_that_was_reset_directly(mode: str) -> None:
+    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env")
+    env = ScriptedEnv(script(lengths=(2,)))
+    envs: Any = sb3compat.to_gymnasium(vec_envs.DummyVecEnv([lambda: env]), autoreset_mode=mode)
+    envs.reset()
+    for _ in range(2):
+        envs.step(ACTIONS[:1])
+    envs.vec_env.reset()
+    envs.vec_env.step(ACTIONS[:1])
+    sb3compat.to_sb3(envs)
+    assert (env._resets, env._time) == (2, 1)
 
 
 def test_missing_truncation_is_refused_or_counts_as_terminated() -> None:
@@ -310,8 +362,7 @@ class WithProcesses(CountingVecEnv):
     def __init__(self, error: BaseException, ended: bool) -> None:
         super().__init__()
         self.error = error
-        self.stop = multiprocessing.Event()
-        self.processes = [multiprocessing.Process(target=self.stop.wait) for _ in range(2)]
+        self.processes = [multiprocessing.Process(target=signal.pause) for _ in range(2)]
         for process in self.processes:
             process.start()
         if ended:
@@ -322,8 +373,8 @@ class WithProcesses(CountingVecEnv):
         raise self.error
 
     def close(self) -> None:
-        self.stop.set()
         for process in self.processes:
+            process.kill()
             process.join()
         super().close()
 
@@ -389,6 +440,32 @@ def test_info_dict_that_rows_share_is_refused_over_a_wrapped_dummy_vec_env() -> 
     envs.reset()
     with pytest.raises(sb3compat.ConversionError, match="an info dict of its own"):
         envs.step(ACTIONS)
+
+
+def test_info_dict_that_rows_share_is_refused_below_a_wrapper_that_copies_infos() -> None:
+    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env")
+    chosen = script(lengths=(1,), shared=True, endings=("terminated", "truncated"))
+    made = [MakeEnv(chosen, row) for row in range(2)]
+    # It copies those of rows that end, which here are all of them.
+    envs = sb3compat.to_gymnasium(vec_envs.VecMonitor(vec_envs.DummyVecEnv(made)))
+    envs.reset()
+    with pytest.raises(sb3compat.ConversionError, match="an info dict of its own"):
+        envs.step(ACTIONS)
+
+
+def test_infos_that_a_wrapper_shares_over_a_dummy_vec_env_are_accepted() -> None:
+    vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+
+    class NoInfos(vec_envs.VecEnvWrapper):
+        def reset(self) -> Any:
+            return self.venv.reset()
+
+        def step_wait(self) -> Any:
+            return *self.venv.step_wait()[:3], [{}] * 2
+
+    envs = sb3compat.to_gymnasium(NoInfos(vec_envs.DummyVecEnv([MakeEnv(script(), 0)] * 2)))
+    envs.reset()
+    assert envs.step(ACTIONS)[-1] == {}
 
 
 def test_empty_info_dict_that_a_handwritten_vec_env_shares_is_accepted() -> None:
