@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 
 import pytest
 
@@ -12,6 +13,10 @@ profiles.load()
 pytest_plugins = ["pytester"]
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+
+# A shell's background job ignores Ctrl-C, and so does all that it starts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure() -> None:

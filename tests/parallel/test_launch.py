@@ -127,10 +127,7 @@ def leave_open(method: str | None) -> None:
 
 @method_of
 def test_workers_leave_ctrl_c_to_their_parent(method: str | None, tmp_path: Path) -> None:
-    # A shell's background job ignores Ctrl-C, and so does what it starts, unless it says otherwise.
     end = """
-        import signal
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             print("ready", flush=True)
             time.sleep(1000)
