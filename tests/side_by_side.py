@@ -23,13 +23,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 KIT = "tests/conformance"
+# The scripts of other libraries, each in an environment of its own: `make real`.
+REAL = "--ignore=tests/real"
 # Together they are the suite: each test is in exactly one. JAX and Ray have a process of their own
 # because they start threads. Several processes must not write one cache.
 SUITE = {
-    "adapters": ("-m", "not jax and not ray", f"--ignore={KIT}", "tests"),
+    "adapters": ("-m", "not jax and not ray", f"--ignore={KIT}", REAL, "tests"),
     "kit": ("-m", "not jax", KIT),
-    "jax": ("-m", "jax", "tests"),
-    "ray": ("-m", "ray", "tests"),
+    "jax": ("-m", "jax", REAL, "tests"),
+    "ray": ("-m", "ray", REAL, "tests"),
 }
 PYTEST = ("-m", "pytest", "-p", "no:cacheprovider")
 BESIDE = {"lint": ("make", "lint"), "demo": ("make", "demo", "ARGS=--short")}
