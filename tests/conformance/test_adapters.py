@@ -17,7 +17,7 @@ from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Result
 from tests.conformance.kit import TRAINING
 from tests.envs import GYMNASIUM
-from tests.profiles import nightly
+from tests.profiles import nightly, some
 
 vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
 
@@ -255,19 +255,19 @@ def test_correct_adapters_pass() -> None:
         assert not failures(factory, max_seconds=BRIEFLY, reference=[single] * 3)
 
 
-@pytest.mark.parametrize(("factory", "name"), ALONE)
+@pytest.mark.parametrize(("factory", "name"), some(ALONE, 2))
 def test_defects_are_found_without_a_reference(factory: Any, name: str) -> None:
     found = found_of({name}, factory)
     assert found.keys() == {name}, {k: r.message for k, r in found.items()}
 
 
-@pytest.mark.parametrize(("factory", "name"), BESIDE)
+@pytest.mark.parametrize(("factory", "name"), some(BESIDE, 2))
 def test_defects_are_found_with_a_reference(factory: Any, name: str) -> None:
     found = found_of({name}, factory, reference=[factory.single] * 3)
     assert found.keys() == {name}, {k: r.message for k, r in found.items()}
 
 
-@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("beside", some([True, False]))
 @pytest.mark.parametrize(
     ("factory", "name", "message"),
     [
