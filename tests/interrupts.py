@@ -6,6 +6,7 @@ of `TRACED`. So no test depends on when a signal comes.
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -67,12 +68,15 @@ class _Tracer:
 
 
 def _run(tracer: _Tracer, operation: Callable[[], Any]) -> None:
+    # What earlier tests have left behind is not to be collected, and interrupted, within this one.
+    gc.disable()
     before = sys.gettrace()
     sys.settrace(tracer)
     try:
         operation()
     finally:
         sys.settrace(before)
+        gc.enable()
 
 
 def count(operation: Callable[[], Any]) -> int:

@@ -23,7 +23,7 @@ from sb3compat._parallel.source import ParallelRows
 from sb3compat._parallel.subenvs import WorkerSubEnvs
 from sb3compat._parallel.workers import Workers
 from sb3compat._to_sb3.driven import DrivenVecEnv
-from sb3compat.errors import cannot_copy, shown
+from sb3compat.errors import cannot_copy, install_line, shown
 
 _BACKENDS = ("processes", "ray")
 _POLICIES = ("raise", "restart")
@@ -224,8 +224,8 @@ def _check_ray() -> None:
         if error.name != "ray":
             raise
         raise ImportError(
-            "Expected Ray to be installed for backend='ray'. Install it with "
-            "`pip install 'sb3compat[ray]'`, on each machine of the cluster."
+            "Expected Ray to be installed for backend='ray'. Install it, on each machine of the "
+            f"cluster: {install_line('ray')}"
         ) from error
 
 
