@@ -67,7 +67,7 @@ def test_missing_name_is_described_and_ends_with_1(tmp_path: Path) -> None:
     )
     code, out = versions(tmp_path)
     assert code == 1
-    assert "Missing, of the private names that sb3compat relies on: 2." in out
+    assert "Missing, of the private names that sb3compat relies on: 3." in out
     assert "method send(action)\n  expected in  envpool.python.envpool:EnvPoolMixin" in out
     assert "without it   a step is more than its two halves" in out
     assert "used in      sb3compat/_upstream/split_step.py" in out
