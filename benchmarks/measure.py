@@ -55,15 +55,18 @@ def compare(
     rounds: int,
     aim: float | None = None,
     frames: int | None = None,
+    block: float = BLOCK_SECONDS,
 ) -> Row:
     """Let both take turns in short blocks, so that a busy machine slows both.
 
-    With `frames`, the number of them in one call, the row shows rates and not times.
+    With `frames`, the number of them in one call, the row shows rates and not times. Processes that
+    have slept during the other's block take some steps to be at full speed: a longer `block`, in
+    seconds, makes these few among many.
     """
-    repeats = []
-    for work in (ours, theirs):
-        work()
-        repeats.append(max(1, round(BLOCK_SECONDS / seconds(work, 1))))
+    # The fastest of some calls: the first ones are cold.
+    repeats = [
+        max(1, round(block / min(seconds(work, 1) for _ in range(5)))) for work in (ours, theirs)
+    ]
     blocks = [(seconds(ours, repeats[0]), seconds(theirs, repeats[1])) for _ in range(rounds)]
     low, middle, high = statistics.quantiles((a / b for a, b in blocks), n=4)
     mine, its = (statistics.median(times) for times in zip(*blocks, strict=True))

@@ -12,11 +12,13 @@ import gymnasium as gym
 from envs import ImageEnv, SlowEnv
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from measure import Row, Work, compare, make_actions
+from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
 import sb3compat
 
 WORKERS = 2
+BLOCK_SECONDS = 0.2
 make_cartpole = partial(gym.make, "CartPole-v1")
 make_cheetah = partial(gym.make, "HalfCheetah-v5")
 make_native = partial(gym.make_vec, "CartPole-v1", vectorization_mode="vector_entry_point")
@@ -61,10 +63,29 @@ def parallel(rounds: int) -> Iterator[Row]:
         sides = [build([make] * count) for build in (ours, OTHERS[name])]
         works = [stepping(env) for env in sides]
         n = sides[0].num_envs
-        yield compare(what, n, works[0], name, works[1], rounds=rounds, aim=1 / times, frames=n)
+        yield compare(
+            what, n, works[0], name, works[1],
+            rounds=rounds, aim=1 / times, frames=n, block=BLOCK_SECONDS,
+        )  # fmt: skip
         for env in sides:
             env.close()
+    yield learning(rounds)
     yield from memory()
+
+
+def learning(rounds: int, n: int = 16, n_steps: int = 128) -> Row:
+    """PPO with SB3's defaults but for the length of a rollout: collecting one, and training."""
+    sides = [build([make_cheetah] * n) for build in (ours, SubprocVecEnv)]
+    models = [PPO("MlpPolicy", env, n_steps=n_steps, seed=0, device="cpu") for env in sides]
+    frames = n * n_steps
+    works = [partial(model.learn, frames, reset_num_timesteps=False) for model in models]
+    row = compare(
+        "parallel PPO, HalfCheetah", n, works[0], "SubprocVecEnv", works[1],
+        rounds=max(4, rounds // 4), frames=frames,
+    )  # fmt: skip
+    for env in sides:
+        env.close()
+    return row
 
 
 def stepping(env: VecEnv) -> Work:

@@ -6,7 +6,7 @@ array under `_k` says which rows have it. SB3's rule: one plain dict for each ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import repeat
 
@@ -29,7 +29,7 @@ SB3_KEYS = (TRUNCATED, TERMINAL_OBSERVATION)
 _PYTHON_DTYPES = frozenset(np.dtype(t) for t in (np.bool_, np.int64, np.float64))
 
 # Builds one dict for each row from the keys and their columns.
-Build = Callable[[list[str], list[list[Value]]], list[Info]]
+Build = Callable[[Sequence[str], Sequence[Sequence[Value]]], list[Info]]
 
 
 def mask_of(infos: VectorInfos, key: str, num_envs: int) -> Flags | None:
@@ -102,7 +102,7 @@ def split_infos(
         keys.append(key)
         columns.append(column_of(value, rows))
 
-    out = _dicts(len(keys))(keys, columns) if keys else [{} for _ in range(count)]
+    out = dicts_of(keys, columns) if keys else [{} for _ in range(count)]
     for key, at, column in partial:
         for index, value in zip(at.tolist(), column, strict=True):
             out[index][key] = value
@@ -120,14 +120,30 @@ def split_step_infos(infos: VectorInfos, truncated: Flags) -> list[Info]:
         One new dict for each row, without a `terminal_observation` that the environment gave.
     """
     if not infos:
-        # By far the most common infos. Copying a dict is the fastest way to make one.
-        out = list(map(dict.copy, repeat({TRUNCATED: False}, len(truncated))))
+        # By far the most common infos.
+        out = least_infos(len(truncated))
         for i in truncated.nonzero()[0].tolist():
             out[i][TRUNCATED] = True
         return out
     columns = {k: value for k, value in infos.items() if k not in (TRUNCATED, f"_{TRUNCATED}")}
     columns[TRUNCATED] = truncated
     return split_infos(columns, len(truncated), without=(TERMINAL_OBSERVATION,))
+
+
+def least_infos(count: int) -> list[Info]:
+    """New infos of so many rows whose episodes go on, with nothing else to say."""
+    # Copying a dict is the fastest way to make one.
+    return list(map(dict.copy, repeat({TRUNCATED: False}, count)))
+
+
+def dicts_of(keys: Sequence[str], columns: Sequence[Sequence[Value]]) -> list[Info]:
+    """One new dict for each row.
+
+    Args:
+        keys: The keys of each dict, one at least.
+        columns: For each key, one value for each row.
+    """
+    return _builder(len(keys))(keys, columns)
 
 
 def _mask_keys(masks: Mapping[str, Flags | None]) -> set[str]:
@@ -152,7 +168,7 @@ def _mask_keys(masks: Mapping[str, Flags | None]) -> set[str]:
 
 
 @cache
-def _dicts(count: int) -> Build:
+def _builder(count: int) -> Build:
     """A function that builds one dict for each row out of `count` keys and their columns.
 
     A dict display with all keys takes less than half the time of `dict(zip(keys, values))`. Only

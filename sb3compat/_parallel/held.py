@@ -11,6 +11,7 @@ import numpy as np
 
 from sb3compat._convert.infos import TERMINAL_OBSERVATION
 from sb3compat._convert.types import Info, Observation, Options, Seeds, Transition, Value
+from sb3compat._parallel.columns import by_column
 from sb3compat._parallel.memory import Buffers
 from sb3compat._parallel.messages import (
     Described,
@@ -91,7 +92,8 @@ class HeldRows:
             return dumps(failure_of(error, self._row, self._where))
         if not infos and not reset_infos:
             return NOTHING
-        return dumps_answer(News(infos, reset_infos), self._row, self._where)
+        news = News(*by_column(infos), reset_infos)
+        return dumps_answer(news, self._row, self._where)
 
     def _receive(self, part: Part, infos: dict[int, Info], reset_infos: dict[int, Info]) -> None:
         """Finish the step of a part, and sort out what does not fit into the arrays."""
@@ -115,7 +117,8 @@ class HeldRows:
             self._save_final(i, row_infos[i - part.first])
         # Each info has `TimeLimit.truncated`, which the arrays say as well.
         first = part.first
-        infos.update((i, info) for i, info in enumerate(row_infos, first) if len(info) > 1)
+        if max(map(len, row_infos)) > 1:
+            infos.update((i, info) for i, info in enumerate(row_infos, first) if len(info) > 1)
         reset_infos.update((i, info) for i, info in resets.items() if info)
 
     def _write(self, part: Part, step: Transition) -> None:

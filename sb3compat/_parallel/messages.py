@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 import cloudpickle
 
 from sb3compat._convert.types import Info, Options, Space, Value
+from sb3compat._parallel.columns import Columns
 from sb3compat._upstream.exceptions import packed, unpacked
 from sb3compat.errors import ConversionError, WorkerError
 
@@ -39,10 +40,12 @@ class News(NamedTuple):
 
     Attributes:
         infos: The infos with more than `TimeLimit.truncated`, by row.
+        columns: More of them, by column.
         reset_infos: The infos of resets within the step that are not empty, by row.
     """
 
     infos: dict[int, Info]
+    columns: list[Columns]
     reset_infos: dict[int, Info]
 
 

@@ -17,8 +17,9 @@ from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, siz
 from sb3compat._parallel.messages import Described, Failure, dumps_command
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.serve import STEP
+from sb3compat._parallel.workers import check_made
 from sb3compat._upstream.pipes import Exchange, Line, end_processes
-from sb3compat.errors import WorkerError, WorkerTimeoutError
+from sb3compat.errors import WorkerTimeoutError
 
 # How long workers may take to end that owe an answer, or that nobody waits for.
 _CLOSE_SECONDS = 5.0
@@ -39,6 +40,7 @@ class Processes:
         timeout: How many seconds answers may take; None for ever.
     """
 
+    noun = "worker process"
     buffers: Buffers
 
     def __init__(
@@ -154,16 +156,7 @@ class Processes:
         exchange.send(make)
         exchange.receive()
         self._note_dead(exchange)
-        for worker in sorted(make):
-            answer = exchange.answers.get(worker)
-            if isinstance(answer, Failure):
-                answer.reraise()
-            if worker in self.lost:
-                first, last = self._firsts[worker], self._firsts[worker + 1] - 1
-                raise WorkerError(
-                    f"The worker process of env_fns[{first}] to env_fns[{last}] has died while it "
-                    f"made them ({self.lost[worker]}); what it said last is in its own output."
-                )
+        check_made(self, make, exchange.answers, self._firsts)
         return exchange.answers
 
     def _hand_over(self, workers: Iterable[int]) -> None:

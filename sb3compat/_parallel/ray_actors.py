@@ -20,6 +20,7 @@ from sb3compat._parallel.messages import Described, Failure, dumps_command, fail
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.ray_cluster import check_object_stores, connect, not_started
 from sb3compat._parallel.ray_serve import Place, RowsActor
+from sb3compat._parallel.workers import check_made
 from sb3compat.errors import WorkerError, WorkerTimeoutError
 
 # How long Ray may wait at once: it holds back what a signal handler raises until it returns.
@@ -40,6 +41,7 @@ class Actors:
         schedule_timeout: How many seconds actors may wait for a place; None for ever.
     """
 
+    noun = "Ray actor"
     buffers: Buffers
 
     def __init__(
@@ -220,16 +222,7 @@ class Actors:
         }
         self._submit("run", make)
         answers = self._receive(None)
-        for worker in workers:
-            answer = answers.get(worker)
-            if isinstance(answer, Failure):
-                answer.reraise()
-            if worker in self.lost:
-                first, last = self._firsts[worker], self._firsts[worker + 1] - 1
-                raise WorkerError(
-                    f"The actor of env_fns[{first}] to env_fns[{last}] has died while it made them "
-                    f"({self.lost[worker]})."
-                )
+        check_made(self, workers, answers, self._firsts)
         return {worker: answers[worker] for worker in workers}
 
     def _hand_over(self, workers: Iterable[int]) -> None:

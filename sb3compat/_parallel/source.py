@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
+from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, least_infos
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import Array, Info, Options, Seeds, Transition, Value
 from sb3compat._parallel.messages import Failure, News
 from sb3compat._parallel.workers import Workers
-from sb3compat.errors import CallOrderError, WorkerError
+from sb3compat.errors import WorkerError
 
 WORKER_LOST = "sb3compat.worker_lost"
 
@@ -108,10 +108,6 @@ class ParallelRows:
     def send(self, actions: list[Array]) -> None:
         """Start a step."""
         self._check({})
-        if self._torn:
-            raise CallOrderError(
-                "Expected reset(), as an earlier step was interrupted after it had begun."
-            )
         self._torn = True
         self.busy = True
         self._workers.send_step(actions)
@@ -122,13 +118,14 @@ class ParallelRows:
         answers = self._workers.collect()
         self._check(answers)
         out = self._workers.buffers
-        infos: list[Info] = [{TRUNCATED: False} for _ in range(self._n)]
+        infos = least_infos(self._n)
         reset_infos: dict[int, Info] = {}
         for news in answers.values():
             if news is not None:
                 assert isinstance(news, News)
-                for row, info in news.infos.items():
-                    infos[row] = info
+                for given in (news.infos, *(some.infos() for some in news.columns)):
+                    for row, info in given.items():
+                        infos[row] = info
                 reset_infos |= news.reset_infos
         for worker in list(self._workers.lost):
             self._replace(worker, infos, reset_infos)
@@ -200,7 +197,7 @@ class ParallelRows:
             "lost worker is replaced."
         )
         return WorkerError(
-            f"The worker process of rows {rows.start} to {rows.stop - 1} has died without an "
+            f"The {self._workers.noun} of rows {rows.start} to {rows.stop - 1} has died without an "
             f"answer ({self._workers.lost[worker]}); what it said last is in its own output. {way}"
         )
 

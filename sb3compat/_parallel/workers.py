@@ -6,12 +6,13 @@ carries commands and arrays to and fro.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from sb3compat._convert.types import Array, Value
 from sb3compat._parallel.memory import Buffers, Shapes
-from sb3compat._parallel.messages import Described
+from sb3compat._parallel.messages import Described, Failure
+from sb3compat.errors import WorkerError
 
 
 class Workers(Protocol):
@@ -22,10 +23,12 @@ class Workers(Protocol):
     dropped, by the next `send`.
 
     Attributes:
+        noun: What a worker is, for messages.
         lost: The workers that have died, with what is known of it.
         buffers: The arrays of all rows, as the last step or reset has left them.
     """
 
+    noun: str
     lost: dict[int, str]
     buffers: Buffers
 
@@ -65,3 +68,30 @@ class Workers(Protocol):
 
     def close(self) -> None:
         """Have the workers close their parts, and end them."""
+
+
+def check_made(
+    workers: Workers, made: Iterable[int], answers: Mapping[int, Value], firsts: Sequence[int]
+) -> None:
+    """Raise what the first of some workers has met while it made its parts.
+
+    Args:
+        workers: The workers.
+        made: Which of them have made their parts.
+        answers: What they have answered.
+        firsts: The number of the first function of each worker, and of all functions.
+
+    Raises:
+        WorkerError: If a worker has died.
+        Exception: What a function has raised.
+    """
+    for worker in sorted(made):
+        answer = answers.get(worker)
+        if isinstance(answer, Failure):
+            answer.reraise()
+        if worker in workers.lost:
+            first, last = firsts[worker], firsts[worker + 1] - 1
+            raise WorkerError(
+                f"The {workers.noun} of env_fns[{first}] to env_fns[{last}] has died while it made "
+                f"them ({workers.lost[worker]}); what it said last is in its own output."
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.parallel.actors import OPENED, ROOT, STORE, connect
+from tests.parallel import actors, failing
+from tests.parallel.actors import ROOT, STORE, connect
+from tests.parallel.teams import children
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +41,21 @@ def connected(cluster: Any) -> Iterator[Any]:
     """The cluster, and this process connected to it."""
     connect(cluster)
     yield cluster
-    while OPENED:
-        env = OPENED.pop()
+    close_all(actors.OPENED)
+
+
+@pytest.fixture
+def nobody_is_left() -> Iterator[None]:
+    """Closes what the test has opened; no worker process may be left then."""
+    yield
+    close_all(failing.OPENED)
+    gc.collect()
+    assert not children()
+
+
+def close_all(opened: list[Any]) -> None:
+    """Close environments, each twice."""
+    while opened:
+        env = opened.pop()
         env.close()
         env.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ VEC_ENVS: dict[str, Callable[..., Any]] = {
     "AsyncVectorEnv": lambda fns: sb3compat.to_sb3(
         gym.vector.AsyncVectorEnv(fns, shared_memory=False)
     ),
+    "ParallelVecEnv": partial(sb3compat.ParallelVecEnv, workers=2),
 }
 
 
@@ -73,7 +75,7 @@ def test_experiment_is_the_same(extra: dict[str, Any], tmp_path: Path) -> None:
     makes = {name: lambda name=name: Experiment(name) for name in VEC_ENVS}  # type: ignore[misc]
     result = same_results(makes, train)
     assert len(result["episodes"]) > 5
-    assert made.keys() == {"DummyVecEnv", "VecEnvAdapter"}
+    assert made.keys() == {"DummyVecEnv", "VecEnvAdapter", "ParallelVecEnv"}
 
 
 def write_config(folder: Path) -> str:

@@ -1,0 +1,123 @@
+"""`on_worker_lost="restart"`: lost workers are replaced; and random kills under both policies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import sb3compat
+from tests.parallel.failing import ACTIONS, OPENED, N, WithPid, opened, pids, with_pids
+from tests.parallel.teams import children, forked
+from tests.profiles import nightly
+
+pytestmark = pytest.mark.usefixtures("nobody_is_left")
+
+
+def test_rows_of_a_lost_worker_end_as_truncated() -> None:
+    env = opened(with_pids(), on_worker_lost="restart")
+    before = env.step(ACTIONS)[0].copy()
+    held = env.step(ACTIONS)[0]
+    last = held.copy()
+    held[...] = 9  # what a user does with the observations has no effect
+    os.kill(pids(env)[1], signal.SIGKILL)
+    obs, rewards, dones, infos = env.step(ACTIONS)
+    assert not np.array_equal(before, last)
+    assert dones.tolist() == [True] * 5  # the others by their script
+    assert rewards[3:].tolist() == [0, 0]
+    for row in (3, 4):
+        assert infos[row].keys() == {
+            "sb3compat.worker_lost", "TimeLimit.truncated", "terminal_observation",
+        }  # fmt: skip
+        assert infos[row]["TimeLimit.truncated"] is True
+        assert infos[row]["sb3compat.worker_lost"] is True
+        np.testing.assert_array_equal(infos[row]["terminal_observation"], last[row])
+        assert env.reset_infos[row]["resets"] == 1
+    assert all("sb3compat.worker_lost" not in infos[row] for row in range(3))
+    fresh = WithPid(3)
+    np.testing.assert_array_equal(obs[3], fresh.reset()[0])
+    assert not env.step(ACTIONS)[2].any()
+
+
+def test_reset_after_a_loss_is_exact() -> None:
+    env = opened(with_pids(), on_worker_lost="restart")
+    os.kill(pids(env)[0], signal.SIGKILL)
+    env.seed(3)
+    obs = env.reset()
+    single = WithPid(0)
+    np.testing.assert_array_equal(obs[0], single.reset(seed=3)[0])
+
+
+def test_loss_before_the_first_reset_is_an_error_and_a_reset_goes_on() -> None:
+    env = forked(with_pids(), 2, on_worker_lost="restart")
+    OPENED.append(env)
+    os.kill(pids(env)[0], signal.SIGKILL)
+    with pytest.raises(sb3compat.WorkerError, match="rows 0 to 2"):
+        env.step(ACTIONS)
+    env.reset()
+    env.step(ACTIONS)
+
+
+def test_method_of_a_lost_worker_is_an_error_until_the_next_step() -> None:
+    env = opened(with_pids(), on_worker_lost="restart")
+    os.kill(pids(env)[0], signal.SIGKILL)
+    with pytest.raises(sb3compat.WorkerError, match="rows 0 to 2 has died"):
+        env.get_attr("row")
+    assert env.get_attr("row", indices=[4]) == [4]
+    assert env.step(ACTIONS)[2][:3].all()
+    assert env.get_attr("row") == list(range(N))
+
+
+def test_worker_that_dies_again_while_it_is_replaced_is_an_error(tmp_path: Path) -> None:
+    flag = tmp_path / "second"
+
+    def dies_the_second_time() -> gym.Env[Any, Any]:
+        if flag.exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+        flag.touch()
+        return WithPid(0)
+
+    env = opened([*with_pids()[:4], dies_the_second_time], on_worker_lost="restart")
+    os.kill(pids(env)[1], signal.SIGKILL)
+    with pytest.raises(sb3compat.WorkerError, match="has died while it made them"):
+        env.step(ACTIONS)
+
+
+@pytest.mark.parametrize("policy", ["raise", "restart"])
+def test_random_kills_are_clear_errors_or_restarts(policy: str) -> None:
+    rng = np.random.default_rng(0)
+    program: tuple[Callable[[Any], Any], ...] = (
+        lambda env: env.step(ACTIONS),
+        lambda env: env.reset(),
+        lambda env: env.get_attr("row"),
+    )
+    for _ in range(150 if nightly() else 10):
+        env = forked(with_pids(), int(rng.integers(1, 4)), on_worker_lost=policy)
+        env.reset()
+        victim = int(rng.choice(pids(env)))
+        killer = subprocess.Popen(
+            [sys.executable, "-S", "-c",
+             f"import os, time; time.sleep({rng.random() * 0.02}); os.kill({victim}, 9)"]
+        )  # fmt: skip
+        while killer.poll() is None:
+            for use in program:
+                with suppress(sb3compat.WorkerError, sb3compat.errors.CallOrderError):
+                    use(env)
+        if policy == "restart":
+            env.reset()
+            assert not env.step(ACTIONS)[2].any()
+        else:
+            for use in program:
+                with pytest.raises(sb3compat.WorkerError, match="has died"):
+                    use(env)
+        env.close()
+        assert not children()
