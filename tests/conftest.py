@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -24,6 +25,13 @@ def pytest_unconfigure() -> None:
     # after a test had shown something with pygame survives that, by SDL's handler.
     for process in multiprocessing.active_children():
         process.kill()
+
+
+def pytest_collection_finish() -> None:
+    # What was imported stays. Looking through all of it again for garbage, in this process and in
+    # each fork of it, takes longer than many of the tests.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -32,7 +32,7 @@ def survives_pickling(code: str) -> bool:
 
 values = st.one_of(
     st.builds(scalar, st.sampled_from([*filter(survives_pickling, CODES)]), st.integers(0, 1)),
-    st.floats(),
+    st.floats(allow_nan=False),
     st.booleans(),
     st.integers(),
     st.text(max_size=2),
