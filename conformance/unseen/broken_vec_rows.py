@@ -137,17 +137,17 @@ class ClockKeepsRunning(RowsVecEnv):
     why="has_attr is true of any name that one makes up",
     singles=(cart, cart),
 )
-class NoneForMissing(RowsVecEnv):
-    """Two poles on carts.
+class NoneForMissing(DummyVecEnv):
+    """Two poles on carts, in a subclass of DummyVecEnv.
 
     Wrong: get_attr returns None for an attribute that the rows do not have.
     """
 
     def __init__(self) -> None:
-        super().__init__((cart, cart))
+        super().__init__([cart, cart])
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        return [getattr(env.unwrapped, attr_name, None) for env in self.picked(indices)]
+        return [getattr(env.unwrapped, attr_name, None) for env in self._get_target_envs(indices)]
 
 
 @broken(
@@ -157,16 +157,16 @@ class NoneForMissing(RowsVecEnv):
     why="asked for rows 2 and 0, it answers what row 0 and row 2 say when asked alone",
     singles=LIMITS,
 )
-class SortedIndices(RowsVecEnv):
-    """Three corridors of different limits.
+class SortedIndices(DummyVecEnv):
+    """Three corridors of different limits, in a subclass of DummyVecEnv.
 
     Wrong: the rows asked for are gathered in a set, and answer from the first to the last.
     """
 
     def __init__(self) -> None:
-        super().__init__(LIMITS)
+        super().__init__(list(LIMITS))
 
-    def picked(self, indices: VecEnvIndices) -> list[gym.Env[Any, Any]]:
+    def _get_target_envs(self, indices: VecEnvIndices) -> list[gym.Env[Any, Any]]:
         wanted = {i % self.num_envs for i in self._get_indices(indices)}
         return [env for i, env in enumerate(self.envs) if i in wanted]
 
@@ -178,14 +178,14 @@ class SortedIndices(RowsVecEnv):
     why="get_attr finds the value in rows that were not named",
     singles=LIMITS,
 )
-class SetsEveryRow(RowsVecEnv):
-    """Three corridors of different limits.
+class SetsEveryRow(DummyVecEnv):
+    """Three corridors of different limits, in a subclass of DummyVecEnv.
 
     Wrong: set_attr does not look at the indices, and sets the attribute in all rows.
     """
 
     def __init__(self) -> None:
-        super().__init__(LIMITS)
+        super().__init__(list(LIMITS))
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
         for env in self.envs:
@@ -222,14 +222,14 @@ class OldResetInfos(RowsVecEnv):
     why="seed() says so itself, and the rows move alike when given the same actions",
     singles=SWINGS,
 )
-class OneSeedForAll(RowsVecEnv):
-    """Three noisy pendulums.
+class OneSeedForAll(DummyVecEnv):
+    """Three noisy pendulums, in a subclass of DummyVecEnv.
 
     Wrong: every row is given the same seed.
     """
 
     def __init__(self) -> None:
-        super().__init__(SWINGS)
+        super().__init__(list(SWINGS))
 
     def seed(self, seed: int | None = None) -> Any:
         if seed is None:

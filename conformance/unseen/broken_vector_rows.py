@@ -77,17 +77,17 @@ class EveryoneRestarts(RowsVectorEnv):
     why="where an ended row stands in another place in the next step, that one is no reset",
     singles=LIMITS,
 )
-class CompletionOrder(RowsVectorEnv):
+class CompletionOrder(SyncVectorEnv):
     """Three corridors in a pool, some of which take longer now and then.
 
     Wrong: the results of a step are put together in the order in which the rows were ready.
     """
 
     def __init__(self) -> None:
-        super().__init__(LIMITS, NEXT_STEP)
+        super().__init__(LIMITS, autoreset_mode=NEXT_STEP)
         self.count = 0
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Reset:
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Reset:
         self.count = 0
         return super().reset(seed=seed, options=options)
 

@@ -175,6 +175,7 @@ class BareMinimum(VecEnv):
 
     def reset(self) -> Any:
         self.loads = np.array([[1], [2]], np.float32)
+        self._reset_options()
         return self.loads.copy()
 
     def step_async(self, actions: Any) -> None:
