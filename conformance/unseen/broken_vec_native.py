@@ -101,7 +101,7 @@ class Pendulums(NativeVecEnv):
             self.start(i)
         return self.look()
 
-    def start(self, i: int) -> None:
+    def start(self, i: Any) -> None:
         """Let one of them begin anew."""
         self.angles[i], self.speeds[i] = self.dice[i].uniform(-1, 1, 2)
         self.steps[i] = 0
@@ -213,7 +213,7 @@ class SharedGoal(NativeVecEnv):
         self.goals = np.zeros((3, 1), np.float32)
         self.steps = np.zeros(3, np.int64)
 
-    def begin(self, i: int) -> None:
+    def begin(self, i: Any) -> None:
         """Draw a goal."""
         self.at[i], self.steps[i] = 0, 0
         self.goals[i] = self.dice[i].choice([-3, -2, 2, 3])

@@ -283,6 +283,7 @@ class RawTerminalPixels(VecEnvWrapper):
     def __init__(self) -> None:
         venv = DummyVecEnv([Camera] * 3)
         super().__init__(venv, observation_space=spaces.Box(0, 1, (8, 8, 3), np.float32))
+        self.reset_infos = venv.reset_infos
 
     def reset(self) -> Any:
         return np.asarray(self.venv.reset(), np.float32) / np.float32(255)
@@ -307,15 +308,19 @@ class StackedFramesLeak(VecEnvWrapper):
 
     def __init__(self) -> None:
         space = spaces.Box(0, 100, (3, 2), np.float32)
-        super().__init__(DummyVecEnv(list(LIMITS)), observation_space=space)
+        venv = DummyVecEnv(list(LIMITS))
+        super().__init__(venv, observation_space=space)
+        self.reset_infos = venv.reset_infos
         self.frames = np.zeros((self.num_envs, 3, 2), np.float32)
 
     def reset(self) -> Any:
+        first: Any = self.venv.reset()
         self.frames[:] = 0
-        self.frames[:, -1] = self.venv.reset()
+        self.frames[:, -1] = first
         return self.frames.copy()
 
     def step_wait(self) -> Step:
+        obs: Any
         obs, rewards, dones, infos = self.venv.step_wait()
         self.frames = np.roll(self.frames, -1, axis=1)
         for i in np.flatnonzero(dones):

@@ -232,11 +232,11 @@ class BigImages(NativeVecEnv):
         super().__init__(2, spaces.Box(0, 255, (96, 96, 3), np.uint8), spaces.Discrete(4))
         self.squares, self.steps = np.zeros((2, 2), np.int64), np.zeros(2, np.int64)
 
-    def begin(self, i: int) -> None:
+    def begin(self, i: Any) -> None:
         """Draw a place."""
         self.squares[i], self.steps[i] = self.dice[i].integers(10, 70, 2), 0
 
-    def look(self, i: int) -> Any:
+    def look(self, i: Any) -> Any:
         """Return the image of one row."""
         image = np.zeros((96, 96, 3), np.uint8)
         row, column = self.squares[i]
@@ -313,7 +313,7 @@ class TupleCards(NativeVecEnv):
         super().__init__(4, table, spaces.Discrete(2))
         self.cards, self.odds = np.zeros(4, np.int64), np.zeros((4, 2), np.float32)
 
-    def take(self, i: int) -> None:
+    def take(self, i: Any) -> None:
         """Draw a card."""
         self.cards[i], self.odds[i] = self.dice[i].integers(0, 13), self.dice[i].random(2)
 
@@ -325,8 +325,8 @@ class TupleCards(NativeVecEnv):
 
     def step_wait(self) -> Step:
         before = self.cards.copy()
-        for i in range(4):
-            self.take(i)
+        for row in range(4):
+            self.take(row)
         right = (self.cards > before) == (self.actions == 1)
         rewards, infos = right.astype(np.float32), self.infos()
         for i in np.flatnonzero(~right):

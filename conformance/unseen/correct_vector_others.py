@@ -217,7 +217,7 @@ def differing_gauges() -> VectorEnv[Any, Any, Any]:
     return SyncVectorEnv(GAUGES, observation_mode="different", autoreset_mode=DISABLED)
 
 
-@correct("VectorEnv", mode=NEXT_STEP, singles=CARTS)
+@correct("VectorEnv", mode=NEXT_STEP)
 def recorded_carts() -> VectorEnv[Any, Any, Any]:
     """Return three poles on carts under RecordEpisodeStatistics, whose infos hold the time."""
     carts: VectorEnv[Any, Any, Any] = SyncVectorEnv(CARTS, autoreset_mode=NEXT_STEP)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -19,7 +19,7 @@ class Corridor(gym.Env[Floats, np.int64]):
     The episode terminates at the end, and is truncated after `limit` steps where there is a limit.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata = {"render_modes": []}
 
     def __init__(self, length: int = 5, limit: int | None = None) -> None:
         self.observation_space = spaces.Box(0, 100, (2,), np.float32)
@@ -57,7 +57,7 @@ class Corridor(gym.Env[Floats, np.int64]):
 class Swing(gym.Env[Floats, Floats]):
     """A pendulum under a noisy torque; episodes are truncated after `limit` steps."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata = {"render_modes": []}
 
     def __init__(self, limit: int = 9) -> None:
         high = np.array([1, 1, 8], np.float32)
@@ -92,7 +92,7 @@ class Swing(gym.Env[Floats, Floats]):
 class Camera(gym.Env[Pixels, np.int64]):
     """A bright dot over noise; the episode terminates where the dot leaves the image."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
+    metadata = {"render_modes": ["rgb_array"]}
 
     def __init__(self, size: int = 8, render_mode: str | None = None) -> None:
         self.observation_space = spaces.Box(0, 255, (size, size, 3), np.uint8)
@@ -113,7 +113,7 @@ class Camera(gym.Env[Pixels, np.int64]):
         out = bool((self.dot < 0).any() or (self.dot >= self.size).any())
         return self._look(), float(self.dot.sum()), out, False, {"dot": self.dot.copy()}
 
-    def render(self) -> Pixels:  # type: ignore[override]
+    def render(self) -> Pixels:
         """Return the image without the noise."""
         image = np.zeros((self.size, self.size, 3), np.uint8)
         row, column = np.clip(self.dot, 0, self.size - 1)
@@ -128,7 +128,7 @@ class Camera(gym.Env[Pixels, np.int64]):
 class Weather(gym.Env[dict[str, Any], np.int64]):
     """A day of weather, observed as a dictionary; its infos are nested."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata = {"render_modes": []}
 
     def __init__(self, days: int = 6) -> None:
         self.observation_space = spaces.Dict(
@@ -167,7 +167,7 @@ class Weather(gym.Env[dict[str, Any], np.int64]):
 class Letters(gym.Env[Any, np.int64]):
     """A tape of letters that grows; observed as a text, a sequence, or either of two things."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata = {"render_modes": []}
 
     def __init__(self, kind: str = "text") -> None:
         self.kind = kind
@@ -204,7 +204,7 @@ class Letters(gym.Env[Any, np.int64]):
 class Gauge(gym.Env[Floats, np.int64]):
     """A needle between 0 and `width`; two of them have different spaces."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata = {"render_modes": []}
 
     def __init__(self, width: int) -> None:
         self.observation_space = spaces.Box(0, width, (1,), np.float32)

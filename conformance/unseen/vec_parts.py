@@ -7,14 +7,13 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 from gymnasium.vector.utils import concatenate, create_empty_array
 from stable_baselines3.common.env_util import is_wrapped
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
 Wrapper = gym.Wrapper[Any, Any, Any, Any]
-Step = tuple[Any, npt.NDArray[np.float32], npt.NDArray[np.bool_], list[dict[str, Any]]]
+Step = tuple[Any, Any, Any, list[dict[str, Any]]]
 
 
 class NativeVecEnv(VecEnv):
@@ -104,7 +103,8 @@ class RowsVecEnv(VecEnv):
     def batch(self, observations: Sequence[Any]) -> Any:
         """Return the observations of the rows as one."""
         space = self.observation_space
-        return concatenate(space, observations, create_empty_array(space, len(observations)))
+        empty: Any = create_empty_array(space, len(observations))
+        return concatenate(space, observations, empty)
 
     def step_async(self, actions: Any) -> None:
         self.actions = np.array(actions)
@@ -112,13 +112,8 @@ class RowsVecEnv(VecEnv):
     def step_wait(self) -> Step:
         steps = [self.step_row(i, action) for i, action in enumerate(self.actions)]
         observations, rewards, dones, infos = zip(*steps, strict=True)
-        dtypes: tuple[Any, Any] = (np.float32, np.bool_)
-        return (
-            self.batch(observations),
-            np.array(rewards, dtypes[0]),
-            np.array(dones, dtypes[1]),
-            list(infos),
-        )
+        flags = np.array(dones, np.bool_)
+        return self.batch(observations), np.array(rewards, np.float32), flags, list(infos)
 
     def step_row(self, i: int, action: Any) -> tuple[Any, float, bool, dict[str, Any]]:
         """Step one row, and reset it where its episode is over."""

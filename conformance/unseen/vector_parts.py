@@ -84,7 +84,8 @@ class RowsVectorEnv(NativeVectorEnv):
     def batch(self) -> Any:
         """Return the last observations of the rows as one."""
         space = self.single_observation_space
-        return concatenate(space, self.last, create_empty_array(space, self.num_envs))
+        empty: Any = create_empty_array(space, self.num_envs)
+        return concatenate(space, self.last, empty)
 
     def step(self, actions: Any) -> Step:
         infos: dict[str, Any] = {}
