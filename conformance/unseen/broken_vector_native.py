@@ -272,7 +272,8 @@ class LingeringFinal(NativeVectorEnv):
             self.finals[i], self.mask[i] = self.levels[i].copy(), True
         filled = self.np_random.uniform(10, 20, (ended.sum(), 1))
         self.levels[ended] = filled
-        infos = {"final_obs": self.finals.copy(), "_final_obs": self.mask.copy()}
+        infos: dict[str, Any] = {"final_obs": self.finals.copy(), "_final_obs": self.mask.copy()}
+        infos |= {"final_info": {}, "_final_info": self.mask.copy()}
         return self.levels.copy(), rewards, ended, np.zeros(4, bool), infos
 
 
@@ -306,12 +307,15 @@ class SharedInfoArray(NativeVectorEnv):
         speeds = np.clip(self.springs[:, 1] + 0.4 * force, -3, 3)
         self.springs = np.stack([self.springs[:, 0] + speeds, speeds], axis=1)
         ended = np.abs(self.springs[:, 0]) > 2
-        rewards, infos = -np.abs(self.springs[:, 0]), {}
+        rewards = -np.abs(self.springs[:, 0])
+        infos: dict[str, Any] = {}
         if ended.any():
             finals = np.full(3, None, object)
             for i in np.flatnonzero(ended):
                 finals[i] = self.springs[i].copy()
+            told = {"energy": (self.springs**2).sum(axis=1), "_energy": ended.copy()}
             infos = {"final_obs": finals, "_final_obs": ended.copy()}
+            infos |= {"final_info": told, "_final_info": ended.copy()}
         self.springs[ended] = self.np_random.uniform(-0.5, 0.5, (ended.sum(), 2))
         self.energy[:] = (self.springs**2).sum(axis=1)
         infos["energy"] = self.energy

@@ -32,13 +32,14 @@ CARTS = (partial(gym.make, "CartPole-v1", max_episode_steps=20),) * 3
 
 
 def finals_of(obs: Any, ended: Any) -> dict[str, Any]:
-    """Return the final observations and the mask of the rows that ended, if any did."""
+    """Return what the rows that ended leave behind, if any did; infos are empty here."""
     if not ended.any():
         return {}
     finals = np.full(len(ended), None, object)
     for i in np.flatnonzero(ended):
         finals[i] = obs[i].copy()
-    return {"final_obs": finals, "_final_obs": ended.copy()}
+    told: dict[str, Any] = {"final_info": {}, "_final_info": ended.copy()}
+    return {"final_obs": finals, "_final_obs": ended.copy(), **told}
 
 
 @correct("VectorEnv", mode=SAME_STEP)
@@ -184,7 +185,8 @@ class DenseFinals(Tides):
     metadata = {"autoreset_mode": SAME_STEP, "render_modes": []}
 
     def finals(self, ended: Any) -> dict[str, Any]:
-        return {"final_obs": self.water.copy(), "_final_obs": ended.copy()} if ended.any() else {}
+        finals = super().finals(ended)
+        return finals | {"final_obs": self.water.copy()} if finals else finals
 
 
 @correct("VectorEnv", mode=SAME_STEP, singles=WEATHERS)
