@@ -130,7 +130,7 @@ def within(seconds: int) -> Iterator[None]:
 
 
 # Each point takes new workers.
-_FEW = 6
+_FEW = 3
 
 
 def points(total: int, number: int = 400) -> Iterator[tuple[int, type[BaseException]]]:

@@ -51,6 +51,14 @@ def some(values: Sequence[T], few: int = 1) -> list[T]:
     return list(values if nightly() else values[:few])
 
 
+def spread(values: Sequence[T], few: int) -> list[T]:
+    """A few of the values, the first and the last among them; nightly all of them."""
+    last = len(values) - 1
+    if nightly() or last < few:
+        return list(values)
+    return [values[round(turn * last / (few - 1))] for turn in range(few)]
+
+
 def load() -> None:
     """Register the profiles with Hypothesis and load that of this run."""
     # Here, as `make pairs` runs where nothing is installed.

@@ -22,13 +22,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-KIT = "tests/conformance"
+KIT, THERE = "tests/conformance", "tests/to_sb3"
 # The scripts of other libraries, each in an environment of its own: `make real`.
 REAL = "--ignore=tests/real"
 # Together they are the suite: each test is in exactly one. JAX and Ray have a process of their own
 # because they start threads. Several processes must not write one cache.
 SUITE = {
-    "adapters": ("-m", "not jax and not ray", f"--ignore={KIT}", REAL, "tests"),
+    "to_sb3": ("-m", "not jax", THERE),
+    "adapters": (
+        "-m",
+        "not jax and not ray",
+        f"--ignore={KIT}",
+        f"--ignore={THERE}",
+        REAL,
+        "tests",
+    ),
     "kit": ("-m", "not jax", KIT),
     "jax": ("-m", "jax", REAL, "tests"),
     "ray": ("-m", "ray", REAL, "tests"),

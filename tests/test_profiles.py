@@ -54,6 +54,19 @@ def test_each_profile_runs_its_share_of_the_examples(
     assert {number: profiles.examples(number) for number in expected} == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("ci", ["adg", "a", "", "abc"]), ("nightly", ["abcdefg", "a", "", "abc"])],
+)
+def test_spread_takes_the_first_the_last_and_some_between(
+    choose: pytest.MonkeyPatch, name: str, expected: list[str]
+) -> None:
+    choose.setenv(profiles.VARIABLE, name)
+    assert [
+        "".join(profiles.spread(values, 3)) for values in ("abcdefg", "a", "", "abc")
+    ] == expected
+
+
 @pytest.mark.parametrize(("name", "expected"), [("ci", "ab"), ("nightly", "abc")])
 def test_some_takes_all_values_only_nightly(
     choose: pytest.MonkeyPatch, name: str, expected: str

@@ -277,6 +277,7 @@ def test_stopped_worker_is_a_timeout_error(
     with pytest.raises(sb3compat.WorkerTimeoutError, match=r"row 1 .* timeout=0\.2"):
         env.reset() if use == "reset" else env.step(ACTIONS)
     check_lost(env)
+    env.close()  # as long as the patch holds
 
 
 @kind_of
