@@ -246,8 +246,13 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "environment needs)",
     )  # fmt: skip
     run.add_argument(
-        "--only", action="append", default=[], metavar="ID", help="run this check (repeatable)"
-    )
+        "--only", action="append", default=[], metavar="ID",
+        help="run this check (repeatable); * and ? stand for other characters: 'terminal_*'",
+    )  # fmt: skip
+    run.add_argument(
+        "--skip", action="append", default=[], metavar="ID",
+        help="leave this check out (repeatable), with the same signs; the report says so",
+    )  # fmt: skip
     run.add_argument(
         "--expected-failures", type=Path, metavar="FILE",
         help="a TOML file with the failures that are known: [id], reason = …, link = …",

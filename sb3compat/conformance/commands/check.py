@@ -109,6 +109,7 @@ def _options(given: Namespace, target: Target) -> Options:
         seed=given.seed,
         max_seconds=given.max_seconds,
         only=tuple(given.only),
+        skip=tuple(given.skip),
         expected_failures=expected,
         strict=given.strict,
         isolate=not given.no_isolate,

@@ -41,6 +41,7 @@ def check_vec_env(
     seed: int = 0,
     max_seconds: float | None = None,
     only: Collection[str] = (),
+    skip: Collection[str] = (),
     expected_failures: Mapping[str, str] | None = None,
     strict: bool = False,
     isolate: bool = True,
@@ -59,7 +60,8 @@ def check_vec_env(
         max_seconds: The time for all checks together, more or less; checks that would begin later
             are not exercised. None for the time that the environment needs: a minute at most for
             a quick one, longer for one that is slow to make or to step.
-        only: The ids of the checks to run; empty for all.
+        only: The ids of the checks to run; empty for all. `*` and `?` stand for other characters.
+        skip: The ids of checks to leave out, with the same signs.
         expected_failures: The ids of checks that are known to fail, each with the reason.
         strict: Whether warnings, and expected failures that pass, fail the run.
         isolate: Whether to run the checks in a process of their own.
@@ -90,6 +92,7 @@ def check_vec_env(
         seed=seed,
         max_seconds=max_seconds,
         only=only,
+        skip=skip,
         expected_failures=expected_failures or {},
         strict=strict,
         isolate=isolate,
@@ -108,6 +111,7 @@ def check_vector_env(
     seed: int = 0,
     max_seconds: float | None = None,
     only: Collection[str] = (),
+    skip: Collection[str] = (),
     expected_failures: Mapping[str, str] | None = None,
     strict: bool = False,
     isolate: bool = True,
@@ -124,7 +128,8 @@ def check_vector_env(
         on_fail: `"raise"` to raise at the first broken contract, None to run all checks.
         seed: The seed of the programs.
         max_seconds: The time for all checks together, see `check_vec_env`.
-        only: The ids of the checks to run; empty for all.
+        only: The ids of the checks to run; empty for all. `*` and `?` stand for other characters.
+        skip: The ids of checks to leave out, with the same signs.
         expected_failures: The ids of checks that are known to fail, each with the reason.
         strict: Whether warnings, and expected failures that pass, fail the run.
         isolate: Whether to run the checks in a process of their own.
@@ -147,6 +152,7 @@ def check_vector_env(
         seed=seed,
         max_seconds=max_seconds,
         only=only,
+        skip=skip,
         expected_failures=expected_failures or {},
         strict=strict,
         isolate=isolate,

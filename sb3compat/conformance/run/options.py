@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from sb3compat.conformance.checks.catalogue import checks_of
@@ -25,7 +26,8 @@ class Options:
         max_seconds: The time for all checks together, more or less; checks that would begin later
             are not exercised. None for the time that the environment needs: a minute at most for
             a quick one, longer for one that is slow to make or to step.
-        only: The ids of the checks to run; empty for all.
+        only: The ids of the checks to run; empty for all. `*` and `?` stand for other characters.
+        skip: The ids of checks to leave out, with the same signs.
         expected_failures: The ids of checks that are known to fail, each with the reason.
         strict: Whether warnings, and expected failures that pass, fail the run.
         isolate: Whether to run the checks in a process of their own.
@@ -39,6 +41,7 @@ class Options:
     seed: int = 0
     max_seconds: float | None = None
     only: Collection[str] = ()
+    skip: Collection[str] = ()
     expected_failures: Mapping[str, str] = field(default_factory=dict)
     strict: bool = False
     isolate: bool = True
@@ -47,6 +50,15 @@ class Options:
     options: Mapping[str, Any] | None = None
     reference: Reference | None = None
 
+    def leaves_out(self, check_id: str) -> bool:
+        """Whether a check is not to run, not even because others come after it."""
+        return _matches(check_id, self.skip)
+
+    def asks_for(self, check_id: str) -> bool:
+        """Whether the result of a check is wanted."""
+        wanted = not self.only or _matches(check_id, self.only)
+        return wanted and not self.leaves_out(check_id)
+
     def check_names(self) -> None:
         """Refuse unknown names: a misspelt one would let a failure through.
 
@@ -54,11 +66,17 @@ class Options:
             OptionsError: If an id or a capability does not exist; the message names the nearest.
         """
         ids = {check.id for check in checks_of()}
+        chosen = {name for name in (*self.only, *self.skip) if any(_matches(i, [name]) for i in ids)}
         for what, known, given in (
-            ("the id of a check in `only`", ids, self.only),
+            ("the id of a check in `only`", ids | chosen, self.only),
+            ("the id of a check in `skip`", ids | chosen, self.skip),
             ("the id of a check in `expected_failures`", ids, self.expected_failures),
             ("a capability", set(CAPABILITIES), self.capabilities),
         ):
             for name in given:
                 if name not in known:
                     raise OptionsError(f"Expected {what}, got {name!r}.{nearest(name, known)}")
+
+
+def _matches(check_id: str, patterns: Collection[str]) -> bool:
+    return any(fnmatchcase(check_id, pattern) for pattern in patterns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -76,7 +77,7 @@ class Session:
             raise
         self.applicable = checks_of(self.subject.family, self.subject.mode)
         self._all = {check.id: check for check in self.applicable}
-        self.checks = [c for c in self.applicable if not options.only or c.id in options.only]
+        self.checks = [check for check in self.applicable if options.asks_for(check.id)]
         self._notes = self._left_out()
         self._needed = _needed(self.subject, len(self.checks))
         self._settings = Settings(
@@ -137,15 +138,20 @@ class Session:
         )
 
     def _left_out(self) -> tuple[str, ...]:
-        """Notes on checks that were asked for and do not apply to this environment."""
+        """Notes on checks that were left out, or asked for and do not apply to this environment."""
         about = family_name(self.subject.family)
         if self.subject.mode:
             about += f" in autoreset mode {self.subject.mode}"
-        others = [name for name in self.options.only if name not in self._all]
-        if others and not self.checks:
+        options = self.options
+        if not self.checks:
             self.close()
-            raise OptionsError(f"Expected checks of {about} in `only`, got {', '.join(others)}.")
-        return tuple(f"{name} is no check of {about}" for name in others)
+            got = ", ".join(options.only) or "none"
+            less = f" without {', '.join(options.skip)} in `skip`" if options.skip else ""
+            raise OptionsError(f"Expected checks of {about} in `only`, got {got}{less}.")
+        others = [name for name in options.only if not fnmatch.filter(self._all, name)]
+        left_out = [check.id for check in self.applicable if options.leaves_out(check.id)]
+        notes = [f"{name} is no check of {about}" for name in others]
+        return (*notes, *([f"left out, as asked: {', '.join(left_out)}"] if left_out else []))
 
     def _blocked(self, check: Check) -> Result | None:
         """The result of a check that is pointless because one before it failed, or None.
@@ -156,7 +162,7 @@ class Session:
             return None  # the check is skipped for that
         for name in check.after:
             before = self._all.get(name)
-            if before is None:
+            if before is None or self.options.leaves_out(name):
                 continue
             result = self.result(before)
             failed = result.status in ("failed", "errored", "xfailed")

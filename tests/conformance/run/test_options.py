@@ -19,6 +19,7 @@ GIVEN: dict[str, Any] = {
     "seed": 5,
     "max_seconds": 7.5,
     "only": ("dones_bool_array",),
+    "skip": ("trains_*",),
     "expected_failures": {"dones_bool_array": "known"},
     "strict": True,
     "isolate": False,
@@ -33,6 +34,10 @@ GIVEN: dict[str, Any] = {
     ("options", "message"),
     [
         ({"only": ("dones_bool",)}, r"`only`, got 'dones_bool'\. Did you mean 'dones_bool_array'"),
+        ({"only": ("dones_bol_*",)}, r"in `only`, got 'dones_bol_\*'"),
+        ({"skip": ("trains_pp",)}, r"`skip`, got 'trains_pp'\. Did you mean 'trains_ppo'"),
+        # A pattern would let any failure through.
+        ({"expected_failures": {"dones_*": "x"}}, r"in `expected_failures`, got 'dones_\*'"),
         ({"expected_failures": {"qqq": "x"}}, r"in `expected_failures`, got 'qqq'\.$"),
         ({"capabilities": {"rendr": True}}, r"a capability, got 'rendr'\. Did you mean 'render'"),
     ],

@@ -64,6 +64,20 @@ def test_the_failure_before_the_chosen_checks_is_shown_and_counts() -> None:
     assert here(TinyVecEnv, only=("dones_bool_array",)).ok
 
 
+def test_patterns_choose_checks_and_leave_checks_out() -> None:
+    report = here(TinyVecEnv, only=("dones_*", IFF_DONE), skip=("*_array",))
+    assert [result.check_id for result in report.results] == ["dones_shape", IFF_DONE]
+    assert "left out, as asked: dones_bool_array" in " ".join(report.notes)
+    with pytest.raises(ValueError, match=r"in `only`, got dones_\* without \* in `skip`"):
+        here(TinyVecEnv, only=("dones_*",), skip=("*",))
+
+
+def test_a_check_that_was_left_out_does_not_run_before_others() -> None:
+    report = here(Threes, only=("dones_bool_array",), skip=("step_returns_four",))
+    assert statuses(report) != ["skipped"]
+    assert [result.check_id for result in report.results] == ["dones_bool_array"]
+
+
 class Threes(TinyVecEnv):
     def step_wait(self) -> Any:
         return super().step_wait()[:3]
