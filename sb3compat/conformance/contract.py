@@ -10,6 +10,10 @@ from typing import Literal
 from sb3compat.conformance.findings import Family
 from sb3compat.conformance.play import Play
 
+# The version of the contract: of all checks together. It is raised in each release that has a new
+# check, or a check that asks for more: an environment that was clean may no longer be.
+CONTRACT_VERSION = 1
+
 Severity = Literal["error", "warning"]
 CheckFunction = Callable[[Play], None]
 

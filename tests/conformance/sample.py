@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sb3compat.conformance.findings import Finding
-from sb3compat.conformance.output import render, terminal
+from sb3compat.conformance.output import brief, render, terminal
 from sb3compat.conformance.run.report import Moment, Report, Result
 
 ROOT = Path(__file__).parents[2]
@@ -69,6 +69,7 @@ def _moments() -> tuple[Moment, ...]:
             "{terminal_observation: [1, 0]}",
             ended=True,
             action="1",
+            varies=("reward", "infos"),
         ),
     )
 
@@ -165,6 +166,8 @@ def snapshots() -> dict[str, str]:
     return {
         "report.txt": render(report, "terminal"),
         "report.colour.txt": terminal.render(report, width=80, colour=True),
+        "verbose.txt": terminal.render(report, verbose=True),
+        "quiet.txt": brief(report) + "\n",
         "report.json": render(report, "json"),
         "report.junit.xml": render(report, "junit"),
         "report.md": render(report, "markdown"),

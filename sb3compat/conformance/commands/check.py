@@ -16,7 +16,7 @@ from sb3compat.conformance.commands.targets import (
 )
 from sb3compat.conformance.commands.usage import CLEAN, FAILED, INTERRUPTED, UsageError, complain
 from sb3compat.conformance.findings import FactoryError
-from sb3compat.conformance.output import FORMATS, MissingLibraryError, render, renderer
+from sb3compat.conformance.output import FORMATS, MissingLibraryError, brief, render, renderer
 from sb3compat.conformance.output.progress import Progress
 from sb3compat.conformance.run.child import factory_trace
 from sb3compat.conformance.run.entry import InterruptedRunError, run
@@ -125,12 +125,12 @@ def _options(given: Namespace, target: Target) -> Options:
 
 def _show(report: Report, given: Namespace) -> None:
     if _is_brief(given):
-        print(report.summary())
+        print(brief(report))
     elif given.format == "terminal":
         # Imported here, as rich is not needed for the other formats.
         from sb3compat.conformance.output.terminal import show
 
-        show(report, sys.stdout)
+        show(report, sys.stdout, verbose=given.verbose)
     else:
         print(render(report, given.format), end="")
 

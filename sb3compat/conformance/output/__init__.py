@@ -5,6 +5,7 @@ A format is a module of that name with a function `render`, which is imported wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib import import_module
 
@@ -15,6 +16,10 @@ from sb3compat.errors import install_line
 FORMATS = ("terminal", "json", "junit", "markdown", "html")
 # What a format needs that the kit itself does not.
 _LIBRARIES = {"terminal": "rich", "html": "jinja2"}
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# The labels of results that have no verdict, or half of one, and say why.
+_UNTOLD = ("xfailed", "partly exercised", "not exercised", "skipped")
 
 Renderer = Callable[[Report], str]
 
@@ -73,6 +78,39 @@ def told(report: Report) -> list[Result]:
     worst = LABELS[:4]
     found = [result for result in report.results if report.label(result) in worst]
     return sorted(found, key=lambda result: worst.index(report.label(result)))
+
+
+def reasons(report: Report) -> dict[tuple[str, str], list[Result]]:
+    """The results without a verdict of their own, under their label and the reason for it."""
+    found: dict[tuple[str, str], list[Result]] = {}
+    for label in _UNTOLD:
+        for result in report.results:
+            if report.label(result) == label:
+                found.setdefault((label, reason(result)), []).append(result)
+    return found
+
+
+def reason(result: Result) -> str:
+    """Why there is no verdict, or why a failure is expected."""
+    if result.status == "xfailed":
+        return result.message.rpartition("; expected: ")[2]
+    return result.message
+
+
+def brief(report: Report) -> str:
+    """A line for each failure, and for what was exercised in part; the summary is the last one."""
+    lines = [f"{report.label(r)}: {r.check_id}: {r.message}" for r in told(report)]
+    lines += [
+        f"{label}: {why}: {', '.join(result.check_id for result in results)}"
+        for (label, why), results in reasons(report).items()
+        if label == "partly exercised"
+    ]
+    return "\n".join([*(" ".join(safe(line).split()) for line in lines), report.summary()])
+
+
+def safe(text: str) -> str:
+    """The text with control characters, which could move the cursor, as Python would write them."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def trace_title(result: Result) -> str:

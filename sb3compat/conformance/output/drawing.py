@@ -22,18 +22,18 @@ _PART = {
 
 @dataclass(frozen=True)
 class Found:
-    """What came and what should have come.
+    """What came and what was expected.
 
     Attributes:
-        came: The expression with its value.
+        got: The expression with its value.
         place: The step and the row.
-        should: What should have come.
+        expected: What should have come.
         more: What else the message says: that it does not happen every time, for instance.
     """
 
-    came: str
+    got: str
     place: str
-    should: str
+    expected: str
     more: str
 
 
@@ -44,12 +44,14 @@ class Part:
     Attributes:
         name: What it is.
         text: The value.
-        should: What it should have been; None if nothing is wrong with it.
+        expected: What it should have been; None if nothing is wrong with it.
+        varies: Whether it was another one when the same program was run again.
     """
 
     name: str
     text: str
-    should: str | None
+    expected: str | None
+    varies: bool
 
 
 @dataclass(frozen=True)
@@ -93,16 +95,16 @@ class Timeline:
 
 
 def found_of(result: Result) -> Found | None:
-    """What came and what should have come; None if that is not known."""
+    """What came and what was expected; None if that is not known."""
     found = result.finding
     if found is None:
         return None
     if result.status == "errored":
-        came = said = f"{found.what} raised {found.got}"
+        got = said = f"{found.what} raised {found.got}"
     else:
-        came = f"{found.what} = {found.got}"
+        got = f"{found.what} = {found.got}"
         said = f"{found.what}={found.got}, but should be {found.should} [{found.place}]"
-    return Found(came, found.place, found.should, result.message.removeprefix(said).strip())
+    return Found(got, found.place, found.should, result.message.removeprefix(said).strip())
 
 
 def timeline_of(result: Result) -> Timeline | None:
@@ -144,20 +146,14 @@ def _is_here(moment: Moment, found: Finding | None) -> bool:
 
 
 def _cell(moment: Moment, found: Finding | None) -> Cell:
-    texts = {
-        "action": moment.action,
-        "obs": moment.observation,
-        "reward": moment.reward,
-        "flags": moment.flags,
-        "infos": moment.note,
-    }
+    texts = moment.parts
     wrong = _part_of(found.what) if found else ""
     parts = []
     for name, text in texts.items():
         if name == wrong and found is not None:
-            parts.append(Part(name, text or "\N{EN DASH}", found.should))
+            parts.append(Part(name, text or "\N{EN DASH}", found.should, name in moment.varies))
         elif text:
-            parts.append(Part(name, text, None))
+            parts.append(Part(name, text, None, name in moment.varies))
     whole = found is not None and wrong not in texts
     words = [moment.event, *["ended"] * moment.ended, *["wrong"] * whole]
     return Cell(" ".join(words), moment.ended, tuple(parts))

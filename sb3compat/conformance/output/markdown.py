@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 
 from sb3compat.conformance.output import by_group, headline, told, trace_title, versions
+from sb3compat.conformance.output.drawing import found_of
 from sb3compat.conformance.run.report import Report, Result
 
 
 def render(report: Report) -> str:
-    """A heading, the table by group, and each failure with its reproduction."""
+    """A heading, each failure with its reproduction, and the table by group."""
     parts = [
         f"# {escaped(report.target)}",
         f"{headline(report)}.\n{versions(report)}.",
         f"**{report.summary()}**",
         *(f"Note: {escaped(note)}" for note in report.notes),
     ]
+    failures = told(report)
+    if failures:
+        parts.append("## What failed")
+        for result in failures:
+            parts += _failure(report, result)
     for group, results in by_group(report).items():
         rows = [
             f"| `{result.check_id}` | {report.label(result)} | {escaped(result.message)} |"
@@ -23,18 +29,18 @@ def render(report: Report) -> str:
         ]
         table = "\n".join(["| Check | Status | |", "|---|---|---|", *rows])
         parts += [f"## {escaped(group.capitalize())}", table]
-    failures = told(report)
-    if failures:
-        parts.append("## What failed")
-        for result in failures:
-            parts += _failure(report, result)
     return "\n\n".join(parts) + "\n"
 
 
 def _failure(report: Report, result: Result) -> list[str]:
+    found = found_of(result)
+    said = [escaped(result.message)]
+    if found is not None:
+        got, expected = escaped(f"{found.got} [{found.place}]"), escaped(found.expected)
+        said = [f"- Got: {got}\n- Expected: {expected}", *filter(None, [escaped(found.more)])]
     parts = [
         f"### `{result.check_id}`: {report.label(result)}",
-        escaped(result.message),
+        *said,
         f"Contract: {result.contract} [Source]({result.source})",
     ]
     if result.trace:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from textwrap import indent
 from typing import TextIO
@@ -21,7 +21,17 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from sb3compat.conformance.output import by_group, headline, told, trace_title, versions
+from sb3compat.conformance.output import (
+    by_group,
+    headline,
+    reason,
+    reasons,
+    safe,
+    told,
+    trace_title,
+    versions,
+)
+from sb3compat.conformance.output.drawing import found_of
 from sb3compat.conformance.run.report import Report, Result
 
 STYLES = {
@@ -36,7 +46,6 @@ STYLES = {
     "skipped": "dim",
 }
 _LABEL_WIDTH = max(map(len, STYLES))
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Without a terminal nothing is wrapped: a message stays on one line, where a search finds it. The
 # table needs a limit all the same.
 _UNLIMITED = 250
@@ -46,13 +55,14 @@ _RULE_WIDTH = 80
 _LONGEST_REASON = 200
 
 
-def show(report: Report, stream: TextIO) -> None:
+def show(report: Report, stream: TextIO, *, verbose: bool = False) -> None:
     """Write the report as the stream can show it: its width, its colours, its encoding."""
     text = render(
         report,
         width=shutil.get_terminal_size().columns if stream.isatty() else None,
         colour=may_colour(stream),
         ascii_only=not (stream.encoding or "utf-8").lower().startswith("utf"),
+        verbose=verbose,
     )
     stream.write(text)
 
@@ -64,15 +74,21 @@ def may_colour(stream: TextIO) -> bool:
 
 
 def render(
-    report: Report, *, width: int | None = None, colour: bool = False, ascii_only: bool = False
+    report: Report,
+    *,
+    width: int | None = None,
+    colour: bool = False,
+    ascii_only: bool = False,
+    verbose: bool = False,
 ) -> str:
-    """The report as lines.
+    """The report as lines: the failures first, then how many results of each kind a group has.
 
     Args:
         report: The report.
         width: Where to wrap, at 60 columns or more; None wraps nothing.
         colour: Whether to write colours.
         ascii_only: Whether to draw with ASCII characters; what the environment said stays as it is.
+        verbose: Whether to name each check.
     """
     columns = _UNLIMITED if width is None else max(width, _NARROWEST)
     file = io.StringIO()
@@ -88,7 +104,7 @@ def render(
         emoji=False,
         highlight=False,
     )
-    for part in _parts(report, "-" if ascii_only else "─"):
+    for part in _parts(report, "-" if ascii_only else "─", verbose):
         # Code and links stay whole, so that they can be copied: the terminal itself breaks them.
         whole = isinstance(part, Text) and (part.no_wrap or width is None)
         console.print(part, soft_wrap=whole)
@@ -96,16 +112,12 @@ def render(
     return "\n".join(line.rstrip(" ") for line in file.getvalue().split("\n"))
 
 
-def _parts(report: Report, line: str) -> Iterator[RenderableType]:
+def _parts(report: Report, line: str, verbose: bool) -> Iterator[RenderableType]:
     """What to print, one below the other; `line` is the character of rules."""
     yield Text(safe(report.target), "bold")
     yield Text(headline(report))
     yield Text(versions(report))
     yield from (Text(f"Note: {safe(note)}") for note in report.notes)
-    for group, results in by_group(report).items():
-        yield ""
-        yield Text(group, "bold")
-        yield Padding(_table(report, results), (0, 0, 0, 2))
     for result in told(report):
         label = report.label(result)
         title = Text(f"{label}: {result.check_id}", STYLES[label])
@@ -113,8 +125,32 @@ def _parts(report: Report, line: str) -> Iterator[RenderableType]:
         yield ""
         yield Constrain(rule, _RULE_WIDTH)
         yield from _particulars(result)
+    yield from _each_check(report) if verbose else _each_group(report)
     yield ""
     yield Text(report.summary(), STYLES["passed" if report.ok else "failed"])
+
+
+def _each_group(report: Report) -> Iterator[RenderableType]:
+    """A line for each group; then each reason for which there is no verdict, and the checks."""
+    table = Table.grid(padding=(0, 2))
+    for group, results in by_group(report).items():
+        counts = Counter(map(report.label, results))
+        said = [Text(f"{counts[label]} {label}", STYLES[label]) for label in STYLES if counts[label]]
+        table.add_row(Text(group, "bold"), Text(", ").join(said))
+    if report.results:
+        yield ""
+        yield table
+    for (label, why), results in reasons(report).items():
+        yield ""
+        yield Text.assemble((label, STYLES[label]), f": {_cut(why)}")
+        yield Padding(Text(", ".join(result.check_id for result in results)), (0, 0, 0, 4))
+
+
+def _each_check(report: Report) -> Iterator[RenderableType]:
+    for group, results in by_group(report).items():
+        yield ""
+        yield Text(group, "bold")
+        yield Padding(_table(report, results), (0, 0, 0, 2))
 
 
 def _table(report: Report, results: list[Result]) -> Table:
@@ -131,15 +167,20 @@ def _table(report: Report, results: list[Result]) -> Table:
 
 def _reason(result: Result) -> str:
     """Why there is no verdict, or why a failure is expected."""
-    if result.status == "xfailed":
-        return f"({_cut(result.message[result.message.rindex('expected: ') :])})"
-    if result.status in ("skipped", "not_exercised", "partly_exercised"):
-        return f"({_cut(result.message)})"
+    if result.status in ("xfailed", "skipped", "not_exercised", "partly_exercised"):
+        return f"({_cut(reason(result))})"
     return ""
 
 
 def _particulars(result: Result) -> Iterator[RenderableType]:
-    yield Text(safe(result.message))
+    found = found_of(result)
+    if found is None:
+        yield Text(safe(result.message))
+    else:
+        yield Text(f"Got:      {safe(found.got)} [{found.place}]")
+        yield Text(f"Expected: {safe(found.expected)}")
+        if found.more:
+            yield Text(safe(found.more))
     yield ""
     yield Text(f"Contract: {result.contract}")
     yield Text(f"Source:   {result.source}", no_wrap=True)
@@ -153,11 +194,6 @@ def _particulars(result: Result) -> Iterator[RenderableType]:
 
 def _block(text: str) -> Text:
     return Text(indent(safe(text).rstrip(), "    "), no_wrap=True)
-
-
-def safe(text: str) -> str:
-    """The text with control characters, which could move the cursor, as Python would write them."""
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def _cut(text: str) -> str:

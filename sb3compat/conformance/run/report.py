@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from sb3compat.conformance.contract import Check
@@ -45,6 +45,7 @@ class Moment:
         event: `"step"` or `"reset"`.
         ended: Whether an episode ended, by the flags.
         action: The action of the row.
+        varies: The names of the `parts` that were others when the same program was run again.
     """
 
     step: int
@@ -56,6 +57,24 @@ class Moment:
     event: str = "step"
     ended: bool = False
     action: str = ""
+    varies: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The texts by name."""
+        return {
+            "action": self.action,
+            "obs": self.observation,
+            "reward": self.reward,
+            "flags": self.flags,
+            "infos": self.note,
+        }
+
+    def held_against(self, other: Moment) -> Moment:
+        """This moment, with the parts named that another run of the same program has not got."""
+        theirs = other.parts
+        varies = tuple(name for name, text in self.parts.items() if theirs[name] != text)
+        return replace(self, varies=varies)
 
 
 @dataclass(frozen=True)
@@ -184,10 +203,14 @@ class Report:
         return result.status.replace("_", " ")
 
     def summary(self) -> str:
-        """The number of results of each kind, in one line."""
+        """The number of results of each kind and the time, in one line."""
+        return f"{self.counted()} in {self.seconds:.1f} s"
+
+    def counted(self) -> str:
+        """The number of results of each kind."""
         found = Counter(map(self.label, self.results))
         parts = [f"{found[label]} {label}" for label in LABELS if found[label]]
-        return ", ".join(parts or ["no checks"]) + f" in {self.seconds:.1f} s"
+        return ", ".join(parts or ["no checks"])
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain dicts and lists, as the JSON schema describes them."""
@@ -214,5 +237,7 @@ class Report:
 
 def _result_of(data: Mapping[str, Any]) -> Result:
     finding = data["finding"]
-    timeline = tuple(Moment(**moment) for moment in data["timeline"])
+    timeline = tuple(
+        Moment(**{**moment, "varies": tuple(moment.get("varies", ()))}) for moment in data["timeline"]
+    )
     return Result(**{**data, "timeline": timeline, "finding": finding and Finding(**finding)})

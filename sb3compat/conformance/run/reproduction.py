@@ -64,9 +64,23 @@ def failed(check: Check, subject: Subject, settings: Settings, failure: Failure)
         message=message,
         reproduction=reproduction(check, subject, settings, [*failure.lines[:-1], last.line]),
         trace=failure.trace,
-        timeline=timeline.moments,
+        timeline=_with_variation(subject, settings, failure.lines, row, timeline.moments),
         finding=finding,
     )
+
+
+def _with_variation(
+    subject: Subject,
+    settings: Settings,
+    lines: Sequence[str],
+    row: int | None,
+    moments: tuple[Moment, ...],
+) -> tuple[Moment, ...]:
+    """The moments of a program, with the values named that are others when it runs again."""
+    others = _replay(subject, settings, lines, row)[1].moments if moments else ()
+    if [(m.step, m.row) for m in others] != [(m.step, m.row) for m in moments]:
+        return moments  # an environment that is not deterministic may have gone another way
+    return tuple(map(Moment.held_against, moments, others))
 
 
 def reproduction(check: Check, subject: Subject, settings: Settings, lines: Iterable[str]) -> str:

@@ -6,12 +6,15 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
+from sb3compat.conformance.contract import CONTRACT_VERSION
+
 _PACKAGES = ("sb3compat", "gymnasium", "stable-baselines3", "numpy", "hypothesis")
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of the libraries that a result depends on."""
-    found = {"python": platform.python_version(), "platform": sys.platform}
+    """The versions of the contract, of Python and of the libraries that a result depends on."""
+    found = {"contract": str(CONTRACT_VERSION)}
+    found |= {"python": platform.python_version(), "platform": sys.platform}
     return found | {package: _version(package) for package in _PACKAGES}
 
 

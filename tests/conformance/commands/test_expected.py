@@ -15,7 +15,8 @@ def test_an_expected_failure_that_passes_fails_a_strict_run(tmp_path: Path) -> N
     known.write_text('[terminal_observation_iff_done]\nreason = "once"\nlink = "https://e.org/1"\n')
     arguments = ["check", "CartPole-v1", "--vec-env=dummy", *ONLY, "-q"]
     done = sb3compat(*arguments, "--expected-failures", str(known), "--strict")
-    assert (done.returncode, done.stdout[:9]) == (1, "1 xpassed")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("1 xpassed")
 
 
 @pytest.mark.parametrize(

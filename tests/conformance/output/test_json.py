@@ -6,7 +6,7 @@ import pytest
 
 from sb3compat.conformance.output import render
 from sb3compat.conformance.output.json import load, schema
-from sb3compat.conformance.run.report import Report
+from sb3compat.conformance.run.report import SCHEMA_VERSION, Report
 from tests.conformance.sample import EMPTY, sample
 
 
@@ -14,6 +14,7 @@ from tests.conformance.sample import EMPTY, sample
 def test_json_is_as_the_schema_has_it(report: Report) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     jsonschema.Draft202012Validator.check_schema(schema())
+    assert schema()["$id"] == f"urn:sb3compat:report:{SCHEMA_VERSION}"
     validator = jsonschema.Draft202012Validator(schema())
     data = json.loads(render(report, "json"))
     validator.validate(data)

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from sb3compat.conformance.checks.catalogue import checks_of
-from sb3compat.conformance.output import render, terminal
+from sb3compat.conformance.output import brief, render, terminal
 from sb3compat.conformance.run.report import Report, Result
 from tests.conformance.output.streams import AsciiFile, Terminal
 from tests.conformance.sample import ROOT, sample
 
 
-def shown(stream: io.StringIO, report: Report | None = None) -> str:
-    terminal.show(report or sample(), stream)
+def shown(stream: io.StringIO, report: Report | None = None, *, verbose: bool = False) -> str:
+    terminal.show(report or sample(), stream, verbose=verbose)
     return stream.getvalue()
 
 
@@ -35,7 +35,7 @@ def test_colours_on_a_terminal_only(environment: pytest.MonkeyPatch) -> None:
 def test_text_is_wrapped_on_a_terminal_only(environment: pytest.MonkeyPatch) -> None:
     environment.setenv("NO_COLOR", "1")
     message = " and ".join(f"obs[{row}]={row}.0" for row in range(40))
-    result = replace(sample()["terminal_observation_is_last"], message=message)
+    result = replace(sample()["terminal_observation_is_last"], message=message, finding=None)
     report = replace(sample(), results=(result,))
     on_terminal, in_file = shown(Terminal(), report), shown(io.StringIO(), report)
     assert result.message in in_file.splitlines()
@@ -55,10 +55,40 @@ def test_text_is_wrapped_on_a_terminal_only(environment: pytest.MonkeyPatch) -> 
 def test_the_ids_of_checks_stay_whole(width: int) -> None:
     reason = "it needs what [it] has not got, and there are more words than fit on the line"
     results = tuple(Result.of(check, "skipped", message=reason) for check in checks_of())
-    text = terminal.render(replace(sample(), results=results), width=width)
+    text = terminal.render(replace(sample(), results=results), width=width, verbose=True)
     for result in results:
         assert f"  skipped          {result.check_id} " in text
     assert text.count("words") == len(results)
+
+
+def test_failures_come_first_and_passed_checks_are_counted_by_group() -> None:
+    lines = render(sample(), "terminal").splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("failed: "))
+    groups = [i for i, line in enumerate(lines) if line.startswith(("reset ", "episode end "))]
+    assert first < min(groups)
+    assert lines[groups[0]].split(maxsplit=1)[1] == "1 xpassed, 1 passed"
+    assert "reset_returns_obs_only" not in "\n".join(lines)
+    assert "reset_returns_obs_only" in shown(io.StringIO(), verbose=True)
+
+
+def test_what_is_partly_exercised_says_what_to_pass_however_short_the_output() -> None:
+    why = "pass them, --reference package:name"
+    whole = sample()
+    partly = (whole["no_phantom_transition"], replace(whole["no_phantom_transition"], check_id="x"))
+    report = replace(whole, results=(*whole.results[:1], *partly))
+    for text in (shown(io.StringIO(), report), brief(report)):
+        assert text.count(why) == 1
+        assert "no_phantom_transition, x" in text
+    assert shown(io.StringIO(), report, verbose=True).count(why) == 2
+
+
+def test_quiet_is_a_line_for_each_failure_and_the_summary() -> None:
+    *lines, last = brief(sample()).splitlines()
+    assert last == sample().summary()
+    assert [line.partition(":")[0] for line in lines] == [
+        "failed", "errored", "errored", "warning", "xpassed", "partly exercised",
+    ]  # fmt: skip
+    assert "\x1b" not in brief(sample())
 
 
 MARKUP = "[bold]b[/bold] [/] [link=x]l[/link] :smile: [red"
@@ -72,7 +102,13 @@ def test_what_looks_like_markup_is_shown_as_it_is(environment: pytest.MonkeyPatc
         target=MARKUP,
         notes=(MARKUP,),
         results=(
-            replace(sample().results[3], message=MARKUP, trace=MARKUP, reproduction=MARKUP),
+            replace(
+                sample().results[3],
+                message=MARKUP,
+                trace=MARKUP,
+                reproduction=MARKUP,
+                finding=None,
+            ),
             replace(sample().results[5], message=MARKUP),
         ),
     )
@@ -82,7 +118,7 @@ def test_what_looks_like_markup_is_shown_as_it_is(environment: pytest.MonkeyPatc
 
 def test_no_stream_is_too_poor(environment: pytest.MonkeyPatch) -> None:
     message = "observation ≥ 1 → \ud800 \x9b"
-    report = replace(sample(), results=(replace(sample().results[3], message=message),))
+    report = replace(sample(), results=(replace(sample().results[3], message=message, finding=None),))
     assert "─" not in shown(AsciiFile())
     assert "failed: terminal_observation_is_last ---" in shown(AsciiFile())
     for encoding in ("ascii", "cp1252", "utf-8"):

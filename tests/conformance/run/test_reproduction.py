@@ -7,7 +7,8 @@ import pytest
 from sb3compat.conformance.run.reproduction import _replay, timeline_of
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
-from tests.conformance.tiny import TinyVecEnv
+from tests.conformance.runs import here
+from tests.conformance.tiny import FloatDones, Noisy, TinyVecEnv
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,13 @@ def test_the_timeline_of_a_program_has_its_last_steps() -> None:
     assert [(m.step, m.row) for m in moments] == [(s, r) for s in range(3, 8) for r in (0, 1)]
     assert [m.step for m in moments if m.ended] == [3, 4, 6]
     assert {m.action for m in moments if m.row == 0} == {"1"}
+
+
+class NoisyFloatDones(FloatDones, Noisy):
+    pass
+
+
+def test_the_timeline_names_what_differs_each_time() -> None:
+    for factory, varies in ((NoisyFloatDones, {("obs",)}), (FloatDones, {()})):
+        result = here(factory, only=("dones_bool_array",))["dones_bool_array"]
+        assert {moment.varies for moment in result.timeline} == varies
