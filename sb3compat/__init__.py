@@ -89,9 +89,27 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    try:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    except ImportError as error:
+        if complaint := _too_old(name):
+            raise ImportError(complaint) from error
+        raise
     globals()[name] = value
     return value
+
+
+def _too_old(name: str) -> str:
+    """What to say where Gymnasium is too old for the adapters; empty where it is not."""
+    import gymnasium
+
+    if hasattr(gymnasium.vector, "AutoresetMode"):
+        return ""
+    return (
+        f"Expected Gymnasium 1.1 or newer for sb3compat.{name}, got Gymnasium "
+        f"{gymnasium.__version__}: pip install 'gymnasium>=1.1'. With an older one only "
+        "sb3compat.conformance can be used, to check a VecEnv."
+    )
 
 
 def __dir__() -> list[str]:

@@ -25,24 +25,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sb3compat.conformance.findings import FactoryError
+    from sb3compat.conformance.contract import check
+    from sb3compat.conformance.findings import CheckError, FactoryError
+    from sb3compat.conformance.play import Play
     from sb3compat.conformance.run.entry import ConformanceError, check_vec_env, check_vector_env
     from sb3compat.conformance.run.report import Report, Result
 
 __all__ = [
+    "CheckError",
     "ConformanceError",
     "FactoryError",
+    "Play",
     "Report",
     "Result",
+    "check",
     "check_vec_env",
     "check_vector_env",
 ]
 
 _HOME = {
+    "CheckError": "findings",
     "ConformanceError": "run.entry",
     "FactoryError": "findings",
+    "Play": "play",
     "Report": "run.report",
     "Result": "run.report",
+    "check": "contract",
     "check_vec_env": "run.entry",
     "check_vector_env": "run.entry",
 }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from sb3compat.conformance.findings import Family
+from sb3compat.conformance.findings import FAMILIES, CheckError, Family
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.subject.capabilities import CAPABILITIES
 
 # The version of the contract: of all checks together. It is raised in each release that has a new
 # check, or a check that asks for more: an environment that was clean may no longer be.
@@ -25,6 +26,8 @@ SB3_SOURCE = (
 )
 GYM_VECTOR = "https://gymnasium.farama.org/api/vector/"
 GYM_AUTORESET = "https://farama.org/Vector-Autoreset-Mode"
+
+MODES = ("NextStep", "SameStep", "Disabled")
 
 # The checks before all others: reset and step return values of the right kinds.
 BASICS: dict[Family, tuple[str, ...]] = {
@@ -73,29 +76,93 @@ _REGISTRY: dict[tuple[Family, str], Check] = {}
 
 def check(
     family: Family,
-    group: str,
-    severity: Severity,
-    source: str,
     *,
+    severity: Severity = "error",
+    source: str = "",
+    group: str = "",
     needs: Iterable[str] = (),
     after: Iterable[str] | None = None,
     modes: Iterable[str] = (),
 ) -> Callable[[CheckFunction], CheckFunction]:
-    """Register a function as a check; the first line of its docstring is the contract."""
+    """Register a function as a check of the conformance kit; a decorator.
+
+    The name of the function is the id of the check, and the first line of its docstring the clause
+    of the contract. The function gets a `Play`: it runs statements on `env`, as a script would, and
+    demands what has to hold. The kit calls it many times, with other draws each time, and shrinks
+    what fails.
+
+    Args:
+        family: The interface that it concerns: `"vec_env"` or `"vector_env"`.
+        severity: `"error"` if a failure breaks the contract, `"warning"` if it is hazardous only.
+        source: Where the clause is written down.
+        group: The heading under which it is listed; the package of the function by default.
+        needs: Capabilities without which it is skipped, as `sb3compat list` names them.
+        after: The ids of checks whose failure makes this one pointless; by default those which see
+            to it that `reset` and `step` return values of the right kinds.
+        modes: The autoreset modes in which it applies; empty for all.
+
+    Returns:
+        The decorator, which returns the function as it is.
+
+    Raises:
+        CheckError: If the function has no docstring, if there is such a check already, or if an
+            argument has a value that does not exist. A `ValueError`.
+
+    Example::
+
+        @check("vec_env", severity="warning")
+        def rewards_are_finite(play):
+            "No reward is infinite or NaN."
+            play.start()
+            for _ in play.steps():
+                play.demand("np.isfinite(rewards).all()", "rewards", "finite")
+    """
 
     def register(function: CheckFunction) -> CheckFunction:
-        name = function.__name__
+        name, module = function.__name__, function.__module__
         contract = inspect.cleandoc(function.__doc__ or "").partition("\n")[0]
-        basics = BASICS[family] if after is None else tuple(after)
-        _REGISTRY[family, name] = Check(
-            name, family, group, severity, contract, source,
+        basics = BASICS.get(family, ()) if after is None else tuple(after)
+        made = Check(
+            name, family, group or module.partition(".")[0], severity, contract, source,
             tuple(needs), basics, tuple(modes), function,
         )  # fmt: skip
+        _refuse(made)
+        _REGISTRY[family, name] = made
         return function
 
     return register
 
 
-def registered(module: str) -> list[Check]:
-    """The checks that a module defines, in the order of their definition."""
-    return [check for check in _REGISTRY.values() if check.function.__module__ == module]
+def _refuse(made: Check) -> None:
+    """Refuse a check that could not be told from another, or would never run.
+
+    Raises:
+        CheckError: The message says which function it is, and what to do.
+    """
+    where = f"{made.function.__module__}.{made.id}"
+    for what, known, given in (
+        ("an interface", FAMILIES, (made.family,)),
+        ("a severity", get_args(Severity), (made.severity,)),
+        ("a capability", CAPABILITIES, made.needs),
+        ("an autoreset mode", MODES, made.modes),
+    ):
+        for name in given:
+            if name not in known:
+                choices = ", ".join(map(repr, known))
+                raise CheckError(f"Expected {what} ({choices}) for {where}, got {name!r}.")
+    if not made.contract:
+        raise CheckError(
+            f"Expected {where} to have a docstring, whose first line says what is asked for, got "
+            "none. Write one."
+        )
+    other = _REGISTRY.get((made.family, made.id))
+    if other is not None and other.function.__module__ != made.function.__module__:
+        raise CheckError(
+            f"Expected an id that no other check of {made.family} has, got {where} beside "
+            f"{other.function.__module__}.{made.id}. Rename the function."
+        )
+
+
+def registered(module: str | None = None) -> list[Check]:
+    """The checks that a module defines, in the order of their definition; all without one."""
+    return [c for c in _REGISTRY.values() if module in (None, c.function.__module__)]

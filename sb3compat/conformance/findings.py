@@ -78,6 +78,10 @@ class EnvFailureError(Exception):
         self.trace = trace
 
 
+class CheckError(ValueError):
+    """A check that others have written cannot be used; the message says why."""
+
+
 class FactoryError(Exception):
     """The factory makes no vector environment, or fails to make one."""
 

@@ -1,12 +1,19 @@
-"""All checks, in the order of the docs."""
+"""All checks, in the order of the docs; then those of others.
+
+Others register theirs with `sb3compat.conformance.check`, in a module that an entry point of the
+group `sb3compat.checks` names, or in one that they import themselves.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 
 from sb3compat.conformance.contract import Check, registered
-from sb3compat.conformance.findings import Family, nearest
+from sb3compat.conformance.findings import CheckError, Family, nearest, said_by
+
+ENTRY_POINTS = "sb3compat.checks"
 
 # The modules of each folder, in the order of the docs.
 ORDER: dict[Family, tuple[str, ...]] = {
@@ -20,8 +27,37 @@ ORDER: dict[Family, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-@cache
 def _all() -> tuple[Check, ...]:
+    """The checks of the kit, and those of others that are registered by now."""
+    ours = _ours()
+    _load_entry_points()
+    theirs = [check for check in registered() if not _is_ours(check)]
+    for check in theirs:
+        ids = [other.id for other in (*ours, *theirs) if other.family == check.family]
+        for name in check.after:
+            if name not in ids:
+                raise CheckError(
+                    f"Expected {check.function.__module__}.{check.id} to come after checks of "
+                    f"{check.family}, got after={name!r}.{nearest(name, ids)}"
+                )
+    return (*ours, *theirs)
+
+
+@cache
+def _load_entry_points() -> None:
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            entry.load()
+        except Exception as error:
+            owner = entry.dist.name if entry.dist else "an unknown distribution"
+            raise CheckError(
+                f"Expected the checks of {owner} to be importable as {entry.value}, got "
+                f"{said_by(error)}. Mend it, or uninstall it."
+            ) from error
+
+
+@cache
+def _ours() -> tuple[Check, ...]:
     modules = [
         import_module(f"{__package__}.{family}.{name}")
         for family, names in ORDER.items()
@@ -31,7 +67,11 @@ def _all() -> tuple[Check, ...]:
 
 
 def checks_of(family: Family | None = None, mode: str | None = None) -> list[Check]:
-    """All checks, or those for one family and one autoreset mode, in the order of the docs."""
+    """All checks, or those for one family and one autoreset mode, in the order of the docs.
+
+    Raises:
+        CheckError: If a check that others have written cannot be used.
+    """
     return [
         check
         for check in _all()
@@ -50,6 +90,20 @@ def find_checks(check_id: str) -> list[Check]:
         return found
     hint = nearest(check_id, [check.id for check in _all()]) or " `sb3compat list` shows them."
     raise ValueError(f"Expected the id of a check, got {check_id!r}.{hint}")
+
+
+def is_importable(check: Check) -> bool:
+    """Whether another process finds the function of a check by its name."""
+    return _is_ours(check) or check.function.__module__ in _installed()
+
+
+def _is_ours(check: Check) -> bool:
+    return check.function.__module__.startswith(f"{__package__}.")
+
+
+@cache
+def _installed() -> set[str]:
+    return {entry.module for entry in entry_points(group=ENTRY_POINTS)}
 
 
 def find_check(family: str, check_id: str) -> Check:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from argparse import Namespace
 
 from sb3compat.conformance.checks.catalogue import checks_of
-from sb3compat.conformance.commands.usage import CLEAN
-from sb3compat.conformance.findings import FAMILIES
+from sb3compat.conformance.commands.usage import CLEAN, complain
+from sb3compat.conformance.findings import FAMILIES, CheckError
 from sb3compat.conformance.subject.capabilities import CAPABILITIES
 
 
 def command(given: Namespace) -> int:
     """List the checks, and the capabilities that some of them need."""
-    known = checks_of(given.family)
+    try:
+        known = checks_of(given.family)
+    except CheckError as error:
+        return complain(str(error))
     width = max(len(check.id) for check in known)
     heading: tuple[str, str] | None = None
     for check in known:

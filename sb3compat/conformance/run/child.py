@@ -29,7 +29,7 @@ from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.run.log import last_words, stack_in
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.settings import Settings
-from sb3compat.conformance.run.wire import receive, send
+from sb3compat.conformance.run.wire import carried, receive, send
 from sb3compat.conformance.subject.examine import Given
 from sb3compat.conformance.subject.subject import Subject
 
@@ -117,14 +117,14 @@ class Child:
             Exception: An exception of the factory itself.
         """
         try:
-            carried = cloudpickle.dumps((given,))
+            packed = cloudpickle.dumps((given,))
         except Exception as error:
             raise FactoryError(
                 "Expected a factory that cloudpickle can carry to another process, where the "
                 f"checks run, but it raised {type(error).__name__}: {error}. Or run them in this "
                 "one: isolate=False, on the command line --no-isolate."
             ) from error
-        subject: Subject = self._ask("examine", carried, seconds + _START_SECONDS)
+        subject: Subject = self._ask("examine", packed, seconds + _START_SECONDS)
         return subject
 
     def scout(self, scouting: float, seconds: float) -> Subject:
@@ -152,8 +152,7 @@ class Child:
         """
         settings = replace(settings, journal=str(self._journal))
         self._journal.unlink(missing_ok=True)
-        carried = cloudpickle.dumps((check.family, check.id, settings))
-        result: Result = self._ask("run", carried, seconds)
+        result: Result = self._ask("run", carried(check, settings), seconds)
         return result
 
     def timeline(self, lines: list[str], settings: Settings, seconds: float) -> tuple[Moment, ...]:
@@ -162,8 +161,8 @@ class Child:
         Raises:
             ChildFailureError: If it takes longer than `seconds`, or the process dies.
         """
-        carried = cloudpickle.dumps((lines, settings))
-        moments: tuple[Moment, ...] = self._ask("timeline", carried, seconds)
+        packed = cloudpickle.dumps((lines, settings))
+        moments: tuple[Moment, ...] = self._ask("timeline", packed, seconds)
         return moments
 
     def last_program(self) -> list[str]:

@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from sb3compat.conformance.checks.catalogue import checks_of
-from sb3compat.conformance.findings import nearest
+from sb3compat.conformance.findings import CheckError, nearest
 from sb3compat.conformance.program.types import Reference
 from sb3compat.conformance.subject.capabilities import CAPABILITIES
 
 
 class OptionsError(ValueError):
-    """An option names a check or a capability that does not exist."""
+    """An option names a check or a capability that does not exist, or a check cannot be used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,10 @@ class Options:
         Raises:
             OptionsError: If an id or a capability does not exist; the message names the nearest.
         """
-        ids = {check.id for check in checks_of()}
+        try:
+            ids = {check.id for check in checks_of()}
+        except CheckError as error:
+            raise OptionsError(str(error)) from error
         chosen = {name for name in (*self.only, *self.skip) if any(_matches(i, [name]) for i in ids)}
         for what, known, given in (
             ("the id of a check in `only`", ids | chosen, self.only),

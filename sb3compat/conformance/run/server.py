@@ -11,8 +11,7 @@ from contextlib import suppress
 
 import cloudpickle
 
-from sb3compat.conformance.checks.catalogue import find_check
-from sb3compat.conformance.findings import Family
+from sb3compat.conformance.contract import Check
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.reproduction import timeline_of
@@ -46,9 +45,9 @@ class Server:
         self._subject = scout(self._known(), seconds)
         return self._subject
 
-    def run(self, family: Family, check_id: str, settings: Settings) -> Result:
+    def run(self, check: Check, settings: Settings) -> Result:
         """Run a check."""
-        return run_check(find_check(family, check_id), self._known(), settings)
+        return run_check(check, self._known(), settings)
 
     def timeline(self, lines: list[str], settings: Settings) -> tuple[Moment, ...]:
         """Run a program, and return the outcomes of its last steps."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 
 from sb3compat.conformance.findings import FactoryError, Family, family_name, said_by, short
 from sb3compat.conformance.program.script import PRELUDE
@@ -89,11 +89,18 @@ def family_of(env: object) -> Family:
 
 
 def check_attributes(env: object, family: Family) -> None:
-    """Refuse an environment without rows or without spaces.
+    """Refuse an environment without rows or without spaces, and one whose contract is another.
 
     Raises:
-        FactoryError: If `num_envs` is no positive number, or a space is missing.
+        FactoryError: If `num_envs` is no positive number, if a space is missing, or if Gymnasium is
+            too old for autoreset modes and this is a `VectorEnv`.
     """
+    if family == "vector_env" and not hasattr(gym.vector, "AutoresetMode"):
+        raise FactoryError(
+            "Expected Gymnasium 1.1 or newer to check a VectorEnv, whose contract depends on its "
+            f"autoreset mode, got Gymnasium {gym.__version__}, which has none. A VecEnv can be "
+            "checked with it."
+        )
     names = ["num_envs", "observation_space", "action_space"]
     if family == "vector_env":
         names += ["single_observation_space", "single_action_space"]
@@ -127,6 +134,9 @@ def _is_positive(number: Any) -> bool:
 
 def mode_of(env: Any) -> str:
     """The value of the autoreset mode of a `VectorEnv`."""
+    # Gymnasium has it since 1.1. A VecEnv can be checked without it.
+    from gymnasium.vector import AutoresetMode
+
     inner = getattr(env, "unwrapped", env)
     declared = inner.autoreset_mode if offers(inner, "autoreset_mode") else None
     known = {mode.value for mode in AutoresetMode}

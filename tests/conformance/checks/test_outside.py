@@ -1,0 +1,199 @@
+"""Checks that others have written: registered in a test, or installed with a distribution."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb3compat.conformance import CheckError, Play, check, check_vec_env, contract
+from sb3compat.conformance.checks.catalogue import checks_of, find_check
+from sb3compat.conformance.run.wire import carried
+from tests.conformance.runs import here
+from tests.conformance.tiny import TinyVecEnv
+
+ROOT = Path(__file__).parents[3]
+LIMIT = 1.0
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    before = dict(contract._REGISTRY)
+    yield
+    contract._REGISTRY.clear()
+    contract._REGISTRY.update(before)
+
+
+def rewards_are_small(play: Play) -> None:
+    """No reward is above the limit.
+
+    It says more below.
+    """
+    play.start()
+    for _ in play.steps():
+        play.demand(f"rewards.max() <= {LIMIT}", "rewards", f"at most {LIMIT}")
+
+
+class Generous(TinyVecEnv):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, 2 * rewards, dones, infos
+
+
+def test_a_registered_check_is_one_like_the_others() -> None:
+    assert check("vec_env", source="https://example.org")(rewards_are_small) is rewards_are_small
+    found = find_check("vec_env", "rewards_are_small")
+    assert checks_of("vec_env")[-1] == found
+    assert (found.group, found.severity) == ("tests", "error")
+    assert found.contract == "No reward is above the limit."
+    assert found.explanation == "It says more below."
+    assert found.after == contract.BASICS["vec_env"]
+    assert "rewards_are_small" not in {other.id for other in checks_of("vector_env")}
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_a_registered_check_runs_where_the_others_do(isolate: bool) -> None:
+    check("vec_env")(rewards_are_small)
+    for factory, status in ((TinyVecEnv, "passed"), (Generous, "failed")):
+        report = check_vec_env(factory, on_fail=None, only=["rewards_are_*"], isolate=isolate)
+        assert {result.check_id: result.status for result in report.results} == {
+            "rewards_are_small": status
+        }
+    (result,) = report.results
+    assert result.message.startswith("rewards=array([2., 2.], dtype=float32), but should be at mos")
+    assert "assert rewards.max() <= 1.0" in result.reproduction
+
+
+def test_a_check_of_a_test_travels_whole_and_an_installed_one_by_name() -> None:
+    check("vec_env")(rewards_are_small)
+    assert b"at most" in carried(find_check("vec_env", "rewards_are_small"))
+    assert b"at most" not in carried(find_check("vec_env", "dones_bool_array"))
+    assert b"dones_bool_array" in carried(find_check("vec_env", "dones_bool_array"))
+
+
+def test_a_registered_check_comes_after_those_that_it_names() -> None:
+    check("vec_env", after=["rewards_float32"])(rewards_are_small)
+
+    class Wide(TinyVecEnv):
+        def step_wait(self) -> Any:
+            obs, rewards, dones, infos = super().step_wait()
+            return obs, rewards.astype(float), dones, infos
+
+    report = here(Wide, only=("rewards_are_small", "rewards_float32"))
+    assert report["rewards_are_small"].message == "comes after rewards_float32, which has failed"
+
+
+def no_docstring(play: Play) -> None:
+    pass
+
+
+def dones_bool_array(play: Play) -> None:
+    """An id that is taken."""
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (no_docstring, {}, r"no_docstring to have a docstring, .*, got none\. Write one\."),
+        (dones_bool_array, {}, r"test_outside\.dones_bool_array beside sb3compat.*Rename"),
+        (rewards_are_small, {"family": "vecenv"}, "Expected an interface .*, got 'vecenv'"),
+        (rewards_are_small, {"severity": "fatal"}, "'error', 'warning'.*, got 'fatal'"),
+        (rewards_are_small, {"needs": ["rendr"]}, "Expected a capability .*, got 'rendr'"),
+        (rewards_are_small, {"modes": ["SAME_STEP"]}, "an autoreset mode .*, got 'SAME_STEP'"),
+    ],
+)
+def test_what_cannot_be_a_check_is_refused(
+    function: Any, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(CheckError, match=message):
+        check(**{"family": "vec_env", **arguments})(function)
+    assert function.__module__ not in {c.function.__module__ for c in checks_of()}
+
+
+def test_a_check_after_one_that_does_not_exist_is_refused() -> None:
+    check("vec_env", after=["rewards_float23"])(rewards_are_small)
+    with pytest.raises(ValueError, match=r"after='rewards_float23'\. Did you mean 'rewards_float32"):
+        here(TinyVecEnv)
+
+
+def test_the_same_module_may_be_imported_again() -> None:
+    check("vec_env")(rewards_are_small)
+    check("vec_env", severity="warning")(rewards_are_small)
+    assert find_check("vec_env", "rewards_are_small").severity == "warning"
+
+
+MODULE = '''
+from sb3compat.conformance import check
+
+
+@check("vec_env", severity="error", source="https://example.org/battery")
+def battery_within_bounds(play):
+    """The battery of each row is between 0 and 1."""
+    play.start()
+    for _ in play.steps():
+        for i in range(play.n):
+            level = f"infos[{i}]['battery']"
+            play.demand(f"0 <= {level} <= 1", level, "between 0 and 1", i)
+'''
+ENVIRONMENT = """
+from tests.conformance.tiny import TinyVecEnv
+
+
+class Robots(TinyVecEnv):
+    charge = 1
+
+    def step_wait(self):
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards, dones, [{**info, "battery": self.charge} for info in infos]
+
+
+class Broken(Robots):
+    charge = 7
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder with an installed distribution that has a check."""
+    (tmp_path / "robots_checks.py").write_text(MODULE)
+    (tmp_path / "robots.py").write_text(ENVIRONMENT)
+    about = tmp_path / "robots-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: robots\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[sb3compat.checks]\nrobots = robots_checks\n")
+    return tmp_path
+
+
+def sb3compat(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "sb3compat", *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_checks_of_an_installed_distribution_are_found(site: Path) -> None:
+    arguments = ("--only=battery_*", "--format=junit")
+    done = sb3compat(site, "check", "robots:Robots", *arguments)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert 'classname="sb3compat.vec_env.robots_checks" name="battery_within_bounds"' in done.stdout
+    done = sb3compat(site, "check", "robots:Broken", *arguments)
+    assert done.returncode == 1
+    assert "infos[0]['battery']=7, but should be between 0 and 1" in done.stdout
+    assert "The battery of each row" in sb3compat(site, "explain", "battery_within_bounds").stdout
+
+
+def test_a_distribution_whose_checks_cannot_be_imported_is_named(site: Path) -> None:
+    (site / "robots_checks.py").write_text("import no_such_module_at_all\n")
+    for arguments in (["list"], ["check", "robots:Robots"]):
+        done = sb3compat(site, *arguments)
+        assert done.returncode == 2
+        assert "Expected the checks of robots to be importable as robots_checks" in done.stderr
+        assert "No module named 'no_such_module_at_all'" in done.stderr
