@@ -262,6 +262,11 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         help="a TOML file with the failures that are known: [id], reason = …, link = …",
     )  # fmt: skip
     run.add_argument(
+        "--known-upstream", action="store_true",
+        help="expect the failures of Gymnasium, Stable-Baselines3, EnvPool and ale-py that the kit "
+        "knows, by class and version",
+    )  # fmt: skip
+    run.add_argument(
         "--strict", action="store_true",
         help="let warnings, and expected failures that pass, fail the run",
     )  # fmt: skip

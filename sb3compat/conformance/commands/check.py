@@ -111,6 +111,7 @@ def _options(given: Namespace, target: Target) -> Options:
         only=tuple(given.only),
         skip=tuple(given.skip),
         expected_failures=expected,
+        known_upstream=given.known_upstream,
         strict=given.strict,
         isolate=not given.no_isolate,
         make_env=make_env,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from sb3compat.conformance.checks.catalogue import find_checks
-from sb3compat.errors import install_line
+from sb3compat.conformance.run import toml
 
 _KEYS = {"reason", "link"}
 
@@ -19,7 +18,7 @@ def load_expected(path: Path) -> dict[str, str]:
         ModuleNotFoundError: On Python 3.10, if `tomli` is missing.
     """
     try:
-        tables = _read(path)
+        tables = toml.read(path)
     except OSError as error:
         raise ValueError(
             f"Expected a TOML file with expected failures, got {str(path)!r}: {error.strerror}."
@@ -27,21 +26,6 @@ def load_expected(path: Path) -> dict[str, str]:
     except ValueError as error:
         raise ValueError(f"Expected a TOML file, got {str(path)!r}: {error}.") from None
     return {check_id: _reason(path, check_id, table) for check_id, table in tables.items()}
-
-
-def _read(path: Path) -> dict[str, object]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        try:
-            import tomli as tomllib
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError(
-                "Expected tomli to be installed, which reads TOML on Python 3.10: "
-                + install_line("conformance")
-            ) from None
-    found: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
-    return found
 
 
 def _reason(path: Path, check_id: str, table: object) -> str:

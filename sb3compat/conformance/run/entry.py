@@ -43,6 +43,7 @@ def check_vec_env(
     only: Collection[str] = (),
     skip: Collection[str] = (),
     expected_failures: Mapping[str, str] | None = None,
+    known_upstream: bool = False,
     strict: bool = False,
     isolate: bool = True,
     make_env: str | None = None,
@@ -63,6 +64,8 @@ def check_vec_env(
         only: The ids of the checks to run; empty for all. `*` and `?` stand for other characters.
         skip: The ids of checks to leave out, with the same signs.
         expected_failures: The ids of checks that are known to fail, each with the reason.
+        known_upstream: Whether the failures of other libraries that the kit knows are expected, too,
+            by class and version; one that passes is no surprise.
         strict: Whether warnings, and expected failures that pass, fail the run.
         isolate: Whether to run the checks in a process of their own.
         make_env: Source that defines `make_env`, and `reference` if there is one, in
@@ -94,6 +97,7 @@ def check_vec_env(
         only=only,
         skip=skip,
         expected_failures=expected_failures or {},
+        known_upstream=known_upstream,
         strict=strict,
         isolate=isolate,
         make_env=make_env,
@@ -113,6 +117,7 @@ def check_vector_env(
     only: Collection[str] = (),
     skip: Collection[str] = (),
     expected_failures: Mapping[str, str] | None = None,
+    known_upstream: bool = False,
     strict: bool = False,
     isolate: bool = True,
     make_env: str | None = None,
@@ -131,6 +136,8 @@ def check_vector_env(
         only: The ids of the checks to run; empty for all. `*` and `?` stand for other characters.
         skip: The ids of checks to leave out, with the same signs.
         expected_failures: The ids of checks that are known to fail, each with the reason.
+        known_upstream: Whether the failures of other libraries that the kit knows are expected, too,
+            by class and version; one that passes is no surprise.
         strict: Whether warnings, and expected failures that pass, fail the run.
         isolate: Whether to run the checks in a process of their own.
         make_env: Source that defines `make_env`, and `reference` if there is one, in
@@ -154,6 +161,7 @@ def check_vector_env(
         only=only,
         skip=skip,
         expected_failures=expected_failures or {},
+        known_upstream=known_upstream,
         strict=strict,
         isolate=isolate,
         make_env=make_env,

@@ -29,6 +29,7 @@ class Options:
         only: The ids of the checks to run; empty for all. `*` and `?` stand for other characters.
         skip: The ids of checks to leave out, with the same signs.
         expected_failures: The ids of checks that are known to fail, each with the reason.
+        known_upstream: Whether failures of other libraries that are known are expected, too.
         strict: Whether warnings, and expected failures that pass, fail the run.
         isolate: Whether to run the checks in a process of their own.
         make_env: Source that defines `make_env`, and `reference` if there is one, in
@@ -43,6 +44,7 @@ class Options:
     only: Collection[str] = ()
     skip: Collection[str] = ()
     expected_failures: Mapping[str, str] = field(default_factory=dict)
+    known_upstream: bool = False
     strict: bool = False
     isolate: bool = True
     make_env: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sb3compat.conformance.checks.catalogue import checks_of
@@ -13,6 +13,7 @@ from sb3compat.conformance.findings import Family, family_name
 from sb3compat.conformance.program.source import factory_source
 from sb3compat.conformance.program.types import Factory
 from sb3compat.conformance.run.fresh import confirmed
+from sb3compat.conformance.run.known import known_failures
 from sb3compat.conformance.run.options import Options, OptionsError
 from sb3compat.conformance.run.places import ChildProcess, Place, ThisProcess
 from sb3compat.conformance.run.report import Report, Result
@@ -75,6 +76,7 @@ class Session:
         except BaseException:
             self.close()
             raise
+        self._known = known_failures(self.subject) if options.known_upstream else {}
         self.applicable = checks_of(self.subject.family, self.subject.mode)
         self._all = {check.id: check for check in self.applicable}
         self.checks = [check for check in self.applicable if options.asks_for(check.id)]
@@ -105,7 +107,7 @@ class Session:
         """The result of a check; the checks that it comes after run first."""
         if check.id not in self._results:
             result = self._blocked(check) or self._late(check) or self._run(check)
-            self._results[check.id] = _with_expectation(result, self.options)
+            self._results[check.id] = _with_expectation(result, self.options, self._known)
         return self._results[check.id]
 
     def _run(self, check: Check) -> Result:
@@ -192,10 +194,13 @@ def _needed(subject: Subject, checks: int) -> float:
     return max(min(MAX_SECONDS, checks * _MOST_SHARE), checks * each)
 
 
-def _with_expectation(result: Result, options: Options) -> Result:
+def _with_expectation(result: Result, options: Options, known: Mapping[str, str]) -> Result:
+    """The result of a check that was expected to fail, by the user or as known upstream."""
     reason = options.expected_failures.get(result.check_id)
     if reason is None:
-        return result
+        if result.check_id not in known or result.status not in ("failed", "errored"):
+            return result
+        reason = f"known upstream: {known[result.check_id]}"
     if result.status in ("failed", "errored"):
         return replace(result, status="xfailed", message=f"{result.message}; expected: {reason}")
     if result.status == "passed":

@@ -14,7 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from sb3compat.conformance.findings import Family
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.subject.interface import mode_of, offers
+from sb3compat.conformance.subject.interface import layers_of, mode_of, offers
 
 # The names that a user may declare.
 CAPABILITIES: dict[str, str] = {
@@ -122,15 +122,9 @@ _NORMALIZERS = {
 
 
 def _normalizes(env: Any) -> bool:
-    layers = [env]
-    while len(layers) < 100:
-        below = vars(layers[-1]).get("venv", vars(layers[-1]).get("env"))
-        if below is None:
-            break
-        layers.append(below)
     return any(
         getattr(layer, _NORMALIZERS[cls.__name__], True)
-        for layer in layers
+        for layer in layers_of(env)
         for cls in type(layer).__mro__
         if cls.__name__ in _NORMALIZERS
     )

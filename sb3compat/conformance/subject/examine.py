@@ -15,6 +15,7 @@ from sb3compat.conformance.subject.capabilities import capabilities
 from sb3compat.conformance.subject.interface import (
     check_attributes,
     check_factory,
+    classes_of,
     family_of,
     mode_of,
     takes_batches,
@@ -89,6 +90,7 @@ def examine(
             make_seconds=make_seconds,
             workers=bool(multiprocessing.active_children()),
             batched_actions=kind == "vec_env" or takes_batches(env),
+            classes=tuple(classes_of(env)),
         )
     finally:
         with suppress(Exception):  # a check reports it

@@ -132,6 +132,28 @@ def _is_positive(number: Any) -> bool:
         return False
 
 
+def layers_of(env: object) -> list[Any]:
+    """An environment and those that it wraps, the outermost first."""
+    layers: list[Any] = [env]
+    while len(layers) < _MOST_LAYERS:
+        held = getattr(layers[-1], "__dict__", {})
+        below = held.get("venv", held.get("env"))
+        if below is None:
+            break
+        layers.append(below)
+    return layers
+
+
+# An environment may wrap itself.
+_MOST_LAYERS = 100
+
+
+def classes_of(env: object) -> list[str]:
+    """The names of the classes of an environment and of those that it wraps, bases included."""
+    found = [cls for layer in layers_of(env) for cls in type(layer).__mro__]
+    return list(dict.fromkeys(f"{cls.__module__}.{cls.__qualname__}" for cls in found))
+
+
 def mode_of(env: Any) -> str:
     """The value of the autoreset mode of a `VectorEnv`."""
     # Gymnasium has it since 1.1. A VecEnv can be checked without it.

@@ -51,6 +51,7 @@ class Subject:
         workers: Whether it starts processes.
         batched_actions: Whether the action space of a `VectorEnv` is one of batches, as the
             contract demands.
+        classes: The names of its classes and of those that it wraps, bases included.
     """
 
     factory: Factory
@@ -68,6 +69,7 @@ class Subject:
     notes: tuple[str, ...] = field(default=())
     workers: bool = False
     batched_actions: bool = True
+    classes: tuple[str, ...] = ()
 
     @property
     def alone(self) -> bool:

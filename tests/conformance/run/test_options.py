@@ -21,6 +21,7 @@ GIVEN: dict[str, Any] = {
     "only": ("dones_bool_array",),
     "skip": ("trains_*",),
     "expected_failures": {"dones_bool_array": "known"},
+    "known_upstream": True,
     "strict": True,
     "isolate": False,
     "make_env": "make_env = ...",

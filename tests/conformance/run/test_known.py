@@ -1,0 +1,123 @@
+"""The known failures of other libraries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+
+import pytest
+
+from conformance.targets.registry import EXPECTED
+from sb3compat.conformance import check_vec_env
+from sb3compat.conformance.checks.catalogue import find_checks
+from sb3compat.conformance.commands.expected import load_expected
+from sb3compat.conformance.run import toml
+from sb3compat.conformance.run.known import FILE, Known, known_failures, read, release
+from sb3compat.conformance.subject.examine import examine
+from tests.conformance.tiny import TinyVecEnv
+
+ALL = read(toml.read(FILE))
+
+
+@pytest.mark.parametrize("known", ALL, ids=lambda known: f"{known.classes[0]}-{known.check}")
+def test_each_entry_names_a_check_a_class_and_a_place(known: Known) -> None:
+    assert find_checks(known.check)
+    assert known.link.startswith("https://")
+    for name in known.classes:
+        module, _, cls = name.rpartition(".")
+        if find_spec(module.partition(".")[0]) is None:
+            pytest.skip(f"{known.distribution} is not installed")
+        assert isinstance(getattr(import_module(module), cls), type)
+
+
+def test_what_is_known_is_also_expected_in_the_world() -> None:
+    expected = {item for path in EXPECTED.glob("*.toml") for item in load_expected(path).items()}
+    missing = {known.check: f"{known.reason} ({known.link})" for known in ALL}.items() - expected
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    ("installed", "concerned"),
+    [("1.1.9", False), ("1.2", True), ("1.2.3a1", True), ("1.4.0", False), ("2.0", False)],
+)
+def test_an_entry_is_of_certain_versions(installed: str, concerned: bool) -> None:
+    known = Known("it", "x", ("a.B",), "", "", since="1.2", before="1.4")
+    assert known.concerns(["a.A", "a.B"], "SameStep", installed) == concerned
+    assert not known.concerns(["a.A"], None, "1.2")
+    assert not replace(known, modes=("Disabled",)).concerns(["a.B"], "SameStep", "1.2")
+
+
+def test_a_version_is_its_numbers() -> None:
+    assert [release(text) for text in ("", "1.10", "1.3.0a1")] == [(), (1, 10), (1, 3, 0)]
+
+
+class Upstream(TinyVecEnv):
+    """An environment of a library whose rewards are known to be float64."""
+
+    rewards = "float64"
+
+    def step_wait(self) -> tuple[object, ...]:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards.astype(self.rewards), dones.astype(float), infos
+
+
+class Mended(Upstream):
+    rewards = "float32"
+
+
+class Wrapper(TinyVecEnv):
+    def __init__(self) -> None:
+        super().__init__()
+        self.venv = Upstream()
+
+    def step_wait(self) -> tuple[object, ...]:
+        return self.venv.step_wait()
+
+
+@pytest.fixture
+def _known(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    file = tmp_path_factory.mktemp("known") / "known.toml"
+    file.write_text(
+        '[[numpy]]\ncheck = "rewards_float32"\nreason = "so it is"\nlink = "https://e.org"\n'
+        f'classes = ["{__name__}.Upstream"]\n'
+    )
+    monkeypatch.setattr("sb3compat.conformance.run.known.FILE", file)
+
+
+@pytest.mark.usefixtures("_known")
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_known_failure_is_expected_and_others_are_not(strict: bool) -> None:
+    for factory, status in ((Upstream, "xfailed"), (Mended, "passed"), (Wrapper, "xfailed")):
+        report = check_vec_env(
+            factory,
+            on_fail=None,
+            only=["rewards_float32", "dones_bool_array"],
+            known_upstream=True,
+            strict=strict,
+            isolate=False,
+        )
+        assert report["rewards_float32"].status == status, factory
+        assert [result.check_id for result in report.failures()] == ["dones_bool_array"]
+    message = report["rewards_float32"].message
+    assert message.endswith("expected: known upstream: so it is (https://e.org)")
+
+
+@pytest.mark.usefixtures("_known")
+def test_nothing_is_known_of_other_classes_and_absent_libraries() -> None:
+    assert known_failures(examine(TinyVecEnv)) == {}
+    assert list(known_failures(examine(Upstream))) == ["rewards_float32"]
+    assert known_failures(examine(Upstream), installed=lambda name: "") == {}
+
+
+def test_a_vec_env_of_stable_baselines3_has_known_failures() -> None:
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    import gymnasium as gym
+
+    def subproc() -> object:
+        return vec_env.SubprocVecEnv([lambda: gym.make("CartPole-v1")] * 2, start_method="fork")
+
+    arguments = {"only": ["rewards_float32", "infos_is_list"], "max_seconds": 2, "strict": True}
+    report = check_vec_env(subproc, known_upstream=True, **arguments)
+    assert {result.status for result in report.results} == {"xfailed"}
+    assert not check_vec_env(subproc, on_fail=None, **arguments).ok
