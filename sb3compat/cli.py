@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import sb3compat
+from sb3compat._arguments import KNOWLEDGE, MAKING, RUN, SettingsError, positive, settings
 
 # Written down once more, so that --help need not import the kit; a test compares.
 FORMATS = ("terminal", "json", "junit", "markdown", "html")
 FILES = FORMATS[1:]
-AUTORESET_MODES = ("NextStep", "SameStep", "Disabled")
 
 _CHECK = """\
 Check that a vector environment keeps its contract.
@@ -28,11 +26,15 @@ TARGET is one of
   path/to/file.py:name     the same, in a file
   CartPole-v1              the id of an environment, made with gymnasium.make_vec
                            (package:CartPole-v1 imports the package first)
+
+Options that are not given are taken from [tool.sb3compat] in the nearest pyproject.toml, and from
+[tool.sb3compat.targets."TARGET"]: strict = true, only = ["terminal_*"]. If there is one such
+target, it need not be named here.
 """
 _CHECK_EXAMPLES = """\
 examples:
   sb3compat check my_package:make_env
-  sb3compat check envs.py:make_env --only terminal_observation_iff_done
+  sb3compat check envs.py:make_env --only 'terminal_*' --skip terminal_observation_iff_done
   sb3compat check CartPole-v1 --vectorization-mode async --autoreset-mode SameStep
   sb3compat check CartPole-v1 --vec-env subproc --num-envs 4
   sb3compat check my_package:make_env --expected-failures known.toml --junit junit.xml
@@ -148,6 +150,11 @@ def _run(given: argparse.Namespace) -> int:
         return print_versions(sb3compat.__version__)
     if given.command == "trace":
         return _trace(given)
+    if given.command == "check":
+        try:
+            given = settings(Path.cwd()).fill(given)
+        except SettingsError as error:
+            return _complain(str(error))
     module = import_module(f"sb3compat.conformance.commands.{given.command}")
     code: int = module.command(given)
     return code
@@ -200,27 +207,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", metavar="TARGET", help="what to check, see above")
-    _add_run(parser)
+    parser.add_argument("target", metavar="TARGET", nargs="?", help="what to check, see above")
+    run = parser.add_argument_group("how to run")
+    for argument in RUN:
+        argument.add(run.add_argument)
     _add_making(parser)
     knowledge = parser.add_argument_group("what to know about the environment")
-    knowledge.add_argument(
-        "--capability", action="append", default=[], metavar="NAME",
-        help="it can do this, whatever it looks like (repeatable); `sb3compat list` names them",
-    )  # fmt: skip
-    knowledge.add_argument(
-        "--no-capability", action="append", default=[], metavar="NAME",
-        help="it cannot do this: skip the checks that need it (repeatable)",
-    )  # fmt: skip
-    knowledge.add_argument(
-        "--reset-options", type=_json_object, metavar="JSON",
-        help="options that its reset understands; without them, checks of options are skipped",
-    )  # fmt: skip
-    knowledge.add_argument(
-        "--reference", metavar="MODULE:NAME",
-        help="a list of functions that make the single environments, one for each row: every value "
-        "is then held against stepping them one by one",
-    )  # fmt: skip
+    for argument in KNOWLEDGE:
+        argument.add(knowledge.add_argument)
     output = parser.add_argument_group("output")
     output.add_argument(
         "--format", choices=FORMATS, default="terminal",
@@ -241,61 +235,10 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def _add_run(parser: argparse.ArgumentParser) -> None:
-    run = parser.add_argument_group("how to run")
-    run.add_argument("--seed", type=int, default=0, help="of the programs (default: 0)")
-    run.add_argument(
-        "--max-seconds", type=_positive(float), metavar="S",
-        help="how long all checks may take together, more or less (default: 50, or what a slow "
-        "environment needs)",
-    )  # fmt: skip
-    run.add_argument(
-        "--only", action="append", default=[], metavar="ID",
-        help="run this check (repeatable); * and ? stand for other characters: 'terminal_*'",
-    )  # fmt: skip
-    run.add_argument(
-        "--skip", action="append", default=[], metavar="ID",
-        help="leave this check out (repeatable), with the same signs; the report says so",
-    )  # fmt: skip
-    run.add_argument(
-        "--expected-failures", type=Path, metavar="FILE",
-        help="a TOML file with the failures that are known: [id], reason = …, link = …",
-    )  # fmt: skip
-    run.add_argument(
-        "--known-upstream", action="store_true",
-        help="expect the failures of Gymnasium, Stable-Baselines3, EnvPool and ale-py that the kit "
-        "knows, by class and version",
-    )  # fmt: skip
-    run.add_argument(
-        "--strict", action="store_true",
-        help="let warnings, and expected failures that pass, fail the run",
-    )  # fmt: skip
-    run.add_argument(
-        "--no-isolate", action="store_true",
-        help="run the checks in this process, for a debugger; a hang or a crash ends the run",
-    )  # fmt: skip
-
-
 def _add_making(parser: argparse.ArgumentParser) -> None:
     making = parser.add_argument_group("how to make an environment from an id")
-    making.add_argument(
-        "--num-envs", type=_positive(int), metavar="N", help="the number of rows (default: 3)"
-    )
-    making.add_argument(
-        "--vectorization-mode", choices=("sync", "async", "vector_entry_point"),
-        help="as for gymnasium.make_vec (default: its default)",
-    )  # fmt: skip
-    making.add_argument(
-        "--autoreset-mode", choices=AUTORESET_MODES, help="of a sync or async environment"
-    )
-    making.add_argument(
-        "--vec-env", choices=("dummy", "subproc"),
-        help="make Stable-Baselines3's DummyVecEnv or SubprocVecEnv instead",
-    )  # fmt: skip
-    making.add_argument(
-        "--env-kwargs", type=_json_object, metavar="JSON",
-        help="""arguments for the environment: '{"max_episode_steps": 20}'""",
-    )  # fmt: skip
+    for argument in MAKING:
+        argument.add(making.add_argument)
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
@@ -315,7 +258,7 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
         help="what to check, for reproductions that do not know their factory",
     )  # fmt: skip
     parser.add_argument(
-        "--max-seconds", type=_positive(float), default=60.0, metavar="S",
+        "--max-seconds", type=positive(float), default=60.0, metavar="S",
         help="how long one reproduction may take (default: 60)",
     )  # fmt: skip
     _add_making(parser)
@@ -324,15 +267,15 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 def _add_trace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="TARGET", help="the environment, see above")
     parser.add_argument(
-        "--episodes", type=_positive(int), default=2, metavar="N",
+        "--episodes", type=positive(int), default=2, metavar="N",
         help="how many episodes of each row to show (default: 2)",
     )  # fmt: skip
-    parser.add_argument("--rows", type=_positive(int), metavar="N", help="show the first N rows")
+    parser.add_argument("--rows", type=positive(int), metavar="N", help="show the first N rows")
     parser.add_argument(
         "--seed", type=int, default=0, help="of the environment and of the actions (default: 0)"
     )
     parser.add_argument(
-        "--max-steps", type=_positive(int), default=1000, metavar="N",
+        "--max-steps", type=positive(int), default=1000, metavar="N",
         help="stop after as many steps, even if fewer episodes have ended (default: 1000)",
     )  # fmt: skip
     for name in ("svg", "html"):
@@ -340,29 +283,3 @@ def _add_trace(parser: argparse.ArgumentParser) -> None:
             f"--{name}", type=Path, metavar="FILE", help=f"write it as {name.upper()}, too"
         )
     _add_making(parser)
-
-
-def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    def positive(text: str) -> Any:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = 0
-        if not value > 0:
-            raise argparse.ArgumentTypeError(f"Expected a number above 0, got {text!r}.")
-        return value
-
-    return positive
-
-
-def _json_object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError(
-            f"Expected a JSON object such as '{{\"key\": 1}}', got {text!r}. Mind the quotes: the "
-            "shell takes the outer ones."
-        )
-    return value

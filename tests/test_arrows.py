@@ -17,7 +17,7 @@ import pytest
 from sb3compat._upstream.table import NAMES, Kind
 
 PACKAGE = Path(__file__).parents[1] / "sb3compat"
-TOP = ("__init__", "__main__", "cli", "pytest_plugin")
+TOP = ("__init__", "__main__", "_arguments", "cli", "pytest_plugin")
 ROOMS = (TOP, ("_trace",), ("_parallel",), ("_to_sb3", "_to_gymnasium"), ("_upstream",))
 ROOMS += (("_convert",), ("errors",))
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}

@@ -161,6 +161,139 @@ def test_wrong_files_of_expected_failures_are_refused(run: Run, pytester: pytest
     result.stdout.fnmatch_lines(["known.toml: Expected the id of a check, got 'dones_bool'.*"])
 
 
+def test_ids_that_pytest_prints_can_be_pasted_back(run: Run, pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_of_the_users(): pass")
+    printed = "FloatDones::dones_bool_array"
+    result = run("TinyVecEnv", f"{TINY}:{printed}", f"{TINY}:FloatDones::dones_shape", "-v")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines([f"{TINY}:{printed} FAILED*", f"FAILED {TINY}:{printed}*"])
+    result = run("TinyVecEnv", f"{TINY}:FloatDones::dones_bool")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*got 'dones_bool'. Did you mean 'dones_bool_array'[?]"])
+    # What is a file is none of ours.
+    result = run("TinyVecEnv", "test_ids_that_pytest_prints_can_be_pasted_back.py::test_of_the_users",
+                 "-k", "users")  # fmt: skip
+    assert result.parseoutcomes()["passed"] == 1
+
+
+def test_the_knowledge_of_an_environment_is_passed_on(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    result = run("TinyVecEnv", "--vec-env-reference=no_such_module:singles", "--vec-env-only=x*")
+    result.stdout.fnmatch_lines(["*Expected a module that can be imported, got 'no_such_module'*"])
+    arguments = ("--vec-env-no-capability=seed_method", "--vec-env-only=seed_returns_n", "-rs")
+    result = run("TinyVecEnv", *arguments)
+    result.stdout.fnmatch_lines(["SKIPPED*needs the capability 'seed_method'"])
+    arguments = ("--vec-env-only=options_used_once", '--vec-env-reset-options={"x": 3}', "-rs")
+    result = run("TinyVecEnv", *arguments)
+    assert "needs the capability 'options'" not in result.stdout.str()
+    pytester.makepyprojecttoml("[tool.sb3compat]\nonly = ['dones_*']\nskip = ['*_shape']\n")
+    result = run("TinyVecEnv", "--collect-only", "-q")
+    assert [line for line in result.outlines if "::" in line] == [
+        f"{TINY}:TinyVecEnv::dones_bool_array"
+    ]
+    pytester.makepyprojecttoml("[tool.sb3compat]\nonly = 'dones_*'\n")
+    run("TinyVecEnv").stdout.fnmatch_lines(["Expected a list of strings, got only = 'dones_[*]'."])
+
+
+CONFTEST = '''
+from sb3compat.conformance import check
+
+@check("vec_env", severity="error", source="https://example.org")
+def rewards_are_one(play):
+    """Each reward is 1."""
+    play.start()
+    for _ in play.steps():
+        play.demand("(rewards == limit()).all()".replace("limit()", str(limit())), "rewards", "1")
+
+def limit():
+    return 1
+'''
+
+
+def test_checks_of_a_conftest_run_with_the_others(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile(
+        twice="""
+        from tests.conformance.tiny import TinyVecEnv
+
+        class Twice(TinyVecEnv):
+            def step_wait(self):
+                obs, rewards, dones, infos = super().step_wait()
+                return obs, 2 * rewards, dones, infos
+        """
+    )
+    # In a process of its own, as what is registered stays registered.
+    result = pytester.runpytest_subprocess(
+        "-p", "sb3compat.pytest_plugin", "--vec-env", f"{TINY}:TinyVecEnv", "--vec-env",
+        "twice.py:Twice", "--vec-env-only", "rewards_are_one",
+    )  # fmt: skip
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["rewards_are_one: rewards=array([[]2., 2.[]], dtype=float32), but should be 1 *"]
+    )
+
+
+def test_the_fixture_checks_what_a_factory_makes(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makepyprojecttoml("[tool.sb3compat]\nno-isolate = true\n")
+    pytester.makepyfile(
+        """
+        import pytest
+        from tests.conformance.tiny import FloatDones, NoTerminalObservation, TinyVecEnv
+
+        pytestmark = pytest.mark.vec_env(only=["dones_bool_array"])
+
+        def test_passes(check_conformance):
+            assert check_conformance(lambda: TinyVecEnv(3)).num_envs == 3
+
+        def test_fails(check_conformance):
+            check_conformance(FloatDones)
+
+        def test_arguments_overrule_the_marker(check_conformance):
+            check_conformance(FloatDones, only=["dones_shape"])
+
+        @pytest.mark.vec_env(expected_failures={"dones_bool_array": "known"})
+        def test_closer_markers_add_to_others(check_conformance):
+            assert check_conformance(FloatDones)["dones_bool_array"].status == "xfailed"
+
+        @pytest.mark.vec_env(only=["done_info_is_step_info"])
+        def test_in_part(check_conformance):
+            check_conformance(TinyVecEnv)
+        """
+    )
+    result = pytester.runpytest_inprocess("-p", "sb3compat.pytest_plugin", "-v", "--strict-markers")
+    outcomes = result.parseoutcomes()
+    assert (outcomes["passed"], outcomes["failed"]) == (3, 1), result.stdout.str()
+    result.stdout.fnmatch_lines(
+        [
+            "*::test_in_part PARTLY EXERCISED*",
+            "E *ConformanceError: dones_bool_array: dones=array([[]0., 0.[]]), but should be *",
+            "*= partly exercised =*",
+            "*--reference package.module:name* (done_info_is_step_info):",
+            "    *::test_in_part",
+        ]
+    )
+    # No line of ours in the traceback.
+    result.stdout.no_fnmatch_line("*pytest_plugin.py:*")
+
+
+def test_known_failures_of_other_libraries_are_xfails(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "known.toml"
+    file.write_text(
+        '[[numpy]]\ncheck = "dones_bool_array"\nreason = "so it is"\nlink = "https://e.org"\n'
+        f'classes = ["{TINY}.TinyVecEnv"]\n'
+    )
+    monkeypatch.setattr("sb3compat.conformance.run.known.FILE", file)
+    arguments = ("--vec-env-only=dones_bool_array", "--vec-env-known-upstream", "--vec-env-strict")
+    for target, outcome in (("FloatDones", {"xfailed": 1}), ("TinyVecEnv", {"passed": 1})):
+        run(target, *arguments, "--vec-env-no-isolate").assert_outcomes(**outcome)
+
+
 def test_the_kit_is_not_imported_without_the_option(tmp_path: Path) -> None:
     (tmp_path / "test_one.py").write_text(
         """

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from sb3compat.conformance.commands.expected import load_expected
+from sb3compat.conformance.commands.expected import expected_failures
 from sb3compat.conformance.commands.targets import (
     Target,
     TargetError,
@@ -30,7 +30,7 @@ def command(given: Namespace) -> int:
     try:
         files = _files(given)
         target = resolve(given.target, making_of(given))
-        options = _options(given, target)
+        options = options_of(given, target)
         progress.say(f"making {target.name} …")
         report, code = _run(target, options, progress)
     except (UsageError, MissingLibraryError, TargetError, FactoryError, OptionsError) as error:
@@ -87,7 +87,13 @@ def _files(given: Namespace) -> list[tuple[str, Path]]:
     return files
 
 
-def _options(given: Namespace, target: Target) -> Options:
+def options_of(given: Namespace, target: Target) -> Options:
+    """The options of a run, from those of the command line or of pytest.
+
+    Raises:
+        UsageError: If they contradict one another, or name what does not exist.
+        TargetError: If the reference is no list of factories.
+    """
     both = set(given.capability) & set(given.no_capability)
     if both:
         raise UsageError(
@@ -99,14 +105,14 @@ def _options(given: Namespace, target: Target) -> Options:
     expected: dict[str, str] = {}
     try:
         if given.expected_failures is not None:
-            expected = load_expected(given.expected_failures)
+            expected = expected_failures(given.expected_failures)
         if given.reference is not None:
             reference, source = resolve_reference(given.reference)
             make_env = f"{target.source}\n\n{source}"
     except (ValueError, ModuleNotFoundError) as error:
         raise UsageError(str(error)) from None
     return Options(
-        seed=given.seed,
+        seed=given.seed or 0,
         max_seconds=given.max_seconds,
         only=tuple(given.only),
         skip=tuple(given.skip),

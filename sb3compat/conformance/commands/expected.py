@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from sb3compat.conformance.checks.catalogue import find_checks
 from sb3compat.conformance.run import toml
 
 _KEYS = {"reason", "link"}
+
+
+def expected_failures(given: Path | Mapping[str, object]) -> dict[str, str]:
+    """The expected failures in a file, or in tables of pyproject.toml.
+
+    Raises:
+        ValueError: See `load_expected`.
+    """
+    return load_expected(given) if isinstance(given, Path) else _reasons("pyproject.toml", given)
 
 
 def load_expected(path: Path) -> dict[str, str]:
@@ -25,10 +35,14 @@ def load_expected(path: Path) -> dict[str, str]:
         ) from None
     except ValueError as error:
         raise ValueError(f"Expected a TOML file, got {str(path)!r}: {error}.") from None
-    return {check_id: _reason(path, check_id, table) for check_id, table in tables.items()}
+    return _reasons(path, tables)
 
 
-def _reason(path: Path, check_id: str, table: object) -> str:
+def _reasons(where: Path | str, tables: Mapping[str, object]) -> dict[str, str]:
+    return {check_id: _reason(where, check_id, table) for check_id, table in tables.items()}
+
+
+def _reason(path: Path | str, check_id: str, table: object) -> str:
     try:
         find_checks(check_id)
     except ValueError as error:

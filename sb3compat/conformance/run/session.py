@@ -73,10 +73,10 @@ class Session:
         try:
             seconds = _SCOUTING * (options.max_seconds or MAX_SECONDS)
             self.subject = self._place.examine(factory, family, seconds)
+            self._known = known_failures(self.subject) if options.known_upstream else {}
         except BaseException:
             self.close()
             raise
-        self._known = known_failures(self.subject) if options.known_upstream else {}
         self.applicable = checks_of(self.subject.family, self.subject.mode)
         self._all = {check.id: check for check in self.applicable}
         self.checks = [check for check in self.applicable if options.asks_for(check.id)]

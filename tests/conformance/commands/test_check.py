@@ -131,6 +131,18 @@ def test_wrong_use_is_refused(
     assert message in refused(capsys, *arguments, *(["--no-isolate"] * (arguments[0] == "check")))
 
 
+def test_the_settings_of_the_project_hold(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        f'[tool.sb3compat]\nonly = ["dones_*"]\n[tool.sb3compat.targets."{TINY}:FloatDones"]\n'
+        '[tool.sb3compat.targets."x:y"]\nseed = 1\n'
+    )
+    done = sb3compat("check", f"{TINY}:FloatDones", "--no-isolate", "-q", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    first, last = done.stdout.splitlines()
+    assert first.startswith("failed: dones_bool_array: dones=array([0., 0.]), but should be a bool")
+    assert last.startswith("1 failed, 1 passed in ")
+
+
 def test_a_target_without_a_colon_is_an_id(capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(capsys, "check", "my_package", "--no-isolate")
     assert "'my_package' was taken for the id of an environment" in said

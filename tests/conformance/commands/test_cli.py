@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sb3compat import cli
+from sb3compat import _arguments, cli
 from sb3compat.conformance.commands.targets import AUTORESET_MODES
 from sb3compat.conformance.output import FORMATS
 from tests.conformance.commands.shell import ROOT
@@ -15,7 +15,7 @@ from tests.conformance.commands.shell import ROOT
 
 def test_the_parser_repeats_the_names_of_the_kit() -> None:
     assert cli.FORMATS == FORMATS
-    assert tuple(AUTORESET_MODES) == cli.AUTORESET_MODES
+    assert tuple(AUTORESET_MODES) == _arguments.AUTORESET_MODES
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["check", "--help"]])

@@ -1,0 +1,301 @@
+"""The options of the conformance kit, which the command line, pytest and pyproject.toml share.
+
+Every pytest imports this where sb3compat is installed, so it imports neither NumPy nor the kit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+Kind = Literal["flag", "list", "text", "path", "object", "integer", "count", "seconds"]
+
+# Written down once more, so that --help need not import the kit; a test compares.
+AUTORESET_MODES = ("NextStep", "SameStep", "Disabled")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An option.
+
+    Attributes:
+        name: Its name, without dashes in front.
+        kind: What it takes; a `list` may be given several times, an `object` is JSON.
+        help: What it is for.
+        metavar: What stands for its value in the help.
+        choices: The values that there are; empty if there are others.
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def dest(self) -> str:
+        """The name in Python."""
+        return self.name.replace("-", "_")
+
+    def add(self, add: Callable[..., object], prefix: str = "--") -> None:
+        """Add it to a parser, by the parser's own function."""
+        how: dict[str, Any] = {"help": self.help}
+        if self.kind == "flag":
+            how["action"] = "store_true"
+        elif self.kind == "list":
+            how |= {"action": "append", "default": [], "metavar": self.metavar}
+        else:
+            how |= {"type": _TYPES[self.kind], "metavar": self.metavar}
+            how |= {"choices": self.choices} if self.choices else {}
+        add(prefix + self.name, **how)
+
+    def value(self, written: object, folder: Path) -> Any:
+        """The value that is written down in TOML, as the command line would give it.
+
+        In place of a file, its tables may be there.
+
+        Raises:
+            SettingsError: If it is of another type, or none of the choices.
+        """
+        if self.kind == "path" and isinstance(written, str | dict):
+            return folder / written if isinstance(written, str) else written
+        strings = isinstance(written, list) and all(isinstance(part, str) for part in written)
+        number = isinstance(written, int | float) and not isinstance(written, bool)
+        fits = {
+            "flag": isinstance(written, bool),
+            "list": strings,
+            "text": isinstance(written, str),
+            "path": False,
+            "object": isinstance(written, dict),
+            "integer": number and isinstance(written, int),
+            "count": number and isinstance(written, int) and written > 0,  # type: ignore[operator]
+            "seconds": number and written > 0,  # type: ignore[operator]
+        }[self.kind]
+        if not fits or (self.choices and written not in self.choices):
+            wanted = ", ".join(map(repr, self.choices)) or _WORDS[self.kind]
+            raise SettingsError(f"Expected {wanted}, got {self.name} = {written!r}.")
+        return written
+
+
+class SettingsError(ValueError):
+    """The table `[tool.sb3compat]` makes no sense; the message says why."""
+
+
+def positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A type of an option: a number above 0."""
+
+    def positive(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = 0
+        if not value > 0:
+            raise argparse.ArgumentTypeError(f"Expected a number above 0, got {text!r}.")
+        return value
+
+    return positive
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(
+            f"Expected a JSON object such as '{{\"key\": 1}}', got {text!r}. Mind the quotes: the "
+            "shell takes the outer ones."
+        )
+    return value
+
+
+_TYPES: dict[Kind, Callable[[str], Any]] = {
+    "text": str, "path": Path, "object": _json_object, "integer": int, "count": positive(int),
+    "seconds": positive(float),
+}  # fmt: skip
+_WORDS: dict[Kind, str] = {
+    "flag": "true or false", "list": "a list of strings", "text": "a string", "path": "the path of a file",
+    "object": "a table", "integer": "a whole number", "count": "a whole number above 0",
+    "seconds": "a number above 0",
+}  # fmt: skip
+
+RUN = (
+    Argument("seed", "integer", "of the programs (default: 0)", "N"),
+    Argument(
+        "max-seconds", "seconds",
+        "how long all checks may take together, more or less (default: 50, or what a slow "
+        "environment needs)", "S",
+    ),
+    Argument(
+        "only", "list",
+        "run this check (repeatable); * and ? stand for other characters: 'terminal_*'", "ID",
+    ),
+    Argument(
+        "skip", "list",
+        "leave this check out (repeatable), with the same signs; the report says so", "ID",
+    ),
+    Argument(
+        "expected-failures", "path",
+        "a TOML file with the failures that are known: [id], reason = …, link = …", "FILE",
+    ),
+    Argument(
+        "known-upstream", "flag",
+        "expect the failures of Gymnasium, Stable-Baselines3, EnvPool and ale-py that the kit "
+        "knows, by class and version",
+    ),
+    Argument(
+        "strict", "flag", "let warnings, and expected failures that pass, fail the run"
+    ),
+    Argument(
+        "no-isolate", "flag",
+        "run the checks in this process, for a debugger; a hang or a crash ends the run",
+    ),
+)  # fmt: skip
+KNOWLEDGE = (
+    Argument(
+        "capability", "list",
+        "it can do this, whatever it looks like (repeatable); `sb3compat list` names them", "NAME",
+    ),
+    Argument(
+        "no-capability", "list",
+        "it cannot do this: skip the checks that need it (repeatable)", "NAME",
+    ),
+    Argument(
+        "reset-options", "object",
+        "options that its reset understands; without them, checks of options are skipped", "JSON",
+    ),
+    Argument(
+        "reference", "text",
+        "a list of functions that make the single environments, one for each row: every value is "
+        "then held against stepping them one by one", "MODULE:NAME",
+    ),
+)  # fmt: skip
+MAKING = (
+    Argument("num-envs", "count", "the number of rows (default: 3)", "N"),
+    Argument(
+        "vectorization-mode", "text", "as for gymnasium.make_vec (default: its default)",
+        choices=("sync", "async", "vector_entry_point"),
+    ),
+    Argument(
+        "autoreset-mode", "text", "of a sync or async environment", choices=AUTORESET_MODES
+    ),
+    Argument(
+        "vec-env", "text",
+        "make Stable-Baselines3's DummyVecEnv or SubprocVecEnv instead",
+        choices=("dummy", "subproc"),
+    ),
+    Argument(
+        "env-kwargs", "object",
+        """arguments for the environment: '{"max_episode_steps": 20}'""", "JSON",
+    ),
+)  # fmt: skip
+_KNOWN = {argument.name: argument for argument in (*RUN, *KNOWLEDGE, *MAKING)}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The table `[tool.sb3compat]` of the nearest pyproject.toml.
+
+    Attributes:
+        file: That file; None if there is none with such a table.
+        common: The settings for every environment.
+        targets: The settings for single environments, by target.
+    """
+
+    file: Path | None
+    common: Mapping[str, object]
+    targets: Mapping[str, Mapping[str, object]]
+
+    def fill(self, given: Namespace) -> Namespace:
+        """The options, with the settings for those that were not given.
+
+        Args:
+            given: The options of the command line or of pytest; without a `target`, the only one
+                of the settings is taken.
+
+        Raises:
+            SettingsError: If a setting makes no sense, or if no target is known.
+        """
+        target = given.target
+        if target is None:
+            if len(self.targets) != 1:
+                known = ", ".join(self.targets) or "none"
+                raise SettingsError(
+                    "Expected a TARGET, or [tool.sb3compat.targets.\"…\"] for one in pyproject.toml,"
+                    f" got neither. There: {known}."
+                )
+            (target,) = self.targets
+        merged = {**vars(given), "target": target}
+        own = self.targets.get(target, {})
+        for name, written in {**self.common, **own}.items():
+            argument = self._argument(name)
+            if hasattr(given, argument.dest) and not _is_given(given, argument):
+                merged[argument.dest] = argument.value(written, self._folder)
+        for name, other in (("capability", "no_capability"), ("no_capability", "capability")):
+            if not getattr(given, name):  # that is a setting, which the command line overrules
+                said = getattr(given, other)
+                merged[name] = [each for each in merged[name] if each not in said]
+        return Namespace(**merged)
+
+    @property
+    def _folder(self) -> Path:
+        return self.file.parent if self.file else Path()
+
+    def _argument(self, name: str) -> Argument:
+        if name not in _KNOWN:
+            close = get_close_matches(name.replace("_", "-"), _KNOWN, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else " Take it out."
+            raise SettingsError(
+                f"Expected an option of `sb3compat check` in [tool.sb3compat] of {self.file}, got "
+                f"{name!r}.{hint}"
+            )
+        return _KNOWN[name]
+
+
+def _is_given(given: Namespace, argument: Argument) -> bool:
+    value = getattr(given, argument.dest)
+    return value is not None and value is not False and value != []
+
+
+def settings(folder: Path) -> Settings:
+    """The settings in the nearest pyproject.toml that has some, from this folder upwards.
+
+    Raises:
+        SettingsError: If the file is no TOML, or the table has another form.
+    """
+    for parent in (folder, *folder.parents):
+        file = parent / "pyproject.toml"
+        if file.is_file() and "sb3compat" in file.read_text(encoding="utf-8", errors="replace"):
+            found = _settings(file)
+            if found is not None:
+                return found
+    return Settings(None, {}, {})
+
+
+def _settings(file: Path) -> Settings | None:
+    from sb3compat.conformance.run import toml
+
+    try:
+        tool = toml.read(file).get("tool", {})
+    except (ValueError, ModuleNotFoundError) as error:
+        raise SettingsError(f"Expected a TOML file, got {str(file)!r}: {error}") from None
+    table = tool.get("sb3compat") if isinstance(tool, dict) else None
+    if table is None:
+        return None
+    targets = table.get("targets", {}) if isinstance(table, dict) else None
+    if not isinstance(targets, dict) or not _are_tables(targets.values()):
+        raise SettingsError(
+            f"Expected [tool.sb3compat] and [tool.sb3compat.targets.\"TARGET\"] to be tables in "
+            f"{file}, got {table!r}."
+        )
+    return Settings(file, {k: v for k, v in table.items() if k != "targets"}, targets)
+
+
+def _are_tables(values: Iterable[object]) -> bool:
+    return all(isinstance(value, dict) for value in values)
