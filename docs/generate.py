@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sb3compat import errors
+from sb3compat._arguments import KNOWLEDGE, RUN
 from sb3compat.cli import _parser
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
@@ -63,7 +64,11 @@ def _entry(check: Check) -> str:
 
 def write_parts() -> None:
     """Write what the pages about errors and about the command line include."""
-    for name, text in (("_messages", messages()), ("_command_line", command_line())):
+    for name, text in (
+        ("_messages", messages()),
+        ("_command_line", command_line()),
+        ("_pytest_options", pytest_options()),
+    ):
         PAGE.with_name(f"{name}.md").write_text(text, encoding="utf-8", newline="\n")
 
 
@@ -117,6 +122,15 @@ def command_line() -> str:
     for name, command in commands.choices.items():
         parts.append(f"## sb3compat {name}\n\n```text\n{command.format_help().strip()}\n```")
     return "\n\n".join(parts) + "\n"
+
+
+def pytest_options() -> str:
+    """The rows of a table with the options that pytest shares with `sb3compat check`."""
+    rows = []
+    for argument in (*RUN, *KNOWLEDGE):
+        value = "" if argument.metavar is None else f" {argument.metavar}"
+        rows.append(f"| `--vec-env-{argument.name}{value}` | {argument.help} |")
+    return "\n".join(rows) + "\n"
 
 
 def main() -> int:
