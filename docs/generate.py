@@ -125,8 +125,9 @@ def command_line() -> str:
 
 
 def pytest_options() -> str:
-    """The rows of a table with the options that pytest shares with `sb3compat check`."""
-    rows = []
+    """The table of pytest's options, most of which are those of `sb3compat check`."""
+    rows = ["| Option | |", "|---|---|"]
+    rows.append("| `--vec-env TARGET` | the environment to check (repeatable) |")
     for argument in (*RUN, *KNOWLEDGE):
         value = "" if argument.metavar is None else f" {argument.metavar}"
         rows.append(f"| `--vec-env-{argument.name}{value}` | {argument.help} |")
