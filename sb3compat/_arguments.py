@@ -120,8 +120,8 @@ _TYPES: dict[Kind, Callable[[str], Any]] = {
     "seconds": positive(float),
 }  # fmt: skip
 _WORDS: dict[Kind, str] = {
-    "flag": "true or false", "list": "a list of strings", "text": "a string", "path": "the path of a file",
-    "object": "a table", "integer": "a whole number", "count": "a whole number above 0",
+    "flag": "true or false", "list": "a list of strings", "text": "a string",
+    "path": "the path of a file", "object": "a table", "integer": "a whole number", "count": "a whole number above 0",
     "seconds": "a number above 0",
 }  # fmt: skip
 
@@ -227,7 +227,7 @@ class Settings:
             if len(self.targets) != 1:
                 known = ", ".join(self.targets) or "none"
                 raise SettingsError(
-                    "Expected a TARGET, or [tool.sb3compat.targets.\"…\"] for one in pyproject.toml,"
+                    'Expected a TARGET, or [tool.sb3compat.targets."…"] for one in pyproject.toml,'
                     f" got neither. There: {known}."
                 )
             (target,) = self.targets
@@ -291,7 +291,7 @@ def _settings(file: Path) -> Settings | None:
     targets = table.get("targets", {}) if isinstance(table, dict) else None
     if not isinstance(targets, dict) or not _are_tables(targets.values()):
         raise SettingsError(
-            f"Expected [tool.sb3compat] and [tool.sb3compat.targets.\"TARGET\"] to be tables in "
+            f'Expected [tool.sb3compat] and [tool.sb3compat.targets."TARGET"] to be tables in '
             f"{file}, got {table!r}."
         )
     return Settings(file, {k: v for k, v in table.items() if k != "targets"}, targets)

@@ -227,7 +227,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         )
     output.add_argument(
         "-q", "--quiet", action="store_true",
-        help="no progress, and of the report for the terminal a line for each failure, and the last",
+        help="no progress, and of the report for the terminal a line for each failure",
     )  # fmt: skip
     output.add_argument(
         "-v", "--verbose", action="store_true",

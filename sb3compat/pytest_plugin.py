@@ -205,7 +205,10 @@ class CheckItem(pytest.Item):
             pytest.skip(f"not exercised: {result.message}")
         if result.status in ("passed", "xpassed"):
             return
-        if result.status == "xfailed" and result.check_id not in self._checks.options.expected_failures:
+        if (
+            result.status == "xfailed"
+            and result.check_id not in self._checks.options.expected_failures
+        ):
             pytest.xfail(result.message)  # known upstream: no marker, as it may also pass
         if self._counts(result):
             raise BrokenContract(complaint(result))

@@ -57,7 +57,8 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     expected = {
         path.relative_to(ROOT).as_posix(): path.read_bytes()
         for path in (ROOT / "sb3compat").rglob("*")
-        if path.suffix in (".py", ".css", ".jinja", ".js", ".json", ".toml") or path.name == "py.typed"
+        if path.suffix in (".py", ".css", ".jinja", ".js", ".json", ".toml")
+        or path.name == "py.typed"
     }
     output = "sb3compat/conformance/output"
     data = ("page.css", "page.html.jinja", "page.js", "report.schema.json")

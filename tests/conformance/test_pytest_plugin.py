@@ -171,14 +171,12 @@ def test_ids_that_pytest_prints_can_be_pasted_back(run: Run, pytester: pytest.Py
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["*got 'dones_bool'. Did you mean 'dones_bool_array'[?]"])
     # What is a file is none of ours.
-    result = run("TinyVecEnv", "test_ids_that_pytest_prints_can_be_pasted_back.py::test_of_the_users",
-                 "-k", "users")  # fmt: skip
+    (file,) = pytester.path.glob("test_*.py")
+    result = run("TinyVecEnv", f"{file.name}::test_of_the_users", "-k", "users")
     assert result.parseoutcomes()["passed"] == 1
 
 
-def test_the_knowledge_of_an_environment_is_passed_on(
-    run: Run, pytester: pytest.Pytester
-) -> None:
+def test_the_knowledge_of_an_environment_is_passed_on(run: Run, pytester: pytest.Pytester) -> None:
     result = run("TinyVecEnv", "--vec-env-reference=no_such_module:singles", "--vec-env-only=x*")
     result.stdout.fnmatch_lines(["*Expected a module that can be imported, got 'no_such_module'*"])
     arguments = ("--vec-env-no-capability=seed_method", "--vec-env-only=seed_returns_n", "-rs")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
 from sb3compat.conformance.contract import Check, registered
 from sb3compat.conformance.findings import CheckError, Family, nearest, said_by
@@ -46,14 +46,18 @@ def _all() -> tuple[Check, ...]:
 @cache
 def _load_entry_points() -> None:
     for entry in entry_points(group=ENTRY_POINTS):
-        try:
-            entry.load()
-        except Exception as error:
-            owner = entry.dist.name if entry.dist else "an unknown distribution"
-            raise CheckError(
-                f"Expected the checks of {owner} to be importable as {entry.value}, got "
-                f"{said_by(error)}. Mend it, or uninstall it."
-            ) from error
+        _load(entry)
+
+
+def _load(entry: EntryPoint) -> None:
+    try:
+        entry.load()
+    except Exception as error:
+        owner = entry.dist.name if entry.dist else "an unknown distribution"
+        raise CheckError(
+            f"Expected the checks of {owner} to be importable as {entry.value}, got "
+            f"{said_by(error)}. Mend it, or uninstall it."
+        ) from error
 
 
 @cache

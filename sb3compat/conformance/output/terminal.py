@@ -135,7 +135,9 @@ def _each_group(report: Report) -> Iterator[RenderableType]:
     table = Table.grid(padding=(0, 2))
     for group, results in by_group(report).items():
         counts = Counter(map(report.label, results))
-        said = [Text(f"{counts[label]} {label}", STYLES[label]) for label in STYLES if counts[label]]
+        said = [
+            Text(f"{counts[label]} {label}", STYLES[label]) for label in STYLES if counts[label]
+        ]
         table.add_row(Text(group, "bold"), Text(", ").join(said))
     if report.results:
         yield ""

@@ -64,8 +64,8 @@ def check_vec_env(
         only: The ids of the checks to run; empty for all. `*` and `?` stand for other characters.
         skip: The ids of checks to leave out, with the same signs.
         expected_failures: The ids of checks that are known to fail, each with the reason.
-        known_upstream: Whether the failures of other libraries that the kit knows are expected, too,
-            by class and version; one that passes is no surprise.
+        known_upstream: Whether the failures of other libraries that the kit knows, by class and
+            version, are expected, too; one that passes is no surprise.
         strict: Whether warnings, and expected failures that pass, fail the run.
         isolate: Whether to run the checks in a process of their own.
         make_env: Source that defines `make_env`, and `reference` if there is one, in
@@ -136,8 +136,8 @@ def check_vector_env(
         only: The ids of the checks to run; empty for all. `*` and `?` stand for other characters.
         skip: The ids of checks to leave out, with the same signs.
         expected_failures: The ids of checks that are known to fail, each with the reason.
-        known_upstream: Whether the failures of other libraries that the kit knows are expected, too,
-            by class and version; one that passes is no surprise.
+        known_upstream: Whether the failures of other libraries that the kit knows, by class and
+            version, are expected, too; one that passes is no surprise.
         strict: Whether warnings, and expected failures that pass, fail the run.
         isolate: Whether to run the checks in a process of their own.
         make_env: Source that defines `make_env`, and `reference` if there is one, in

@@ -71,7 +71,9 @@ class Options:
             ids = {check.id for check in checks_of()}
         except CheckError as error:
             raise OptionsError(str(error)) from error
-        chosen = {name for name in (*self.only, *self.skip) if any(_matches(i, [name]) for i in ids)}
+        chosen = {
+            name for name in (*self.only, *self.skip) if any(_matches(i, [name]) for i in ids)
+        }
         for what, known, given in (
             ("the id of a check in `only`", ids | chosen, self.only),
             ("the id of a check in `skip`", ids | chosen, self.skip),

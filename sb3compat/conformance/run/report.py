@@ -238,6 +238,7 @@ class Report:
 def _result_of(data: Mapping[str, Any]) -> Result:
     finding = data["finding"]
     timeline = tuple(
-        Moment(**{**moment, "varies": tuple(moment.get("varies", ()))}) for moment in data["timeline"]
+        Moment(**{**moment, "varies": tuple(moment.get("varies", ()))})
+        for moment in data["timeline"]
     )
     return Result(**{**data, "timeline": timeline, "finding": finding and Finding(**finding)})

@@ -117,7 +117,9 @@ def test_what_cannot_be_a_check_is_refused(
 
 def test_a_check_after_one_that_does_not_exist_is_refused() -> None:
     check("vec_env", after=["rewards_float23"])(rewards_are_small)
-    with pytest.raises(ValueError, match=r"after='rewards_float23'\. Did you mean 'rewards_float32"):
+    with pytest.raises(
+        ValueError, match=r"after='rewards_float23'\. Did you mean 'rewards_float32"
+    ):
         here(TinyVecEnv)
 
 

@@ -118,7 +118,9 @@ def test_what_looks_like_markup_is_shown_as_it_is(environment: pytest.MonkeyPatc
 
 def test_no_stream_is_too_poor(environment: pytest.MonkeyPatch) -> None:
     message = "observation ≥ 1 → \ud800 \x9b"
-    report = replace(sample(), results=(replace(sample().results[3], message=message, finding=None),))
+    report = replace(
+        sample(), results=(replace(sample().results[3], message=message, finding=None),)
+    )
     assert "─" not in shown(AsciiFile())
     assert "failed: terminal_observation_is_last ---" in shown(AsciiFile())
     for encoding in ("ascii", "cp1252", "utf-8"):
