@@ -41,7 +41,7 @@ def _failure(report: Report, result: Result) -> list[str]:
     parts = [
         f"### `{result.check_id}`: {report.label(result)}",
         *said,
-        f"Contract: {result.contract} [Source]({result.source})",
+        f"Contract: {result.contract}" + (f" [Source]({result.source})" if result.source else ""),
     ]
     if result.trace:
         parts += [f"{trace_title(result)}:", fenced(result.trace, "")]

@@ -185,7 +185,8 @@ def _particulars(result: Result) -> Iterator[RenderableType]:
             yield Text(safe(found.more))
     yield ""
     yield Text(f"Contract: {result.contract}")
-    yield Text(f"Source:   {result.source}", no_wrap=True)
+    if result.source:
+        yield Text(f"Source:   {result.source}", no_wrap=True)
     if result.trace:
         yield from ("", Text(f"{trace_title(result)}:"), "", _block(result.trace))
     if result.reproduction:

@@ -13,6 +13,7 @@ import pytest
 
 from sb3compat.conformance import CheckError, Play, check, check_vec_env, contract
 from sb3compat.conformance.checks.catalogue import checks_of, find_check
+from sb3compat.conformance.output import render
 from sb3compat.conformance.run.wire import carried
 from tests.conformance.runs import here
 from tests.conformance.tiny import TinyVecEnv
@@ -67,6 +68,15 @@ def test_a_registered_check_runs_where_the_others_do(isolate: bool) -> None:
     (result,) = report.results
     assert result.message.startswith("rewards=array([2., 2.], dtype=float32), but should be at mos")
     assert "assert rewards.max() <= 1.0" in result.reproduction
+
+
+def test_a_check_needs_no_source() -> None:
+    check("vec_env")(rewards_are_small)
+    report = here(Generous, only=("rewards_are_small",))
+    for form in ("terminal", "markdown", "html"):
+        text = render(report, form)
+        assert "No reward is above the limit." in text
+        assert "Source" not in text
 
 
 def test_a_check_of_a_test_travels_whole_and_an_installed_one_by_name() -> None:
