@@ -121,8 +121,8 @@ _TYPES: dict[Kind, Callable[[str], Any]] = {
 }  # fmt: skip
 _WORDS: dict[Kind, str] = {
     "flag": "true or false", "list": "a list of strings", "text": "a string",
-    "path": "the path of a file", "object": "a table", "integer": "a whole number", "count": "a whole number above 0",
-    "seconds": "a number above 0",
+    "path": "the path of a file", "object": "a table", "integer": "a whole number",
+    "count": "a whole number above 0", "seconds": "a number above 0",
 }  # fmt: skip
 
 RUN = (
