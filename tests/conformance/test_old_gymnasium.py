@@ -11,12 +11,22 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 OLD = "import gymnasium.vector\ndel gymnasium.vector.AutoresetMode\n"
+ROWS = """
+from tests.conformance.tiny import TinyVecEnv
+
+class Rows(TinyVecEnv):
+    def __init__(self):
+        super().__init__()
+        self.single_observation_space = self.observation_space
+        self.single_action_space = self.action_space
+"""
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> dict[str, str]:
     """An environment in which each Python, the one that runs the checks too, has an old one."""
     (tmp_path / "sitecustomize.py").write_text(OLD)
+    (tmp_path / "rows.py").write_text(ROWS)
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
 
 
@@ -37,7 +47,7 @@ def test_a_vec_env_is_checked(old: dict[str, str]) -> None:
 
 
 def test_a_vector_env_is_refused(old: dict[str, str]) -> None:
-    done = python(old, "-m", "sb3compat", "check", "CartPole-v1")
+    done = python(old, "-m", "sb3compat", "check", "rows:Rows", "--no-isolate")
     assert done.returncode == 2
     assert "Expected Gymnasium 1.1 or newer to check a VectorEnv" in done.stderr
 
