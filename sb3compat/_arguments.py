@@ -74,7 +74,7 @@ class Argument:
             "path": False,
             "object": isinstance(written, dict),
             "integer": number and isinstance(written, int),
-            "count": number and isinstance(written, int) and written > 0,  # type: ignore[operator]
+            "count": number and isinstance(written, int) and written > 0,
             "seconds": number and written > 0,  # type: ignore[operator]
         }[self.kind]
         if not fits or (self.choices and written not in self.choices):

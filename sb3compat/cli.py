@@ -132,6 +132,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"Expected {error.name} to be installed, which {_EXTRA[error.name]}. Install it: "
             + install_line("conformance")
         )
+    except ImportError:
+        if complaint := sb3compat._too_old(f"`sb3compat {given.command}`"):
+            return _complain(complaint)
+        raise
     except KeyboardInterrupt:
         _complain("interrupted")
         return 130

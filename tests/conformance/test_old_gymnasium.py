@@ -57,6 +57,10 @@ def test_the_adapters_say_what_they_need(old: dict[str, str]) -> None:
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith("ImportError: Expected Gymnasium 1.1 or newer for sb3compat.to_sb3, got")
+    for command in (["versions"], ["trace", "rows:Rows"]):
+        done = python(old, "-m", "sb3compat", *command)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"newer for `sb3compat {command[0]}`, got" in done.stderr
 
 
 def test_other_import_errors_are_left_as_they_are() -> None:

@@ -209,7 +209,10 @@ def limit():
 '''
 
 
-def test_checks_of_a_conftest_run_with_the_others(pytester: pytest.Pytester) -> None:
+def test_checks_of_a_conftest_run_with_the_others(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(
         twice="""

@@ -72,10 +72,14 @@ def known_failures(
 def read(tables: Mapping[str, Any]) -> list[Known]:
     """The entries of `known_upstream.toml`."""
     return [
-        Known(distribution, **{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
+        Known(distribution=distribution, **{name: _frozen(value) for name, value in table.items()})
         for distribution, entries in tables.items()
         for table in entries
     ]
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def release(text: str) -> tuple[int, ...]:
