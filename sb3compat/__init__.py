@@ -92,24 +92,13 @@ def __getattr__(name: str) -> Any:
     try:
         value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     except ImportError as error:
-        if complaint := _too_old(f"sb3compat.{name}"):
+        from sb3compat.errors import too_old
+
+        if complaint := too_old(f"sb3compat.{name}"):
             raise ImportError(complaint) from error
         raise
     globals()[name] = value
     return value
-
-
-def _too_old(what: str) -> str:
-    """What to say where Gymnasium is too old for this; empty where it is not."""
-    import gymnasium
-
-    if hasattr(gymnasium.vector, "AutoresetMode"):
-        return ""
-    return (
-        f"Expected Gymnasium 1.1 or newer for {what}, got Gymnasium "
-        f"{gymnasium.__version__}: pip install 'gymnasium>=1.1'. With an older one only "
-        "sb3compat.conformance can be used, to check a VecEnv."
-    )
 
 
 def __dir__() -> list[str]:

@@ -133,7 +133,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             + install_line("conformance")
         )
     except ImportError:
-        if complaint := sb3compat._too_old(f"`sb3compat {given.command}`"):
+        from sb3compat.errors import too_old
+
+        if complaint := too_old(f"`sb3compat {given.command}`"):
             return _complain(complaint)
         raise
     except KeyboardInterrupt:

@@ -128,6 +128,23 @@ class UpstreamError(RuntimeError):
     """
 
 
+def too_old(what: str) -> str:
+    """What to say where Gymnasium is too old for this part of the package; empty where it is not.
+
+    Args:
+        what: The part.
+    """
+    import gymnasium
+
+    if hasattr(gymnasium.vector, "AutoresetMode"):
+        return ""
+    return (
+        f"Expected Gymnasium 1.1 or newer for {what}, got Gymnasium {gymnasium.__version__}: "
+        "pip install 'gymnasium>=1.1'. With an older one only sb3compat.conformance can be used, "
+        "to check a VecEnv."
+    )
+
+
 def install_line(extra: str) -> str:
     """The command that adds an extra to the installation at hand, for messages.
 

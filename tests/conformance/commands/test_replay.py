@@ -15,7 +15,7 @@ def test_a_broken_environment_fails_until_it_is_repaired(tmp_path: Path) -> None
     report = tmp_path / "report.json"
     done = sb3compat("check", f"{TINY}:NoTerminalObservation", *ONLY, "--json", str(report))
     assert (done.returncode, done.stderr) == (1, "")
-    assert "failed           terminal_observation_iff_done" in done.stdout
+    assert "failed: terminal_observation_iff_done" in done.stdout
     assert "sb3compat explain terminal_observation_iff_done" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("1 failed in ")
     assert "\x1b" not in done.stdout
