@@ -1,0 +1,114 @@
+"""Run the kit on the environments here, whose author had not read its checks: UNSEEN.md.
+
+    python -m conformance.unseen.judge
+    python -m conformance.unseen.judge SeedsAtOnce OddInfos
+
+Each is checked with the default options and without a reference; a broken one that has single
+environments once more with these. The page is written when all have been run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from conformance.unseen.registry import BROKEN, CORRECT, Broken, Entry
+from sb3compat.conformance.output.markdown import escaped
+from sb3compat.conformance.run.entry import run
+from sb3compat.conformance.run.options import Options
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "UNSEEN.md"
+BUILD = HERE.parents[1] / "build" / "unseen"
+# The page says how many of the first kind are found, and that of the second none is accused.
+_HEAD = """\
+# Environments that the checks were not written for
+
+Forty broken and forty correct environments, written from the contracts of both interfaces by an
+author who had not read the checks or the mutants: [`unseen/`](unseen). Each was checked with the
+default options. This page is generated: `python -m conformance.unseen.judge`.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Judge those that were named, or all; 1 if a correct one is accused."""
+    parser = argparse.ArgumentParser(prog="python -m conformance.unseen.judge")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="these only")
+    names = parser.parse_args(arguments).names
+    everything: dict[str, Entry] = {**BROKEN, **CORRECT}
+    if unknown := set(names) - everything.keys():
+        parser.error(f"Expected names of environments, got {', '.join(sorted(unknown))}.")
+    BUILD.mkdir(parents=True, exist_ok=True)
+    accused = 0
+    for name in names or everything:
+        found = judge(everything[name])
+        (BUILD / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
+        print(f"{name}: {found}", flush=True)
+        accused += name in CORRECT and bool(found["failed"])
+    results = {
+        name: json.loads(path.read_text())
+        for name in everything
+        if (path := BUILD / f"{name}.json").exists()
+    }
+    if results.keys() == everything.keys():
+        PAGE.write_text(page(results), encoding="utf-8", newline="\n")
+        print(f"Written: {PAGE.name}")
+    return 1 if accused else 0
+
+
+def judge(entry: Entry) -> dict[str, Any]:
+    """The checks that fail, warnings apart; with a reference, too, where there is one."""
+    found = {"failed": _failed(entry, None), "with_reference": []}
+    if isinstance(entry, Broken) and entry.singles:
+        found["with_reference"] = _failed(entry, list(entry.singles))
+    return found
+
+
+def _failed(entry: Entry, reference: list[Any] | None) -> list[str]:
+    report = run(entry.make, options=Options(reference=reference), target=entry.name)
+    counted = ("failed", "errored")
+    return [result.check_id for result in report.results if result.status in counted]
+
+
+def page(results: dict[str, dict[str, Any]]) -> str:
+    """The page, of the results of all."""
+    fixed = [name for name, each in BROKEN.items() if each.told_without_reference]
+    others = [name for name in BROKEN if name not in fixed]
+    found = {name for name in BROKEN if results[name]["failed"]}
+    named = {name for name in BROKEN if results[name]["with_reference"]}
+    accused = [name for name in CORRECT if results[name]["failed"]]
+    lines = [
+        _HEAD,
+        f"- Of the {len(fixed)} broken ones that contradict the contract or themselves, "
+        f"{len(found & {*fixed})} are found without a reference.",
+        f"- Of the {len(others)} that only their single environments can convict, "
+        f"{len(found & {*others})} are found without a reference, and "
+        f"{len((found | named) & {*others})} with it.",
+        f"- Of the {len(CORRECT)} correct ones, {len(accused)} are accused.\n",
+        "## Broken\n",
+        "| | What is wrong | Can be told without a reference | Failed checks |",
+        "|---|---|---|---|",
+    ]
+    for name, each in BROKEN.items():
+        told = "yes" if each.told_without_reference else f"no: {each.why}"
+        checks = _ids(results[name]["failed"])
+        if not results[name]["failed"] and name in named:
+            checks = "with a reference: " + _ids(results[name]["with_reference"])
+        about = " ".join(each.about.split())
+        lines.append(f"| {name} | {escaped(about)} | {escaped(told)} | {checks or 'none'} |")
+    lines += ["\n## Correct\n", "| | What it is | Failed checks |", "|---|---|---|"]
+    for name, right in CORRECT.items():
+        about = " ".join(right.about.split())
+        lines.append(f"| {name} | {escaped(about)} | {_ids(results[name]['failed']) or 'none'} |")
+    return "\n".join(lines) + "\n"
+
+
+def _ids(checks: list[str]) -> str:
+    return ", ".join(f"`{check}`" for check in checks)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
