@@ -37,6 +37,8 @@ def urls(repository: str) -> dict[str, str]:
         "Source": repository,
         "Issues": f"{repository}/issues",
         "Documentation": f"{repository}/blob/main/docs/index.md",
+        # Exceptions lead there: sb3compat/errors.py reads it from the metadata.
+        "Errors": f"{repository}/blob/main/docs/reference/errors.md",
         "Changelog": f"{repository}/blob/main/CHANGELOG.md",
     }
 

@@ -12,6 +12,7 @@ import builtins
 import os
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from sb3compat import errors
@@ -73,44 +74,63 @@ def write_parts() -> None:
 
 
 def messages() -> str:
-    """The messages of the adapters by exception, with … for what is filled in."""
+    """The messages of the adapters by exception, with … for what is filled in.
+
+    Each list stands between two comments, by which the page about errors includes it.
+    """
     package = Path(errors.__file__).parent
+    paths = [path for path in sorted(package.rglob("*.py")) if "conformance" not in path.parts]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
+    everywhere: dict[str, str] = {}
+    for name, text in chain.from_iterable(map(_constants, trees)):
+        everywhere[name] = text if everywhere.get(name, text) == text else "…"
     found: dict[str, dict[str, None]] = {}
-    for path in sorted(package.rglob("*.py")):
-        if "conformance" not in path.parts:
-            for name, message in _raised(ast.parse(path.read_text(encoding="utf-8"))):
-                found.setdefault(name, {})[message] = None
-    order = [name for name in (*vars(errors), "ValueError", "TypeError", "RuntimeError")
-             if name in found]  # fmt: skip
+    for tree in trees:
+        for name, message in _raised(tree, everywhere | dict(_constants(tree))):
+            found.setdefault(name if hasattr(errors, name) else "Others", {})[message] = None
     parts = []
-    for name in order:
-        parts.append(f"### {name}")
-        about = getattr(errors, name, None)
-        if about is not None:
-            parts.append(" ".join((about.__doc__ or "").split()))
-        parts.append("\n".join(f"- `` {message} ``" for message in found[name]))
+    for name, texts in sorted(found.items()):
+        listed = "\n".join(f"- `` {message} ``" for message in texts)
+        parts.append(f"<!-- {name} -->\n\n{listed}\n\n<!-- end of {name} -->")
     return "\n\n".join(parts) + "\n"
 
 
-def _raised(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """The exceptions that a module makes with a text, and the texts."""
+def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The texts that a module gives a name."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            text, name = _template(node.value, {}), node.targets[0].id
+            if text and name.isupper():
+                yield name, text
+
+
+def _raised(tree: ast.Module, constants: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """The exceptions and warnings that a module makes with a text, and the texts."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
-            name = node.func.id
-            known = getattr(errors, name, None) or getattr(builtins, name, None)
-            if isinstance(known, type) and issubclass(known, Exception):
-                text = _template(node.args[0])
-                if text:
-                    yield name, text
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
+        known = getattr(errors, name, None) or getattr(builtins, name, None)
+        if name == "warnings.warn" or isinstance(known, type) and issubclass(known, Exception):
+            text = _template(node.args[0], constants)
+            if text:
+                yield name, text
 
 
-def _template(node: ast.expr) -> str:
+def _template(node: ast.expr, constants: dict[str, str]) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return " ".join(node.value.split())
     if isinstance(node, ast.JoinedStr):
-        parts = (p.value if isinstance(p, ast.Constant) else "…" for p in node.values)
-        return " ".join("".join(map(str, parts)).split())
+        return " ".join("".join(_part(part, constants) for part in node.values).split())
     return ""
+
+
+def _part(node: ast.expr, constants: dict[str, str]) -> str:
+    """A part of an f-string; the texts that have a name are filled in."""
+    if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Name):
+        text = constants.get(node.value.id, "…")
+        return repr(text) if text != "…" and node.conversion == ord("r") else text
+    return str(node.value) if isinstance(node, ast.Constant) else "…"
 
 
 def command_line() -> str:

@@ -2,14 +2,53 @@
 
 from __future__ import annotations
 
+import sys
+from functools import cache
+from pathlib import Path
+
 from gymnasium.error import ClosedEnvironmentError, Error, ResetNeeded
 
+# The page that has a section for each of these exceptions, in the repository.
+_PAGE = "docs/reference/errors.md"
 
-class ConversionError(ValueError):
+
+class _Documented(Exception):
+    """Adds a note to the exception, which tracebacks show: where its cause and remedy are.
+
+    A note leaves `str(error)` as it is. Python 3.10 has none.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        if sys.version_info >= (3, 11) and (page := page_of_errors()):
+            self.add_note(f"Cause and remedy: {page}#{type(self).__name__.lower()}")
+
+
+@cache
+def page_of_errors() -> str | None:
+    """Where the page about errors is: in the clone, or the address that a release names.
+
+    Returns:
+        None for a wheel that was built without the address of the repository.
+    """
+    page = Path(__file__).parents[1] / _PAGE
+    if page.is_file():
+        return str(page)
+    from importlib import metadata
+
+    try:
+        addresses = metadata.metadata("sb3compat").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return None
+    named = dict(address.split(", ", 1) for address in addresses)
+    return named.get("Errors")
+
+
+class ConversionError(_Documented, ValueError):
     """An environment, or a value that it returned, cannot be presented exactly.
 
-    The base class of every refusal of this package. The package refuses instead of approximating:
-    training on a transition that is only nearly right raises no error.
+    The base class of every refusal of this package. The package refuses instead of approximating,
+    as training on a transition that is only nearly right raises no error.
     """
 
 
@@ -18,7 +57,7 @@ class UnsupportedEnvError(ConversionError, TypeError):
 
 
 class UnsupportedSpaceError(ConversionError, NotImplementedError):
-    """A space that Stable-Baselines3 has no way to batch.
+    """Stable-Baselines3 has no way to batch this space, or the rows have different spaces.
 
     Also a `NotImplementedError`, which is what SB3's own `DummyVecEnv` raises for nested spaces.
     """
@@ -29,19 +68,19 @@ class AutoresetModeError(ConversionError):
 
 
 class PartialResetError(ConversionError):
-    """A NEXT_STEP environment gives no way to reset some of its rows within a step."""
+    """An environment has no way to reset some of its rows, or a reset of some rows went wrong."""
 
 
 class MissingFinalObservationError(ConversionError):
-    """An episode ended and the environment did not hand out its last observation."""
+    """An episode ended, and the environment did not return its last observation."""
 
 
 class MissingTruncationError(ConversionError):
-    """An episode ended and the `VecEnv` did not say whether it was truncated."""
+    """An episode ended, and the `VecEnv` did not say whether it was truncated."""
 
 
 class ResetArgumentError(ConversionError, TypeError, AssertionError, Error):
-    """A reset mask, seeds or options that are not valid.
+    """A reset mask, seeds or options are not valid.
 
     Also what Gymnasium raises: for a mask, 1.4 raises a `TypeError` or `ValueError`, depending on
     the rule, and older versions an `AssertionError`; for a seed that is no integer, an `Error`.
@@ -49,7 +88,7 @@ class ResetArgumentError(ConversionError, TypeError, AssertionError, Error):
 
 
 class ActionsError(ConversionError, TypeError, KeyError, IndexError):
-    """Actions of another form or number than the rows and the space have. Nothing was stepped.
+    """The actions have another form or number than the rows and the space. Nothing was stepped.
 
     Also what Gymnasium's `SyncVectorEnv` raises, which depends on the mistake: a `TypeError` for
     one action alone, a `ValueError` for too few, a `KeyError` or `IndexError` for a missing part.
@@ -59,26 +98,26 @@ class ActionsError(ConversionError, TypeError, KeyError, IndexError):
     __str__ = ConversionError.__str__
 
 
-class EndedRowError(RuntimeError, AssertionError):
+class EndedRowError(_Documented, RuntimeError, AssertionError):
     """A row whose episode has ended was stepped in DISABLED mode, where nothing resets it.
 
     Also an `AssertionError`, which is what Gymnasium's `SyncVectorEnv` raises.
     """
 
 
-class ClosedError(RuntimeError, ClosedEnvironmentError):
+class ClosedError(_Documented, RuntimeError, ClosedEnvironmentError):
     """A closed environment was used. Also Gymnasium's `ClosedEnvironmentError`."""
 
 
-class WorkerError(RuntimeError):
-    """A worker process died, or was lost by an earlier error."""
+class WorkerError(_Documented, RuntimeError):
+    """A worker process or actor died, or an earlier error or interrupt has stopped it."""
 
 
 class WorkerTimeoutError(WorkerError, TimeoutError):
-    """A worker process of an `AsyncVectorEnv` has not answered in time."""
+    """A worker has not answered within `timeout` seconds."""
 
 
-class CallOrderError(RuntimeError, ResetNeeded):
+class CallOrderError(_Documented, RuntimeError, ResetNeeded):
     """Methods were called in the wrong order, such as `step` before `reset`.
 
     Also Gymnasium's `ResetNeeded`, which Gymnasium's single environments raise in that case.
@@ -96,12 +135,12 @@ def shown(value: object) -> str:
 
 
 def refuse_first_step(error: BaseException) -> None:
-    """Raise `CallOrderError` if the first step has failed because nothing was reset yet.
+    """Raise `CallOrderError` if the first step has failed because `reset` was not called yet.
 
     Args:
         error: The exception of a step before the adapter's first reset. Gymnasium's wrapper
-            raises `ResetNeeded` there; its native CartPole and the monitors, ours and SB3's, have
-            other classes and a text of their own.
+            raises `ResetNeeded` there. Its native CartPole, SB3's monitor and the monitor of this
+            package raise other classes; their texts show what it is.
 
     Raises:
         CallOrderError: If `error` is such an exception.
@@ -110,10 +149,22 @@ def refuse_first_step(error: BaseException) -> None:
         raise CallOrderError("Expected reset() before the first step.") from error
 
 
-def cannot_copy(env: object) -> TypeError:
-    """The error to raise where an environment is to be copied or pickled that has workers.
+def traceback_in_worker(where: str, trace: str) -> WorkerError:
+    """The cause of an exception that came from a worker. The worker itself is not at fault.
 
-    Copies of their pipes would close the pipes of the original.
+    Args:
+        where: What the worker was busy with, such as "row 3".
+        trace: The traceback there.
+    """
+    cause = WorkerError(f"in the worker of {where}:\n{trace}")
+    vars(cause).pop("__notes__", None)
+    return cause
+
+
+def cannot_copy(env: object) -> TypeError:
+    """The error to raise where somebody copies or pickles an environment that has workers.
+
+    A copy of a pipe would close the pipe of the original.
     """
     return TypeError(
         f"Expected an environment without worker processes to copy or pickle, got {env}. Make "
@@ -121,7 +172,7 @@ def cannot_copy(env: object) -> TypeError:
     )
 
 
-class UpstreamError(RuntimeError):
+class UpstreamError(_Documented, RuntimeError):
     """An installed library lacks a private name that this package relies on.
 
     `sb3compat versions` lists the names that are missing.
@@ -148,8 +199,8 @@ def too_old(what: str) -> str:
 def install_line(extra: str) -> str:
     """The command that adds an extra to the installation at hand, for messages.
 
-    pip finds sb3compat installed, from wherever that was, and takes its extras from there: no
-    index has to know it.
+    pip finds that sb3compat is installed, from wherever that was, and takes its extras from there.
+    No index has to have it.
     """
     return f'pip install "sb3compat[{extra}]"'
 

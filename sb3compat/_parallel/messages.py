@@ -11,7 +11,7 @@ import cloudpickle
 from sb3compat._convert.types import Info, Options, Space, Value
 from sb3compat._parallel.columns import Columns
 from sb3compat._upstream.exceptions import packed, unpacked
-from sb3compat.errors import ConversionError, WorkerError
+from sb3compat.errors import ConversionError, traceback_in_worker
 
 
 class Failure(NamedTuple):
@@ -31,7 +31,7 @@ class Failure(NamedTuple):
 
     def reraise(self) -> NoReturn:
         """Raise the exception, with the worker's traceback as its cause."""
-        cause = WorkerError(f"in the worker of {self.where}:\n{self.trace}")
+        cause = traceback_in_worker(self.where, self.trace)
         raise unpacked(self.row, self.error, self.trace).error from cause
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from sb3compat._convert.types import Value
 from sb3compat._upstream.private import private
-from sb3compat.errors import WorkerError
+from sb3compat.errors import WorkerError, traceback_in_worker
 
 # The implementation in Python, as that in C has nothing to override.
 _Unpickler: Any = private(pickle, "_Unpickler")
@@ -29,7 +29,7 @@ class Raised(NamedTuple):
 
     Attributes:
         row: The row whose worker raised it; -1 where that is not known.
-        error: The exception; a `WorkerError` where its class is not to be had here.
+        error: The exception; a `WorkerError` if its class cannot be imported here.
         trace: The traceback, as text.
     """
 
@@ -165,10 +165,10 @@ def reraise(row: int, raised: Raised | None) -> NoReturn:
         raised: What it raised; None if that did not arrive.
 
     Raises:
-        WorkerError: If the exception did not arrive, or its class cannot be had here.
+        WorkerError: If the exception did not arrive, or its class cannot be imported here.
     """
     trace = "no traceback: the exception could not be pickled" if raised is None else raised.trace
-    cause = WorkerError(f"in the worker of row {row}:\n{trace}")
+    cause = traceback_in_worker(f"row {row}", trace)
     if raised is None:
         raise WorkerError(
             f"The sub-environment of row {row} has raised an exception that cannot be pickled. Its "
