@@ -111,7 +111,7 @@ def _raised(tree: ast.Module, constants: dict[str, str]) -> Iterator[tuple[str, 
             continue
         name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
         known = getattr(errors, name, None) or getattr(builtins, name, None)
-        if name == "warnings.warn" or isinstance(known, type) and issubclass(known, Exception):
+        if name == "warnings.warn" or (isinstance(known, type) and issubclass(known, Exception)):
             text = _template(node.args[0], constants)
             if text:
                 yield name, text

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 Kind = Literal["flag", "list", "text", "path", "object", "integer", "count", "seconds"]
 
-# Written down once more, so that --help need not import the kit; a test compares.
+# A copy, so that --help need not import the kit; a test compares.
 AUTORESET_MODES = ("NextStep", "SameStep", "Disabled")
 
 
@@ -126,7 +126,7 @@ _WORDS: dict[Kind, str] = {
 }  # fmt: skip
 
 RUN = (
-    Argument("seed", "integer", "of the programs (default: 0)", "N"),
+    Argument("seed", "integer", "the seed of the random programs (default: 0)", "N"),
     Argument(
         "max-seconds", "seconds",
         "how long all checks may take together, more or less (default: 50, or what a slow "
@@ -138,7 +138,7 @@ RUN = (
     ),
     Argument(
         "skip", "list",
-        "leave this check out (repeatable), with the same signs; the report says so", "ID",
+        "leave this check out (repeatable); * and ? as for --only; the report says so", "ID",
     ),
     Argument(
         "expected-failures", "path",
@@ -160,20 +160,21 @@ RUN = (
 KNOWLEDGE = (
     Argument(
         "capability", "list",
-        "it can do this, whatever it looks like (repeatable); `sb3compat list` names them", "NAME",
+        "the environment has this capability, whatever the kit finds (repeatable); "
+        "`sb3compat list` names the capabilities", "NAME",
     ),
     Argument(
         "no-capability", "list",
-        "it cannot do this: skip the checks that need it (repeatable)", "NAME",
+        "the environment lacks it: skip the checks that need it (repeatable)", "NAME",
     ),
     Argument(
         "reset-options", "object",
-        "options that its reset understands; without them, checks of options are skipped", "JSON",
+        "options that reset understands; without them, the checks of options are skipped", "JSON",
     ),
     Argument(
         "reference", "text",
-        "a list of functions that make the single environments, one for each row: every value is "
-        "then held against stepping them one by one", "MODULE:NAME",
+        "a list of functions that make the single environments, one for each row: the kit then "
+        "steps them one by one and compares every value", "MODULE:NAME",
     ),
 )  # fmt: skip
 MAKING = (
@@ -183,7 +184,8 @@ MAKING = (
         choices=("sync", "async", "vector_entry_point"),
     ),
     Argument(
-        "autoreset-mode", "text", "of a sync or async environment", choices=AUTORESET_MODES
+        "autoreset-mode", "text", "the autoreset mode of a sync or async environment",
+        choices=AUTORESET_MODES,
     ),
     Argument(
         "vec-env", "text",

@@ -14,7 +14,7 @@ from pathlib import Path
 import sb3compat
 from sb3compat._arguments import KNOWLEDGE, MAKING, RUN, SettingsError, positive, settings
 
-# Written down once more, so that --help need not import the kit; a test compares.
+# A copy, so that --help need not import the kit; a test compares.
 FORMATS = ("terminal", "json", "junit", "markdown", "html")
 FILES = FORMATS[1:]
 
@@ -44,12 +44,12 @@ exit codes:
   1  a check has failed, or one that comes before those of --only; with --strict also a warning, or
      an expected failure that passes
   2  wrong use, or TARGET cannot be made
-  130  interrupted; the report is of the checks so far
+  130  interrupted; the report has the checks so far
 """
 _REPLAY = """\
-Run the reproductions of a report again, each in a Python of its own, and say which still fail.
+Run the scripts of a report again, each in a Python of its own, and say which still fail.
 
-FILE is a report (sb3compat check … --json FILE), or one reproduction as a Python file.
+FILE is a report (sb3compat check … --json FILE), or one script as a Python file.
 """
 _REPLAY_EXAMPLES = """\
 examples:
@@ -57,9 +57,9 @@ examples:
   sb3compat replay report.json --target my_package:make_env
 
 exit codes:
-  0  none fails any more
-  1  some still do
-  2  wrong use, or some could not be run
+  0  no script fails any more
+  1  a script still fails
+  2  wrong use, or a script could not be run
 """
 _EXPLAIN_EXAMPLES = """\
 example:
@@ -68,16 +68,16 @@ example:
 # What the extra "conformance" installs, and what for.
 _EXTRA = {"hypothesis": "draws the programs", "rich": "prints tables", "jinja2": "writes pages"}
 _VERSIONS = """\
-Say which versions are installed, whether sb3compat supports them together, and which of the private
-names of Gymnasium, Stable-Baselines3 and Python that it relies on are missing there. For each of
-these it prints where the name was expected and what goes wrong without it.
+Say which versions are installed, and whether sb3compat supports them together. sb3compat relies on
+some private names of Gymnasium, Stable-Baselines3 and Python. For each name that is missing, say
+where it was expected and what goes wrong without it.
 
-Nothing but Gymnasium is imported. Put the output into every bug report.
+Only Gymnasium is imported. Put the output into every bug report.
 """
 _VERSIONS_CODES = """\
 exit codes:
   0  all is well
-  1  a private name is missing: what depends on it raises, or is not exact
+  1  a private name is missing: what depends on it raises an error, or is not exact
   2  wrong use
   3  no name is missing, but nobody has tested Gymnasium and Stable-Baselines3 in these versions
 """
@@ -85,8 +85,8 @@ exit codes:
 
 _TRACE = """\
 Step an environment with random actions, and show what each API sees around the ends of its
-episodes: as the environment is, and as to_sb3 and to_gymnasium present it. What looks wrong is
-marked with the id of the check that judges it.
+episodes: the environment as it is, and as to_sb3 and to_gymnasium present it. What looks wrong is
+marked with the id of the check that tests it.
 
 TARGET is what `sb3compat check` takes: package.module:name, path/to/file.py:name, or an id.
 """
@@ -98,7 +98,7 @@ examples:
 
 exit codes:
   0  nothing looks wrong
-  1  something does
+  1  something looks wrong
   2  wrong use, or TARGET cannot be made
 """
 
@@ -185,8 +185,8 @@ def _complain(message: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sb3compat",
-        description="Does a VecEnv of Stable-Baselines3, or a VectorEnv of Gymnasium, keep its "
-        "contract?",
+        description="Check, trace and explain vector environments: a VecEnv of Stable-Baselines3, "
+        "or a VectorEnv of Gymnasium.",
         epilog="Each command has its own --help: sb3compat check --help",
     )
     parser.add_argument("--version", action="version", version=f"sb3compat {sb3compat.__version__}")
@@ -206,7 +206,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_explain(
         command("explain", "explain a check", "Say what a check asks for.", _EXPLAIN_EXAMPLES)
     )
-    _add_replay(command("replay", "run reproductions again", _REPLAY, _REPLAY_EXAMPLES))
+    _add_replay(command("replay", "run the scripts of a report again", _REPLAY, _REPLAY_EXAMPLES))
     _add_trace(command("trace", "show the ends of episodes", _TRACE, _TRACE_EXAMPLES))
     command("versions", "say whether the installed versions fit", _VERSIONS, _VERSIONS_CODES)
     return parser
@@ -224,20 +224,25 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     output = parser.add_argument_group("output")
     output.add_argument(
         "--format", choices=FORMATS, default="terminal",
-        help="of what goes to the standard output, or to --output (default: terminal)",
+        help="the format of the report on the standard output, or in --output (default: terminal)",
     )  # fmt: skip
-    output.add_argument("--output", type=Path, metavar="FILE", help="write it there instead")
+    output.add_argument(
+        "--output", type=Path, metavar="FILE", help="write the report there instead"
+    )
     for name in FILES:
         output.add_argument(
-            f"--{name}", type=Path, metavar="FILE", help=f"write the report there, too, as {name}"
+            f"--{name}",
+            type=Path,
+            metavar="FILE",
+            help=f"write the report to a file as well, as {name}",
         )
     output.add_argument(
         "-q", "--quiet", action="store_true",
-        help="no progress, and of the report for the terminal a line for each failure",
+        help="show no progress, and of the report for the terminal a line for each failure",
     )  # fmt: skip
     output.add_argument(
         "-v", "--verbose", action="store_true",
-        help="of the report for the terminal, a line for each check",
+        help="show a line for each check in the report for the terminal",
     )  # fmt: skip
 
 
@@ -249,7 +254,9 @@ def _add_making(parser: argparse.ArgumentParser) -> None:
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--family", choices=("vec_env", "vector_env"), help="those for one interface only"
+        "--family",
+        choices=("vec_env", "vector_env"),
+        help="only the checks of one interface",
     )
 
 
@@ -261,11 +268,11 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="a report as JSON, or a script")
     parser.add_argument(
         "--target", metavar="TARGET",
-        help="what to check, for reproductions that do not know their factory",
+        help="what to check, for scripts that do not name their factory",
     )  # fmt: skip
     parser.add_argument(
         "--max-seconds", type=positive(float), default=60.0, metavar="S",
-        help="how long one reproduction may take (default: 60)",
+        help="how long one script may take (default: 60)",
     )  # fmt: skip
     _add_making(parser)
 
@@ -278,7 +285,10 @@ def _add_trace(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--rows", type=positive(int), metavar="N", help="show the first N rows")
     parser.add_argument(
-        "--seed", type=int, default=0, help="of the environment and of the actions (default: 0)"
+        "--seed",
+        type=int,
+        default=0,
+        help="the seed of the environment and of the actions (default: 0)",
     )
     parser.add_argument(
         "--max-steps", type=positive(int), default=1000, metavar="N",
@@ -286,6 +296,9 @@ def _add_trace(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     for name in ("svg", "html"):
         parser.add_argument(
-            f"--{name}", type=Path, metavar="FILE", help=f"write it as {name.upper()}, too"
+            f"--{name}",
+            type=Path,
+            metavar="FILE",
+            help=f"write the trace to a file as well, as {name.upper()}",
         )
     _add_making(parser)

@@ -12,7 +12,7 @@ from gymnasium.error import ClosedEnvironmentError, Error, ResetNeeded
 _PAGE = "docs/reference/errors.md"
 
 
-class _Documented(Exception):
+class _DocumentedError(Exception):
     """Adds a note to the exception, which tracebacks show: where its cause and remedy are.
 
     A note leaves `str(error)` as it is. Python 3.10 has none.
@@ -44,7 +44,7 @@ def page_of_errors() -> str | None:
     return named.get("Errors")
 
 
-class ConversionError(_Documented, ValueError):
+class ConversionError(_DocumentedError, ValueError):
     """An environment, or a value that it returned, cannot be presented exactly.
 
     The base class of every refusal of this package. The package refuses instead of approximating,
@@ -98,18 +98,18 @@ class ActionsError(ConversionError, TypeError, KeyError, IndexError):
     __str__ = ConversionError.__str__
 
 
-class EndedRowError(_Documented, RuntimeError, AssertionError):
+class EndedRowError(_DocumentedError, RuntimeError, AssertionError):
     """A row whose episode has ended was stepped in DISABLED mode, where nothing resets it.
 
     Also an `AssertionError`, which is what Gymnasium's `SyncVectorEnv` raises.
     """
 
 
-class ClosedError(_Documented, RuntimeError, ClosedEnvironmentError):
+class ClosedError(_DocumentedError, RuntimeError, ClosedEnvironmentError):
     """A closed environment was used. Also Gymnasium's `ClosedEnvironmentError`."""
 
 
-class WorkerError(_Documented, RuntimeError):
+class WorkerError(_DocumentedError, RuntimeError):
     """A worker process or actor died, or an earlier error or interrupt has stopped it."""
 
 
@@ -117,7 +117,7 @@ class WorkerTimeoutError(WorkerError, TimeoutError):
     """A worker has not answered within `timeout` seconds."""
 
 
-class CallOrderError(_Documented, RuntimeError, ResetNeeded):
+class CallOrderError(_DocumentedError, RuntimeError, ResetNeeded):
     """Methods were called in the wrong order, such as `step` before `reset`.
 
     Also Gymnasium's `ResetNeeded`, which Gymnasium's single environments raise in that case.
@@ -172,7 +172,7 @@ def cannot_copy(env: object) -> TypeError:
     )
 
 
-class UpstreamError(_Documented, RuntimeError):
+class UpstreamError(_DocumentedError, RuntimeError):
     """An installed library lacks a private name that this package relies on.
 
     `sb3compat versions` lists the names that are missing.

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ast
+import pickle
+import re
+import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,15 +120,46 @@ REFUSALS = {
 }
 
 
+OWN = {
+    value
+    for name, value in vars(errors).items()
+    if isinstance(value, type) and value.__module__ == errors.__name__ and name[0] != "_"
+}
+
+
 def test_refusals_are_value_errors_and_all_other_exceptions_runtime_errors() -> None:
-    own = {
-        value
-        for value in vars(errors).values()
-        if isinstance(value, type) and value.__module__ == errors.__name__
-    }
-    assert {cls for cls in own if issubclass(cls, errors.ConversionError)} == REFUSALS
-    assert {cls for cls in own if issubclass(cls, ValueError)} == REFUSALS
-    assert all(issubclass(cls, RuntimeError) for cls in own - REFUSALS)
+    assert {cls for cls in OWN if issubclass(cls, errors.ConversionError)} == REFUSALS
+    assert {cls for cls in OWN if issubclass(cls, ValueError)} == REFUSALS
+    assert all(issubclass(cls, RuntimeError) for cls in OWN - REFUSALS)
+
+
+def notes(error: BaseException) -> list[str]:
+    """What a traceback shows below the message. Python 3.10 has no notes."""
+    return getattr(error, "__notes__", [])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no notes")
+@pytest.mark.parametrize("cls", sorted(OWN, key=lambda cls: cls.__name__))
+def test_traceback_names_the_section_of_the_page_about_errors(cls: type[Exception]) -> None:
+    error = cls("Expected one thing, got another")
+    assert str(error) == "Expected one thing, got another"
+    (note,) = notes(error)
+    path, _, anchor = note.removeprefix("Cause and remedy: ").partition("#")
+    # The address of a heading is its text in small letters, on the site and on GitHub.
+    headings = re.findall(r"^## (\w+)$", Path(path).read_text(encoding="utf-8"), re.MULTILINE)
+    assert anchor in [heading.lower() for heading in headings]
+    assert note in "".join(traceback.format_exception(error))
+
+
+def test_exception_that_was_pickled_has_one_note() -> None:
+    error = errors.EndedRowError("Expected rows [1] to be reset")
+    assert notes(pickle.loads(pickle.dumps(error))) == notes(error)
+
+
+def test_traceback_of_a_worker_names_no_remedy() -> None:
+    cause = errors.traceback_in_worker("row 3", "Traceback: …")
+    assert str(cause) == "in the worker of row 3:\nTraceback: …"
+    assert not notes(cause)
 
 
 def first_step(env: gym.Env[Any, Any]) -> Exception:

@@ -87,15 +87,28 @@ def test_metadata_name_versions_and_extras(metadata: Message) -> None:
     assert {"sb3", "conformance", "dev"} <= set(metadata.get_all("Provides-Extra", []))
 
 
-def built_with(repository: str, folder: Path) -> Message:
-    """The metadata of a wheel, built where the address of the repository is known."""
+def built_with(repository: str, folder: Path) -> Path:
+    """The contents of a wheel, built where the address of the repository is known."""
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
     env = {**os.environ, "SB3COMPAT_REPOSITORY": repository}
     subprocess.run([*command, str(ROOT)], cwd=folder, env=env, capture_output=True, check=True)
     (path,) = folder.glob("*.whl")
-    with ZipFile(path) as archive:
-        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
-        return Parser().parsestr(archive.read(name).decode())
+    return unpacked(path, folder / "unpacked")
+
+
+def unpacked(wheel: Path, folder: Path) -> Path:
+    with ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def page_of_errors(folder: Path) -> str:
+    """Where the exceptions of an unpacked wheel lead."""
+    code = "from sb3compat.errors import page_of_errors; print(page_of_errors())"
+    env = {**os.environ, "PYTHONPATH": str(folder)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=env, capture_output=True,
+                          text=True, check=True)  # fmt: skip
+    return done.stdout.strip()
 
 
 RELATIVE = r"\]\((?!https?:|#)[^)]*\)"
@@ -103,10 +116,14 @@ RELATIVE = r"\]\((?!https?:|#)[^)]*\)"
 
 def test_release_has_addresses_and_no_relative_links(wheel: Path, tmp_path: Path) -> None:
     repository = "https://example.org/owner/sb3compat"
-    metadata = built_with(f"{repository}/", tmp_path)
+    folder = built_with(f"{repository}/", tmp_path)
+    (path,) = folder.glob("*.dist-info/METADATA")
+    metadata = Parser().parsestr(path.read_text(encoding="utf-8"))
     addresses = dict(line.split(", ", 1) for line in metadata.get_all("Project-URL", []))
     assert addresses["Source"] == repository
     assert {"Issues", "Documentation", "Changelog"} <= set(addresses)
+    assert page_of_errors(folder) == addresses["Errors"]
+    assert addresses["Errors"] == f"{repository}/blob/main/docs/reference/errors.md"
     text = metadata.get_payload()
     assert isinstance(text, str)
     tag = f"v{sb3compat.__version__}"
@@ -115,9 +132,10 @@ def test_release_has_addresses_and_no_relative_links(wheel: Path, tmp_path: Path
     assert not re.findall(RELATIVE, outside)
 
 
-def test_other_builds_name_no_address(metadata: Message) -> None:
+def test_other_builds_name_no_address(metadata: Message, wheel: Path, tmp_path: Path) -> None:
     assert metadata.get_all("Project-URL") is None
     assert metadata.get_payload() == (ROOT / "README.md").read_text(encoding="utf-8")
+    assert page_of_errors(unpacked(wheel, tmp_path)) == "None"
 
 
 def test_citation_has_the_version() -> None:

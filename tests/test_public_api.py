@@ -35,6 +35,7 @@ def described(module: ModuleType) -> Iterator[str]:
 def _described_class(full: str, cls: type) -> Iterator[str]:
     if issubclass(cls, BaseException):
         bases = [b.__name__ for b in cls.__mro__[1:] if b not in (object, BaseException)]
+        bases = [name for name in bases if not name.startswith("_")]
         yield f"exception {full}({', '.join(bases)})"
         return
     yield f"class {full}{_signature(cls)}"

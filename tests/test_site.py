@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import json
 import re
@@ -116,24 +117,31 @@ def test_api_page_names_all_that_is_public() -> None:
 
 def test_errors_page_names_every_exception() -> None:
     text = (ROOT / "docs" / "reference" / "errors.md").read_text()
-    named = set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE))
+    sections = dict(re.findall(r"^## (\w+)$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
     own = {
         name
         for name, value in vars(errors).items()
-        if isinstance(value, type) and value.__module__ == "sb3compat.errors"
+        if isinstance(value, type) and value.__module__ == "sb3compat.errors" and name[0] != "_"
     }
-    assert named == own
+    assert set(sections) == own
+    for name, section in sections.items():
+        for part in ("**Cause.**", "**What to do.**", f'"<!-- {name} -->"'):
+            assert part in section, name
 
 
 def test_messages_of_the_source_are_on_the_errors_page(site: Path) -> None:
     page = (site / "reference" / "errors.html").read_text(encoding="utf-8")
     text = " ".join(re.sub(r"<[^>]*>", "", page).split())
-    for message in (
-        "Expected step_async(actions) before step_wait().",
-        "contains DictInfoToList, which loses which key belongs to which step",
-        "Expected reset() before the first step.",
-    ):
-        assert message in text, message
+    for exception, message in {
+        "CallOrderError": "Expected step_async(actions) before step_wait().",
+        "UnsupportedEnvError": "Remove that wrapper: to_sb3 makes the list of dicts itself.",
+        "MissingTruncationError": "Expected infos[…]['TimeLimit.truncated'] at the end",
+        "EndedRowError": "to be reset before the next step, as their episodes have ended",
+    }.items():
+        section = text.partition(f"{exception}¶")[2].partition("¶")[0]
+        assert message in html.unescape(section), message
+    for warning in ("The last observation of row … equals the first one of its next episode.",):
+        assert warning in html.unescape(text)
 
 
 def test_help_of_each_command_is_on_the_site(site: Path) -> None:

@@ -22,7 +22,7 @@ def refuse_same_memory(
     if shared or (final is first and isinstance(final, dict | list)):
         raise ConversionError(
             f"Expected the sub-environment of row {row} to return a new observation from reset, "
-            "got the very array (or dict, or list) that its last step returned: the last "
+            "got the same array (or dict, or list) that its last step returned: the last "
             f"observation of the episode is overwritten. {_RETURN_COPIES}"
         )
 

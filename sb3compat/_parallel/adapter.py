@@ -34,27 +34,27 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
 
     For the same environments, seeds and actions, it yields what SB3's `DummyVecEnv` yields, value
     for value and dtype for dtype, whatever the number of workers. Each worker holds several rows,
-    so that there are as many processes as cores and not as environments. What is of fixed size is
+    so that there are as many processes as cores and not as environments. Arrays of fixed size are
     in shared memory.
 
     Args:
         env_fns: Functions that make the parts: each returns a `gymnasium.Env` (one row), a
             `gymnasium.vector.VectorEnv` in any autoreset mode (its rows), or a `VecEnv` (its rows).
             The spaces of all parts must be equal. Functions and what they need are pickled by
-            `cloudpickle`, so that lambdas will do.
+            `cloudpickle`, so that lambdas work.
         workers: The number of workers, at most one for each part. By default the cores that this
             process may use, limits of a container included; with Ray, the number of actors that
             the free processors of the cluster have room for.
         backend: Where the workers are: `"processes"` of this machine, or `"ray"` for actors of a
-            Ray cluster. Ray is used as it is initialised; otherwise `ray.init()` is called, and
-            Ray goes on after `close`, as it does for Ray's own libraries.
+            Ray cluster. If Ray is not initialised yet, `ray.init()` is called. Ray goes on after
+            `close`.
         start_method: How processes are started: `"fork"`, `"forkserver"` or `"spawn"`, as in
-            `multiprocessing`. By default in fresh interpreters that do not import the main
-            module: a script needs no `if __name__ == "__main__"`, and workers import torch only
-            if their functions do. On Windows, `"spawn"`. Not for Ray.
+            `multiprocessing`. By default, each is a fresh interpreter that does not import the
+            main module: a script needs no `if __name__ == "__main__"`, and workers import torch
+            only if their functions do. On Windows, the default is `"spawn"`. Not for Ray.
         timeout: How many seconds a step, a reset or any other answer may take before
             `WorkerTimeoutError` is raised. None waits for ever.
-        on_worker_lost: What happens where a worker dies. `"raise"`: every call raises
+        on_worker_lost: What happens if a worker dies. `"raise"`: every call raises
             `WorkerError`. `"restart"`: the next step makes its parts anew and ends the episodes of
             its rows, with reward 0, `TimeLimit.truncated=True`, the last observation that was seen
             as `terminal_observation`, and `infos[i]["sb3compat.worker_lost"]=True`. That
@@ -74,8 +74,8 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         action_space: The space of a single action.
         reset_infos: The info of the last reset of each row.
 
-    Row i gets the seed `s + i` after `seed(s)`; a vector environment that takes one seed gets that
-    of its first row. Options are by row.
+    After `seed(s)`, row i gets the seed `s + i`. A vector environment that takes one seed gets the
+    seed of its first row. Options are by row.
 
     Raises:
         ValueError: If an argument is not valid.

@@ -83,7 +83,7 @@ def make_vec_env(
     """Make a Gymnasium vector environment, with episode statistics, adapted to SB3.
 
     A drop-in replacement for `stable_baselines3.common.env_util.make_vec_env`: the same call gives
-    the same stream. Only `vectorization_mode="native"` and `"fastest"` may give another one.
+    the same stream. Only `vectorization_mode="native"` and `"fastest"` may give another stream.
 
     Args:
         env_id: The id or spec of a registered environment, or a function that makes one. An id
@@ -98,8 +98,8 @@ def make_vec_env(
             its monitor.
         env_kwargs: Passed to the environment.
         vec_env_cls: SB3's argument; its `DummyVecEnv` means `"sync"`, its `SubprocVecEnv` means
-            `"async"`, our `ParallelVecEnv` means `"parallel"`. Any other class, or function of a
-            list of functions, is called as it is.
+            `"async"`, `sb3compat.ParallelVecEnv` means `"parallel"`. Any other class, or function
+            of a list of functions, is called as it is.
         vec_env_kwargs: Passed to `SyncVectorEnv`, `AsyncVectorEnv` (`start_method` as `context`),
             `ParallelVecEnv` or `vec_env_cls`.
         monitor_kwargs: Passed to the monitor; natively vectorized environments take
@@ -111,21 +111,21 @@ def make_vec_env(
             vectorization if its spaces match the single environment's and no argument needs single
             environments; otherwise `"sync"`. An id that has native vectorization only is native by
             default.
-        autoreset_mode: The mode in which Gymnasium's class is built, or that a native environment
-            does not declare. By default SAME_STEP for `"sync"`; NEXT_STEP for `"async"`, so that
-            sub-environments may return the same array each time.
-        timeout: For `"async"` and `"parallel"`: how many seconds a step or reset may take; None for
-            ever.
+        autoreset_mode: The mode in which Gymnasium's class is built, or the mode of a native
+            environment that does not declare it. By default SAME_STEP for `"sync"`; NEXT_STEP for
+            `"async"`, so that sub-environments may return the same array each time.
+        timeout: For `"async"` and `"parallel"`: how many seconds a step or reset may take. None
+            waits for ever.
         workers: For `"parallel"`: the number of worker processes, by default the usable cores.
-        **unknown: None; what else is passed is an error that says what was meant.
+        **unknown: Nothing else is accepted; the error says what was probably meant.
 
     Returns:
         The adapted environment. A natively vectorized one is wrapped in `VecMonitor` (without SB3,
         in Gymnasium's `RecordEpisodeStatistics`).
 
     Raises:
-        ValueError: If the vectorization mode is unknown, or does not go with another argument.
-        TypeError: If an argument is not known, or of the wrong type.
+        ValueError: If the vectorization mode is unknown, or contradicts another argument.
+        TypeError: If an argument is unknown, or of the wrong type.
     """
     _refuse_unknown(unknown)
     seed = plain_seed(seed)
@@ -159,8 +159,8 @@ def make_vec_env(
         if single:
             raise ValueError(
                 f"Expected no {' or '.join(single)} with vectorization_mode={NATIVE!r} "
-                "(of monitor_kwargs, info_keywords only): there are no single environments to "
-                "apply them to. Use 'sync' or 'async', or a vector wrapper."
+                "(monitor_kwargs may contain info_keywords only): there are no single "
+                "environments to apply them to. Use 'sync' or 'async', or a vector wrapper."
             )
         adapt = partial(to_sb3, autoreset_mode=autoreset_mode, timeout=timeout)
         source = make_native(env_id, n_envs, env_kwargs)

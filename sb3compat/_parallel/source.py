@@ -198,7 +198,7 @@ class ParallelRows:
         )
         return WorkerError(
             f"The {self._workers.noun} of rows {rows.start} to {rows.stop - 1} has died without an "
-            f"answer ({self._workers.lost[worker]}); what it said last is in its own output. {way}"
+            f"answer ({self._workers.lost[worker]}); its own output may say why. {way}"
         )
 
     def _replace(self, worker: int, infos: list[Info], reset_infos: dict[int, Info]) -> None:

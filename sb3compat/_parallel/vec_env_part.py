@@ -87,13 +87,15 @@ class VecEnvSource:
             if TRUNCATED not in row_infos[i]:
                 raise MissingTruncationError(
                     f"Expected infos[{i}][{TRUNCATED!r}] at the end of an episode from "
-                    f"{self._vec_env}, got the keys {sorted(map(str, row_infos[i]))}."
+                    f"{self._vec_env}, got the keys {sorted(map(str, row_infos[i]))}. Add it to "
+                    "that VecEnv."
                 )
             truncated[i] = bool(row_infos[i][TRUNCATED])
             if TERMINAL_OBSERVATION not in row_infos[i]:
                 raise MissingFinalObservationError(
                     f"Expected infos[{i}][{TERMINAL_OBSERVATION!r}] at the end of an episode from "
-                    f"{self._vec_env}, got the keys {sorted(map(str, row_infos[i]))}."
+                    f"{self._vec_env}, got the keys {sorted(map(str, row_infos[i]))}. Add it to "
+                    "that VecEnv."
                 )
             final = self._observations.single(row_infos[i][TERMINAL_OBSERVATION], copy=False)
             row_infos[i][TERMINAL_OBSERVATION] = final

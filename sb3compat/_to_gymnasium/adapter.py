@@ -67,9 +67,10 @@ def to_gymnasium(
 ) -> AnyVectorEnv:
     """Present a Stable-Baselines3 `VecEnv` as a Gymnasium vector environment.
 
-    For the same sub-environments, seeds and actions, the result yields what Gymnasium's own
-    `SyncVectorEnv` yields in that mode, save for two things that are SB3's: `DummyVecEnv` rounds
-    rewards to float32, and an episode that is terminated and truncated at once is terminated.
+    For the same sub-environments, seeds and actions, the result returns what Gymnasium's own
+    `SyncVectorEnv` returns in that mode, with two exceptions that come from SB3: `DummyVecEnv`
+    rounds rewards to float32, and an episode that is terminated and truncated in the same step
+    counts as terminated.
 
     Args:
         vec_env: A `VecEnv`, with or without wrappers, or an object with its methods. A
@@ -83,9 +84,9 @@ def to_gymnasium(
             False is for SAME_STEP mode only: `infos["_final_obs"]` is False where it is missing.
 
     Returns:
-        A `VectorEnvAdapter`. For the result of `to_sb3`, the vector environment inside, if it is
-        in that mode, and no step is under way or lost, and no seeds or options wait for its next
-        reset.
+        A `VectorEnvAdapter`. For the result of `to_sb3`, it is the vector environment inside, if
+        that is in the same mode, no step is under way or lost, and no seeds or options wait for
+        the next reset.
 
     Raises:
         UnsupportedEnvError: If `vec_env` lacks the methods of a `VecEnv`.
@@ -120,20 +121,20 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
     Args:
         vec_env: The `VecEnv`. The other arguments are those of `to_gymnasium`.
         autoreset_mode: When ended rows are reset.
-        missing_truncation: What an ending without `TimeLimit.truncated` counts as.
-        require_final_obs: Whether each ending has to come with its last observation.
+        missing_truncation: What the end of an episode without `TimeLimit.truncated` counts as.
+        require_final_obs: Whether each episode has to end with its last observation.
 
     Attributes:
         vec_env: The `VecEnv`, with its wrappers.
         autoreset_mode: The mode in which it is presented.
         num_envs: The number of rows, n.
-        single_observation_space: The space of what single observations are under SB3's wrappers.
+        single_observation_space: The space of a single observation, as SB3's wrappers return it.
         single_action_space: The space of a single action.
         observation_space: The space of a batch of n observations.
         action_space: The space of a batch of n actions.
         metadata: The metadata of the sub-environments, and `autoreset_mode`.
         render_mode: The render mode of the sub-environments.
-        spec: The `EnvSpec` that the sub-environments share, where they are in this process.
+        spec: The `EnvSpec` that the sub-environments share, if they are in this process.
     """
 
     def __init__(
@@ -283,7 +284,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         return tuple(map(copy_value, frames))
 
     def call(self, name: str, *args: Value, **kwargs: Value) -> tuple[Value, ...]:
-        """Call a method of each sub-environment, or read an attribute that is no method.
+        """Call a method of each sub-environment, or read an attribute that is not a method.
 
         Args:
             name: The method or attribute, of the environment or any wrapper around it.
@@ -312,7 +313,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
     @property
     def envs(self) -> Sequence[SingleEnv]:
-        """The sub-environments, where they are objects in this process, as `SyncVectorEnv.envs`.
+        """The sub-environments, if they are objects in this process, as `SyncVectorEnv.envs`.
 
         The `VecEnv`'s own list: assign to a row to replace its sub-environment.
 
@@ -394,7 +395,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         # If a worker is lost, a reset would not help; the source's error says what to do.
         if self._lost_step and not self._source.broken:
             raise CallOrderError(
-                "Expected reset() without a mask, as the last step or reset has raised an "
-                "exception and its results are lost, maybe with the end of an episode."
+                "Expected reset() without a mask, as the last step or reset raised an exception "
+                "and its results are lost, perhaps the end of an episode among them."
             )
         self._driver.check()

@@ -241,8 +241,8 @@ class WholeSteps:
                 raise
             self._died = True
             raise WorkerError(
-                f"A worker process of {self._base} has died without an answer; what it said last "
-                "is in its own output. Close this environment and build a new one."
+                f"A worker process of {self._base} has died without an answer; its own output may "
+                "say why. Close this environment and build a new one."
             ) from error
 
     def _call_reset(self, seeds: Seeds, options: Options | None) -> Observation:

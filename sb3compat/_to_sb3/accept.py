@@ -126,9 +126,9 @@ def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> Autoreset
             )
         if declared is not None and not names_mode(declared, mode):
             warnings.warn(
-                f"{base} declares the autoreset mode {declared}, and autoreset_mode={given!r} is "
-                "believed instead. If that is not what it does, episodes will end wrongly: leave "
-                "the argument out.",
+                f"{base} declares the autoreset mode {declared}, but the argument "
+                f"autoreset_mode={given!r} overrides it. If the environment does not do that, "
+                "episodes will end wrongly: leave the argument out.",
                 stacklevel=4,
             )
         return mode

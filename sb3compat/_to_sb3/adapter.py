@@ -38,8 +38,8 @@ def to_sb3(
 ) -> VecEnv:
     """Present a Gymnasium vector environment as a Stable-Baselines3 `VecEnv`.
 
-    For the same sub-environments, seeds and actions, the result yields what SB3's own
-    `DummyVecEnv` yields, value for value and dtype for dtype, whatever the autoreset mode.
+    For the same sub-environments, seeds and actions, the result returns what SB3's own
+    `DummyVecEnv` returns, value for value and dtype for dtype, whatever the autoreset mode.
 
     Args:
         env: A `gymnasium.vector.VectorEnv`, for example from `gymnasium.make_vec`, with or
@@ -57,19 +57,19 @@ def to_sb3(
         padding: Opt-in for NEXT_STEP environments without a partial reset: deliver the reset step
             as one more step of the episode, with `done=True`, reward 0 and
             `infos[i]["sb3compat.padding"]`. Episodes grow by one step, and the value of truncated
-            states is biased: not the exact stream, hence not the default.
-        timeout: For a bare `AsyncVectorEnv`: how many seconds a step or reset may take before
-            `WorkerTimeoutError` is raised. None waits for ever.
+            states is biased. The stream is not exact, so this is not the default.
+        timeout: For an `AsyncVectorEnv` without vector wrappers: how many seconds a step or reset
+            may take before `WorkerTimeoutError` is raised. None waits for ever.
 
     Returns:
         A `VecEnvAdapter`, which is a subclass of SB3's `VecEnv` where SB3 is installed.
 
     Raises:
-        UnsupportedEnvError: If `env` is no vector environment, or not one that can be adapted.
+        UnsupportedEnvError: If `env` is not a vector environment, or cannot be adapted.
         UnsupportedSpaceError: If SB3 has no way to batch one of the spaces.
         AutoresetModeError: If the mode is declared nowhere, or contradicts the environment.
-        ValueError: If `padding` is True although the exact stream is available, or `timeout` is
-            set for anything but a bare `AsyncVectorEnv` or is not positive and finite.
+        ValueError: If `padding` is True although the exact stream is available; if `timeout` is
+            not positive and finite, or `env` is not an `AsyncVectorEnv` without vector wrappers.
         PartialResetError: If the mode is NEXT_STEP and no partial reset is known for the class.
 
     Example:
@@ -101,7 +101,7 @@ class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
         autoreset_mode: The autoreset mode, if the environment does not declare it.
         copy: Whether returned values stay unchanged.
         require_final_obs: Whether a SAME_STEP environment must give final observations.
-        padding: Whether to pad episodes where ended rows cannot be reset on demand.
+        padding: Whether to pad episodes, as the environment cannot reset single rows.
         timeout: How many seconds workers may take for a step or reset.
 
     Attributes:

@@ -41,14 +41,14 @@ from sb3compat.errors import CallOrderError, ClosedError, refuse_first_step
 
 
 class DrivenVecEnv(VecEnv, OwnVecEnv):
-    """What a source drives, as a Stable-Baselines3 `VecEnv`.
+    """A Stable-Baselines3 `VecEnv` whose rows a source steps and resets.
 
     Args:
         source: Steps and resets the rows.
         subenvs: Reaches their sub-environments.
         observations: The layout of a batch of observations.
         actions: The layout of a batch of actions.
-        metadata: Those of the environment.
+        metadata: The metadata of the environment.
         env: The environment, if others can use it beside this adapter.
     """
 
@@ -77,7 +77,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
     def reset(self) -> Observation:
         """Reset all rows, with the seeds and options set before; a pending step is cancelled.
 
-        Workers that were sent the step have executed it, as those of SB3's `SubprocVecEnv`.
+        Workers that have got the step execute it all the same, as in SB3's `SubprocVecEnv`.
 
         Returns:
             The observations, of shape `(n, *space.shape)`; a dict or tuple of such arrays where
@@ -100,8 +100,8 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         """Set the options of the next reset.
 
         Args:
-            options: One dict for all rows, or a list or tuple with one for each row. None, also for
-            a single row, is no options.
+            options: One dict for all rows, or a list or tuple with one for each row. None stands
+                for no options, also in the list.
 
         Raises:
             ValueError: If the list has another length than n.
@@ -116,16 +116,16 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         """Set the seeds of the next reset.
 
         Args:
-            seed: The seed of the first row; the next ones get `seed + 1` and so on. Natively
-                vectorised environments take this one only. None draws it from NumPy's global
-                generator.
+            seed: The seed of the first row; the next rows get `seed + 1` and so on. A natively
+                vectorised environment takes the first seed only. With None, NumPy's global
+                generator draws the first seed.
 
         Returns:
             The seed of each row.
 
         Raises:
-            TypeError: If it is no integer, such as a list with one seed for each row.
-            ValueError: If the environment does not take it, because it is too large or negative.
+            TypeError: If `seed` is not an integer, such as a list with one seed for each row.
+            ValueError: If the environment does not take `seed`, as it is too large or negative.
         """
         return super().seed(self._seed_within(plain_seed(seed)))
 
@@ -142,8 +142,9 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
                 where that is safe.
 
         Raises:
-            ValueError: If their count, shape or dtype does not fit. Nothing was sent.
-            CallOrderError: If a step is pending, or a reset is due (maybe as others used `env`).
+            ValueError: If the count, shape or dtype of the actions does not fit. Nothing was sent.
+            CallOrderError: If a step is pending, or a reset is due. A reset is also due if
+                something else has used `env`.
         """
         self._check_open()
         if self._waiting:
@@ -180,7 +181,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
               `terminal_observation` in the rows whose episode has ended.
 
         Raises:
-            CallOrderError: If no step is pending, or nothing was ever reset.
+            CallOrderError: If no step is pending, or `reset` was never called.
             ConversionError: If the environment returned a value that cannot be presented exactly.
         """
         self._check_open()
@@ -206,9 +207,9 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
 
     @property
     def envs(self) -> list[SingleEnv]:
-        """The sub-environments, where they are objects in this process, as `DummyVecEnv.envs`.
+        """The sub-environments, if they are objects in this process, as `DummyVecEnv.envs`.
 
-        The list itself: assign to a row to replace its sub-environment, for example by a wrapper.
+        This is no copy: assign to a row to replace its sub-environment, for example by a wrapper.
 
         Raises:
             AttributeError: If the sub-environments live in workers, or there are none.
@@ -233,7 +234,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
                 environments have one value for every row.
 
         Raises:
-            AttributeError: If one of the sub-environments does not have it.
+            AttributeError: If one of the sub-environments does not have the attribute.
         """
         return self._subenvs.get(attr_name, self._rows(indices))
 
@@ -274,7 +275,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
 
     @property
     def seeds_rows(self) -> bool:
-        """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
+        """Whether a reset gives each row a seed of its own; if not, all rows share the first."""
         return self._source.seeds_rows
 
     def pass_options(self, options: Options) -> None:
@@ -301,9 +302,9 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         """
         if self._lost_step and not self._source.broken:
             raise CallOrderError(
-                "Expected reset(), as the last step or reset has raised an exception or was "
-                "interrupted, and its results are lost, maybe with the end of an episode; got "
-                f"{called}."
+                "Expected reset(), as the last step or reset raised an exception or was "
+                "interrupted, and its results are lost, perhaps the end of an episode among "
+                f"them; got {called}."
             )
 
     def _check_open(self) -> None:

@@ -42,9 +42,9 @@ class PartialReset(Protocol):
 
     Attributes that the function may have, each a function itself:
 
-    - `restart(env, mask, ended)`: where the environment's autoreset is more than a reset, what it
-      does at the step after an ending, for the rows of `mask` that are in `ended`; the other rows
-      of `mask` are reset. It returns what the function returns.
+    - `restart(env, mask, ended)`: for an environment whose autoreset differs from its reset. It
+      does to the rows of `mask & ended` what the environment itself would do at the next step, and
+      resets the rows of `mask & ~ended`. It returns the same as the function.
     - `pending(env)`: for which rows an autoreset is pending, bool of shape `(n,)`. Without it, an
       environment in NEXT_STEP mode has to be reset before its first step.
     - `after_reset(env)`: cancels the autoresets that the environment's own `reset` of all rows
@@ -88,9 +88,10 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
     """Teach `to_sb3` how instances of `cls` (and its subclasses) reset some of their rows.
 
     Like `functools.singledispatch`: the function of the nearest class in the method resolution
-    order is used, and a later registration replaces an earlier one. The function holds for a
-    subclass that inherits `step` and `reset`, and what these call, unchanged. One that overrides
-    them needs a registration of its own, as its own code would be bypassed.
+    order is used, and a later registration replaces an earlier one. A subclass may use the function
+    of its base class if it inherits `step`, `reset` and the methods that these call unchanged. A
+    subclass that overrides one of them needs a registration of its own, as the function would
+    bypass its code.
 
     Args:
         cls: A subclass of `gymnasium.vector.VectorEnv`, not a wrapper.

@@ -253,8 +253,9 @@ class VectorSource:
             raise UnsupportedEnvError(
                 f"Expected {self.env} to end the episodes that {self._tap.env} ends, got "
                 f"dones={dones.tolist()} from {ended.tolist()}: rows "
-                f"{np.flatnonzero(wrong).tolist()} would be reset, or not, without SB3 knowing. "
-                "End episodes in wrappers around the sub-environments instead."
+                f"{np.flatnonzero(wrong).tolist()} would end for SB3 and not for the environment, "
+                "or the other way round. End episodes in wrappers around the sub-environments "
+                "instead."
             )
 
     def _flags(self, flags: object, name: str) -> Flags:
@@ -361,7 +362,8 @@ class VectorSource:
                 raise PartialResetError(
                     f"Expected a reset of the rows {rows.tolist()} to leave the observations of "
                     f"all others as they were, but it has changed them: a wrapper in {self.env} "
-                    "resets its state for all rows. Let it heed options['reset_mask'], or build "
+                    "resets its state for all rows. Let it reset its state for the rows in "
+                    "options['reset_mask'] only, or build "
                     "the environment with autoreset_mode=AutoresetMode.SAME_STEP."
                 )
 

@@ -64,9 +64,9 @@ def paused_videos(env: AnyVectorEnv, mask: Flags) -> Iterator[None]:
 def _check_conversion(wrapper: AnyWrapper, env: AnyVectorEnv) -> None:
     if isinstance(wrapper, vector_wrappers.DictInfoToList):
         raise UnsupportedEnvError(
-            f"Expected infos as a dict of arrays, but {env} contains DictInfoToList, which loses "
-            "which key belongs to which step. Remove that wrapper: to_sb3 makes the list of dicts "
-            "itself."
+            f"Expected infos as a dict of arrays, but {env} contains DictInfoToList, which drops "
+            "what tells the infos of the step from those of the reset. Remove that wrapper: "
+            "to_sb3 makes the list of dicts itself."
         )
     converter = converter_class(wrapper)
     if converter is not None and isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):

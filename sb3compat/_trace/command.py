@@ -17,7 +17,7 @@ def command(given: Namespace, make_env: Callable[[], Any]) -> int:
 
     Args:
         given: The arguments.
-        make_env: What makes the environment.
+        make_env: The function that makes the environment.
 
     Returns:
         0 if nothing looks wrong, 1 if something does, 2 if the target cannot be made.

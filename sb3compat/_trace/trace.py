@@ -111,11 +111,11 @@ def trace(
     presented in one of these ways, the trace says why.
 
     Args:
-        env: A `VectorEnv` or a `VecEnv`, or a function that makes one. The function is called for
-            each API; an environment is used for all of them, and has to be reset afterwards.
+        env: A `VectorEnv` or a `VecEnv`, or a function that makes one. A function is called once
+            for each API. An environment is used for all of them; reset it afterwards.
         episodes: How many episodes of each row to show.
         seed: The seed of the environment and of the actions.
-        rows: The rows to show: a number of them or their indices. By default the first three.
+        rows: The rows to show: how many, or their indices. By default the first three.
         max_steps: After how many steps to stop, even if fewer episodes have ended.
         autoreset_mode: The autoreset mode of a `VectorEnv` that does not declare it.
 
@@ -123,7 +123,7 @@ def trace(
         A `Trace`; `show()` prints it, `svg()` and `html()` give pictures.
 
     Raises:
-        UnsupportedEnvError: If `env` is no vector environment.
+        UnsupportedEnvError: If `env` is not a vector environment.
         AutoresetModeError: If a `VectorEnv` does not declare its mode, and none is given.
         ValueError: If an argument is out of range.
 

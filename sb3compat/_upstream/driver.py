@@ -72,8 +72,9 @@ class Driver:
         if who is not None:
             raise CallOrderError(
                 f"Expected reset() before anything else, as {who} {self._base} since this adapter "
-                "used it last: what it knows of the rows is out of date. Use one adapter, and only "
-                "the adapter; or make a second environment, for example for evaluation."
+                "used it last: what the adapter remembers of the rows is out of date. Use one "
+                "adapter, and only the adapter; or make a second environment, for example for "
+                "evaluation."
             )
 
     def other(self) -> str | None:

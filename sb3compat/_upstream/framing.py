@@ -67,8 +67,9 @@ class Answer:
                 return memoryview(data)[at:]
             if have > size:
                 raise WorkerError(
-                    "Expected one answer from a worker, but another is there, to a call whose "
-                    "answer was not received. Close this environment and build a new one."
+                    "Expected one answer from a worker, but there is a second one, to an earlier "
+                    "call whose answer was not received. Close this environment and build a new "
+                    "one."
                 )
             whole = memoryview(bytearray(size))
             whole[:have] = data[at:]

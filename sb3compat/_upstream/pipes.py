@@ -61,8 +61,8 @@ class Deadline:
 def died(row: int) -> WorkerError:
     """The error to raise where a worker has died."""
     return WorkerError(
-        f"The worker process of row {row} has died without an answer; what it said last is in its "
-        "own output. Close this environment and build a new one."
+        f"The worker process of row {row} has died without an answer; its own output may say why. "
+        "Close this environment and build a new one."
     )
 
 

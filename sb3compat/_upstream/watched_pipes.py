@@ -52,8 +52,8 @@ class Watch:
         data = pickled(message)
         if self.strict and row in self.exchange.owed:
             raise WorkerError(
-                f"Expected the worker of row {row} to owe no answer, but that to an earlier call "
-                "has not been received. If step_async() was called, call step_wait(). If an "
+                f"Expected the worker of row {row} to owe no answer, but its answer to an earlier "
+                "call was not received. If step_async() was called, call step_wait(). If an "
                 "exception or interrupt came in between, that answer may never come. Close this "
                 "environment and build a new one."
             )
@@ -69,8 +69,8 @@ class Watch:
         if row not in self.exchange.owed:
             if self.strict:
                 raise WorkerError(
-                    f"Expected a call whose answer the worker of row {row} owes, but there is "
-                    "none: it was taken, or lost by an interrupt."
+                    f"Expected a call that the worker of row {row} still has to answer, but there "
+                    "is none: its answer was received already, or lost by an interrupt."
                 )
             self.exchange.owed[row] = None
         self.exchange.receive_one(row)

@@ -32,10 +32,10 @@ def test_last_observation_in_the_memory_of_the_first_one_is_refused() -> None:
     array = np.zeros(2, np.float32)
     with pytest.raises(ConversionError, match=r"row 1 to return a new observation.*Return copies"):
         refuse_same_memory(BOXES, 1, array, array)
-    with pytest.raises(ConversionError, match="the very array"):
+    with pytest.raises(ConversionError, match="the same array"):
         refuse_same_memory(BOXES, 1, array, array[:])  # a view
     parts = {"goal": array, "seen": np.ones(2, np.float32)}
-    with pytest.raises(ConversionError, match="the very array"):
+    with pytest.raises(ConversionError, match="the same array"):
         refuse_same_memory(PARTS, 1, parts, dict(parts))
 
 
@@ -50,7 +50,7 @@ def test_the_very_dict_without_arrays_is_refused() -> None:
     numbers = Observations(spaces.Dict({"a": spaces.Discrete(3)}), 1)
     same_dict = {"a": 1}
     refuse_same_memory(numbers, 0, same_dict, dict(same_dict))
-    with pytest.raises(ConversionError, match="the very array"):
+    with pytest.raises(ConversionError, match="the same array"):
         refuse_same_memory(numbers, 0, same_dict, same_dict)
 
 

@@ -330,7 +330,7 @@ NATIVE = {"vectorization_mode": "native"}
         (
             {**NATIVE, "monitor_kwargs": {"override_existing": False}},
             ValueError,
-            "no monitor_kwargs with .*info_keywords only",
+            "no monitor_kwargs with .*may contain info_keywords only",
         ),
         ({**NATIVE, "env_id": registered.scripted}, ValueError, "with to_sb3"),
         (

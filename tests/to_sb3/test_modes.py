@@ -155,7 +155,7 @@ def test_reused_observation_array_is_refused_in_same_step_mode(shared_memory: bo
     env = sb3compat.to_sb3(source)
     env.reset()
     step(env)
-    with pytest.raises(sb3compat.ConversionError, match="the very array"):
+    with pytest.raises(sb3compat.ConversionError, match="the same array"):
         step(env)
     env.close()
 

@@ -53,10 +53,10 @@ class LivesWatch:
         elif (lost & (infos["lives"] > 0)).any():
             raise UnsupportedEnvError(
                 f"Expected to know what {self._env} does after a lost life, but it was built "
-                "directly, and does not tell if it starts a new game (episodic_life=True) or goes "
-                "on (life_loss_info=True, which cannot be adapted). Build it with "
-                "gymnasium.make_vec('ALE/...', episodic_life=True), whose spec tells, or with "
-                "autoreset_mode=AutoresetMode.SAME_STEP, where it shows."
+                "directly, and does not show whether it starts a new game (episodic_life=True) or "
+                "goes on (life_loss_info=True, which cannot be adapted). Build it with "
+                "gymnasium.make_vec('ALE/...', episodic_life=True), whose spec shows it, or with "
+                "autoreset_mode=AutoresetMode.SAME_STEP, where the frame numbers show it."
             )
 
 
@@ -73,8 +73,8 @@ def watch_lives(env: Any, mode: AutoresetMode) -> LivesWatch | None:
 def _plays_on(env: AnyVectorEnv, reason: str) -> UnsupportedEnvError:
     return UnsupportedEnvError(
         f"Expected {env} to start a new game where it reports the end of an episode, but it goes "
-        f"on, as with life_loss_info=True: {reason}. The rows would be reset, or not, without SB3 "
-        f"knowing. {_INSTEAD}."
+        f"on, as with life_loss_info=True: {reason}. SB3 would take these rows for rows that were "
+        f"reset. {_INSTEAD}."
     )
 
 
