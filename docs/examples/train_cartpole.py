@@ -6,6 +6,7 @@ status is 1 if the policy did not learn.
 
     python docs/examples/train_cartpole.py
     python docs/examples/train_cartpole.py --short --plot curve.png
+    python docs/examples/train_cartpole.py --plot docs/learning-curve.svg    # the README's
 """
 
 from __future__ import annotations
@@ -148,17 +149,18 @@ def compare_speed(num_envs: int, seed: int) -> None:
 
 
 def plot(progress: Progress, path: str) -> None:
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    figure = Figure(figsize=(6, 2.6), layout="constrained")
     axes = figure.subplots()
     axes.plot(progress.timesteps, progress.returns)
     axes.set(
         title=f"PPO on {ENV_ID}",
         xlabel="environment steps",
-        ylabel="mean return of the last 100 episodes",
+        ylabel="mean return\nof the last 100 episodes",
         ylim=(0, 510),
     )
     axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=150)
+    # Without a date, so that the same curve is the same SVG.
+    figure.savefig(path, dpi=150, metadata={"Date": None} if path.endswith(".svg") else None)
 
 
 def main() -> int:
@@ -167,7 +169,7 @@ def main() -> int:
     parser.add_argument("--timesteps", type=int, help=f"default: {FULL[0]}; short: {SHORT[0]}")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--short", action="store_true", help="a shorter run, a lower threshold")
-    parser.add_argument("--plot", default="learning_curve.png", help="where the PNG goes")
+    parser.add_argument("--plot", default="learning_curve.png", help="a PNG or SVG file")
     args = parser.parse_args()
     timesteps, threshold = SHORT if args.short else FULL
     timesteps = args.timesteps or timesteps
