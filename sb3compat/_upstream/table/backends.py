@@ -9,7 +9,7 @@ BACKENDS = (
         "ale_py.vector_env",
         Kind.NAME,
         "_to_sb3/backends/ale.py",
-        {"AtariVectorEnv": "known by its name only: NEXT_STEP mode would be refused"},
+        {"AtariVectorEnv": "NEXT_STEP mode would be refused"},
     ),
     *names(
         "ale_py.vector_env:AtariVectorEnv.step",
@@ -27,7 +27,7 @@ BACKENDS = (
         "envpool.python.gymnasium_envpool",
         Kind.NAME,
         "_to_sb3/backends/envpool.py",
-        {"GymnasiumEnvPoolMixin": "known by its name only: NEXT_STEP mode would be refused"},
+        {"GymnasiumEnvPoolMixin": "NEXT_STEP mode would be refused"},
     ),
     *names(
         "envpool.python.envpool:EnvPoolMixin.step",

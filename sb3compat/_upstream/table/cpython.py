@@ -16,11 +16,11 @@ CPYTHON = (
         Kind.ATTRIBUTE,
         "_upstream/exceptions.py",
         {
-            "dispatch": "our way to build exceptions would not be called",
-            "load_reduce": "our way to build exceptions would not be called",
+            "dispatch": "sb3compat's way to build exceptions would not be called",
+            "load_reduce": "sb3compat's way to build exceptions would not be called",
             "load_build": "an exception that cannot take its attributes would not arrive",
             "find_class": "an exception of a class that only the worker has would not arrive",
-            "stack": "our way to build exceptions would not find their arguments",
+            "stack": "sb3compat's way to build exceptions would not find their arguments",
         },
     ),
     *names(
@@ -54,7 +54,7 @@ CPYTHON = (
         "_upstream/worker_locals.py",
         {
             "self._target(*self._args, **self._kwargs)": (
-                "where a worker's own frames end could not be told: its parent's would be read"
+                "the end of a worker's own frames could not be found: its parent's would be read"
             )
         },
     ),

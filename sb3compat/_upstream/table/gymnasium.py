@@ -18,7 +18,7 @@ VECTOR_ENVS = (
         "_upstream/vector_env.py",
         {
             "_np_random": "the generator that a user sets would be dropped",
-            "_np_random_seed": "the seed of a replaced generator would still be told",
+            "_np_random_seed": "np_random_seed would still be that of a replaced generator",
         },
     ),
     *names(
@@ -33,10 +33,10 @@ VECTOR_ENVS = (
         "_upstream/sync_vector_env.py",
         {
             "_env_obs": "a reset of some rows would batch old observations of the others",
-            "_observations": "the batch handed out would not be the environment's own",
+            "_observations": "the batch returned would not be the environment's own",
             "_autoreset_envs": "an autoreset would stay pending: a row would be reset twice",
-            "_terminations": "a masked reset would leave what the last step said",
-            "_truncations": "a masked reset would leave what the last step said",
+            "_terminations": "a masked reset would leave the flags of the last step",
+            "_truncations": "a masked reset would leave the flags of the last step",
         },
     ),
     *names(
@@ -54,12 +54,12 @@ ASYNC_VECTOR_ENV = (
         "_upstream/async_vector_env.py",
         {
             "_state": "a pending call would not be noticed: its answer would be taken for another",
-            "parent_pipes": "no single worker could be spoken to",
+            "parent_pipes": "a message to a single worker could not be sent",
             "processes": "the death of a worker would not be noticed: a hang",
             "error_queue": "what a sub-environment raised would be lost",
             "observations": "the batch in shared memory could not be read",
             "shared_memory": "observations would be looked for in the wrong place",
-            "copy": "what was handed out would change later, or be copied twice",
+            "copy": "what was returned would change later, or be copied twice",
             "autoreset_mode": "rows would be reset twice, or not at all",
         },
     ),
@@ -67,7 +67,7 @@ ASYNC_VECTOR_ENV = (
         _ASYNC,
         Kind.ATTRIBUTE,
         "_to_sb3/source.py",
-        {"worker": "a custom worker would be spoken to as if it were Gymnasium's"},
+        {"worker": "a custom worker would get the messages of Gymnasium's"},
     ),
     *names(
         _ASYNC,
@@ -90,8 +90,8 @@ ASYNC_VECTOR_ENV = (
         Kind.ATTRIBUTE,
         "_upstream/async_vector_env.py",
         {
-            "DEFAULT": "whether an answer is due could not be told",
-            "WAITING_STEP": "whether a step is under way could not be told",
+            "DEFAULT": "nothing would show whether an answer is due",
+            "WAITING_STEP": "nothing would show whether a step is under way",
         },
     ),
     *names(

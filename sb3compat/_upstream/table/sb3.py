@@ -15,10 +15,10 @@ STABLE_BASELINES3 = (
         Kind.NAME,
         "_upstream/vec_env.py",
         {
-            "VecEnv": "the base class could not be told: no death of a worker would be noticed",
-            "VecEnvWrapper": "the base class could not be told: the rows would not be reached",
-            "DummyVecEnv": "known by its name only: its rows would not be driven one by one",
-            "SubprocVecEnv": "known by its name only: its rows would not be driven one by one",
+            "VecEnv": "the base class could not be found: no death of a worker would be noticed",
+            "VecEnvWrapper": "the base class could not be found: the rows would not be reached",
+            "DummyVecEnv": "its rows would not be driven one by one",
+            "SubprocVecEnv": "its rows would not be driven one by one",
             "VecNormalize": "the range of its observations would not be presented",
             "VecFrameStack": "the range of its observations would not be presented",
             "VecTransposeImage": "the range of its observations would not be presented",
@@ -29,7 +29,7 @@ STABLE_BASELINES3 = (
         "stable_baselines3.common.monitor",
         Kind.NAME,
         "_to_sb3/monitor.py",
-        {"Monitor": "known by its name only: evaluate_policy would not know our monitor"},
+        {"Monitor": "evaluate_policy would not recognise sb3compat's monitor"},
     ),
     *names(
         _BASE_VEC_ENV,
@@ -60,7 +60,7 @@ STABLE_BASELINES3 = (
         Kind.ATTRIBUTE,
         "_upstream/subproc_vec_env.py",
         {
-            "remotes": "no single worker could be spoken to; no death would be noticed: a hang",
+            "remotes": "a single worker could not be asked, nor its death noticed: a hang",
             "processes": "the death of a worker would not be noticed: a hang",
             "waiting": "a pending step would not be noticed; close would wait for ever",
             "closed": "a closed environment would not be refused",
@@ -96,7 +96,7 @@ STABLE_BASELINES3 = (
         "_upstream/subproc_vec_env.py",
         {
             "env_method": "single sub-environments could not be asked",
-            "set_attr": "what answers our commands could not be planted",
+            "set_attr": "the object that answers sb3compat's commands could not be set",
             "close": "workers could not be ended in good order",
         },
     ),
