@@ -93,5 +93,5 @@ def check_made(
             first, last = firsts[worker], firsts[worker + 1] - 1
             raise WorkerError(
                 f"The {workers.noun} of env_fns[{first}] to env_fns[{last}] has died while it made "
-                f"them ({workers.lost[worker]}); what it said last is in its own output."
+                f"them ({workers.lost[worker]}); its own output may say why."
             )
