@@ -10,9 +10,8 @@ import pytest
 import conformance
 from conformance.results import LIBRARIES, over_seeds, seeds
 from conformance.targets import TARGETS
-from conformance.targets.registry import EXPECTED
+from conformance.targets.registry import EXPECTED, reasons
 from sb3compat.conformance.checks.catalogue import checks_of
-from sb3compat.conformance.commands.expected import load_expected
 from sb3compat.conformance.output.markdown import escaped
 from sb3compat.conformance.run import session
 from sb3compat.conformance.run.entry import run
@@ -31,7 +30,7 @@ def test_some_failures_are_expected() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_each_file_of_expected_failures_is_read_and_used(path: Path) -> None:
-    known = load_expected(path)
+    known = reasons(path)
     assert known
     assert all("(https://" in reason for reason in known.values())
     users = [target for target in TARGETS.values() if known.items() <= target.expected().items()]

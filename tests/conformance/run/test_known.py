@@ -8,10 +8,9 @@ from importlib.util import find_spec
 
 import pytest
 
-from conformance.targets.registry import EXPECTED
+from conformance.targets.registry import EXPECTED, reasons
 from sb3compat.conformance import check_vec_env
 from sb3compat.conformance.checks.catalogue import find_checks
-from sb3compat.conformance.commands.expected import load_expected
 from sb3compat.conformance.run import toml
 from sb3compat.conformance.run.known import FILE, Known, known_failures, read, release
 from sb3compat.conformance.subject.examine import examine
@@ -32,7 +31,7 @@ def test_each_entry_names_a_check_a_class_and_a_place(known: Known) -> None:
 
 
 def test_what_is_known_is_also_expected_in_the_world() -> None:
-    expected = {item for path in EXPECTED.glob("*.toml") for item in load_expected(path).items()}
+    expected = {item for path in EXPECTED.glob("*.toml") for item in reasons(path).items()}
     missing = {known.check: f"{known.reason} ({known.link})" for known in ALL}.items() - expected
     assert not missing
 
