@@ -1,0 +1,1 @@
+"""Reports to other projects, a page for each, ready to be filed."""

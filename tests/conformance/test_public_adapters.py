@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import conformance
+from conformance.public_adapters.__main__ import files
+from conformance.public_adapters.judged import LIBRARY, Verdict, verdicts
+from conformance.targets import TARGETS
+from tests.conformance.kit import broken
+from tests.profiles import some
+
+HOME = Path(conformance.__path__[0])
+VERDICTS = {verdict.name: verdict for verdict in verdicts()}
+
+
+def test_each_port_is_a_target_with_a_verdict() -> None:
+    targets = {name.partition("-")[2] for name in TARGETS if name.startswith(f"{LIBRARY}-")}
+    assert targets == set(VERDICTS)
+    assert len(VERDICTS) == 13
+
+
+def test_the_files_made_from_the_verdicts_are_up_to_date() -> None:
+    for path, text in files().items():
+        assert (HOME / path).read_text(encoding="utf-8") == text, (
+            f"{path}: run `python -m conformance.public_adapters`"
+        )
+
+
+@pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
+def test_a_port_names_the_lines_that_it_follows(verdict: Verdict) -> None:
+    pytest.importorskip("stable_baselines3")
+    module = importlib.import_module(f"conformance.public_adapters.{verdict.name}")
+    text = " ".join((module.__doc__ or "").split())
+    assert re.search(r"Source: \S+", text)
+    assert re.search(r"\blines? \d+|its methods", text)
+    for defect in verdict.defects:
+        assert bool(defect.checks) != bool(defect.missed), defect.what
+        assert defect.link.startswith("https://"), defect.what
+    assert verdict.defects[0].learning or verdict.defects[0].missed
+
+
+@pytest.mark.parametrize("name", some(sorted(VERDICTS), 2))
+def test_the_main_defect_of_a_port_is_found(name: str) -> None:
+    pytest.importorskip("stable_baselines3")
+    main = VERDICTS[name].defects[0].checks
+    make_env = TARGETS[f"{LIBRARY}-{name}"].define()["make_env"]
+    found = broken(make_env, 0.2, only=main)
+    assert set(main) == set(found), found

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance.reports.pages import HERE, Page, pages, patched, said_by
+from sb3compat.conformance.checks.catalogue import find_checks
+from tests.profiles import some
+
+PAGES = {page.name: page for page in pages()}
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_a_report_says_where_what_for_and_how_to_mend_it(page: Page) -> None:
+    text = (HERE / f"{page.name}.md").read_text(encoding="utf-8")
+    assert text.startswith("# ")
+    sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert len(sections) == len(page.defects) > 0
+    assert any(defect.patches for defect in page.defects)
+    for section in sections:
+        title = section.partition("\n")[0]
+        assert re.search(r"^Source: \[.*\(https://", section, re.MULTILINE), title
+        assert re.search(r"^Consequence: ", section, re.MULTILINE), title
+        named = re.search(r"Checks?:\s+((?:`\w+`[,\s]*)+)", section)
+        assert named, title
+        for check in re.findall(r"`(\w+)`", named[1]):
+            assert find_checks(check)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_each_script_of_a_report_shows_its_defect(name: str) -> None:
+    page = PAGES[name]
+    if not page.installed():
+        pytest.skip(f"{page.package} {page.version} is not installed")
+    said = said_by(defect.script for defect in page.defects)
+    for defect, end in zip(page.defects, said, strict=True):
+        assert end.startswith("AssertionError"), f"{defect.title}: {end or 'passes'}"
+
+
+@pytest.mark.parametrize("name", some(sorted(PAGES), 0))
+def test_the_patches_of_a_report_mend_what_it_shows(name: str, tmp_path: Path) -> None:
+    page = PAGES[name]
+    if not page.installed() or not patched(page, tmp_path):
+        pytest.skip("the package is not there to be patched")
+    last = max(i for i, defect in enumerate(page.defects) if defect.patches)
+    mended = page.defects[: last + 1]
+    said = said_by((defect.script for defect in mended), [str(tmp_path)])
+    assert not [end for end in said if end]
