@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.public_adapters.judged import EXPECTED, LIBRARY, PAGE, expected_failures, page, verdicts
+from conformance.public_adapters.judged import (
+    EXPECTED,
+    LIBRARY,
+    PAGE,
+    expected_failures,
+    page,
+    verdicts,
+)
 from sb3compat.conformance.checks.catalogue import checks_of
 
 

@@ -92,6 +92,9 @@ class VecAdapter(VecEnv):
     def close(self) -> None:
         self.pool.close()
 
+    def get_images(self) -> Any:
+        return [None] * self.num_envs
+
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         value = getattr(self.pool, attr_name)
         return [value for _ in self._get_indices(indices)]

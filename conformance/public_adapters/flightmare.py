@@ -43,7 +43,7 @@ class Quadrotors:
 
 
 class FlightEnvVec(VecEnv):
-    """The adapter, without its cameras and its running statistics, which change nothing at first."""
+    """The adapter, without cameras, and without running statistics, which are idle at first."""
 
     def __init__(self, impl: Quadrotors) -> None:
         self.wrapper = impl

@@ -64,6 +64,7 @@ class StableBaselinesGodotEnv(VecEnv):
 
     def __init__(self, game: GodotEnv) -> None:
         self.envs = [game]
+        self.results: Any = None
 
     @property
     def observation_space(self) -> Any:

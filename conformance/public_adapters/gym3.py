@@ -1,8 +1,8 @@
 """gym3's `ToBaselinesVecEnv`, below SB3's `VecMonitor`, as SB3's guide uses Procgen.
 
-Source: openai/gym3, v0.3.3, gym3/interop.py, lines 301-343. No reset: lines 313-317. The step: lines
-319-324; `first` says that the observation begins an episode, the one before is not kept. There are
-neither seeds nor attributes, and the class is no subclass of `VecEnv`. SB3's guide:
+Source: openai/gym3, v0.3.3, gym3/interop.py, lines 301-343. No reset: lines 313-317. The step:
+lines 319-324; `first` says that the observation begins an episode, the one before is not kept.
+There are neither seeds nor attributes, and the class is no subclass of `VecEnv`. SB3's guide:
 docs/guide/examples.rst, "SB3 with ProcgenEnv".
 """
 

@@ -20,13 +20,14 @@ LIBRARY = "public_adapters"
 _INTRODUCTION = """\
 # Published adapters, and what the kit says of them
 
-Thirteen published bridges to Stable-Baselines3's `VecEnv`, written anew over a small simulator: see
-[`public_adapters/`](public_adapters). Each is checked with default options, and without a reference.
-Every accusation was then looked up in the original source, and every defect that we know of there was
-looked for among the accusations. This page is generated from
+Thirteen published bridges to Stable-Baselines3's `VecEnv`, written anew over a small simulator:
+see [`public_adapters/`](public_adapters). Each is checked with default options, and without a
+reference. Every accusation was then looked up in the original source, and every defect that we know
+of there was looked for among the accusations. This page is generated from
 [`public_adapters/verdicts/`](public_adapters/verdicts): `python -m conformance.public_adapters`.
 
-A *warning* is in parentheses. No accusation below is false of the original.
+The versions are those that were read; what later ones do is not said here. A *warning* is in
+parentheses. No accusation below is false of the original.
 """
 
 
@@ -105,9 +106,8 @@ def page(found: list[Verdict], warnings: frozenset[str]) -> str:
     parts = [_INTRODUCTION.strip(), _glance(found)]
     for verdict in found:
         parts.append(f"## {verdict.adapter}")
-        parts.append(
-            f"[Source]({verdict.source}), {verdict.version}; [port](public_adapters/{verdict.name}.py)."
-        )
+        port = f"[port](public_adapters/{verdict.name}.py)"
+        parts.append(f"[Source]({verdict.source}), {verdict.version}; {port}.")
         parts += [_entry(defect, warnings) for defect in verdict.defects]
     return "\n\n".join(parts) + "\n"
 
@@ -118,7 +118,14 @@ def _glance(found: list[Verdict]) -> str:
         defects = verdict.defects
         missed = sum(bool(defect.missed) for defect in defects)
         main = f"`{defects[0].checks[0]}`" if defects[0].checks else "missed"
-        cells = [verdict.adapter, verdict.version, len(defects), len(defects) - missed, missed, main]
+        cells = [
+            verdict.adapter,
+            verdict.version,
+            len(defects),
+            len(defects) - missed,
+            missed,
+            main,
+        ]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
 

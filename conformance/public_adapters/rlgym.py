@@ -52,6 +52,7 @@ class SB3SingleInstanceEnv(VecEnv):
     def __init__(self, env: Match) -> None:
         super().__init__(env.agents, env.observation_space, env.action_space)
         self.env = env
+        self.results: Any = None
 
     def reset(self) -> Any:
         return np.asarray(self.env.reset())

@@ -8,6 +8,7 @@ inherits and cannot answer: line 11 of the first, which sets what SB3's construc
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -144,4 +145,5 @@ class SB3VecEnvWrapper(VecEnvWrapper):
         return [value] * self.num_envs if attr_name == "render_mode" else value
 
     def render(self, mode: str | None = None) -> Any:
+        warnings.warn("a mode cannot be chosen here", stacklevel=2)
         return self.venv.render()
