@@ -55,15 +55,15 @@ class FlightEnvVec(VecEnv):
         self._rewards, self._done = np.zeros(n), np.zeros(n, bool)
         self.rewards: list[list[float]] = [[] for _ in range(n)]
 
-    @property
+    @property  # type: ignore[override]
     def num_envs(self) -> Any:
         return self.wrapper.num_envs
 
-    @property
+    @property  # type: ignore[override]
     def observation_space(self) -> Any:
         return self._observation_space
 
-    @property
+    @property  # type: ignore[override]
     def action_space(self) -> Any:
         return self._action_space
 

@@ -66,20 +66,20 @@ class StableBaselinesGodotEnv(VecEnv):
         self.envs = [game]
         self.results: Any = None
 
-    @property
+    @property  # type: ignore[override]
     def observation_space(self) -> Any:
         return self.envs[0].observation_space
 
-    @property
+    @property  # type: ignore[override]
     def action_space(self) -> Any:
         return self.envs[0].action_space
 
-    @property
+    @property  # type: ignore[override]
     def num_envs(self) -> Any:
         return self.envs[0].num_envs
 
     def step(self, actions: Any) -> Any:
-        self.envs[0].step_send(actions)
+        self.envs[0].step_send(actions[: self.num_envs])
         obs, rewards, done, _, infos = self.envs[0].step_recv()
         return self._batch(obs), np.array(rewards, np.float32), np.array(done), infos
 

@@ -75,7 +75,7 @@ class StableBaselinesTradingEnvironment(VecEnv):
         """Keep nothing open."""
 
     def seed(self, seed: int | None = None) -> Any:
-        return self.env.seed(seed)  # type: ignore[func-returns-value]
+        return self.env.seed(seed)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> Any:
         return [None] * self.num_envs if attr_name == "render_mode" else None

@@ -60,7 +60,7 @@ class MicroRTSGridModeVecEnv:
     def __init__(self, num_selfplay_envs: int, num_bot_envs: int = 0) -> None:
         self.num_bot_envs = num_bot_envs
         self.num_envs = num_selfplay_envs + num_bot_envs
-        self.observation_space = spaces.Box(0.0, 1.0, (1, 1, sum(PLANES)), np.int32)  # type: ignore[arg-type]
+        self.observation_space = spaces.Box(0.0, 1.0, (1, 1, sum(PLANES)), np.int32)
         self.action_space = spaces.MultiDiscrete([3, 3])
         self._games = Games(self.num_envs)
 
@@ -84,7 +84,7 @@ class MicroRTSGridModeVecEnv:
         rewards, done = self._games.step(self._actions)
         obs = [self._encoded(row) for row in self._games.obs]
         infos = [{"raw_rewards": item} for item in rewards]
-        for i in np.flatnonzero(done):
+        for i in np.flatnonzero(done).tolist():
             if i % 2 == 0:
                 first = i - self.num_bot_envs
                 self._games.reset_game(first // 2)

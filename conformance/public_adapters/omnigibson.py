@@ -11,8 +11,8 @@ TypeError with Stable-Baselines3 as published; so this is the version before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -47,7 +47,7 @@ class Environment(gym.Env[Any, Any]):
     def pre_step(self, action: Any) -> None:
         self._simulator.actions[self._robot] = np.clip(action[0], -1, 1)
 
-    def post_step(self) -> Any:
+    def post_step(self, action: Any) -> Any:
         walks, i = self._simulator.walks, self._robot
         walks.age[i] += 1
         info: dict[str, Any] = {"obs_info": {}}
@@ -66,23 +66,28 @@ class Environment(gym.Env[Any, Any]):
         return self.get_obs(), {}
 
 
+def _itself(env: Environment) -> Environment:
+    return env
+
+
 class SB3VectorEnvironment(DummyVecEnv):
     """The adapter."""
 
     def __init__(self, num_envs: int) -> None:
         self.simulator = Simulator(num_envs)
-        made: Iterable[Environment] = [Environment(self.simulator, i) for i in range(num_envs)]
-        super().__init__([lambda env=env: env for env in made])
+        made = [Environment(self.simulator, i) for i in range(num_envs)]
+        super().__init__([partial(_itself, env) for env in made])
 
     def step_async(self, actions: Any) -> None:
         self.actions = actions
-        for env, action in zip(self.envs, actions, strict=False):
-            env.pre_step(action)  # type: ignore[attr-defined]
+        for i, action in enumerate(actions):
+            self.envs[i].pre_step(action)  # type: ignore[attr-defined]
 
     def step_wait(self) -> Any:
         self.simulator.step()
         for i, env in enumerate(self.envs):
-            obs, reward, terminated, truncated, info = env.post_step()  # type: ignore[attr-defined]
+            result = env.post_step(self.actions[i])  # type: ignore[attr-defined]
+            obs, reward, terminated, truncated, info = result
             self.buf_rews[i], self.buf_infos[i] = reward, info
             self.buf_dones[i] = terminated or truncated
             info["TimeLimit.truncated"] = truncated and not terminated

@@ -111,7 +111,8 @@ class Timeline:
             observation=plain(found["obs"]) if "obs" in found else "",
             reward=plain(found["rewards"]) if "rewards" in found else "",
             flags=", ".join(f"{name[:-1]}={plain(flag)}" for name, flag in flags.items()),
-            note=plain(infos, 240) if infos else "",
+            # Arrays of infos have no truth value.
+            note="" if isinstance(infos, dict | None) and not infos else plain(infos, 240),
             event=event,
             ended=any(map(_is_true, flags.values())),
         )

@@ -48,6 +48,19 @@ def played(subject: Subject, lines: list[str], row: int | None = None) -> Timeli
     return timeline
 
 
+def test_infos_of_another_kind_are_shown() -> None:
+    class ArrayInfos(TinyVecEnv):
+        def step_wait(self) -> Any:
+            obs, rewards, dones, _ = super().step_wait()
+            return obs, rewards, dones, np.ones((self.num_envs, 5))
+
+    subject = examine(ArrayInfos, seconds=None)
+    lines = ["env = make_env()", "obs = env.reset()", "actions = np.zeros(3, int)"]
+    lines.append("obs, rewards, dones, infos = env.step(actions)")
+    moments = played(subject, lines).moments
+    assert moments[-1].note == "[1, 1, 1, 1, 1]"
+
+
 def test_infos_of_a_row() -> None:
     subject = examine(
         lambda: gym.make_vec(
