@@ -16,6 +16,7 @@ LIBRARIES = {
     "gymnasium": "Gymnasium",
     "sb3": "Stable-Baselines3",
     "others": "Other projects",
+    "public_adapters": "Published adapters, ported onto a simulator of ours",
     "adapters": "sb3compat's adapters",
 }
 
