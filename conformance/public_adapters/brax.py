@@ -46,7 +46,10 @@ class BraxSB3Wrapper(VecEnv):
 
     def __init__(self, env: Brax, seed: int = 0) -> None:
         self._env = env
-        self.metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "video.frames_per_second": 20.0}
+        self.metadata: dict[str, Any] = {
+            "render_modes": ["human", "rgb_array"],
+            "video.frames_per_second": 20.0,
+        }
         self.render_mode = "rgb_array"
         self.num_envs = env.batch_size
         self.observation_space = Walks.observation_space()

@@ -55,16 +55,16 @@ class FlightEnvVec(VecEnv):
         self._rewards, self._done = np.zeros(n), np.zeros(n, bool)
         self.rewards: list[list[float]] = [[] for _ in range(n)]
 
-    @property  # type: ignore[override]
-    def num_envs(self) -> Any:
+    @property
+    def num_envs(self) -> Any:  # type: ignore[override]
         return self.wrapper.num_envs
 
-    @property  # type: ignore[override]
-    def observation_space(self) -> Any:
+    @property
+    def observation_space(self) -> Any:  # type: ignore[override]
         return self._observation_space
 
-    @property  # type: ignore[override]
-    def action_space(self) -> Any:
+    @property
+    def action_space(self) -> Any:  # type: ignore[override]
         return self._action_space
 
     def seed(self, seed: int = 0) -> Any:  # type: ignore[override]
@@ -111,4 +111,5 @@ class FlightEnvVec(VecEnv):
         raise RuntimeError("This method is not implemented")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> Any:
-        return [isinstance(self.envs[i], wrapper_class) for i in self._get_indices(indices)]
+        rows = self.envs  # type: ignore[attr-defined]
+        return [isinstance(rows[i], wrapper_class) for i in self._get_indices(indices)]

@@ -66,16 +66,16 @@ class StableBaselinesGodotEnv(VecEnv):
         self.envs = [game]
         self.results: Any = None
 
-    @property  # type: ignore[override]
-    def observation_space(self) -> Any:
+    @property
+    def observation_space(self) -> Any:  # type: ignore[override]
         return self.envs[0].observation_space
 
-    @property  # type: ignore[override]
-    def action_space(self) -> Any:
+    @property
+    def action_space(self) -> Any:  # type: ignore[override]
         return self.envs[0].action_space
 
-    @property  # type: ignore[override]
-    def num_envs(self) -> Any:
+    @property
+    def num_envs(self) -> Any:  # type: ignore[override]
         return self.envs[0].num_envs
 
     def step(self, actions: Any) -> Any:

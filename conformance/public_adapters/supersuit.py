@@ -118,16 +118,18 @@ class SB3VecEnvWrapper(VecEnvWrapper):
         self.observation_space = venv.observation_space
         self.action_space = venv.action_space
         self.render_mode = venv.render_mode
-        self.reset_infos = []
+        self.reset_infos: list[dict[str, Any]] = []
 
     def reset(self, seed: int | None = None, options: Any = None) -> Any:
         if seed is not None:
             self.seed(seed)
-        obs, self.reset_infos = self.venv.reset()
+        given: Any = self.venv.reset()
+        obs, self.reset_infos = given
         return obs
 
     def step_wait(self) -> Any:
-        obs, rewards, terminated, truncated, infos = self.venv.step_wait()
+        result: Any = self.venv.step_wait()
+        obs, rewards, terminated, truncated, infos = result
         dones = np.array([terminated[i] or truncated[i] for i in range(len(terminated))])
         return obs, rewards, dones, infos
 
