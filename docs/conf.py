@@ -64,6 +64,7 @@ COPIES = {
     "reference/changelog": "CHANGELOG.md",
     "reference/kit-results": "conformance/RESULTS.md",
     "reference/measurements": "benchmarks/RESULTS.md",
+    "reference/published-adapters": "conformance/PUBLIC_ADAPTERS.md",
     "contributing": "CONTRIBUTING.md",
 }
 PAGE_OF = {path: docname for docname, path in COPIES.items()} | {"README.md": "index"}

@@ -156,5 +156,6 @@ def test_copied_pages_have_the_text_of_their_files(site: Path) -> None:
         "reference/measurements": "How it is measured",
         "contributing": "A test that cannot fail is a defect",
         "reference/kit-results": "At a glance",
+        "reference/published-adapters": "The main one",
     }.items():
         assert words in (site / f"{page}.html").read_text(encoding="utf-8")
