@@ -59,8 +59,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker, and take the ids of checks out of the arguments."""
+    """Declare the marker."""
     config.addinivalue_line("markers", _MARKER)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Take the ids of checks out of the arguments; not before, as xdist hands these on."""
+    config = session.config
     chosen: dict[str, list[str]] = {}
     for argument in list(config.args):
         found = _ITEM.fullmatch(argument)
