@@ -30,16 +30,20 @@ class World:
         if seed is not None:
             self._walks.share(seed)
         self._walks.reset()
-        return self._by_agent(self._walks.obs), {agent: {} for agent in self.agents}
+        starts = {agent: {"start": float(start)} for agent, start in self._places()}
+        return self._by_agent(self._walks.obs), starts
 
     def step(self, actions: dict[str, Any]) -> Any:
         self._walks.move([actions[agent] for agent in self.agents])
         over = self._walks.terminated.any()
         flags = {agent: bool(over) for agent in self.agents}
         cut = self._by_agent([bool(late) for late in self._walks.truncated])
-        infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        infos = {agent: {"place": float(place)} for agent, place in self._places()}
         rewards = self._by_agent(self._walks.rewards)
         return self._by_agent(self._walks.obs), rewards, flags, cut, infos
+
+    def _places(self) -> Any:
+        return zip(self.agents, self._walks.place, strict=True)
 
     def _by_agent(self, values: Any) -> dict[str, Any]:
         return dict(zip(self.agents, values, strict=True))
