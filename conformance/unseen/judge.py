@@ -69,8 +69,7 @@ def judge(entry: Entry) -> dict[str, Any]:
 
 def _failed(entry: Entry, reference: list[Any] | None) -> list[str]:
     report = run(entry.make, options=Options(reference=reference), target=entry.name)
-    counted = ("failed", "errored")
-    return [result.check_id for result in report.results if result.status in counted]
+    return [result.check_id for result in report.failures()]
 
 
 def page(results: dict[str, dict[str, Any]]) -> str:
