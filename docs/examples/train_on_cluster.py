@@ -1,7 +1,8 @@
 """Train PPO while the environments step on a Ray cluster, and print frames per second.
 
     python docs/examples/train_on_cluster.py --rows 16 --workers 2
-    ray job submit --working-dir docs/examples -- python train_on_cluster.py --rows 512
+    ray job submit --working-dir docs/examples -- python train_on_cluster.py --rows 512 \
+        --checkpoints /home/me/checkpoints
     ... --machines 8    # one actor for each of 8 machines, over the cores of each
 
 Without a cluster, Ray starts one on this machine.
@@ -45,6 +46,8 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=os.cpu_count(), help="of each machine")
     parser.add_argument("--timesteps", type=int, default=200_000)
     parser.add_argument("--on-worker-lost", choices=["raise", "restart"], default="restart")
+    parser.add_argument("--checkpoints", default="checkpoints", help="a folder that outlives a job")
+    parser.add_argument("--resume", metavar="FILE", help="a checkpoint to go on from")
     args = parser.parse_args()
 
     # After `machine`, whose processes need neither.
@@ -55,13 +58,17 @@ def main() -> None:
     env = make_env(args)
     print(env, flush=True)
     steps = max(16, 2048 // env.num_envs)
-    model = PPO("MlpPolicy", VecMonitor(env), n_steps=steps, batch_size=512, device="cpu")
-    start = time.perf_counter()
+    if args.resume:
+        model = PPO.load(args.resume, VecMonitor(env), device="cpu")
+    else:
+        model = PPO("MlpPolicy", VecMonitor(env), n_steps=steps, batch_size=512, device="cpu")
+    before, start = model.num_timesteps, time.perf_counter()
     model.learn(
         args.timesteps,
-        callback=CheckpointCallback(max(1, 100_000 // env.num_envs), "checkpoints"),
+        callback=CheckpointCallback(max(1, 100_000 // env.num_envs), args.checkpoints),
+        reset_num_timesteps=not args.resume,
     )
-    rate = model.num_timesteps / (time.perf_counter() - start)
+    rate = (model.num_timesteps - before) / (time.perf_counter() - start)
     returns = [episode["r"] for episode in model.ep_info_buffer or ()]
     mean = sum(returns) / max(1, len(returns))
     print(f"trained for {model.num_timesteps} frames, {rate:,.0f} a second; mean return {mean:.0f}")
