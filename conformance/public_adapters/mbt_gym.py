@@ -20,6 +20,12 @@ from stable_baselines3.common.vec_env import VecEnv
 from conformance.public_adapters.walks import Walks
 
 
+class Days(Walks):
+    """Rows whose episodes have few steps."""
+
+    LIMIT = 4
+
+
 class Market:
     """A market with a closing time, and one generator for all trajectories."""
 
@@ -27,7 +33,7 @@ class Market:
         self.num_trajectories = num_trajectories
         self.observation_space = Walks.observation_space()
         self.action_space = Walks.action_space()
-        self._walks = Walks(num_trajectories)
+        self._walks = Days(num_trajectories)
         self._walks.share(0)
         self._empty_infos: list[dict[str, Any]] = [{} for _ in range(num_trajectories)]
 
