@@ -1,0 +1,57 @@
+"""Scripts that run in an interpreter of their own, where nothing is imported yet."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import sb3compat
+
+# The package that this process tests, wherever it was imported from.
+ROOT = Path(sb3compat.__file__).parents[1]
+HEAVY = ["stable_baselines3", "torch", "jax", "ray", "hypothesis", "pytest", "envpool", "ale_py"]
+
+HAS_SB3 = find_spec("stable_baselines3") is not None
+needs_sb3 = pytest.mark.skipif(not HAS_SB3, reason="needs stable-baselines3")
+
+
+def python(tmp_path: Path, script: str, *args: str) -> str:
+    """Run a script in a fresh interpreter, and return what it printed."""
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    done = subprocess.run(
+        [sys.executable, str(path), *args],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+LOADED = f"""
+import sys
+
+def loaded():
+    return [name for name in {HEAVY} if name in sys.modules]
+"""
+
+# Code after which a module, the first argument, cannot be imported.
+BLOCK = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class NotInstalled(MetaPathFinder):
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname == sys.argv[1]:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+sys.meta_path.insert(0, NotInstalled())
+"""

@@ -1,0 +1,236 @@
+"""Life without Stable-Baselines3; each in a fresh interpreter."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.interpreter import BLOCK, LOADED, needs_sb3, python
+
+HANDWRITTEN = """
+import gymnasium as gym
+import numpy as np
+import sb3compat
+
+
+class Counting:
+    num_envs = 2
+    observation_space = gym.spaces.Box(0, 9, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self):
+        self.time = 0
+        return np.zeros((2, 1), np.float32)
+
+    def step(self, actions):
+        self.time += 1
+        obs, dones = np.full((2, 1), self.time, np.float32), np.array([self.time == 2, False])
+        infos = [{"time": self.time}, {"half": self.time / 2}]
+        if dones[0]:
+            infos[0] |= {"TimeLimit.truncated": True, "terminal_observation": obs[0].copy()}
+            obs[0] = 0
+        return obs, np.ones(2), dones, infos
+
+
+for mode in ("SameStep", "Disabled"):
+    envs = sb3compat.to_gymnasium(Counting(), autoreset_mode=mode)
+    envs.reset()
+    envs.step([0, 1])
+    obs, rewards, terminations, truncations, infos = envs.step([0, 1])
+    assert obs.tolist() == ([[0], [2]] if mode == "SameStep" else [[2], [2]])
+    assert (rewards.dtype, rewards.tolist()) == (np.float64, [1, 1])
+    assert (terminations.tolist(), truncations.tolist()) == ([False, False], [True, False])
+    assert infos["half"].tolist() == [0, 1]
+    envs.close()
+print(loaded())
+"""
+
+
+def test_handwritten_vec_env_needs_no_sb3(tmp_path: Path) -> None:
+    for missing in ("stable_baselines3", "nothing"):
+        assert python(tmp_path, BLOCK + LOADED + HANDWRITTEN, missing) == "[]\n"
+
+
+def test_adapters_compose_without_sb3(tmp_path: Path) -> None:
+    script = """
+import gymnasium as gym, numpy as np, sb3compat
+for mode in gym.vector.AutoresetMode:
+    env = gym.vector.SyncVectorEnv([lambda: gym.make("CartPole-v1")] * 2, autoreset_mode=mode)
+    vec_env = sb3compat.to_sb3(env)
+    assert sb3compat.to_gymnasium(vec_env, autoreset_mode=mode) is env
+    ours = sb3compat.to_gymnasium(vec_env, autoreset_mode=gym.vector.AutoresetMode.SAME_STEP)
+    ours.reset(seed=3)
+    for _ in range(60):
+        ours.step(np.array([0, 1]))
+    if ours is not env:
+        assert sb3compat.to_sb3(ours) is vec_env
+print("done")
+"""
+    assert python(tmp_path, BLOCK + script, "stable_baselines3") == "done\n"
+
+
+PROGRAM = """
+import json
+import warnings
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+import sb3compat
+
+
+class Painted(gym.Env):
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 7}
+    observation_space = gym.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gym.spaces.Discrete(3)
+
+    def __init__(self, row, render_mode="rgb_array"):
+        self.row, self.render_mode = row, render_mode
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = 0
+        return self.np_random.random(2, np.float32), {"seed": seed, "options": options}
+
+    def step(self, action):
+        self.time += 1
+        obs = self.np_random.random(2, np.float32)
+        truncated = self.time >= self.row + 2
+        return obs, self.time / 3, self.time >= 4, truncated, {"action": int(action)}
+
+    def render(self):
+        return np.full((2, 3, 3), 10 * self.row + 1, np.uint8)
+
+    def double(self, number):
+        return 2 * number + self.row
+
+
+def told(value):
+    if isinstance(value, np.ndarray):
+        return [str(value.dtype), value.tolist()]
+    return repr(value)
+
+
+said = []
+
+
+def say(*values):
+    said.append(json.loads(json.dumps(values, default=told)))
+
+
+def drive(vector_env):
+    env = sb3compat.to_sb3(vector_env)
+    say("made", env.num_envs, env.observation_space, env.action_space, env.render_mode)
+    say(env.metadata, env.reset_infos, env.unwrapped is env)
+    say(sb3compat.to_sb3(env) is env)
+    for seed, options in [
+        (3, None), (None, {"a": 1}), (5, [{"a": 1}, {}, {"b": [2]}]), (None, []), (7, {})
+    ]:
+        if seed is not None:
+            say("seed", env.seed(seed))
+        if options is not None:
+            try:
+                env.set_options(options)
+            except Exception as error:
+                say(type(error).__name__, str(error))
+        say("reset", env.reset(), env.reset_infos)
+        for time in range(6):
+            env.step_async(np.array([time % 3, 0, 1]))
+            say("step", *env.step_wait(), env.reset_infos)
+        say("step", *env.step([2, 1, 0]))
+    np.random.seed(0)
+    say(env.seed(), env.reset(), env.reset_infos)
+    say(env.get_attr("row"), env.get_attr("row", [2, 0]), env.has_attr("row"), env.has_attr("no"))
+    say(env.env_method("double", 4), env.env_method("double", number=5, indices=1))
+    env.set_attr("row", 8, indices=0)
+    say(env.get_attr("row"), env.env_is_wrapped(gym.wrappers.TimeLimit))
+    say(env.getattr_depth_check("num_envs", False), env.getattr_depth_check("num_envs", True))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        say("images", list(env.get_images()), env.render(), env.render("rgb_array"))
+        say("warned", {warning.category.__name__ for warning in caught})
+    env.close()
+    env.close()
+
+
+def main():
+    rows = [lambda row=row: Painted(row) for row in range(3)]
+    for mode in AutoresetMode:
+        for build in (SyncVectorEnv, AsyncVectorEnv):
+            drive(build(rows, autoreset_mode=mode))
+    drive(SyncVectorEnv([lambda row=row: Painted(row, None) for row in range(3)]))
+    bases = [cls.__module__.partition(".")[0] for cls in sb3compat.VecEnvAdapter.__mro__]
+    print(json.dumps([said, bases, "torch" in sys.modules]))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+Answer = tuple[list[Any], list[str], bool]
+
+
+@pytest.fixture(scope="module")
+def without_sb3(tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    """The answers of the adapter where SB3 is not installed."""
+    out = python(tmp_path_factory.mktemp("no_sb3"), BLOCK + PROGRAM, "stable_baselines3")
+    said, bases, torch = json.loads(out)
+    return said, bases, torch
+
+
+def answers(said: list[Any], label: str) -> list[Any]:
+    return [answer[1:] for answer in said if answer[0] == label]
+
+
+def painted(value: int) -> list[list[list[int]]]:
+    return [[[value] * 3] * 3] * 2
+
+
+def test_adapter_works_without_sb3(without_sb3: Answer) -> None:
+    said, bases, torch = without_sb3
+    assert "stable_baselines3" not in bases
+    assert not torch
+    assert answers(said, "made")[0][:2] == [3, "Box(-1.0, 1.0, (2,), float32)"]
+    assert answers(said, "seed")[0] == [[3, 4, 5]]
+    infos = answers(said, "reset")[0][1]
+    assert [info["seed"] for info in infos] == [3, 4, 5]
+    assert [info["options"] for info in answers(said, "reset")[2][1]] == [
+        {"a": 1},
+        None,
+        {"b": [2]},
+    ]
+    # Row 0 ends with its second step, by the limit; row 2 with its fourth, in both ways.
+    _, rewards, dones, infos, reset_infos = answers(said, "step")[1]
+    assert rewards == ["float32", [np.float32(2 / 3)] * 3]
+    assert dones == ["bool", [True, False, False]]
+    assert [info["TimeLimit.truncated"] for info in infos] == [True, False, False]
+    assert [len(info) for info in infos] == [3, 2, 2]
+    assert reset_infos[0] == {"seed": None, "options": None}
+    assert answers(said, "step")[3][3][2]["TimeLimit.truncated"] is False
+
+    for images, tiled, again in answers(said, "images")[:6]:
+        # Row 0 was told to be row 8.
+        assert [image[1] for image in images] == [painted(81), painted(11), painted(21)]
+        assert tiled == again
+        assert tiled[0] == "uint8"
+        assert tiled[1] == [
+            *[left + right for left, right in zip(painted(81), painted(11), strict=True)],
+            *[left + right for left, right in zip(painted(21), painted(0), strict=True)],
+        ]
+    assert answers(said, "images")[6][1:] == [None, None]
+    assert answers(said, "warned") == [["set()"]] * 6 + [["{'UserWarning'}"]]
+
+
+@needs_sb3
+def test_answers_are_the_same_with_and_without_sb3(without_sb3: Answer, tmp_path: Path) -> None:
+    said, bases, torch = json.loads(python(tmp_path, BLOCK + PROGRAM, "nothing"))
+    assert "stable_baselines3" in bases
+    assert torch
+    assert len(without_sb3[0]) == len(said)
+    for number, (ours, reference) in enumerate(zip(without_sb3[0], said, strict=True)):
+        assert ours == reference, f"answer {number}"
