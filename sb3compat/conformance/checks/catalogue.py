@@ -10,6 +10,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
+from sb3compat.conformance.checks.tools.sources import with_lines
 from sb3compat.conformance.contract import Check, registered
 from sb3compat.conformance.findings import CheckError, Family, nearest, said_by
 
@@ -67,7 +68,7 @@ def _ours() -> tuple[Check, ...]:
         for family, names in ORDER.items()
         for name in names
     ]
-    return tuple(check for module in modules for check in registered(module.__name__))
+    return tuple(with_lines(check) for module in modules for check in registered(module.__name__))
 
 
 def checks_of(family: Family | None = None, mode: str | None = None) -> list[Check]:
