@@ -69,19 +69,18 @@ def to_gymnasium(
 
     For the same sub-environments, seeds and actions, the result returns what Gymnasium's own
     `SyncVectorEnv` returns in that mode, with two exceptions that come from SB3: `DummyVecEnv`
-    rounds rewards to float32, and an episode that is terminated and truncated in the same step
-    counts as terminated.
+    rounds rewards to float32, and an episode that ends in both ways at once counts as terminated.
 
     Args:
         vec_env: A `VecEnv`, with or without wrappers, or an object with its methods. A
             `gymnasium.vector.VectorEnv` is returned as it is.
         autoreset_mode: When ended rows are reset: `"SameStep"`, `"Disabled"`, `"NextStep"`, or
-            `gymnasium.vector.AutoresetMode`. NEXT_STEP is for `DummyVecEnv` and `SubprocVecEnv`
-            without wrappers, whose rows can be stepped one by one.
+            `gymnasium.vector.AutoresetMode`. NEXT_STEP is for `DummyVecEnv`, `SubprocVecEnv` and
+            `ParallelVecEnv` without wrappers: their rows can be stepped one by one.
         missing_truncation: With `"terminated"`, an episode whose last info has no
             `TimeLimit.truncated` counts as terminated. By default, that is an error.
         require_final_obs: Whether the last info of each episode must have `terminal_observation`.
-            False is for SAME_STEP mode only: `infos["_final_obs"]` is False where it is missing.
+            False is for SAME_STEP only: `infos["_final_obs"]` is False where it is missing.
 
     Returns:
         A `VectorEnvAdapter`. For the result of `to_sb3`, it is the vector environment inside, if
@@ -126,7 +125,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
 
     Attributes:
         vec_env: The `VecEnv`, with its wrappers.
-        autoreset_mode: The mode in which it is presented.
+        autoreset_mode: The mode.
         num_envs: The number of rows, n.
         single_observation_space: The space of a single observation, as SB3's wrappers return it.
         single_action_space: The space of a single action.
