@@ -158,6 +158,7 @@ def plot(progress: Progress, path: str) -> None:
         ylabel="mean return\nof the last 100 episodes",
         ylim=(0, 510),
     )
+    axes.locator_params(axis="x", nbins=5)
     axes.grid(alpha=0.3)
     # Without a date, so that the same curve is the same SVG.
     figure.savefig(path, dpi=150, metadata={"Date": None} if path.endswith(".svg") else None)

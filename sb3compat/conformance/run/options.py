@@ -1,4 +1,4 @@
-"""How to run the kit: what the functions, the command line and pytest can be told."""
+"""How to run the kit: the options of the functions, the command line and pytest."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ class Result:
 
     Attributes:
         check_id: The id of the check.
-        status: `passed`, `partly_exercised` (what could be told of the contract holds; the message
-            says what could not, and what to pass), `failed`, `xfailed` (failed, as expected),
+        status: `passed`, `partly_exercised` (the part that could be tested holds; the message
+            says which part could not, and what to pass), `failed`, `xfailed` (failed, as expected),
             `xpassed` (passed, although expected to fail), `skipped`, `not_exercised` (no program
             reached its situation), or `errored` (the environment raised, hung or died).
         severity: `error` or `warning`.
