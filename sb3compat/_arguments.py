@@ -129,8 +129,16 @@ RUN = (
     Argument("seed", "integer", "the seed of the random programs (default: 0)", "N"),
     Argument(
         "max-seconds", "seconds",
-        "how long all checks may take together, more or less (default: 50, or what a slow "
-        "environment needs)", "S",
+        "how long all checks may take together; the run ends within ten seconds after that, "
+        "whatever hangs (default: no limit)", "S",
+    ),
+    Argument(
+        "programs", "count",
+        "how many programs each check runs (default: 25, or fewer for a slow environment); with "
+        "the same seed and the same number the report is the same", "N",
+    ),
+    Argument(
+        "require-exercised", "count", "fail if fewer than N checks have a verdict", "N"
     ),
     Argument(
         "only", "list",
@@ -191,6 +199,11 @@ MAKING = (
         "vec-env", "text",
         "make Stable-Baselines3's DummyVecEnv or SubprocVecEnv instead",
         choices=("dummy", "subproc"),
+    ),
+    Argument(
+        "start-method", "text",
+        "how --vec-env subproc, or --vectorization-mode async, starts its workers",
+        choices=("fork", "spawn", "forkserver"),
     ),
     Argument(
         "env-kwargs", "object",

@@ -41,8 +41,9 @@ examples:
 
 exit codes:
   0  no check has failed, or only warnings and expected failures
-  1  a check has failed, or one that comes before those of --only; with --strict also a warning, or
-     an expected failure that passes
+  1  a check has failed, or one that comes before those of --only; or an expected failure hides
+     other checks; or fewer checks have a verdict than --require-exercised asks for; with --strict
+     also a warning, or an expected failure that passes
   2  wrong use, or TARGET cannot be made
   130  interrupted; the report has the checks so far
 """
@@ -236,6 +237,10 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
             metavar="FILE",
             help=f"write the report to a file as well, as {name}",
         )
+    output.add_argument(
+        "--no-times", action="store_true",
+        help="leave times out of the report, so that those of equal runs are equal",
+    )  # fmt: skip
     output.add_argument(
         "-q", "--quiet", action="store_true",
         help="show no progress, and of the report for the terminal a line for each failure",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # The property of a report that says what a check could not tell; also the word for the outcome.
 _PARTLY = "partly exercised"
+_HIDDEN = "That was expected, but nobody knows about this check: expect it to fail, too."
 _SESSIONS = pytest.StashKey["list[Session]"]()
 # The checks that the arguments name as this plugin prints them, by target.
 _CHOSEN = pytest.StashKey["dict[str, list[str]]"]()
@@ -203,6 +204,8 @@ class CheckItem(pytest.Item):
             self.user_properties.append((_PARTLY, result.message))
             return
         if result.status == "skipped":
+            if self._checks.hidden(self._check):
+                raise BrokenContract(f"{result.message}. {_HIDDEN}")
             cause = self._checks.cause(self._check)
             if cause and self._counts(cause) and not self._is_run(cause.check_id):
                 raise BrokenContract(f"{result.message}.\n\n{complaint(cause)}")

@@ -76,7 +76,7 @@ def _run(checks: tuple[Check, ...], specimen: Specimen, given: dict[str, Any]) -
             looks = 1
         results = []
         for seed in range(looks):
-            result = run_check(check, subject, Settings(seed, seconds=0))
+            result = run_check(check, subject, Settings(seed, programs=PROGRAMS, seconds=0))
             if _WORDS[result.status] in (KILLED, SKIPPED):
                 return result
             results.append(result)

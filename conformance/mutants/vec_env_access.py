@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from typing import Any
 
@@ -92,6 +93,16 @@ class ClosesOnce(Points):
     def close(self) -> None:
         if self.closed:
             raise RuntimeError("closed")
+        super().close()
+
+
+@mutant("close_returns")
+class ClosesInTheMainThreadOnly(Points):
+    """As some simulators with a window do."""
+
+    def close(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            threading.Event().wait()
         super().close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,16 @@ class ClosesOnce(RowsEnv):
     def close(self, **kwargs: Any) -> None:
         if self.closed:
             raise RuntimeError("closed already")
+        super().close(**kwargs)
+
+
+@mutant("close_returns")
+class ClosesInTheMainThreadOnly(RowsEnv):
+    """As some simulators with a window do."""
+
+    def close(self, **kwargs: Any) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            threading.Event().wait()
         super().close(**kwargs)
 
 

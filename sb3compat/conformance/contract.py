@@ -50,6 +50,7 @@ class Check:
         needs: Capabilities without which the check is skipped.
         after: Checks whose failure makes this one pointless.
         modes: The autoreset modes in which it applies; empty for all.
+        new: Whether it needs instances that no other program has used.
         function: The check itself.
     """
 
@@ -62,6 +63,7 @@ class Check:
     needs: tuple[str, ...]
     after: tuple[str, ...]
     modes: tuple[str, ...]
+    new: bool
     function: CheckFunction
 
     @property
@@ -83,6 +85,7 @@ def check(
     needs: Iterable[str] = (),
     after: Iterable[str] | None = None,
     modes: Iterable[str] = (),
+    new: bool = False,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a function as a check of the conformance kit; a decorator.
 
@@ -100,6 +103,8 @@ def check(
         after: The ids of checks whose failure makes this one pointless; by default those which see
             to it that `reset` and `step` return values of the right kinds.
         modes: The autoreset modes in which it applies; empty for all.
+        new: Whether it needs instances that no other program has used. Otherwise programs share
+            those that take long to make.
 
     Returns:
         The decorator, which returns the function as it is.
@@ -124,7 +129,7 @@ def check(
         basics = BASICS.get(family, ()) if after is None else tuple(after)
         made = Check(
             name, family, group or module.partition(".")[0], severity, contract, source,
-            tuple(needs), basics, tuple(modes), function,
+            tuple(needs), basics, tuple(modes), new, function,
         )  # fmt: skip
         _refuse(made)
         _REGISTRY[family, name] = made

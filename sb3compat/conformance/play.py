@@ -50,10 +50,12 @@ class Play:
         self.demand = script.demand
         # What this run could not tell, and what would help; empty if the whole contract was tested.
         self.missing = ""
+        # Whether a program with other draws may be smaller.
+        self.drew = False
 
     def aside(self) -> Play:
         """Another play, whose statements stay out of the reproduction; close its script."""
-        script = Script(self.subject.factory, alone=self.subject.alone)
+        script = Script(self.script.instances, new=False)
         return Play(self.subject, script, self._data)
 
     def partly(self, missing: str) -> None:
@@ -75,6 +77,7 @@ class Play:
 
     def draw(self, strategy: st.SearchStrategy[T]) -> T:
         """A value that Hypothesis shrinks when the check fails."""
+        self.drew = True
         return self._data.draw(strategy)
 
     def draw_seed(self) -> int:

@@ -12,6 +12,7 @@ from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.search import run_check
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.pace import MOST_PROGRAMS
 from sb3compat.conformance.subject.subject import Subject
 
 TRAINING = {"trains_ppo", "trains_off_policy"}
@@ -48,7 +49,9 @@ def judge(
 
     def run(check: Check) -> Result:
         share = max(seconds, thorough_seconds) if check.id in thorough else seconds
-        return run_check(check, subject, Settings(seed, share, make_env))
+        programs = MOST_PROGRAMS if share else 2
+        settings = Settings(seed, programs=programs, seconds=share, make_env=make_env)
+        return run_check(check, subject, settings)
 
     needed = _with_those_before(wanted, known)
     return {

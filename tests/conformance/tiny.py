@@ -94,6 +94,20 @@ class Hangs(AtTheEnd):
         time.sleep(1000)
 
 
+class HangsInReset(TinyVecEnv):
+    def reset(self) -> Any:
+        time.sleep(1000)
+
+
+class HangsInClose(TinyVecEnv):
+    def close(self) -> None:
+        time.sleep(1000)
+
+
+def hangs() -> Any:
+    time.sleep(1000)
+
+
 class Dies(AtTheEnd):
     def at_the_end(self) -> None:
         print("out of memory", file=sys.stderr, flush=True)

@@ -31,7 +31,7 @@ def command(given: Namespace) -> int:
         files = _files(given)
         target = resolve(given.target, making_of(given))
         options = options_of(given, target)
-        progress.say(f"making {target.name} …")
+        progress.say(f"making {target.name}")
         report, code = _run(target, options, progress)
     except (UsageError, MissingLibraryError, TargetError, FactoryError, OptionsError) as error:
         progress.clear()
@@ -42,6 +42,8 @@ def command(given: Namespace) -> int:
         return complain(f"{given.target} cannot be made, see above. {_hint(given.target)}".strip())
     finally:
         progress.clear()
+    if given.no_times:
+        report = report.without_times()
     for form, path in files:
         path.write_text(render(report, form), encoding="utf-8", errors="backslashreplace")
     if given.output is None:
@@ -52,7 +54,14 @@ def command(given: Namespace) -> int:
 def _run(target: Target, options: Options, progress: Progress) -> tuple[Report, int]:
     """The report, of the checks so far if the user interrupts them, and the exit code."""
     try:
-        report = run(target.factory, options=options, target=target.name, progress=progress)
+        report = run(
+            target.factory,
+            options=options,
+            target=target.name,
+            progress=progress,
+            tell=progress.say,
+            began=progress.began,
+        )
     except InterruptedRunError as error:
         complain("interrupted")
         return error.report, INTERRUPTED
@@ -114,6 +123,7 @@ def options_of(given: Namespace, target: Target) -> Options:
     return Options(
         seed=given.seed or 0,
         max_seconds=given.max_seconds,
+        programs=given.programs,
         only=tuple(given.only),
         skip=tuple(given.skip),
         expected_failures=expected,
@@ -127,6 +137,7 @@ def options_of(given: Namespace, target: Target) -> Options:
         },
         options=given.reset_options,
         reference=reference,
+        require_exercised=given.require_exercised or 0,
     )
 
 

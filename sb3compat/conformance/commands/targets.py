@@ -22,6 +22,10 @@ from sb3compat.conformance.program.types import Factory, Reference
 from sb3compat.errors import install_line, shown
 
 AUTORESET_MODES = {"NextStep": "NEXT_STEP", "SameStep": "SAME_STEP", "Disabled": "DISABLED"}
+_WORKERS = (
+    "Expected --start-method with --vec-env subproc or --vectorization-mode async, which have "
+    "worker processes. Leave it out."
+)
 _FACTORY = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<what>[A-Za-z_][\w.]*)")
 
 
@@ -39,6 +43,7 @@ class Making:
         autoreset_mode: A key of `AUTORESET_MODES`; None for the default.
         vec_env: `"dummy"` or `"subproc"` for SB3's own instead of Gymnasium's.
         env_kwargs: What to make the environments with.
+        start_method: How worker processes are started; None for the default.
     """
 
     num_envs: int = 3
@@ -46,6 +51,7 @@ class Making:
     autoreset_mode: str | None = None
     vec_env: str | None = None
     env_kwargs: Mapping[str, object] = field(default_factory=dict)
+    start_method: str | None = None
 
 
 def making_of(given: Namespace) -> Making | None:
@@ -214,7 +220,9 @@ def _reference_of(env_id: str, making: Making) -> str:
 
 
 def _name_of(env_id: str, making: Making) -> str:
-    parts = [making.vec_env or "", making.vectorization_mode or "", making.autoreset_mode or ""]
+    parts = (
+        making.vec_env, making.vectorization_mode, making.autoreset_mode, making.start_method,
+    )  # fmt: skip
     particulars = ", ".join(filter(None, parts))
     return f"{env_id} ({particulars})" if particulars else env_id
 
@@ -225,6 +233,8 @@ def _source_of(env_id: str, making: Making) -> str:
     if making.vec_env:
         return _sb3_source(env_id, making, kwargs)
     mode = making.vectorization_mode
+    if making.start_method and mode != "async":
+        raise TargetError(_WORKERS)
     if making.autoreset_mode and mode == "vector_entry_point":
         raise TargetError(
             "Expected --autoreset-mode with --vectorization-mode sync or async, got "
@@ -235,9 +245,14 @@ def _source_of(env_id: str, making: Making) -> str:
         mode = mode or "sync"
     if mode:
         arguments.append(f"vectorization_mode={mode!r}")
+    more = {}
     if making.autoreset_mode:
-        member = f"AutoresetMode.{AUTORESET_MODES[making.autoreset_mode]}"
-        arguments.append(f'vector_kwargs={{"autoreset_mode": {member}}}')
+        more["autoreset_mode"] = f"AutoresetMode.{AUTORESET_MODES[making.autoreset_mode]}"
+    if making.start_method:
+        more["context"] = repr(making.start_method)
+    if more:
+        entries = ", ".join(f'"{name}": {value}' for name, value in more.items())
+        arguments.append(f"vector_kwargs={{{entries}}}")
     if kwargs:
         arguments.append(f"**{kwargs!r}")
     imports = "import gymnasium as gym"
@@ -262,13 +277,16 @@ def _sb3_source(env_id: str, making: Making, kwargs: Mapping[str, object]) -> st
             f"Expected Stable-Baselines3 to be installed for --vec-env: {install_line('sb3')}"
         )
     name = {"dummy": "DummyVecEnv", "subproc": "SubprocVecEnv"}[making.vec_env or "dummy"]
+    if making.start_method and making.vec_env != "subproc":
+        raise TargetError(_WORKERS)
+    start = f", start_method={making.start_method!r}" if making.start_method else ""
     more = f", **{kwargs!r}" if kwargs else ""
     # Imported in the function: the process that shows the results needs neither SB3 nor torch.
     body = dedent(
         f"""\
         from stable_baselines3.common.vec_env import {name}
 
-        return {name}([lambda: gym.make({env_id!r}{more})] * {making.num_envs})"""
+        return {name}([lambda: gym.make({env_id!r}{more})] * {making.num_envs}{start})"""
     )
     return f"import gymnasium as gym\n\n\n{_function(body)}"
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
@@ -13,38 +15,75 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
+    from sb3compat.conformance.run.session import Session
+
 _BAR_WIDTH = 20
 
 
 class Progress:
-    """Shows which check is running; on a terminal only, and only where rich is installed."""
+    """Shows what is going on; on a terminal only, and only where rich is installed.
 
-    def __init__(self, stream: TextIO, *, quiet: bool = False) -> None:
+    Args:
+        stream: Where to show it.
+        quiet: Whether to show nothing.
+        clock: Tells the time in seconds.
+    """
+
+    def __init__(
+        self, stream: TextIO, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._live: Live | None = None
         self._failed = 0
+        self._now, self._begin = clock, clock()
+        self._text = ""
+        self._done, self._count = 0, 0
+        # When the first check began, and what all of them were thought to take.
+        self._checks_begin, self._estimate = 0.0, 0.0
         if stream.isatty() and os.environ.get("TERM") != "dumb" and not quiet:
             with suppress(ModuleNotFoundError):
                 self._live = _live(stream)
 
     def say(self, text: str) -> None:
-        """Show this text instead of what is there."""
+        """Show this text instead of what is there; without one, how much time has passed."""
+        self._text = " ".join(text.split()) or self._text
         if self._live is not None:
-            from rich.text import Text
+            self._show(self._line())
 
-            self._show(Text(" ".join(text.split()), no_wrap=True, overflow="ellipsis"))
+    def began(self, session: Session) -> None:
+        """Note when the checks begin, and what they will take; `run.entry.run` calls it."""
+        self._checks_begin, self._estimate = self._now(), session.estimate
 
     def __call__(self, check: Check, result: Result | None, number: int, count: int) -> None:
         """Show a check that begins, and count one that has failed; `run.entry.run` calls it."""
         if result is not None:
             self._failed += result.status in ("failed", "errored")
-        elif self._live is not None:
+            self._done = number
+        else:
+            self._count = count
             failed = f", {self._failed} failed" if self._failed else ""
-            self._show(_line(f"{number}/{count}{failed}  {check.id}", number - 1, count))
+            self._text = f"{number}/{count}{failed}  {check.id}"
+            self.say("")
 
     def clear(self) -> None:
         """Take the line away."""
         if self._live is not None:
             self._live.stop()
+
+    def left(self) -> float:
+        """About how many seconds the other checks will take."""
+        passed, part = self._now() - self._checks_begin, self._done / self._count
+        # The more checks have run, the more their own time counts.
+        known = passed / part if part else 0.0
+        return max((1 - part) * ((1 - part) * self._estimate + part * known), 0.0)
+
+    def _line(self) -> RenderableType:
+        passed = f"{self._now() - self._begin:.0f} s"
+        if not self._count:
+            from rich.text import Text
+
+            return Text(f"{passed}  {self._text} …", no_wrap=True, overflow="ellipsis")
+        left = f"{self.left():.0f}"
+        return _line(f"{self._text}  {passed}, {left} s left", self._done, self._count)
 
     def _show(self, line: RenderableType) -> None:
         if self._live is not None:

@@ -26,8 +26,9 @@ from sb3compat.conformance.findings import (
     short,
 )
 from sb3compat.conformance.program import prelude
+from sb3compat.conformance.program.instances import Instances, leaves_no_trace
 from sb3compat.conformance.program.trace import trace_of
-from sb3compat.conformance.program.types import Factory, Reference
+from sb3compat.conformance.program.types import Factory
 
 _CODE: dict[tuple[str, str], CodeType] = {}
 
@@ -42,6 +43,8 @@ PRELUDE: dict[str, Callable[..., Any]] = {
 }
 
 
+# What checks call their instances.
+_NAMES = {"env", "twin", "third", "other"}
 # Names that statements may use without importing them.
 _IMPORTS = {
     "deepcopy": "from copy import deepcopy",
@@ -49,43 +52,41 @@ _IMPORTS = {
 }
 
 
-_TWO = "the check needs a second instance beside the first, which cannot be made"
-
-
 class Script:
     """Statements that run one after the other and are written down.
 
     Args:
-        factory: Makes the environment; called `make_env` in the script.
-        reference: The factories of the single environments, if the user gave them.
+        instances: Where the environment comes from; called `make_env` in the script. Or a function
+            that makes it.
         before_make: Called before each construction.
         before_run: Called with each statement before it is run.
-        alone: Whether only one environment can exist at a time.
+        new: Whether the program must have instances that no other one has used.
+
+    Attributes:
+        instances: Where the environment comes from.
+        opened: The instances that the program has made and not given back.
+        used: Whether one of them was used by other programs before.
     """
 
     def __init__(
         self,
-        factory: Factory,
-        reference: Reference | None = None,
+        instances: Instances | Factory,
         before_make: Callable[[], None] = lambda: None,
         before_run: Callable[[str], None] = lambda text: None,
         *,
-        alone: bool = False,
+        new: bool = True,
     ) -> None:
+        self.instances = instances if isinstance(instances, Instances) else Instances(instances)
+
         def make_env() -> Any:
-            if self.opened and alone:
-                raise NotExercisedError(f"{_TWO}, as declared")
             before_make()
-            try:
-                env = factory()
-            except Exception as error:
-                if self.opened:  # the factory works, so the first instance is in the way
-                    raise NotExercisedError(f"{_TWO}: {said_by(error)}") from error
-                raise
+            env, used = self.instances.take(len(self.opened), new=new)
+            self.used |= used
             self.opened.append(env)
             return env
 
         self.opened: list[Any] = []
+        self.used = False
         self.lines: list[str] = []
         self.steps = 0
         self._before_run = before_run
@@ -94,7 +95,7 @@ class Script:
             "deepcopy": deepcopy,
             "partial": partial,
             "make_env": make_env,
-            "reference": reference,
+            "reference": self.instances.reference,
             **PRELUDE,
         }
 
@@ -169,14 +170,19 @@ class Script:
         self.lines.append(text)
         raise ViolationError(message, finding)
 
-    def close(self) -> None:
-        """Close every environment that was opened."""
-        while self.opened:
-            env = self.opened.pop()
-            try:
-                env.close()
-            except (Exception, SystemExit):  # checks of `close` call it themselves
-                continue
+    def close(self, *, whole: bool = False) -> None:
+        """Close every environment that was opened, or hand it on to the next program.
+
+        Args:
+            whole: Whether the program came to its end.
+        """
+        names = {id(value): name for name, value in self.namespace.items()}
+        found = _NAMES | {names[id(env)] for env in self.opened if id(env) in names}
+        keep = whole and self.instances.shared and leaves_no_trace(self.lines, found)
+        for env in reversed(self.instances.give_back(self.opened, keep=keep)):
+            self._before_run(f"{names.get(id(env), 'env')}.close()")
+            self.instances.end(env)
+        self.opened = []
 
     def source(self, make_env: str, title: str, *, guarded: bool = False) -> str:
         """The program as a standalone script.

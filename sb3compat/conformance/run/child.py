@@ -7,6 +7,7 @@ once more, and with it the call that started it.
 from __future__ import annotations
 
 import faulthandler
+import math
 import os
 import queue
 import signal
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +28,7 @@ from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import FactoryError
 from sb3compat.conformance.program.journal import read_journal
 from sb3compat.conformance.program.trace import trace_of
+from sb3compat.conformance.run.death import cause_of_death
 from sb3compat.conformance.run.log import last_words, stack_in
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.settings import Settings
@@ -33,9 +36,14 @@ from sb3compat.conformance.run.wire import carried, receive, send
 from sb3compat.conformance.subject.examine import Given
 from sb3compat.conformance.subject.subject import Subject
 
+# Called with what is going on.
+Tell = Callable[[str], None]
+
 _START = "from sb3compat.conformance.run.server import serve; serve()"
 # To start the interpreter and import the modules of the factory.
-_START_SECONDS = 120.0
+START_SECONDS = 120.0
+# How often to look whether the process goes on.
+_TICK = 0.25
 # How often to look for the stack of a process that hangs.
 _LOOKS, _LOOKS_EVERY = 40, 0.05
 
@@ -46,11 +54,15 @@ class ChildFailureError(Exception):
     Args:
         message: Which of the two.
         stack: Its stack, the innermost call first; empty if unknown.
+        cause: The signal or the exit code that it died of; empty if it hung.
+        silent: For how many seconds nothing was heard of it.
     """
 
-    def __init__(self, message: str, stack: str = "") -> None:
+    def __init__(
+        self, message: str, stack: str = "", *, cause: str = "", silent: float = 0.0
+    ) -> None:
         super().__init__(message)
-        self.stack = stack
+        self.stack, self.cause, self.silent = stack, cause, silent
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -80,9 +92,13 @@ class Child:
     """A process that runs checks.
 
     The output of the environment goes into a file; its last lines are shown if the process dies.
+
+    Args:
+        tell: Called with what is going on, and without a text while that goes on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Tell = lambda text: None) -> None:
+        self._tell = tell
         handle, name = tempfile.mkstemp(prefix="sb3compat-", suffix=".log")
         self._log = Path(name)
         self._journal = self._log.with_suffix(".journal")
@@ -104,8 +120,8 @@ class Child:
             target=_collect, args=(self._process.stdout, self._answers), daemon=True
         ).start()
 
-    def examine(self, given: Given, seconds: float) -> Subject:
-        """Examine the environment in the child.
+    def look_at(self, given: Given, seconds: float) -> Subject:
+        """Make the environment in the child, and leave it open there.
 
         Args:
             given: The arguments of `examine`.
@@ -124,46 +140,75 @@ class Child:
                 f"checks run, but it raised {type(error).__name__}: {error}. Or run them in this "
                 "one: isolate=False, on the command line --no-isolate."
             ) from error
-        subject: Subject = self._ask("examine", packed, seconds + _START_SECONDS)
+        subject: Subject = self._ask("look_at", packed, seconds)
         return subject
 
-    def scout(self, scouting: float, seconds: float) -> Subject:
+    def try_out(self, seconds: float) -> Subject:
+        """Find out what the environment can do.
+
+        Raises:
+            ChildFailureError: If it takes longer than `seconds`, or the process dies.
+        """
+        subject: Subject = self._ask("try_out", cloudpickle.dumps(()), seconds)
+        return subject
+
+    def release(self, seconds: float) -> None:
+        """Close the environment.
+
+        Raises:
+            ChildFailureError: If it takes longer than `seconds`, or the process dies.
+        """
+        self._ask("release", cloudpickle.dumps(()), seconds)
+
+    def scout(self, scouting: float, silence: float, seconds: float) -> Subject:
         """Search the environment for ends of episodes.
 
         Args:
             scouting: The time for the search.
-            seconds: The time limit.
+            silence: The time limit for one step of it.
+            seconds: The time limit for all of it.
 
         Raises:
-            ChildFailureError: If it takes longer than `seconds`, or the process dies.
+            ChildFailureError: If it takes longer, or the process dies.
         """
-        subject: Subject = self._ask("scout", cloudpickle.dumps((scouting,)), seconds)
+        subject: Subject = self._ask("scout", cloudpickle.dumps((scouting,)), seconds, silence)
         return subject
 
-    def adopt(self, subject: Subject) -> None:
+    def adopt(self, subject: Subject, seconds: float) -> None:
         """Give the child the facts that another child has found."""
-        self._ask("adopt", cloudpickle.dumps((subject,)), _START_SECONDS)
+        self._ask("adopt", cloudpickle.dumps((subject,)), seconds)
 
-    def run(self, check: Check, settings: Settings, seconds: float) -> Result:
+    def run(self, check: Check, settings: Settings, silence: float, seconds: float) -> Result:
         """Run a check.
 
+        Args:
+            check: The check.
+            settings: How to run it.
+            silence: The time limit for one statement of its programs.
+            seconds: The time limit for all of them.
+
         Raises:
-            ChildFailureError: If it takes longer than `seconds`, or the process dies.
+            ChildFailureError: If it takes longer, or the process dies.
         """
-        settings = replace(settings, journal=str(self._journal))
-        self._journal.unlink(missing_ok=True)
-        result: Result = self._ask("run", carried(check, settings), seconds)
+        settings = self._with_journal(settings)
+        result: Result = self._ask("run", carried(check, settings), seconds, silence)
         return result
 
-    def timeline(self, lines: list[str], settings: Settings, seconds: float) -> tuple[Moment, ...]:
+    def timeline(
+        self, lines: Sequence[str], settings: Settings, silence: float, seconds: float
+    ) -> tuple[Moment, ...]:
         """Run these statements, and return the outcomes of the last steps.
 
         Raises:
-            ChildFailureError: If it takes longer than `seconds`, or the process dies.
+            ChildFailureError: If it takes longer than the time limits, or the process dies.
         """
-        packed = cloudpickle.dumps((lines, settings))
-        moments: tuple[Moment, ...] = self._ask("timeline", packed, seconds)
+        packed = cloudpickle.dumps((list(lines), self._with_journal(settings)))
+        moments: tuple[Moment, ...] = self._ask("timeline", packed, seconds, silence)
         return moments
+
+    def _with_journal(self, settings: Settings) -> Settings:
+        self._journal.unlink(missing_ok=True)
+        return replace(settings, journal=str(self._journal))
 
     def last_program(self) -> list[str]:
         """The program that the process was running when it hung or died."""
@@ -182,30 +227,60 @@ class Child:
             with suppress(OSError):
                 path.unlink()
 
-    def _ask(self, method: str, arguments: bytes, seconds: float) -> Any:
+    def _ask(self, method: str, arguments: bytes, seconds: float, silence: float = math.inf) -> Any:
         """The value that a method of the child's `Server` returns, or its exception."""
         try:
             send(self._stdin, cloudpickle.dumps((method, arguments)))
-            answer = self._answers.get(timeout=seconds)
-        except queue.Empty:
-            raise ChildFailureError(
-                f"timeout: no answer within {seconds:.0f} s", self._where()
-            ) from None
+            answer = self._answer(seconds, silence)
         except OSError:
             answer = None
         if answer is None:
-            code = self._process.wait()
+            cause = cause_of_death(self._process.wait())
             log = self._log.read_text(errors="replace")
-            said = last_words(log)
-            last = f"; it last said: {' | '.join(said)}" if said else ""
-            raise ChildFailureError(
-                f"crashed: the process has died with exit code {code}{last}", stack_in(log)
-            )
-        kind, value = cloudpickle.loads(answer)
+            raise ChildFailureError(_how(cause, log), stack_in(log), cause=cause)
+        kind, value = answer
         if kind == "raised":
             error, trace = value
             raise error from ChildTraceback(trace)
         return value
+
+    def _answer(self, seconds: float, silence: float) -> tuple[str, Any] | None:
+        """The answer of the process, None if it has died.
+
+        Raises:
+            ChildFailureError: If there is none in time.
+        """
+        begin = heard = time.perf_counter()
+        seen = self._written()
+        while True:
+            try:
+                answer = self._answers.get(timeout=min(_TICK, seconds, silence))
+            except queue.Empty:
+                now = time.perf_counter()
+                written = self._written()
+                if written != seen:
+                    seen, heard = written, now
+                self._tell("")
+                if now - begin >= seconds or now - heard >= silence:
+                    waited = min(now - begin, now - heard)
+                    message = f"timeout: no answer within {waited:.0f} s"
+                    raise ChildFailureError(message, self._where(), silent=waited) from None
+                continue
+            if answer is None:
+                return None
+            kind, value = cloudpickle.loads(answer)
+            if kind != "tell":
+                return kind, value
+            self._tell(value)
+            heard = time.perf_counter()
+
+    def _written(self) -> tuple[int, int]:
+        """What changes when the program in the journal goes on."""
+        try:
+            found = self._journal.stat()
+        except OSError:
+            return 0, 0
+        return found.st_mtime_ns, found.st_size
 
     def _where(self) -> str:
         """The stack of the process, which it prints on a signal."""
@@ -216,6 +291,14 @@ class Child:
                     return stack
                 time.sleep(_LOOKS_EVERY)
         return ""
+
+
+def _how(cause: str, log: str) -> str:
+    """How the process died, and what it said before."""
+    said = last_words(log)
+    words = f"by {cause}" if cause.startswith("SIG") else f"with {cause}"
+    last = f"; it last said: {' | '.join(said)}" if said else ""
+    return f"crashed: the process has died {words}{last}"
 
 
 def _collect(stream: IO[bytes], answers: queue.SimpleQueue[bytes | None]) -> None:

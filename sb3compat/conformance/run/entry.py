@@ -9,6 +9,7 @@ from typing import Any, Literal
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import Family, family_name
 from sb3compat.conformance.program.types import Factory, Reference
+from sb3compat.conformance.run.child import Tell
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Report, Result
 from sb3compat.conformance.run.session import Session
@@ -40,6 +41,7 @@ def check_vec_env(
     on_fail: OnFail = "raise",
     seed: int = 0,
     max_seconds: float | None = None,
+    programs: int | None = None,
     only: Collection[str] = (),
     skip: Collection[str] = (),
     expected_failures: Mapping[str, str] | None = None,
@@ -50,6 +52,7 @@ def check_vec_env(
     capabilities: Mapping[str, bool] | None = None,
     options: Mapping[str, Any] | None = None,
     reference: Reference | None = None,
+    require_exercised: int = 0,
 ) -> Report:
     """Check that a Stable-Baselines3 `VecEnv` keeps its contract.
 
@@ -58,9 +61,10 @@ def check_vec_env(
             called in another process.
         on_fail: `"raise"` to raise at the first broken contract, None to run all checks.
         seed: The seed of the programs.
-        max_seconds: The time for all checks together, more or less; checks that would begin later
-            are not exercised. None for the time that the environment needs: a minute at most for
-            a quick one, longer for one that is slow to make or to step.
+        max_seconds: The time for all checks together, whatever hangs; checks that would begin
+            later are not exercised. None for no limit.
+        programs: How many programs each check runs; None for what the pace of the environment
+            allows: 25 for a quick one, 1 for a very slow one.
         only: The ids of the checks to run; empty for all. `*` and `?` stand for other characters.
         skip: The ids of checks to leave out, with the same signs.
         expected_failures: The ids of checks that are known to fail, each with the reason.
@@ -74,6 +78,7 @@ def check_vec_env(
         options: Options that its `reset` understands.
         reference: The factories of its single environments, one for each row. Every value is then
             compared with stepping them one by one.
+        require_exercised: The report is not `ok` if fewer checks have a verdict.
 
     Returns:
         The report.
@@ -94,6 +99,7 @@ def check_vec_env(
     given = Options(
         seed=seed,
         max_seconds=max_seconds,
+        programs=programs,
         only=only,
         skip=skip,
         expected_failures=expected_failures or {},
@@ -104,6 +110,7 @@ def check_vec_env(
         capabilities=capabilities or {},
         options=options,
         reference=reference,
+        require_exercised=require_exercised,
     )
     return run(factory, family="vec_env", stop_at_failure=_stops(on_fail), options=given)
 
@@ -114,6 +121,7 @@ def check_vector_env(
     on_fail: OnFail = "raise",
     seed: int = 0,
     max_seconds: float | None = None,
+    programs: int | None = None,
     only: Collection[str] = (),
     skip: Collection[str] = (),
     expected_failures: Mapping[str, str] | None = None,
@@ -124,6 +132,7 @@ def check_vector_env(
     capabilities: Mapping[str, bool] | None = None,
     options: Mapping[str, Any] | None = None,
     reference: Reference | None = None,
+    require_exercised: int = 0,
 ) -> Report:
     """Check that a Gymnasium `VectorEnv` keeps the contract of its autoreset mode.
 
@@ -133,6 +142,7 @@ def check_vector_env(
         on_fail: `"raise"` to raise at the first broken contract, None to run all checks.
         seed: The seed of the programs.
         max_seconds: The time for all checks together, see `check_vec_env`.
+        programs: How many programs each check runs, see `check_vec_env`.
         only: The ids of the checks to run; empty for all. `*` and `?` stand for other characters.
         skip: The ids of checks to leave out, with the same signs.
         expected_failures: The ids of checks that are known to fail, each with the reason.
@@ -146,6 +156,7 @@ def check_vector_env(
         options: Options that its `reset` understands.
         reference: The factories of its single environments, one for each row. Every value is then
             compared with stepping them one by one.
+        require_exercised: The report is not `ok` if fewer checks have a verdict.
 
     Returns:
         The report.
@@ -158,6 +169,7 @@ def check_vector_env(
     given = Options(
         seed=seed,
         max_seconds=max_seconds,
+        programs=programs,
         only=only,
         skip=skip,
         expected_failures=expected_failures or {},
@@ -168,6 +180,7 @@ def check_vector_env(
         capabilities=capabilities or {},
         options=options,
         reference=reference,
+        require_exercised=require_exercised,
     )
     return run(factory, family="vector_env", stop_at_failure=_stops(on_fail), options=given)
 
@@ -186,6 +199,8 @@ def run(
     target: str = "",
     stop_at_failure: bool = False,
     progress: Progress = lambda check, result, number, count: None,
+    tell: Tell = lambda text: None,
+    began: Callable[[Session], None] = lambda session: None,
 ) -> Report:
     """Run the checks: the common part of the functions, the command line and pytest.
 
@@ -196,26 +211,37 @@ def run(
         target: Its name in the report.
         stop_at_failure: Whether to raise at the first failure that fails the run.
         progress: Called before and after each check.
+        tell: Called with what is going on, and without a text while that goes on.
+        began: Called before the first check.
 
     Raises:
         ConformanceError: With `stop_at_failure`, at the first failure that fails the run.
         InterruptedRunError: If the user interrupts it.
     """
-    with Session(factory, options=options, family=family, target=target) as session:
-        results: list[Result] = []
+    with Session(factory, options=options, family=family, target=target, tell=tell) as session:
+        count = len(session.checks)
+        began(session)
         try:
             for number, check in enumerate(session.checks, 1):
-                progress(check, None, number, len(session.checks))
-                result = session.result(check)
-                results.append(result)
-                progress(check, result, number, len(session.checks))
-                if stop_at_failure and not (report := session.report(results)).ok:
-                    raise ConformanceError(complaint(next(report.failures())), report)
+                progress(check, None, number, count)
+                result = session.result(check) if stop_at_failure else session.start(check)
+                progress(check, result, number, count)
+                if stop_at_failure:
+                    _stop_at_failure(session.report(session.so_far()))
+            report = session.report([session.result(check) for check in session.checks])
         except KeyboardInterrupt:
+            results = session.so_far()
             report = session.report(results)
-            note = f"interrupted after {len(results)} of {len(session.checks)} checks"
+            note = f"interrupted after {len(results)} of {count} checks"
             raise InterruptedRunError(replace(report, notes=(*report.notes, note))) from None
-        return session.report(results)
+        if stop_at_failure and not report.ok:
+            raise ConformanceError(f"{report.target}: {report.summary()}", report)
+        return report
+
+
+def _stop_at_failure(report: Report) -> None:
+    for result in report.failures():
+        raise ConformanceError(complaint(result), report)
 
 
 def complaint(result: Result) -> str:

@@ -23,9 +23,10 @@ class Options:
 
     Attributes:
         seed: The seed of the programs.
-        max_seconds: The time for all checks together, more or less; checks that would begin later
-            are not exercised. None for the time that the environment needs: a minute at most for
-            a quick one, longer for one that is slow to make or to step.
+        max_seconds: The time for all checks together, whatever hangs; checks that would begin
+            later are not exercised. None for no limit.
+        programs: How many programs each check runs; None for what the pace of the environment
+            allows: 25 for a quick one, 1 for a very slow one.
         only: The ids of the checks to run; empty for all. `*` and `?` stand for other characters.
         skip: The ids of checks to leave out, with the same signs.
         expected_failures: The ids of checks that are known to fail, each with the reason.
@@ -37,10 +38,12 @@ class Options:
         capabilities: Capabilities that the environment has or lacks, whatever the kit would find.
         options: Options that its `reset` understands.
         reference: The factories of its single environments, one for each row.
+        require_exercised: The run fails if fewer checks have a verdict.
     """
 
     seed: int = 0
     max_seconds: float | None = None
+    programs: int | None = None
     only: Collection[str] = ()
     skip: Collection[str] = ()
     expected_failures: Mapping[str, str] = field(default_factory=dict)
@@ -51,6 +54,7 @@ class Options:
     capabilities: Mapping[str, bool] = field(default_factory=dict)
     options: Mapping[str, Any] | None = None
     reference: Reference | None = None
+    require_exercised: int = 0
 
     def leaves_out(self, check_id: str) -> bool:
         """Whether a check is not to run, not even because others come after it."""

@@ -3,39 +3,57 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import FactoryError, Family
+from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.types import Factory
-from sb3compat.conformance.run.child import Child, ChildFailureError
+from sb3compat.conformance.run.child import START_SECONDS, Child, ChildFailureError, Tell
+from sb3compat.conformance.run.clock import Clock
+from sb3compat.conformance.run.faults import Fault, shrunk
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.reproduction import reproduction
 from sb3compat.conformance.run.search import run_check
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import Given, examine
-from sb3compat.conformance.subject.scout import unscouted
+from sb3compat.conformance.subject.scout import scout, unscouted
 from sb3compat.conformance.subject.subject import Subject
 
-# A check may take so many seconds, and so many times its share, before it counts as hung. A slow
-# environment gets the time of so many constructions and steps on top.
+# A statement may take so many seconds before it counts as hung. A slow environment gets the time of
+# so many constructions, resets and steps on top.
 _LEAST_LIMIT = 30.0
-_LIMIT = 5.0
 _LIMIT_MAKES, _LIMIT_STEPS = 10, 1000
-# After each hang the limit is halved, down to this share: an environment that hangs in many checks
-# must not take hours.
-_LEAST_PATIENCE = 1 / 3
+# A check, of many programs, may take so many times as long.
+_LIMIT_CHECK = 10
+# Once the environment has hung, nobody waits for so long again.
+_KNOWN_TO_HANG = 4.0
+# Statements that hang when the time of the run is over have hung for so long at least.
+_SURELY_HUNG = 5.0
+# If the time of the run is limited, each look at the environment before the checks has this part.
+_SCOUTING = 1 / 3
+# The search for endings ends by itself, unless each step is close to hanging.
+_MOST_SCOUTING = 600.0
 
 
 class Place(Protocol):
     """Where checks run."""
 
     def examine(self, factory: Factory, family: Family | None, seconds: float) -> Subject:
-        """Examine the environment, and search its endings for so many seconds."""
+        """Examine the environment, and search its endings for so many seconds at most."""
 
     def run(self, check: Check, settings: Settings) -> Result:
         """Run a check on the environment that was examined."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether the process of the last check hung or died."""
+
+    def remember(self, result: Result) -> None:
+        """Take note of a hang or crash that was confirmed: it is told once."""
 
     def close(self) -> None:
         """End the processes that belong to this place."""
@@ -55,79 +73,177 @@ def given_by(options: Options, factory: Factory, family: Family | None) -> Given
 class ThisProcess:
     """Runs checks in this process, where a debugger sees them."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, tell: Tell = lambda text: None) -> None:
         self._options = options
+        self._tell = tell
         self._subject: Subject | None = None
+        self._instances: Instances | None = None
 
     def examine(self, factory: Factory, family: Family | None, seconds: float) -> Subject:
-        """Examine the environment, and search its endings for so many seconds."""
+        """Examine the environment, and search its endings for so many seconds at most."""
         given = given_by(self._options, factory, family)
-        self._subject = examine(**given, seconds=seconds)
+        self._subject = scout(examine(**given, seconds=None), seconds, self._tell)
+        self._instances = self._subject.instances()
         return self._subject
 
     def run(self, check: Check, settings: Settings) -> Result:
         """Run a check."""
         assert self._subject is not None
-        return run_check(check, self._subject, settings)
+        return run_check(check, self._subject, settings, self._instances)
+
+    @property
+    def lost(self) -> bool:
+        """False: nothing would be left of the run."""
+        return False
+
+    def remember(self, result: Result) -> None:
+        """Do nothing: a hang or crash ends this process."""
 
     def close(self) -> None:
-        """Do nothing: there is no other process."""
+        """Close the instances that are still open."""
+        if self._instances is not None:
+            self._instances.close()
 
 
 class ChildProcess:
-    """Runs checks in a child process, and starts another one when a check hangs or kills it."""
+    """Runs checks in a child process, and starts another one when a check hangs or kills it.
 
-    def __init__(self, options: Options) -> None:
+    Args:
+        options: How to run them.
+        clock: The time of the run.
+        tell: Called with what is going on.
+    """
+
+    def __init__(
+        self, options: Options, clock: Clock | None = None, tell: Tell = lambda text: None
+    ) -> None:
         self._options = options
+        self._clock = clock or Clock(options.max_seconds)
+        self._tell = tell
         self._subject: Subject | None = None
-        self._child: Child | None = Child()
-        self._patience = 1.0
+        self._child: Child | None = Child(tell)
+        # The fault of the last check, and those that were told, with the checks that told them.
+        self._last: Fault | None = None
+        self._told: dict[tuple[str, str, str], str] = {}
 
     def examine(self, factory: Factory, family: Family | None, seconds: float) -> Subject:
-        """Examine the environment, and search its endings for so many seconds.
+        """Examine the environment, and search its endings for so many seconds at most.
+
+        A hang or a crash after the environment was made is left for the checks to find.
 
         Raises:
-            FactoryError: If the environment cannot be made and closed, or has no vector interface.
+            FactoryError: If the environment cannot be made, or has no vector interface.
         """
         assert self._child is not None
         given = given_by(self._options, factory, family)
+        self._tell("making it")
         try:
-            made = self._child.examine(given, _LEAST_LIMIT)
+            limit = self._clock.within(_LEAST_LIMIT + START_SECONDS)
+            subject = self._child.look_at(given, limit)
         except ChildFailureError as error:
             where = f" It was here, the innermost call first:\n{error.stack}" if error.stack else ""
             raise FactoryError(
-                f"Expected an environment that can be made and closed, but: {error}.{where}"
+                f"Expected an environment that can be made, but: {error}.{where}"
             ) from None
+        self._subject = self._explored(subject, seconds)
+        return self._subject
+
+    def _explored(self, subject: Subject, seconds: float) -> Subject:
+        """The subject with what can be found out by trying."""
         try:
-            self._subject = self._child.scout(seconds, seconds + _LEAST_LIMIT)
+            self._tell("finding out what it can do")
+            subject = self._living(subject).try_out(self._patience(subject))
         except ChildFailureError as error:
             self.close()
-            self._subject = unscouted(made, f"Looking for the end of an episode: {error}")
-        return self._subject
+            return unscouted(subject, f"Finding out what it can do: {error}")
+        try:
+            self._tell("closing it")
+            self._living(subject).release(self._patience(subject))
+        except ChildFailureError:
+            self.close()  # a check reports it
+            subject = replace(subject, closes=False)
+        try:
+            child = self._living(subject)
+            return child.scout(seconds, self._patience(subject), self._clock.within(_MOST_SCOUTING))
+        except ChildFailureError as error:
+            self.close()
+            return unscouted(subject, f"Looking for the end of an episode: {error}")
+
+    def _patience(self, subject: Subject) -> float:
+        """How long to wait for what is found out before the checks."""
+        least = _LEAST_LIMIT + _LIMIT_MAKES * subject.make_seconds
+        return self._clock.within(min(least, max(_SCOUTING * self._clock.limit, 1.0)))
 
     def run(self, check: Check, settings: Settings) -> Result:
         """Run a check; if the child hangs or dies, the result has the program that it ran."""
         assert self._subject is not None
-        slow = _LIMIT_MAKES * self._subject.make_seconds + _LIMIT_STEPS * self._subject.step_seconds
-        limit = (_LEAST_LIMIT + _LIMIT * settings.seconds + slow) * self._patience
         begin = time.perf_counter()
+        self._last = None
+        silence = self._silence(self._subject)
+        if "sb3" in check.needs:  # it may have to import PyTorch
+            silence = max(silence, _LEAST_LIMIT)
+        limit = self._clock.within(_LIMIT_CHECK * silence)
         try:
-            return self._living(self._subject).run(check, settings, limit)
+            return self._living(self._subject).run(check, settings, silence, limit)
         except ChildFailureError as error:
-            seconds = time.perf_counter() - begin
             lines = self._child.last_program() if self._child else []
             self.close()
-            self._patience = max(self._patience / 2, _LEAST_PATIENCE)
-            script = reproduction(check, self._subject, settings, lines) if lines else ""
-            return Result.of(
-                check,
-                "errored",
-                message=str(error),
-                reproduction=script,
-                trace=error.stack,
-                timeline=self._before(self._subject, lines, settings),
-                seconds=seconds,
-            )
+            result = self._lost(check, settings, error, lines)
+            return replace(result, seconds=time.perf_counter() - begin)
+
+    def _silence(self, subject: Subject) -> float:
+        """How long a statement may take."""
+        slow = (
+            _LIMIT_MAKES * (subject.make_seconds + subject.reset_seconds)
+            + _LIMIT_STEPS * subject.step_seconds
+        )
+        least = (
+            _KNOWN_TO_HANG if any(kind == "timeout" for kind, *_ in self._told) else _LEAST_LIMIT
+        )
+        return least + slow
+
+    def _lost(
+        self, check: Check, settings: Settings, error: ChildFailureError, lines: list[str]
+    ) -> Result:
+        """The result of a check in which the child was lost."""
+        assert self._subject is not None
+        fault = Fault.of(error, lines)
+        if lines and lines[-1].endswith(".close()"):
+            self._subject = replace(self._subject, closes=False)  # nobody waits for that again
+        if not error.cause and self._is_late(error, lines):
+            message = f"no time was left: it was in {lines[-1]}" if lines else "no time was left"
+            return Result.of(check, "not_exercised", message=message)
+        if fault.kind in self._told:
+            first = self._told[fault.kind]
+            message = f"{'dies' if error.cause else 'hangs'} as in {first}"
+            return Result.of(check, "skipped", message=message, cause=first)
+        self._last = fault
+        lines = list(shrunk(lines, lambda fewer: self._repeats(fault, fewer, settings)))
+        return Result.of(
+            check,
+            "errored",
+            message=fault.message,
+            reproduction=reproduction(check, self._subject, settings, lines) if lines else "",
+            trace=fault.stack,
+            timeline=self._before(self._subject, lines, settings),
+        )
+
+    def _is_late(self, error: ChildFailureError, lines: list[str]) -> bool:
+        """Whether the run was over before it was certain that a statement hangs."""
+        assert self._subject is not None
+        surely = max(_SURELY_HUNG, 5 * (self._subject.make_seconds + self._subject.step_seconds))
+        imports = not lines or lines[-1].startswith(("from ", "import "))
+        return self._clock.left <= 0 and (error.silent < surely or imports)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the process of the last check hung or died."""
+        return self._last is not None
+
+    def remember(self, result: Result) -> None:
+        """Take note of the last hang or crash, if its result stands."""
+        if self._last is not None and result.status == "errored":
+            self._told.setdefault(self._last.kind, result.check_id)
 
     def close(self) -> None:
         """End the child."""
@@ -138,15 +254,30 @@ class ChildProcess:
     def _living(self, subject: Subject) -> Child:
         """A child that knows the subject."""
         if self._child is None:
-            self._child = Child()
-            self._child.adopt(subject)
+            self._child = Child(self._tell)
+            self._child.adopt(subject, self._clock.within(START_SECONDS))
         return self._child
+
+    def _repeats(self, fault: Fault, lines: Sequence[str], settings: Settings) -> bool:
+        """Whether this program ends the child in the same way."""
+        assert self._subject is not None
+        if self._clock.left < _LIMIT_CHECK:
+            return False
+        try:
+            silence = min(_KNOWN_TO_HANG + self._subject.make_seconds, self._silence(self._subject))
+            self._living(self._subject).timeline(lines, settings, silence, _LEAST_LIMIT)
+        except ChildFailureError as error:
+            last = self._child.last_program() if self._child else []
+            self.close()
+            return Fault.of(error, last).kind == fault.kind
+        return False
 
     def _before(self, subject: Subject, lines: list[str], settings: Settings) -> tuple[Moment, ...]:
         """The timeline up to the statement that hung or killed the child."""
         try:
-            if lines:
-                return self._living(subject).timeline(lines[:-1], settings, _LEAST_LIMIT)
+            if lines and self._clock.left > 0:
+                limit = self._clock.within(_LEAST_LIMIT)
+                return self._living(subject).timeline(lines[:-1], settings, limit, limit)
         except ChildFailureError:
             self.close()
         return ()

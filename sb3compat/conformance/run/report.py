@@ -98,8 +98,9 @@ class Result:
             hung or died.
         timeline: The last steps before the failure.
         finding: The value, the value expected, and the place.
-        seconds: The time that the check took.
+        seconds: The time that the check took; None if times are left out.
         examples: The number of programs.
+        cause: The id of the check whose failure is the reason for a skip.
     """
 
     check_id: str
@@ -114,8 +115,9 @@ class Result:
     trace: str = ""
     timeline: tuple[Moment, ...] = ()
     finding: Finding | None = None
-    seconds: float = 0.0
+    seconds: float | None = 0.0
     examples: int = 0
+    cause: str = ""
 
     @classmethod
     def of(
@@ -130,6 +132,7 @@ class Result:
         finding: Finding | None = None,
         seconds: float = 0.0,
         examples: int = 0,
+        cause: str = "",
     ) -> Result:
         """A result of this check; the other arguments as for `Result`."""
         return cls(
@@ -147,6 +150,7 @@ class Result:
             finding=finding,
             seconds=seconds,
             examples=examples,
+            cause=cause,
         )
 
 
@@ -164,7 +168,8 @@ class Report:
         strict: Whether warnings and expected failures that pass count as failures.
         versions: The versions of Python and of the libraries that matter.
         notes: Remarks.
-        seconds: The time of the whole run.
+        seconds: The time of the whole run; None if times are left out.
+        require_exercised: The least number of checks that must have a verdict.
     """
 
     target: str
@@ -176,12 +181,18 @@ class Report:
     strict: bool = False
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    seconds: float = 0.0
+    seconds: float | None = 0.0
+    require_exercised: int = 0
 
     @property
     def ok(self) -> bool:
-        """Whether no failure counts."""
-        return not any(True for _ in self.failures())
+        """Whether no failure counts, and as many checks were exercised as are required."""
+        return self.exercised >= self.require_exercised and not any(self.failures())
+
+    @property
+    def exercised(self) -> int:
+        """The number of checks with a verdict; one that covers a part of the contract counts."""
+        return sum(result.status not in ("skipped", "not_exercised") for result in self.results)
 
     def failures(self) -> Iterator[Result]:
         """The results that fail the run."""
@@ -204,27 +215,40 @@ class Report:
 
     def summary(self) -> str:
         """The number of results of each kind and the time, in one line."""
-        return f"{self.counted()} in {self.seconds:.1f} s"
+        took = "" if self.seconds is None else f" in {self.seconds:.1f} s"
+        return self.counted() + took
 
     def counted(self) -> str:
         """The number of results of each kind."""
         found = Counter(map(self.label, self.results))
         parts = [f"{found[label]} {label}" for label in LABELS if found[label]]
+        if self.exercised < self.require_exercised:
+            parts.append(f"{self.exercised} exercised where {self.require_exercised} are required")
         return ", ".join(parts or ["no checks"])
+
+    def without_times(self) -> Report:
+        """The report without what differs each time: equal runs have equal ones."""
+        results = tuple(replace(result, seconds=None) for result in self.results)
+        return replace(self, results=results, seconds=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain dicts and lists, as the JSON schema describes them."""
+        plain = asdict(self)
+        for part in (plain, *plain["results"]):
+            if part["seconds"] is None:
+                del part["seconds"]
         return {
             "schema_version": SCHEMA_VERSION,
             "ok": self.ok,
             "counts": self.counts(),
-            **asdict(self),
+            **plain,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
         """The report that `to_dict` turned into this."""
-        plain = {name: data[name] for name in cls.__dataclass_fields__}
+        fields = {"seconds": None, "require_exercised": 0, **data}
+        plain = {name: fields[name] for name in cls.__dataclass_fields__}
         results = (_result_of(result) for result in data["results"])
         return cls(**{**plain, "results": tuple(results), "notes": tuple(data["notes"])})
 
@@ -241,4 +265,6 @@ def _result_of(data: Mapping[str, Any]) -> Result:
         Moment(**{**moment, "varies": tuple(moment.get("varies", ()))})
         for moment in data["timeline"]
     )
-    return Result(**{**data, "timeline": timeline, "finding": finding and Finding(**finding)})
+    return Result(
+        **{"seconds": None, **data, "timeline": timeline, "finding": finding and Finding(**finding)}
+    )

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sb3compat.conformance.contract import Check
-from sb3compat.conformance.findings import EnvFailureError, Finding
+from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercisedError
+from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.plain import Plain, without_helpers
 from sb3compat.conformance.program.script import Script
 from sb3compat.conformance.run.perturb import perturb
@@ -17,6 +18,7 @@ from sb3compat.conformance.subject.subject import Subject
 
 # What the messages of failures say that are not certain, or not the environment's.
 NOT_EVERY_TIME = "not every time: the same program has passed when it was run again"
+FACTORY_FAILS = "make_env() raised"
 OWN_MISTAKE = "This is a mistake in sb3compat: please report it."
 
 
@@ -96,11 +98,18 @@ def timeline_of(subject: Subject, settings: Settings, lines: Sequence[str]) -> t
     return _replay(subject, settings, lines)[1].moments
 
 
+def repeats(subject: Subject, settings: Settings, lines: Sequence[str]) -> bool:
+    """Whether a program that failed fails again in its last statement, with new instances."""
+    return _replay(subject, settings, lines)[0] is not None
+
+
 def _replay(
     subject: Subject, settings: Settings, lines: Sequence[str], row: int | None = None
 ) -> tuple[Plain | None, Timeline]:
     """Run a program once more: its last statement if it fails again, and its timeline."""
-    script = Script(subject.factory, subject.reference, perturb(settings.seed))
+    instances = replace(subject, shared=False).instances()
+    journal = Journal(settings.journal)
+    script = Script(instances, perturb(settings.seed), journal.begin())
     timeline = Timeline(subject, row)
     script.namespace[WATCH] = timeline.watch
     survived = 0
@@ -113,6 +122,9 @@ def _replay(
         # An environment that is not deterministic may fail before the assertion.
         at_the_end = survived == len(lines) - 1
         return without_helpers(line, script.value) if at_the_end else Plain(lines[-1]), timeline
+    except NotExercisedError:  # it needs two instances, which cannot be made
+        return None, timeline
     finally:
         script.close()
+        journal.close()
     return None, timeline

@@ -1,4 +1,4 @@
-"""Run a check: as many programs as the time allows, and the smallest one that fails."""
+"""Run a check: as many programs as its settings say, and the smallest one that fails."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 
 import hypothesis
-import numpy as np
 from hypothesis import HealthCheck, Phase
 from hypothesis import strategies as st
 
@@ -19,16 +18,24 @@ from sb3compat.conformance.findings import (
     said_by,
 )
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.script import Script
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.run.perturb import perturb
 from sb3compat.conformance.run.report import Result
-from sb3compat.conformance.run.reproduction import OWN_MISTAKE, Failure, failed
+from sb3compat.conformance.run.reproduction import (
+    FACTORY_FAILS,
+    NOT_EVERY_TIME,
+    OWN_MISTAKE,
+    Failure,
+    failed,
+    repeats,
+)
 from sb3compat.conformance.run.settings import Settings
+from sb3compat.conformance.subject.pace import program_seconds, shrinks_of
 from sb3compat.conformance.subject.subject import Subject
 
-_MOST_EXAMPLES = 25
 _FEWEST_EXAMPLES = 2
 # A single program is enough if it takes so many seconds and there is no time for two.
 _SLOW = 1.0
@@ -40,20 +47,44 @@ class _EnoughError(BaseException):
     """Ends the search. Hypothesis would take an `Exception` for a failure."""
 
 
-def run_check(check: Check, subject: Subject, settings: Settings) -> Result:
-    """Run one check in this process."""
+class _UnlikeNewError(BaseException):
+    """Ends a search: a program fails, but not with instances that no other one has used."""
+
+
+def run_check(
+    check: Check, subject: Subject, settings: Settings, instances: Instances | None = None
+) -> Result:
+    """Run one check in this process.
+
+    Args:
+        check: The check.
+        subject: The environment.
+        settings: How to run it.
+        instances: Those of the process; None if this is all that it runs.
+    """
     missing = subject.missing(check.needs)
     if missing:
         return Result.of(check, "skipped", message=f"needs the capability {missing[0]!r}")
     begin = time.perf_counter()
-    search = _Search(check, subject, settings)
+    shared = instances or subject.instances()
+    search = _Search(check, subject, settings, shared)
     try:
-        search.run()
+        try:
+            search.run()
+        except _UnlikeNewError:
+            shared.close()
+            search.close()
+            search = _Search(check, subject, settings, shared, new=True)
+            search.run()
     finally:
         search.close()
+        if instances is None:
+            shared.close()
     seconds = time.perf_counter() - begin
-    if search.best is not None:
+    if search.best is not None and search.first is not None:
         result = failed(check, subject, settings, search.best)
+        if NOT_EVERY_TIME in result.message and search.best is not search.first:
+            result = failed(check, subject, settings, search.first)
     elif search.exercised:
         result = Result.of(check, "passed")
     elif search.missing:
@@ -67,25 +98,34 @@ def run_check(check: Check, subject: Subject, settings: Settings) -> Result:
 class _Search:
     """Hypothesis draws programs; the smallest that fails is kept."""
 
-    def __init__(self, check: Check, subject: Subject, settings: Settings) -> None:
+    def __init__(
+        self,
+        check: Check,
+        subject: Subject,
+        settings: Settings,
+        instances: Instances,
+        *,
+        new: bool = False,
+    ) -> None:
         self.check, self.subject, self.settings = check, subject, settings
         self.best: Failure | None = None
+        self.first: Failure | None = None
         self.exercised = False
         self.reason = ""
         self.missing = ""
         self.examples = 0
+        self._instances, self._new = instances, new or check.new
         self._journal = Journal(settings.journal)
         self.out_of_time = False
         self._deadline = time.perf_counter() + settings.seconds
-        cost = subject.make_seconds + 30 * subject.step_seconds + 1e-4
-        slow = cost > max(settings.seconds, _SLOW)
-        self._fewest = 1 if slow else _FEWEST_EXAMPLES
-        self._most = int(np.clip(settings.seconds / cost, self._fewest, _MOST_EXAMPLES))
+        slow = program_seconds(subject) > max(settings.seconds, _SLOW)
+        self._fewest = 1 if slow else min(_FEWEST_EXAMPLES, settings.programs)
+        self._shrinks = shrinks_of(settings.programs)
 
     def run(self) -> None:
         search = hypothesis.seed(self.settings.seed)(
             hypothesis.settings(
-                max_examples=self._most,
+                max_examples=self.settings.programs,
                 database=None,
                 deadline=None,
                 phases=(Phase.generate, Phase.shrink),
@@ -107,50 +147,79 @@ class _Search:
                 raise
 
     def _example(self, data: st.DataObject) -> None:
-        if self.examples >= self._fewest and time.perf_counter() > self._deadline:
+        late = self.examples >= self._fewest and time.perf_counter() > self._deadline
+        if late or self._shrinks < 0:
             self.out_of_time = True
             raise _EnoughError
         self.examples += 1
         script = Script(
-            self.subject.factory,
-            self.subject.reference,
-            perturb(self.settings.seed),
-            self._journal.begin(),
-            alone=self.subject.alone,
+            self._instances, perturb(self.settings.seed), self._journal.begin(), new=self._new
         )
+        play = Play(self.subject, script, data)
+        failed: BaseException | None = None
         try:
-            play = Play(self.subject, script, data)
             self.check.function(play)
             self.missing = self.missing or play.missing
             self.exercised = self.exercised or not play.missing
         except NotExercisedError as error:
             self.reason = str(error)
-            return
-        except ViolationError as error:
-            self._keep(Failure("failed", str(error), "", tuple(script.lines), error.finding))
-            raise
-        except EnvFailureError as error:
-            got = said_by(error.error)
-            finding = Finding(script.lines[-1], got, "no exception", script.steps)
-            lines = tuple(script.lines)
-            self._keep(Failure("errored", str(error), error.trace, lines, finding))
-            raise
-        except hypothesis.errors.HypothesisException:
-            raise
-        except Exception as error:
-            message = f"the check itself raised {said_by(error)}. {OWN_MISTAKE}"
-            lines = tuple(script.lines)
-            self._keep(Failure("errored", message, trace_of(error), lines, None, own=True))
-            raise
+        except BaseException as error:
+            failed = error
         finally:
-            script.close()
+            script.close(whole=failed is None)
+        if failed is not None:
+            if failure := self._failure(failed, script):
+                self._keep(failure, script, play)
+            raise failed
+
+    def _failure(self, error: BaseException, script: Script) -> Failure | None:
+        """What an exception of a program says; None if it is Hypothesis' own."""
+        lines = tuple(script.lines)
+        match error:
+            case ViolationError():
+                return Failure("failed", str(error), "", lines, error.finding)
+            case EnvFailureError() if error.error is self._instances.failure:
+                return self._failure_to_make(error)
+            case EnvFailureError():
+                got = said_by(error.error)
+                finding = Finding(lines[-1], got, "no exception", script.steps)
+                return Failure("errored", str(error), error.trace, lines, finding)
+            case hypothesis.errors.HypothesisException():
+                return None
+            case Exception():
+                message = f"the check itself raised {said_by(error)}. {OWN_MISTAKE}"
+                return Failure("errored", message, trace_of(error), lines, None, own=True)
+        return None
+
+    def _failure_to_make(self, error: EnvFailureError) -> Failure:
+        """The factory has made instances, and now raises: its calls alone are the program."""
+        calls = self._instances.failed_in
+        line = f"for _ in range({calls}):\n    env = make_env()\n    env.close()"
+        message = f"{FACTORY_FAILS} {said_by(error.error)}, in call {calls} within one process"
+        finding = Finding("make_env()", said_by(error.error), "an environment, each time", 0)
+        return Failure("errored", message, error.trace, (line,), finding)
 
     def close(self) -> None:
         """Close the journal."""
         self._journal.close()
 
-    def _keep(self, failure: Failure) -> None:
-        if self.best is None:
+    def _keep(self, failure: Failure, script: Script, play: Play) -> None:
+        """Keep a failure if it is the smallest.
+
+        Raises:
+            _UnlikeNewError: If it is the first, and new instances do not show it.
+            _EnoughError: If there is no smaller one.
+        """
+        if self.first is None:
+            if script.used and not repeats(self.subject, self.settings, failure.lines):
+                raise _UnlikeNewError
+            self.first = failure
             self._deadline = time.perf_counter() + _SHRINK_SHARE * self.settings.seconds
+        self._shrinks -= 1
         if self.best is None or failure.size < self.best.size:
             self.best = failure
+        if failure.message.startswith(FACTORY_FAILS):
+            self._instances.excused = True
+            raise _EnoughError
+        if not play.drew:
+            raise _EnoughError

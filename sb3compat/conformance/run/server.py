@@ -4,50 +4,77 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import multiprocessing
 import os
 import signal
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Any
 
 import cloudpickle
 
 from sb3compat.conformance.contract import Check
+from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.reproduction import timeline_of
 from sb3compat.conformance.run.search import run_check
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.run.wire import receive, send
-from sb3compat.conformance.subject.examine import Given, examine
+from sb3compat.conformance.subject.examine import Given, look_at, try_out
 from sb3compat.conformance.subject.scout import scout
 from sb3compat.conformance.subject.subject import Subject
 
 _PR_SET_PDEATHSIG = 1
+# By name, as importing it takes seconds.
+_PRELOADED = "sb3compat.conformance.run.preloaded"
 
 
 class Server:
     """The methods that the parent can call; they keep the subject."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], None] = lambda text: None) -> None:
+        self._tell = tell
         self._subject: Subject | None = None
+        self._instances: Instances | None = None
+        self._env: Any = None
+        self._declared: Mapping[str, bool] = {}
 
-    def examine(self, given: Given) -> Subject:
-        """Examine the environment, without a search for endings."""
-        self._subject = examine(**given, seconds=None)
+    def look_at(self, given: Given) -> Subject:
+        """Make the environment, and leave it open."""
+        self._subject, self._env = look_at(**given)
+        self._declared = given["declared"]
         return self._subject
 
+    def try_out(self) -> Subject:
+        """Find out what the environment can do."""
+        self._subject = try_out(self._known(), self._env, self._declared)
+        return self._subject
+
+    def release(self) -> None:
+        """Close the environment."""
+        env, self._env = self._env, None
+        with suppress(Exception):  # a check reports it
+            env.close()
+
     def adopt(self, subject: Subject) -> None:
-        """Take the facts that another child has found."""
-        self._subject = subject
+        """Take the facts that another child has found, and import what the environment needs."""
+        self._subject, self._instances = subject, subject.instances()
+        with suppress(Exception):  # a check reports it
+            env, _ = self._instances.take(0)
+            self._instances.end(env)
 
     def scout(self, seconds: float) -> Subject:
         """Search the environment for ends of episodes."""
-        self._subject = scout(self._known(), seconds)
+        self._subject = scout(self._known(), seconds, self._tell)
         return self._subject
 
     def run(self, check: Check, settings: Settings) -> Result:
         """Run a check."""
-        return run_check(check, self._known(), settings)
+        if self._instances is None:
+            self._instances = self._known().instances()
+        return run_check(check, self._known(), settings, self._instances)
 
     def timeline(self, lines: list[str], settings: Settings) -> tuple[Moment, ...]:
         """Run a program, and return the outcomes of its last steps."""
@@ -69,7 +96,8 @@ def serve() -> None:
     if hasattr(faulthandler, "register"):
         faulthandler.register(signal.SIGUSR1)
     _end_with_parent()
-    server = Server()
+    multiprocessing.set_forkserver_preload([_PRELOADED])
+    server = Server(lambda text: send(answers, cloudpickle.dumps(("tell", text))))
     while message := receive(questions):
         method, arguments = cloudpickle.loads(message)
         try:

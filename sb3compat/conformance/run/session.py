@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 
 from sb3compat.conformance.checks.catalogue import checks_of
@@ -12,27 +12,31 @@ from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import Family, family_name
 from sb3compat.conformance.program.source import factory_source
 from sb3compat.conformance.program.types import Factory
-from sb3compat.conformance.run.fresh import confirmed
+from sb3compat.conformance.run.child import Tell
+from sb3compat.conformance.run.clock import Clock
+from sb3compat.conformance.run.fresh import Beside, confirmed
 from sb3compat.conformance.run.known import known_failures
 from sb3compat.conformance.run.options import Options, OptionsError
 from sb3compat.conformance.run.places import ChildProcess, Place, ThisProcess
 from sb3compat.conformance.run.report import Report, Result
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.run.versions import versions
-from sb3compat.conformance.subject.subject import Subject
+from sb3compat.conformance.subject.pace import estimate, programs_of
 
-MAX_SECONDS = 50.0
-# The share of the time for the search for endings.
+# The share of the time that the user allows for the search for endings.
 _SCOUTING = 1 / 5
-# So long after the time that the user allowed, no more checks begin.
-_LATE = 30.0
-# The most that one check of a quick environment gets, even if few are chosen: it needs no more, and
-# the limit after which it counts as hung depends on it.
-_MOST_SHARE = 5.0
-# What two programs of a check need, if construction or steps are slow: instances and episodes.
-_MAKES, _EPISODES, _STEPS_WITHOUT_END = 4, 4, 50
-# The time limit of a script: to import all it needs, and for so many constructions.
-_SCRIPT_SECONDS, _LIMIT_MAKES = 30.0, 10
+# The time limit of a script: to import all it needs, and for so many constructions. One that is
+# expected to hang is not waited for that long.
+_SCRIPT_SECONDS, _HANG_SECONDS, _LIMIT_MAKES = 30.0, 10.0, 10
+# In less time no script can be run.
+_LEAST_SECONDS = 1.0
+_NOT_RUN = "its script was not run once more, as no time was left"
+_HIDES = (
+    "{}. As expected, but {} after it cannot be run, and nobody knows about them: {}. Expect them "
+    "to fail, too, or mend this"
+)
+_MOST_NAMES = 5
+_EXERCISED = ("passed", "partly_exercised", "failed", "errored", "xfailed", "xpassed")
 _IN_SPACE = ("reset_obs_in_space", "step_obs_in_space", "terminal_observation_in_space")
 
 
@@ -44,12 +48,14 @@ class Session:
         options: How to run them.
         family: Its interface; None to find out.
         target: Its name in the report.
+        tell: Called with what is going on, and without a text while that goes on.
 
     Attributes:
         options: How to run them.
         subject: Facts about the environment.
         applicable: The checks that apply to it.
         checks: The applicable checks that the options ask for.
+        estimate: About how many seconds these take.
 
     Raises:
         FactoryError: If the factory makes no vector environment. An exception of the factory
@@ -64,15 +70,23 @@ class Session:
         options: Options,
         family: Family | None = None,
         target: str = "",
+        tell: Tell = lambda text: None,
     ) -> None:
         options.check_names()
-        self._begin = time.perf_counter()
+        self._clock = Clock(options.max_seconds)
         self.options = options
         self._target = target or getattr(factory, "__qualname__", repr(factory))
-        self._place: Place = ChildProcess(options) if options.isolate else ThisProcess(options)
+        self._place: Place = (
+            ChildProcess(options, self._clock, tell)
+            if options.isolate
+            else ThisProcess(options, tell)
+        )
+        # A process with threads must not fork, which environments do.
+        self._beside = Beside() if options.isolate else None
         try:
-            seconds = _SCOUTING * (options.max_seconds or MAX_SECONDS)
-            self.subject = self._place.examine(factory, family, seconds)
+            seconds = _SCOUTING * self._clock.limit
+            with self._clock:
+                self.subject = self._place.examine(factory, family, seconds)
             self._known = known_failures(self.subject) if options.known_upstream else {}
         except BaseException:
             self.close()
@@ -81,10 +95,11 @@ class Session:
         self._all = {check.id: check for check in self.applicable}
         self.checks = [check for check in self.applicable if options.asks_for(check.id)]
         self._notes = self._left_out()
-        self._needed = _needed(self.subject, len(self.checks))
+        programs = options.programs or programs_of(self.subject)
+        self.estimate = estimate(self.subject, len(self.checks), programs)
         self._settings = Settings(
             seed=options.seed,
-            seconds=(options.max_seconds or self._needed) / max(len(self.checks), 1),
+            programs=programs,
             make_env=options.make_env or factory_source(factory, options.reference),
         )
         self._results: dict[str, Result] = {}
@@ -92,6 +107,10 @@ class Session:
         self._lost: dict[str, bool] = {}
         # The failed check behind each of them.
         self._causes: dict[str, str] = {}
+        # The failures that were expected, as they were.
+        self._unexpected: dict[str, Result] = {}
+        # The failures whose scripts are running.
+        self._waiting: dict[str, tuple[Result, Future[Result]]] = {}
 
     def __enter__(self) -> Session:
         return self
@@ -100,31 +119,91 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the process that runs the checks."""
+        """End the processes that run the checks and scripts."""
         self._place.close()
+        if self._beside is not None:
+            self._beside.close()
+
+    def start(self, check: Check) -> Result:
+        """Run a check, after the checks that it comes after.
+
+        The script of a failure runs beside what follows, so that the failure may be withdrawn yet:
+        `result` waits for that.
+        """
+        if check.id in self._results:
+            return self._results[check.id]
+        if check.id not in self._waiting:
+            with self._clock:
+                result = self._blocked(check) or self._late(check)
+                if result is None:
+                    result = self._run(check)
+            if check.id not in self._waiting:
+                self._settle(check, result)
+        return self._results.get(check.id) or self._waiting[check.id][0]
 
     def result(self, check: Check) -> Result:
         """The result of a check; the checks that it comes after run first."""
-        if check.id not in self._results:
-            result = self._blocked(check) or self._late(check) or self._run(check)
-            self._results[check.id] = _with_expectation(result, self.options, self._known)
+        self.start(check)
+        if check.id in self._waiting:
+            _, confirmation = self._waiting.pop(check.id)
+            with self._clock:
+                self._settle(check, confirmation.result())
         return self._results[check.id]
+
+    def so_far(self) -> list[Result]:
+        """The results up to now, without waiting for scripts."""
+        for name, (result, _) in self._waiting.items():
+            self._settle(self._all[name], _not_run(result))
+        self._waiting.clear()
+        return [self._results[check.id] for check in self.checks if check.id in self._results]
+
+    def _settle(self, check: Check, result: Result) -> None:
+        if result.cause:
+            self._causes[check.id] = result.cause
+        self._results[check.id] = _with_expectation(result, self.options, self._known)
+        self._unexpected[check.id] = result
 
     def _run(self, check: Check) -> Result:
         """Run a check; a failure counts only if its script shows it in a Python of its own."""
-        result = self._place.run(check, self._settings)
-        return confirmed(result, _SCRIPT_SECONDS + _LIMIT_MAKES * self.subject.make_seconds)
+        left = max(len(self.checks) - len(self._results), 1)
+        result = self._place.run(check, replace(self._settings, seconds=self._clock.left / left))
+        if result.status not in ("failed", "errored"):
+            return result
+        if self._clock.left < _LEAST_SECONDS:
+            result = _not_run(result)
+        elif self._beside is None or self._place.lost or self.subject.alone:
+            result = confirmed(result, self._script_seconds(result))
+        else:
+            seconds = self._script_seconds(result)
+            self._waiting[check.id] = result, self._beside.submit(confirmed, result, seconds)
+            return result
+        self._place.remember(result)
+        return result
+
+    def _script_seconds(self, result: Result) -> float:
+        """The time limit of a script."""
+        least = _HANG_SECONDS if result.message.startswith("timeout") else _SCRIPT_SECONDS
+        return self._clock.within(least + _LIMIT_MAKES * self.subject.make_seconds)
 
     def cause(self, check: Check) -> Result | None:
         """The failure for which a check was skipped; None if it was not skipped for one."""
         name = self._causes.get(check.id)
         return None if name is None else self._results[name]
 
+    def hidden(self, check: Check) -> bool:
+        """Whether a check was skipped for an expected failure, and is not expected to fail."""
+        cause = self.cause(check)
+        known = check.id in self.options.expected_failures or check.id in self._known
+        expected = known or self._lost.get(check.id, False)
+        return cause is not None and cause.status == "xfailed" and not expected
+
     def report(self, results: Iterable[Result]) -> Report:
         """The report of these results, and of the failures for which some were skipped."""
         chosen = {result.check_id: result for result in results}
         for name in [name for name in chosen if name in self._causes]:
             chosen[self._causes[name]] = self._results[self._causes[name]]
+        for cause, names in self._hidden_by(chosen).items():
+            chosen[cause] = self._hiding(self._unexpected[cause], names)
         ordered = [chosen[check.id] for check in self.applicable if check.id in chosen]
         return Report(
             target=self._target,
@@ -136,8 +215,24 @@ class Session:
             strict=self.options.strict,
             versions=versions(),
             notes=(*self.subject.notes, *self._notes),
-            seconds=time.perf_counter() - self._begin,
+            seconds=self._clock.passed,
+            require_exercised=self.options.require_exercised,
         )
+
+    def _hidden_by(self, chosen: Iterable[str]) -> dict[str, list[str]]:
+        """The checks that expected failures hide, by these."""
+        found: dict[str, list[str]] = {}
+        for name in chosen:
+            counts = self._all[name].severity == "error" or self.options.strict
+            if counts and name in self._causes and self.hidden(self._all[name]):
+                found.setdefault(self._causes[name], []).append(name)
+        return found
+
+    def _hiding(self, result: Result, names: list[str]) -> Result:
+        """An expected failure that counts all the same, as it hides what was not expected."""
+        count = f"{len(names)} check{'s' if len(names) > 1 else ''}"
+        some = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+        return replace(result, message=_HIDES.format(result.message, count, some))
 
     def _left_out(self) -> tuple[str, ...]:
         """Notes on checks that were left out, or asked for and do not apply to this environment."""
@@ -172,26 +267,24 @@ class Session:
             # Only the checks of bounds would repeat a failure about bounds.
             if (failed or name in self._lost) and (not by_bounds or check.id in _IN_SPACE):
                 self._lost[check.id] = by_bounds
-                self._causes[check.id] = self._causes.get(name, name)
-                return Result.of(check, "skipped", message=f"comes after {name}, which has failed")
+                cause = self._causes.get(name, name)
+                message = f"comes after {name}, which has failed"
+                return Result.of(check, "skipped", message=message, cause=cause)
         return None
 
     def _late(self, check: Check) -> Result | None:
         """The result of a check for which no time is left, or None."""
-        limit = self.options.max_seconds
-        if limit is None or time.perf_counter() - self._begin < 2 * limit + _LATE:
-            return None
-        if self.subject.missing(check.needs):
-            return None  # the check is skipped for that, at once
-        message = f"no time was left: all checks take about {self._needed:.0f} s, with max_seconds"
-        return Result.of(check, "not_exercised", message=f"{message}={limit:g}")
+        if self._clock.left > 0 or self.subject.missing(check.needs):
+            return None  # without a capability the check is skipped, at once
+        message = f"no time was left: all checks take about {self.estimate:.0f} s, with max_seconds"
+        message = f"{message}={self._clock.limit:g}"
+        known = any(result.status in _EXERCISED for result in self._results.values())
+        # A run that tells nothing is not to look like one that found nothing.
+        return Result.of(check, "not_exercised" if known else "errored", message=message)
 
 
-def _needed(subject: Subject, checks: int) -> float:
-    """The seconds that the checks need at the pace of this environment."""
-    steps = subject.endings[0].steps if subject.endings else _STEPS_WITHOUT_END
-    each = _MAKES * subject.make_seconds + _EPISODES * steps * subject.step_seconds
-    return max(min(MAX_SECONDS, checks * _MOST_SHARE), checks * each)
+def _not_run(result: Result) -> Result:
+    return replace(result, message=f"{result.message} ({_NOT_RUN})")
 
 
 def _with_expectation(result: Result, options: Options, known: Mapping[str, str]) -> Result:

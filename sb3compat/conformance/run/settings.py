@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from sb3compat.conformance.program.source import PLACEHOLDER
+from sb3compat.conformance.subject.pace import MOST_PROGRAMS
 
 
 @dataclass(frozen=True)
@@ -13,13 +15,16 @@ class Settings:
 
     Attributes:
         seed: The seed of the programs.
-        seconds: The time for one check, without that for shrinking a failure.
+        programs: The number of programs for one check, without those that shrink a failure.
+        seconds: The time for one check, where the user limits that of the run; the same again is
+            for shrinking a failure.
         make_env: Source that defines `make_env` in reproductions.
         journal: A file for the statements of the running program, which another process reads if
             this one hangs or dies; empty for none.
     """
 
     seed: int = 0
-    seconds: float = 1.0
+    programs: int = MOST_PROGRAMS
+    seconds: float = math.inf
     make_env: str = PLACEHOLDER
     journal: str = ""

@@ -47,6 +47,18 @@ def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict
     return {**found, **declared}
 
 
+def assumed(env: Any, family: Family) -> dict[str, bool]:
+    """The capabilities of an environment that nobody has tried out; it may hang in any call."""
+    disabled = family == "vector_env" and mode_of(env) == "Disabled"
+    seeds = family == "vector_env" or offers(env, "seed")
+    found = {"sb3": find_spec("stable_baselines3") is not None, "masked_reset": disabled}
+    found |= dict.fromkeys(("seeding", "seed_method"), seeds)
+    found |= dict.fromkeys(("two_at_once", "separate_rows", "repeatable"), True)
+    found |= dict.fromkeys(("row_seeds", "sub_envs"), False)
+    found["render"] = getattr(env, "render_mode", None) == "rgb_array"
+    return found | (_found_vec_env(env) if family == "vec_env" else {})
+
+
 def _takes_seed(env: Any) -> bool:
     """Whether `seed` works. If not, one check fails, and the others do without seeds."""
     try:

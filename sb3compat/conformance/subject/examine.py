@@ -6,12 +6,14 @@ import multiprocessing
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypedDict
 
 from sb3compat.conformance.findings import FactoryError, Family, family_name, short
+from sb3compat.conformance.program.instances import counted
 from sb3compat.conformance.program.types import Factory, Reference
 from sb3compat.conformance.subject.actions import candidates
-from sb3compat.conformance.subject.capabilities import capabilities
+from sb3compat.conformance.subject.capabilities import assumed, capabilities
 from sb3compat.conformance.subject.interface import (
     check_attributes,
     check_factory,
@@ -20,6 +22,7 @@ from sb3compat.conformance.subject.interface import (
     mode_of,
     takes_batches,
 )
+from sb3compat.conformance.subject.pace import rough
 from sb3compat.conformance.subject.scout import scout
 from sb3compat.conformance.subject.subject import Subject
 
@@ -57,10 +60,37 @@ def examine(
         FactoryError: If the factory makes no vector environment. An exception of the factory
             itself passes through.
     """
+    given: Given = {
+        "factory": factory,
+        "family": family,
+        "declared": declared or {},
+        "options": options,
+        "reference": reference,
+    }
+    subject, env = look_at(**given)
+    try:
+        subject = try_out(subject, env, given["declared"])
+    finally:
+        with suppress(Exception):  # a check reports it
+            env.close()
+    return subject if seconds is None else scout(subject, seconds)
+
+
+def look_at(
+    factory: Factory,
+    family: Family | None,
+    declared: Mapping[str, bool],
+    options: Mapping[str, Any] | None,
+    reference: Reference | None,
+) -> tuple[Subject, Any]:
+    """Make the environment once, and collect the facts that take no call of its own.
+
+    Returns it open, as `close` may hang. The arguments are those of `examine`.
+    """
     check_factory(factory)
     start = time.perf_counter()
     try:
-        env = factory()
+        env = counted(factory)
     except SystemExit as error:
         raise FactoryError(
             f"Expected the factory to make an environment, got sys.exit({error.code!r}): it ends "
@@ -76,7 +106,7 @@ def examine(
             )
         check_attributes(env, kind)
         single = env.action_space if kind == "vec_env" else env.single_action_space
-        found = capabilities(env, kind, declared or {})
+        found = {**assumed(env, kind), **declared}
         subject = Subject(
             factory=factory,
             family=kind,
@@ -87,12 +117,19 @@ def examine(
             options=options,
             reference=reference,
             actions=tuple(candidates(single)),
-            make_seconds=make_seconds,
+            make_seconds=rough(make_seconds),
             workers=bool(multiprocessing.active_children()),
             batched_actions=kind == "vec_env" or takes_batches(env),
             classes=tuple(classes_of(env)),
         )
-    finally:
-        with suppress(Exception):  # a check reports it
+    except BaseException:
+        with suppress(Exception):
             env.close()
-    return subject if seconds is None else scout(subject, seconds)
+        raise
+    return subject, env
+
+
+def try_out(subject: Subject, env: Any, declared: Mapping[str, bool]) -> Subject:
+    """Find out by trying what the environment can do; it may hang in that, or die."""
+    found = capabilities(env, subject.family, declared)
+    return replace(subject, capabilities={**subject.capabilities, **found})

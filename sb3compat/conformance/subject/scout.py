@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
 import numpy as np
 
 from sb3compat.conformance.findings import Family
-from sb3compat.conformance.program.calls import opening
-from sb3compat.conformance.program.script import Script
+from sb3compat.conformance.program.calls import opening, stepping
+from sb3compat.conformance.program.instances import Instances
+from sb3compat.conformance.program.script import PRELUDE, Script
 from sb3compat.conformance.subject.actions import policies
+from sb3compat.conformance.subject.pace import rough, steps_of
 from sb3compat.conformance.subject.subject import Ending, Subject
 from sb3compat.conformance.subject.traits import Traits, traits_of
 
@@ -22,9 +26,25 @@ _ASSUMED_STEPS = 200
 # So many runs under other seeds follow the run of each policy.
 _MORE_TRIES = 4
 _MOST_ERRORS = 2
+# So often it is told that the search goes on.
+_TELLS_EVERY = 0.5
+# After so many steps of an episode the pace decides how many there may be.
+_LOOKS_AT_PACE = (4, 40)
 # Slower endings are left out if there is a quicker one.
 _LONG_SECONDS = 1.0
+# An instance that takes so long to make is used by more than one program.
+LONG_MAKE = 0.05
+# With slower steps nothing more is looked at.
+_LONGEST_STEP = 1.0
+# So many steps show whether a used instance is like a new one, if no end is near.
+_FEW_STEPS = 30
 _MOST_ENDINGS = 5
+
+# What must be the same in a used instance.
+_SEEN: dict[Family, str] = {
+    "vec_env": "snapshot((obs, rewards, dones))",
+    "vector_env": "snapshot((obs, rewards, terminations, truncations))",
+}
 
 _NOT_TRUNCATED = (
     "By its flags, no episode ended by truncation, so truncation is not exercised. If the "
@@ -40,55 +60,106 @@ def unscouted(subject: Subject, note: str) -> Subject:
     return replace(subject, endings=(assumed,), notes=(*subject.notes, note))
 
 
-def scout(subject: Subject, seconds: float) -> Subject:
-    """Find ways to the end of an episode, and measure a step.
+def scout(
+    subject: Subject,
+    seconds: float = math.inf,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Subject:
+    """Find ways to the end of an episode, measure a step, and see whether instances can be shared.
 
     Args:
         subject: The environment.
-        seconds: How long to search, more or less.
+        seconds: How long to search at most, more or less. Without a limit the steps count alone.
+        tell: Called with what is going on.
     """
-    deadline = time.perf_counter() + seconds
-    search = _Scouting(subject, seconds)
-    search.run()
-    endings = search.chosen()
-    traits = Traits()
-    if subject.family == "vec_env":
-        actions = endings[0].actions if endings else policies(subject)[-1][1]
-        left = max(deadline - time.perf_counter(), seconds / 4)
-        seeded = not subject.missing(("seeding",))
-        traits = traits_of(subject.factory, subject.num_envs, seeded, actions, left)
-    notes = [f"Looking for the end of an episode: {error}" for error in search.errors[:1]]
-    if endings and not notes and not any(ending.truncated for ending in endings):
-        notes.append(_NOT_TRUNCATED)
-    return replace(
-        subject,
-        endings=tuple(endings),
-        traits=traits,
-        make_seconds=min(search.makes, default=subject.make_seconds),
-        step_seconds=search.step_seconds,
-        notes=(*subject.notes, *notes),
-    )
+    instances = subject.instances()
+    try:
+        search = _Scouting(subject, instances, seconds, tell)
+        search.run()
+        endings = search.chosen()
+        traits = Traits()
+        if subject.family == "vec_env" and search.step_seconds < _LONGEST_STEP:
+            tell("resetting it a few times")
+            actions = endings[0].actions if endings else policies(subject)[-1][1]
+            seeded = not subject.missing(("seeding",))
+            resets = search.reset_seconds
+            traits = traits_of(instances, subject.num_envs, seeded, actions, resets)
+        notes = [f"Looking for the end of an episode: {error}" for error in search.errors[:1]]
+        if endings and not notes and not any(ending.truncated for ending in endings):
+            notes.append(_NOT_TRUNCATED)
+        found = replace(
+            subject,
+            endings=tuple(endings),
+            traits=traits,
+            make_seconds=rough(min(search.makes, default=subject.make_seconds)),
+            reset_seconds=rough(search.reset_seconds),
+            step_seconds=rough(search.step_seconds),
+            notes=(*subject.notes, *notes),
+        )
+        tell("comparing a used instance with a new one")
+        shared = instances.shared and not subject.alone and like_new(found, instances)
+        return replace(found, shared=shared)
+    finally:
+        instances.close()
+
+
+def like_new(subject: Subject, instances: Instances) -> bool:
+    """Whether an instance does after a seed and a reset what it did when it was new."""
+    ending = subject.endings[0] if subject.endings else None
+    _, actions = policies(subject)[0]
+    setup, seed, steps = "", 0 if subject.capabilities.get("seeding") else None, _FEW_STEPS
+    if ending is not None:
+        setup, actions, seed = ending.setup, ending.actions, ending.seed
+        quick = ending.steps * subject.step_seconds <= _LONG_SECONDS
+        steps = ending.steps if quick else min(ending.steps, _FEW_STEPS)
+    script = Script(instances)
+    try:
+        script.run("env = make_env()")
+        runs = []
+        for _ in range(2):
+            seen = []
+            for line in opening(subject.family, setup, seed):
+                script.run(line)
+            seen.append(script.value("snapshot(obs)"))
+            for _ in range(steps):
+                script.run(stepping(subject.family, actions))
+                seen.append(script.value(_SEEN[subject.family]))
+            runs.append(seen)
+    except Exception:  # a check reports it
+        return False
+    finally:
+        script.close()
+    return bool(PRELUDE["equal"](*runs))
 
 
 class _Scouting:
-    """Follows each policy until a row ends, or for its share of the time."""
+    """Follows each policy until a row ends, or for as many steps as its pace allows."""
 
-    def __init__(self, subject: Subject, seconds: float) -> None:
-        self.subject, self.seconds = subject, seconds
+    def __init__(
+        self,
+        subject: Subject,
+        instances: Instances,
+        seconds: float,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.subject, self.instances, self.seconds, self.tell = subject, instances, seconds, tell
         self.found: list[tuple[int, Ending]] = []
         self.errors: list[Exception] = []
         self.makes: list[float] = []
-        self._steps, self._spent = 0, 0.0
+        self._resets: list[float] = []
+        self._steps: list[float] = []
 
     def run(self) -> None:
         """Follow each policy once, then some under other seeds."""
         ways = policies(self.subject)
         begin = time.perf_counter()
-        for number in range(len(ways) + _MORE_TRIES):
+        count = len(ways) + _MORE_TRIES
+        for number in range(count):
             again = number >= len(ways)
             left = begin + self.seconds / (2 if again else 1) - time.perf_counter()
             if left < 0 or len(self.errors) >= _MOST_ERRORS:
                 return
+            self.tell(f"looking for the end of an episode, try {number + 1} of {count}")
             # A policy under which no row ends must leave time for the others.
             share = left if again else left / (len(ways) - number)
             seed = number // len(ways) if self.subject.capabilities.get("seeding") else None
@@ -97,9 +168,14 @@ class _Scouting:
             self._try(kind, *ways[kind], seed, most, share)
 
     @property
+    def reset_seconds(self) -> float:
+        """How long a reset takes."""
+        return min(self._resets, default=0.0)
+
+    @property
     def step_seconds(self) -> float:
         """How long a step takes."""
-        return self._spent / self._steps if self._steps else min(self.makes, default=0.0)
+        return median(self._steps) if self._steps else min(self.makes, default=0.0)
 
     def _shortest(self) -> int:
         return min((ending.steps for _, ending in self.found), default=_MOST_STEPS)
@@ -107,41 +183,52 @@ class _Scouting:
     def _try(
         self, kind: int, setup: str, actions: str, seed: int | None, most: int, share: float
     ) -> None:
-        script, family = Script(self.subject.factory), self.subject.family
+        script, family = Script(self.instances, new=False), self.subject.family
         count = 0
-        started = until = time.perf_counter()
+        whole = False
+        started = until = told = time.perf_counter()
         try:
             script.run("env = make_env()")
+            made = time.perf_counter()
             for line in opening(family, setup, seed):
                 script.run(line)
-            for count in range(1, most + 1):
+            self._resets.append(time.perf_counter() - made)
+            for count in range(1, _MOST_STEPS + 1):
                 begin = time.perf_counter()
                 script.run(f"result = env.step({actions})")
                 now = time.perf_counter()
-                if count == 1:  # JAX compiles the first step of each instance
-                    self.makes.append(now - started)
+                if now - told > _TELLS_EVERY:
+                    told = now
+                    self.tell("")
+                if count == 1:
                     until = now + share
+                if count == 1 and not script.used:  # JAX compiles the first step of each instance
+                    self.makes.append(now - started)
+                    self.instances.shared |= now - started >= LONG_MAKE
                 else:
-                    self._spent += now - begin
-                    self._steps += 1
+                    self._steps.append(now - begin)
                 result = script.value("result")
                 if _any_ended(family, result):
                     truncated = _any_truncated(family, result)
                     self.found.append((kind, Ending(setup, actions, seed, count, truncated)))
-                    return
-                if now > until:
-                    return
+                    break
+                if count in _LOOKS_AT_PACE:
+                    most = min(most, steps_of(rough(self.step_seconds)))
+                if now > until or count >= most:
+                    break
+            whole = True
         except Exception as error:  # a check reports it
             self.errors.append(error)
             if count:
                 self.found.append((kind, Ending(setup, actions, seed, count)))
         finally:
-            script.close()
+            script.close(whole=whole)
 
     def chosen(self) -> list[Ending]:
         """A few endings of different policies and kinds, the shortest first."""
         known = sorted(self.found, key=lambda found: found[1].steps)
-        quick = [k for k in known if k[1].steps * self.step_seconds <= _LONG_SECONDS]
+        step = rough(self.step_seconds)
+        quick = [k for k in known if k[1].steps * step <= _LONG_SECONDS]
         known = quick or known[:1]
         sampled = len(policies(self.subject)) - 1
         kept: list[tuple[int, Ending]] = []

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sb3compat.conformance.findings import Family
+from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.types import Factory, Reference
 from sb3compat.conformance.subject.traits import Traits
 
@@ -45,13 +46,18 @@ class Subject:
         actions: Single actions to choose from, awkward ones among them.
         endings: Ways to the end of an episode, the shortest first.
         traits: How much its observations vary between resets and steps.
-        make_seconds: The time to make one, up to and with its first step.
+        make_seconds: The time to make one, up to and with its first step; like the other times
+            rounded up to a power of two.
+        reset_seconds: The time of a reset.
         step_seconds: The time of a step.
         notes: Remarks for the report.
         workers: Whether it starts processes.
         batched_actions: Whether the action space of a `VectorEnv` is one of batches, as the
             contract demands.
         classes: The names of its classes and of those that it wraps, bases included.
+        shared: Whether a program may use the instance of another one: making one takes long, and
+            after a seed and a reset it does what a new one does.
+        closes: Whether `close` returns.
     """
 
     factory: Factory
@@ -65,16 +71,29 @@ class Subject:
     endings: tuple[Ending, ...] = ()
     traits: Traits = field(default_factory=Traits)
     make_seconds: float = 0.0
+    reset_seconds: float = 0.0
     step_seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
     workers: bool = False
     batched_actions: bool = True
     classes: tuple[str, ...] = ()
+    shared: bool = False
+    closes: bool = True
 
     @property
     def alone(self) -> bool:
         """Whether the user declared that only one instance can exist at a time."""
         return not self.capabilities.get("two_at_once", True)
+
+    def instances(self) -> Instances:
+        """A store of instances for the programs of one process."""
+        return Instances(
+            self.factory,
+            self.reference,
+            shared=self.shared,
+            alone=self.alone,
+            closing=self.closes,
+        )
 
     def missing(self, needs: tuple[str, ...]) -> list[str]:
         """The capabilities among these that it does not have."""

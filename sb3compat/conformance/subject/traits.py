@@ -6,18 +6,19 @@ observations are equal, and a lot where each reset draws a new one.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.script import PRELUDE, Script
-from sb3compat.conformance.program.types import Factory
 
 equal, row, snapshot = (PRELUDE[name] for name in ("equal", "row", "snapshot"))
 
 _ROUNDS = 6
+# If resets take long, fewer must do.
+_FEWEST_ROUNDS, _LONG_RESET = 3, 0.1
 _STEPS = 3
 
 
@@ -63,21 +64,24 @@ def floats(obs: object) -> NDArray[np.float64]:
 
 
 def traits_of(
-    factory: Factory, num_envs: int, seeding: bool, actions: str, seconds: float
+    instances: Instances, num_envs: int, seeding: bool, actions: str, reset_seconds: float
 ) -> Traits:
-    """Reset and step a new environment a few times, for so many seconds at most."""
-    script = Script(factory)
-    deadline = time.perf_counter() + seconds
+    """Reset and step an environment a few times."""
+    script = Script(instances, new=False)
+    whole = False
     try:
         script.run("env = make_env()")
-        return _look(script, num_envs, seeding, actions, deadline)
+        rounds = _ROUNDS if reset_seconds < _LONG_RESET else _FEWEST_ROUNDS
+        found = _look(script, num_envs, seeding, actions, rounds)
+        whole = True
     except Exception:  # a check reports it
         return Traits()
     finally:
-        script.close()
+        script.close(whole=whole)
+    return found
 
 
-def _look(script: Script, n: int, seeding: bool, actions: str, deadline: float) -> Traits:
+def _look(script: Script, n: int, seeding: bool, actions: str, rounds: int) -> Traits:
     def rows(batch: str) -> list[object]:
         value = script.value(batch)
         return [snapshot(row(value, i)) for i in range(n)]
@@ -88,7 +92,7 @@ def _look(script: Script, n: int, seeding: bool, actions: str, deadline: float) 
     seeded: list[list[object]] = []
     lasts: list[object] = []
     steps_move = resets_move = True
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         script.run("obs = env.reset()")
         firsts.append(rows("obs"))
         # A check reports it if these are missing, or of another kind.
@@ -104,9 +108,7 @@ def _look(script: Script, n: int, seeding: bool, actions: str, deadline: float) 
             before = after
         resets_move &= not any(map(equal, lasts, firsts[-1]))
         lasts = before
-        if time.perf_counter() > deadline:
-            return Traits()
-    for seed in range(_ROUNDS if seeding else 0):
+    for seed in range(rounds if seeding else 0):
         script.run(f"env.seed({100 * seed})")
         script.run("obs = env.reset()")
         seeded.append(rows("obs"))

@@ -25,6 +25,11 @@ def failure(script: str, status: Any = "failed", message: str = "x=1, but should
         ("raise ValueError('x')", "env.reset() raised ValueError: x", "fails"),
         ("pass", "AssertionError", "passes"),
         ("import os\nos._exit(7)", "crashed: the process has died with exit code 7", "fails"),
+        (
+            "import os\nos.kill(os.getpid(), 11)",
+            "crashed: the process has died by SIGSEGV",
+            "fails",
+        ),
         ("import time\ntime.sleep(1000)", "timeout: no answer within 30 s", "fails"),
     ],
 )

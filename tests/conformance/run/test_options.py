@@ -18,6 +18,7 @@ CHECKS: list[Callable[..., Any]] = [check_vec_env, check_vector_env]
 GIVEN: dict[str, Any] = {
     "seed": 5,
     "max_seconds": 7.5,
+    "programs": 4,
     "only": ("dones_bool_array",),
     "skip": ("trains_*",),
     "expected_failures": {"dones_bool_array": "known"},
@@ -28,6 +29,7 @@ GIVEN: dict[str, Any] = {
     "capabilities": {"render": False},
     "options": {"x": 3},
     "reference": [TinyVecEnv],
+    "require_exercised": 3,
 }
 
 

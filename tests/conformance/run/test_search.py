@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from sb3compat.conformance import (
     check_vec_env,
 )
-from sb3compat.conformance.checks.catalogue import find_check
+from sb3compat.conformance.checks.catalogue import checks_of, find_check
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.run.options import Options
+from sb3compat.conformance.run.reproduction import NOT_EVERY_TIME
+from sb3compat.conformance.run.search import run_check
 from sb3compat.conformance.run.session import Session
+from sb3compat.conformance.run.settings import Settings
+from sb3compat.conformance.subject.examine import examine
 from tests.conformance import tiny
 from tests.conformance.runs import FEW, IFF_DONE, checked, here, lost
 from tests.conformance.tiny import TinyVecEnv
@@ -27,6 +34,32 @@ class Exits(tiny.AtTheEnd):
 class Verbose(tiny.AtTheEnd):
     def at_the_end(self) -> None:
         raise ValueError("x" * 10**6)
+
+
+class FailsAtTimes(TinyVecEnv):
+    """Cannot be made in each seventh call."""
+
+    calls = 0
+
+    def __init__(self) -> None:
+        FailsAtTimes.calls += 1
+        if FailsAtTimes.calls % 7 == 0:
+            raise OSError("no device")
+        super().__init__()
+
+
+class WornInstance(TinyVecEnv):
+    """Forgets terminal observations from its fifth reset on."""
+
+    resets = 0
+
+    def reset(self) -> Any:
+        self.resets += 1
+        return super().reset()
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards, dones, [{} for _ in infos] if self.resets > 4 else infos
 
 
 class OneAtATime(TinyVecEnv):
@@ -106,7 +139,7 @@ def test_checks_of_two_instances_are_not_exercised_where_only_one_can_exist() ->
     report = check_vec_env(
         OneAtATime,
         on_fail=None,
-        max_seconds=2,
+        programs=1,
         isolate=False,
         expected_failures={"subclasses_vec_env": "as without SB3"},
     )
@@ -124,3 +157,70 @@ def test_checks_of_two_instances_are_not_exercised_where_only_one_can_exist() ->
         isolate=False,
     )
     assert report.results[0].message == f"{expected}, as declared"
+
+
+def test_a_factory_that_fails_on_some_calls_is_told_once() -> None:
+    report = checked(FailsAtTimes, only=(*FEW, "rewards_shape", "infos_n_dicts"))
+    (result,) = lost(report)
+    found = re.fullmatch(
+        r"make_env\(\) raised OSError: no device, in call (\d+) within one process", result.message
+    )
+    assert found
+    assert int(found[1]) % 7 == 0
+    loop = f"for _ in range({found[1]}):\n    env = make_env()\n    env.close()"
+    assert loop in result.reproduction
+    assert not report.ok
+    # The others are judged all the same.
+    assert {r.status for r in report.results} == {"passed", "errored"}
+
+
+def shared(factory: Any) -> Any:
+    return replace(examine(factory), shared=True)
+
+
+def test_a_failure_of_a_used_instance_only_accuses_nobody() -> None:
+    subject = shared(WornInstance)
+    instances = subject.instances()
+    for _ in range(3):
+        result = run_check(find_check("vec_env", IFF_DONE), subject, Settings(), instances)
+        assert result.status == "passed"
+
+
+def test_a_failure_of_new_instances_is_found_with_used_ones() -> None:
+    subject = shared(tiny.NoTerminalObservation)
+    instances = subject.instances()
+    calls = instances.calls
+    before = run_check(find_check("vec_env", "rewards_shape"), subject, Settings(), instances)
+    calls = instances.calls - calls
+    result = run_check(find_check("vec_env", IFF_DONE), subject, Settings(), instances)
+    assert (before.status, result.status) == ("passed", "failed")
+    assert NOT_EVERY_TIME not in result.message
+    assert calls == 1
+
+
+def test_a_check_has_so_many_programs_and_no_more_where_none_can_be_smaller() -> None:
+    subject = examine(TinyVecEnv)
+    check = find_check("vec_env", IFF_DONE)
+    for programs in (1, 4, 8):
+        assert run_check(check, subject, Settings(programs=programs)).examples == programs
+    failing = examine(tiny.FloatDones)
+    check = find_check("vec_env", "metadata_is_dict")  # it draws nothing
+    assert run_check(check, failing, Settings()).examples == 1
+
+
+def test_no_clock_decides_what_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def told() -> Any:
+        subject = examine(tiny.NoTerminalObservation)
+        results = (run_check(check, subject, Settings()) for check in checks_of("vec_env")[7:14])
+        return [(r.check_id, r.status, r.message, r.reproduction, r.examples) for r in results]
+
+    usual = told()
+    now = time.perf_counter()
+
+    def slow() -> float:
+        nonlocal now
+        now += 1e-4  # each look at the clock, as on a busy machine
+        return now
+
+    monkeypatch.setattr(time, "perf_counter", slow)
+    assert told() == usual

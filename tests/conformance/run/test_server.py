@@ -14,7 +14,9 @@ BOOL = find_check("vec_env", "dones_bool_array")
 
 def test_a_server_examines_scouts_and_runs() -> None:
     server = Server()
-    assert server.examine(given_by(Options(), FloatDones, None)).endings == ()
+    assert server.look_at(given_by(Options(), FloatDones, None)).endings == ()
+    assert not server.try_out().capabilities["sub_envs"]
+    server.release()
     assert server.scout(5.0).endings[0].steps == 3
     result = server.run(BOOL, Settings())
     assert result.status == "failed"
@@ -24,6 +26,6 @@ def test_a_server_examines_scouts_and_runs() -> None:
 
 def test_a_new_server_adopts_what_another_found() -> None:
     first, second = Server(), Server()
-    first.examine(given_by(Options(), FloatDones, None))
+    first.look_at(given_by(Options(), FloatDones, None))
     second.adopt(first.scout(5.0))
     assert second.run(BOOL, Settings()).status == "failed"

@@ -97,3 +97,37 @@ def test_each_policy_has_its_share_of_the_time(monkeypatch: pytest.MonkeyPatch) 
     assert ends(scout(found, 10.0)) == {(all_rows(1), 10, False)}
     now, Slow.right = 0.0, -1
     assert {steps for _, steps, _ in ends(scout(found, 10.0))} == {20}
+
+
+class Heavy(TinyVecEnv):
+    """Takes some time to make, by a clock of its own."""
+
+    now = 0.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        Heavy.now += 0.5
+
+
+class Remembers(Heavy):
+    """Goes on with its counter after a reset."""
+
+    def reset(self) -> Any:
+        self.total = getattr(self, "total", 0) + 1
+        return super().reset() + self.total
+
+
+@pytest.mark.parametrize(("factory", "shared"), [(Heavy, True), (Remembers, False)])
+def test_instances_are_shared_if_a_reset_brings_them_back(
+    factory: Any, shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimpleNamespace(perf_counter=lambda: Heavy.now)
+    monkeypatch.setattr(scouting, "time", clock)
+    found = examine(factory)
+    assert found.make_seconds == 0.5
+    assert found.shared == shared
+
+
+def test_instances_that_are_quick_to_make_are_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scouting, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    assert not examine(TinyVecEnv).shared

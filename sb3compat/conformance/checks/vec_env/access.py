@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from sb3compat.conformance.checks.tools.closing import demand_close_returns, patience
 from sb3compat.conformance.checks.vec_env.marks import error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
@@ -13,6 +14,7 @@ from sb3compat.conformance.subject.interface import offers
 
 _SUB_ENVS = ("sub_envs",)
 _MARK = "for i in range({}):\n    env.set_attr('kit_mark', 10 + i, indices=[i])"
+_AFTER_ERRORS = (*BASICS["vec_env"], "wrong_action_count_rejected", "close_returns")
 _REACHED = ("set_attr_only_named_rows",)
 
 
@@ -235,12 +237,19 @@ def render_mismatch_warns(play: Play) -> None:
     play.demand("found[1] > 0", "found[1]", "at least one warning")
 
 
-def _patience(play: Play) -> int:
-    """The seconds after which a call counts as hung."""
-    return 10 + round(10 * play.subject.make_seconds)
+@error(group="life", source=SB3_SOURCE, after=())
+def close_returns(play: Play) -> None:
+    """`close()` returns, in the middle of an episode too.
+
+    Otherwise a script that has done its work never ends. Typical mistakes: `close` joins worker
+    processes that wait for a command, or waits for a step that nobody has asked for.
+    """
+    play.make()
+    play.run("caught(env.reset)")
+    demand_close_returns(play)
 
 
-@warning(group="life", source=SB3_SOURCE, after=())
+@warning(group="life", source=SB3_SOURCE, after=("close_returns",))
 def close_idempotent(play: Play) -> None:
     """`close()` may be called twice.
 
@@ -250,11 +259,11 @@ def close_idempotent(play: Play) -> None:
     if play.draw(st.booleans()):
         play.run("caught(env.reset)")
     play.run("env.close()")
-    play.run(f"error = within({_patience(play)}, env.close)")
+    play.run(f"error = within({patience(play)}, env.close)")
     play.demand("error is None", "error", "None, as it is closed already")
 
 
-@warning(group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "wrong_action_count_rejected"))
+@warning(group="life", source=SB3_SOURCE, after=_AFTER_ERRORS)
 def close_after_error(play: Play) -> None:
     """`close()` works after a failed call, and returns.
 
@@ -264,7 +273,7 @@ def close_after_error(play: Play) -> None:
     few = batch_source("vec_env", [play.subject.actions[0]] * play.n)
     play.run(f"caught(lambda: env.step({few}[:0]))")
     play.run("caught(lambda: env.get_attr('no_such_attribute'))")
-    play.run(f"error = within({_patience(play)}, env.close)")
+    play.run(f"error = within({patience(play)}, env.close)")
     play.demand("error is None", "error", "None, also after an error")
 
 

@@ -166,7 +166,9 @@ def reset_infos_n_dicts(play: Play) -> None:
         )
 
 
-@error(group="reset", source=SB3_SOURCE, needs=("seeding", "repeatable"), after=DETERMINISTIC)
+@error(
+    group="reset", source=SB3_SOURCE, needs=("seeding", "repeatable"), after=DETERMINISTIC, new=True
+)
 def reset_starts_fresh_episodes(play: Play) -> None:
     """`reset()` begins a new episode in every row, whatever happened before.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from sb3compat.conformance.checks.tools.closing import demand_close_returns
 from sb3compat.conformance.checks.vector_env.marks import SYNC, error, warning
-from sb3compat.conformance.contract import GYM_VECTOR
+from sb3compat.conformance.contract import BASICS, GYM_VECTOR
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.play import Play
 
@@ -57,7 +58,23 @@ def render_n_frames(play: Play) -> None:
             )
 
 
-@warning(group="life", source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close")
+@error(group="life", source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close", after=())
+def close_returns(play: Play) -> None:
+    """`close()` returns, in the middle of an episode too.
+
+    Otherwise a script that has done its work never ends. Typical mistakes: `close` joins worker
+    processes that wait for a command, or waits for a step that nobody has asked for.
+    """
+    play.make()
+    play.run("caught(env.reset)")
+    demand_close_returns(play)
+
+
+@warning(
+    group="life",
+    source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close",
+    after=(*BASICS["vector_env"], "close_returns"),
+)
 def close_idempotent(play: Play) -> None:
     """A second `close()` does nothing.
 

@@ -26,7 +26,7 @@ def autoreset_mode_declared(play: Play) -> None:
     )
 
 
-@warning(group="declarations", source=VECTOR_ENV, after=("autoreset_mode_declared",))
+@warning(group="declarations", source=VECTOR_ENV, after=("autoreset_mode_declared",), new=True)
 def metadata_not_shared(play: Play) -> None:
     """Making another environment does not write into the `metadata` of the first.
 

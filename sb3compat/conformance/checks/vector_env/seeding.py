@@ -134,6 +134,7 @@ def _alone(play: Play, seed: int) -> str:
     source=RESET,
     needs=("seeding", "repeatable"),
     after=(*DETERMINISTIC, "autoreset_mode_matches_behaviour"),
+    new=True,
 )
 def reset_clears_pending_autoreset(play: Play) -> None:
     """After `reset()` every row is at the start of an episode, also one that had just ended.
@@ -156,7 +157,7 @@ def reset_clears_pending_autoreset(play: Play) -> None:
                 demand_like_twin(play, name, i, "as in an environment without a past")
 
 
-@error(group="reset", source=RESET, needs=("seeding",), after=DETERMINISTIC)
+@error(group="reset", source=RESET, needs=("seeding",), after=DETERMINISTIC, new=True)
 def reset_clears_counters(play: Play) -> None:
     """After `reset()` an episode has its full time limit.
 

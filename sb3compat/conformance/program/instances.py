@@ -1,0 +1,220 @@
+"""Instances that one program hands on to the next, where making a new one takes long.
+
+Only a program that reset, stepped, seeded and looked hands its instances on. What it may have left
+behind otherwise (an attribute, a wrapper, a step that failed) would be found in the next program.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from sb3compat.conformance.findings import NotExercisedError, said_by
+from sb3compat.conformance.program.types import Factory, Reference
+
+_TWO = "the check needs a second instance beside the first, which cannot be made"
+
+# What a program may do with an instance that others use after it.
+_HARMLESS = {
+    "action_space", "env_is_wrapped", "get_attr", "get_images", "has_attr", "metadata", "num_envs",
+    "observation_space", "render", "render_mode", "reset", "reset_infos", "seed",
+    "single_action_space", "single_observation_space", "spec", "step",
+}  # fmt: skip
+# Functions that take a whole instance, and do no more than that with it.
+_HARMLESS_FUNCTIONS = {"record", "step_alone"}
+# Functions after which nobody knows what state an instance is in.
+_RISKY = {"caught", "within", "overwrite", "warned"}
+# A check needs no more at once.
+_MOST = 3
+# So often is a factory called that is known to fail on some calls.
+_TRIES = 5
+
+
+_calls: Counter[int] = Counter()
+
+
+def counted(factory: Factory) -> Any:
+    """Call a factory; `Instances.calls` knows how often that was."""
+    _calls[id(factory)] += 1
+    return factory()
+
+
+class Singles:
+    """The factories of single environments, which give out what earlier programs have used.
+
+    Args:
+        reference: The factories.
+    """
+
+    def __init__(self, reference: Reference) -> None:
+        self._free: list[list[Any]] = [[] for _ in reference]
+        self._used: list[list[Any]] = [[] for _ in reference]
+        self.reference = [partial(self._take, i, make) for i, make in enumerate(reference)]
+
+    def _take(self, i: int, make: Factory) -> Any:
+        single = self._free[i].pop() if self._free[i] else make()
+        self._used[i].append(single)
+        return single
+
+    def end(self, *, keep: bool) -> None:
+        """End a program; its environments are used again, or left alone."""
+        for free, used in zip(self._free, self._used, strict=True):
+            if keep:
+                free += used
+            used.clear()
+
+
+class Instances:
+    """What the programs of one process share: the factory, and instances that stay open.
+
+    Args:
+        factory: Makes an instance.
+        reference: The factories of the single environments.
+        shared: Whether a program hands its instances on.
+        alone: Whether only one instance can exist at a time.
+        closing: Whether instances are closed; not if `close` is known to hang.
+
+    Attributes:
+        reference: The factories of the single environments; they give out used ones, too.
+        shared: Whether a program hands its instances on.
+        failure: The exception that the factory raised last, though another call went well.
+        failed_in: The number of that call in this process.
+        excused: Whether that was told: from then on the factory gets more than one try.
+    """
+
+    def __init__(
+        self,
+        factory: Factory,
+        reference: Reference | None = None,
+        *,
+        shared: bool = False,
+        alone: bool = False,
+        closing: bool = True,
+    ) -> None:
+        self.failure: Exception | None = None
+        self.failed_in = 0
+        self.excused = False
+        self.shared = shared
+        self._factory = factory
+        self._alone, self._closing = alone, closing
+        self._free: list[Any] = []
+        self._singles = Singles(reference) if shared and reference is not None else None
+        self.reference = reference if self._singles is None else self._singles.reference
+
+    def take(self, in_use: int, *, new: bool = False) -> tuple[Any, bool]:
+        """An instance for a program, and whether others have used it.
+
+        Args:
+            in_use: How many instances the program has.
+            new: Whether it must be new.
+
+        Raises:
+            NotExercisedError: If the program has one, and there cannot be two.
+        """
+        if in_use and self._alone:
+            raise NotExercisedError(f"{_TWO}, as declared")
+        if self._free and not new:
+            return self._free.pop(0), True
+        if self._alone:
+            self.close()
+        return self._make(in_use), False
+
+    def _make(self, in_use: int) -> Any:
+        in_the_way = bool(self._free)
+        try:
+            return self._call()
+        except Exception as error:
+            self.failed_in = self.calls
+            self.close()
+            try:
+                env = self._call(_TRIES if self.excused else 1)
+            except Exception:
+                if in_use:  # the factory works, so the first instance is in the way
+                    raise NotExercisedError(f"{_TWO}: {said_by(error)}") from error
+                self.failure = error
+                raise error from None
+            if in_the_way or self.excused:
+                return env
+            self.end(env)
+            self.failure = error
+            raise
+
+    @property
+    def calls(self) -> int:
+        """How often the factory was called in this process."""
+        return _calls[id(self._factory)]
+
+    def _call(self, tries: int = 1) -> Any:
+        for _ in range(tries - 1):
+            with suppress(Exception):
+                return counted(self._factory)
+        return counted(self._factory)
+
+    def give_back(self, instances: Sequence[Any], *, keep: bool) -> Sequence[Any]:
+        """End a program; returns those of its instances that are to be closed.
+
+        Args:
+            instances: Its instances.
+            keep: Whether others may use them, and its single environments.
+        """
+        if self._singles is not None:
+            self._singles.end(keep=keep)
+        if not keep:
+            return instances
+        free = [*self._free, *instances]
+        self._free = free[:_MOST]
+        return free[_MOST:]
+
+    def end(self, env: Any) -> None:
+        """Close an instance."""
+        if self._closing:
+            with suppress(Exception, SystemExit):  # checks of `close` call it themselves
+                env.close()
+
+    def close(self) -> None:
+        """Close the instances that belong to no program."""
+        while self._free:
+            self.end(self._free.pop())
+
+
+def leaves_no_trace(lines: Sequence[str], names: Collection[str]) -> bool:
+    """Whether a program did nothing to its instances that a seed and a reset do not undo.
+
+    Args:
+        lines: Its statements.
+        names: The names of its instances.
+    """
+    waiting = set()
+    for line in lines:
+        tree = ast.parse(line)
+        if not _is_harmless(tree, names):
+            return False
+        for node in ast.walk(tree):
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="seed")):
+                    waiting.add(name)
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="reset")):
+                    waiting.discard(name)
+    return not waiting & set(names)  # a seed that waits for a reset
+
+
+def _is_harmless(tree: ast.AST, names: Collection[str]) -> bool:
+    fine: set[int] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=function)) if function in _RISKY:
+                return False
+            case ast.Call(func=ast.Name(id=function), args=arguments):
+                if function in _HARMLESS_FUNCTIONS:
+                    fine |= set(map(id, arguments))
+            case ast.Attribute(value=ast.Name() as value, attr=attribute, ctx=ast.Load()):
+                if attribute in _HARMLESS:
+                    fine.add(id(value))
+            case ast.Delete() | ast.Import() | ast.ImportFrom():
+                return False
+    used = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in names)
+    return all(isinstance(node.ctx, ast.Store) or id(node) in fine for node in used)

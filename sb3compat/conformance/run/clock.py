@@ -1,0 +1,51 @@
+"""The time of a run: what has passed, and what the user allows."""
+
+from __future__ import annotations
+
+import math
+import time
+
+# What runs when the time is over is cut off so many seconds later.
+GRACE = 3.0
+# The shortest time limit.
+_LEAST = 0.1
+
+
+class Clock:
+    """The time of a run; it goes only within `with`, as pytest runs other tests between checks.
+
+    Args:
+        limit: The seconds that the user allows; None for no limit.
+
+    Attributes:
+        limit: The same, infinite for no limit.
+    """
+
+    def __init__(self, limit: float | None = None) -> None:
+        self.limit = math.inf if limit is None else limit
+        self._before = 0.0
+        self._begins: list[float] = []
+
+    def __enter__(self) -> Clock:
+        self._begins.append(time.perf_counter())
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        passed = self.passed
+        if len(self._begins) == 1:
+            self._before = passed
+        self._begins.pop()
+
+    @property
+    def passed(self) -> float:
+        """The seconds so far."""
+        return self._before + (time.perf_counter() - self._begins[0] if self._begins else 0.0)
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left."""
+        return self.limit - self.passed
+
+    def within(self, seconds: float) -> float:
+        """So many seconds as the limit of a wait, or fewer if the run ends before that."""
+        return max(min(seconds, self.left + GRACE), _LEAST)

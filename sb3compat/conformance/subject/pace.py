@@ -1,0 +1,64 @@
+"""How many programs a check runs on an environment, by what one of them takes.
+
+The budget is one of programs and steps: with the same seed the report must be the same, whatever
+else the machine does. Measured times count by their order of magnitude only.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sb3compat.conformance.subject.subject import Subject
+
+MOST_PROGRAMS = 25
+# Up to so many seconds for one program, a check runs so many of them.
+_PROGRAMS = ((0.04, MOST_PROGRAMS), (0.15, 8), (0.6, 2))
+_FEWEST = 1
+# A failure is shrunk by so many further programs for each of these.
+_SHRINKS = 12
+_FEWEST_SHRINKS = 8
+# Up to so many seconds for one step, a search for an ending makes so many of them.
+_STEPS = ((0.0005, 3000), (0.002, 1000), (0.008, 300), (0.032, 100))
+_FEWEST_STEPS = 40
+# What a usual program needs: constructions, resets, and steps besides those to an ending.
+_MAKES, _RESETS, _MORE_STEPS = 1.5, 3, 10
+_STEPS_WITHOUT_END = 30
+# Training, and the scripts of a few failures.
+_BESIDES = 5.0
+
+
+def rough(seconds: float) -> float:
+    """A time, rounded up to the next power of two."""
+    return float(2 ** math.ceil(math.log2(seconds))) if seconds > 0 else 0.0
+
+
+def program_seconds(subject: Subject) -> float:
+    """About the time of a program that makes an environment, and steps to the end of an episode."""
+    steps = subject.endings[0].steps + _MORE_STEPS if subject.endings else _STEPS_WITHOUT_END
+    makes = 0 if subject.shared else _MAKES
+    return (
+        makes * subject.make_seconds
+        + _RESETS * subject.reset_seconds
+        + steps * subject.step_seconds
+    )
+
+
+def programs_of(subject: Subject) -> int:
+    """How many programs a check runs."""
+    seconds = program_seconds(subject)
+    return next((count for limit, count in _PROGRAMS if seconds <= limit), _FEWEST)
+
+
+def shrinks_of(programs: int) -> int:
+    """How many further programs a check runs that has failed, to find a smaller one."""
+    return max(_SHRINKS * (programs - 1), _FEWEST_SHRINKS)
+
+
+def steps_of(step_seconds: float) -> int:
+    """How many steps a search for the end of an episode makes with one policy."""
+    return next((count for limit, count in _STEPS if step_seconds <= limit), _FEWEST_STEPS)
+
+
+def estimate(subject: Subject, checks: int, programs: int) -> float:
+    """About how many seconds so many checks take."""
+    return checks * programs * program_seconds(subject) + _BESIDES * (checks > _BESIDES)

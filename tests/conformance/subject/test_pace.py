@@ -1,0 +1,50 @@
+"""Budgets of programs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.pace import (
+    MOST_PROGRAMS,
+    program_seconds,
+    programs_of,
+    rough,
+    shrinks_of,
+    steps_of,
+)
+from tests.conformance.tiny import TinyVecEnv
+
+
+def test_times_count_by_their_order_of_magnitude() -> None:
+    assert rough(0.13) == rough(0.17) == rough(0.25) == 0.25
+    assert rough(0.0) == 0.0
+    assert rough(20) == 32
+
+
+def test_a_slow_environment_gets_fewer_programs() -> None:
+    subject = examine(TinyVecEnv)
+    assert programs_of(subject) == MOST_PROGRAMS
+    for name in ("make_seconds", "reset_seconds", "step_seconds"):
+        times = (0.0, 0.001, 0.01, 0.1, 1.0, 1000.0)
+        counts = [programs_of(replace(subject, **{name: seconds})) for seconds in times]
+        assert counts == sorted(counts, reverse=True)
+        assert counts[-1] == 1
+
+
+def test_an_instance_that_others_use_costs_no_construction() -> None:
+    subject = replace(examine(TinyVecEnv), make_seconds=1.0)
+    shared = replace(subject, shared=True)
+    assert program_seconds(shared) < program_seconds(subject)
+    assert programs_of(shared) > programs_of(subject)
+
+
+@pytest.mark.parametrize("programs", [1, 2, MOST_PROGRAMS])
+def test_a_failure_may_be_shrunk(programs: int) -> None:
+    assert shrinks_of(programs) >= programs
+
+
+def test_slow_steps_are_fewer() -> None:
+    assert steps_of(1e-5) > steps_of(1e-2) > steps_of(1.0) > 10
