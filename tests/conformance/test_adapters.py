@@ -223,13 +223,13 @@ def failures(factory: Any, **options: Any) -> dict[str, Result]:
     return {r.check_id: r for r in results if r.status in ("failed", "errored")}
 
 
-# For all checks together.
-BRIEFLY = 3.0 if nightly() else 1.0
+# So many programs for each check.
+BRIEFLY = 6 if nightly() else 2
 
 
 def found_of(names: set[str], factory: Any, **options: Any) -> dict[str, Result]:
-    """The failures of all checks, where those that are named get the time that they need."""
-    found = failures(factory, max_seconds=BRIEFLY, **options)
+    """The failures of all checks, where those that are named get the programs that they need."""
+    found = failures(factory, programs=BRIEFLY, **options)
     return found | (failures(factory, only=tuple(names), **options) if names else {})
 
 
@@ -251,8 +251,8 @@ BESIDE = [
 def test_correct_adapters_pass() -> None:
     for single in (Stroll, Wide, Narrow, Silent):
         factory = type(single.__name__, (Rows,), {"single": single})
-        assert not failures(factory, max_seconds=BRIEFLY)
-        assert not failures(factory, max_seconds=BRIEFLY, reference=[single] * 3)
+        assert not failures(factory, programs=BRIEFLY)
+        assert not failures(factory, programs=BRIEFLY, reference=[single] * 3)
 
 
 @pytest.mark.parametrize(("factory", "name"), some(ALONE, 2))

@@ -7,6 +7,8 @@ import time
 
 # What runs when the time is over is cut off so many seconds later.
 GRACE = 3.0
+# The construction, which imports libraries; if it is cut off nothing follows.
+GRACE_TO_MAKE = 7.0
 # The shortest time limit.
 _LEAST = 0.1
 
@@ -46,6 +48,6 @@ class Clock:
         """The seconds that are left."""
         return self.limit - self.passed
 
-    def within(self, seconds: float) -> float:
+    def within(self, seconds: float, grace: float = GRACE) -> float:
         """So many seconds as the limit of a wait, or fewer if the run ends before that."""
-        return max(min(seconds, self.left + GRACE), _LEAST)
+        return max(min(seconds, self.left + grace), _LEAST)

@@ -12,7 +12,7 @@ from sb3compat.conformance.findings import FactoryError, Family
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.types import Factory
 from sb3compat.conformance.run.child import START_SECONDS, Child, ChildFailureError, Tell
-from sb3compat.conformance.run.clock import Clock
+from sb3compat.conformance.run.clock import GRACE_TO_MAKE, Clock
 from sb3compat.conformance.run.faults import Fault, shrunk
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Moment, Result
@@ -138,7 +138,7 @@ class ChildProcess:
         given = given_by(self._options, factory, family)
         self._tell("making it")
         try:
-            limit = self._clock.within(_LEAST_LIMIT + START_SECONDS)
+            limit = self._clock.within(_LEAST_LIMIT + START_SECONDS, GRACE_TO_MAKE)
             subject = self._child.look_at(given, limit)
         except ChildFailureError as error:
             where = f" It was here, the innermost call first:\n{error.stack}" if error.stack else ""

@@ -256,7 +256,7 @@ def test_odd_infos_pass(beside: bool) -> None:
                 singles or [partial(TellsAllSorts, Config(), 0)] * 3, autoreset_mode=mode
             ),
             options=Options(
-                max_seconds=4 if nightly() else 1, isolate=False, options=OPTIONS, reference=singles
+                programs=8 if nightly() else 2, isolate=False, options=OPTIONS, reference=singles
             ),
         )
         found = {r.check_id: r.message for r in report.failures()}
@@ -270,6 +270,6 @@ def test_dropped_options_show_even_if_infos_contain_clock_times() -> None:
 
     name = "options_reach_env"
     kind = type("NoOptions", (Rows,), {"row_class": NoOptions})
-    options = Options(max_seconds=1, isolate=False, options=OPTIONS, only=(name,))
+    options = Options(isolate=False, options=OPTIONS, only=(name,))
     for factory in (kind, lambda: SyncVectorEnv([partial(NoOptions, Config(), 0)] * 3)):
         assert [r.check_id for r in run(factory, options=options).failures()] == [name]

@@ -116,7 +116,7 @@ def test_a_vec_env_of_stable_baselines3_has_known_failures() -> None:
     def subproc() -> object:
         return vec_env.SubprocVecEnv([lambda: gym.make("CartPole-v1")] * 2, start_method="fork")
 
-    arguments = {"only": ["rewards_float32", "infos_is_list"], "max_seconds": 2, "strict": True}
+    arguments = {"only": ["rewards_float32", "infos_is_list"], "programs": 2, "strict": True}
     report = check_vec_env(subproc, known_upstream=True, **arguments)
     assert {result.status for result in report.results} == {"xfailed"}
     assert not check_vec_env(subproc, on_fail=None, **arguments).ok
