@@ -92,7 +92,7 @@ def seed_used_once(play: Play) -> None:
         )
 
 
-@error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED)
+@error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED, new=True)
 def seed_works_again(play: Play) -> None:
     """A second seed on one instance is heeded as the first one was.
 

@@ -79,7 +79,7 @@ def seed_used_once(play: Play) -> None:
     )
 
 
-@error(group="seeding", source=RESET, needs=("seeding",), after=DETERMINISTIC)
+@error(group="seeding", source=RESET, needs=("seeding",), after=DETERMINISTIC, new=True)
 def seed_works_again(play: Play) -> None:
     """A second seed on one instance is heeded as the first one was.
 
