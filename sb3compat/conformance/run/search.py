@@ -33,7 +33,7 @@ from sb3compat.conformance.run.reproduction import (
     repeats,
 )
 from sb3compat.conformance.run.settings import Settings
-from sb3compat.conformance.subject.pace import program_seconds, shrinks_of
+from sb3compat.conformance.subject.pace import makes_of, program_seconds, shrinks_of
 from sb3compat.conformance.subject.subject import Subject
 
 _FEWEST_EXAMPLES = 2
@@ -117,6 +117,7 @@ class _Search:
         self._instances, self._new = instances, new or check.new
         self._journal = Journal(settings.journal)
         self.out_of_time = False
+        self._calls = instances.calls
         self._deadline = time.perf_counter() + settings.seconds
         slow = program_seconds(subject) > max(settings.seconds, _SLOW)
         self._fewest = 1 if slow else min(_FEWEST_EXAMPLES, settings.programs)
@@ -147,8 +148,9 @@ class _Search:
                 raise
 
     def _example(self, data: st.DataObject) -> None:
-        late = self.examples >= self._fewest and time.perf_counter() > self._deadline
-        if late or self._shrinks < 0:
+        made = self._instances.calls - self._calls >= makes_of(self.subject)
+        late = made or time.perf_counter() > self._deadline
+        if (late and self.examples >= self._fewest) or self._shrinks < 0:
             self.out_of_time = True
             raise _EnoughError
         self.examples += 1

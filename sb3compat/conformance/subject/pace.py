@@ -20,6 +20,8 @@ _FEWEST_SHRINKS = 8
 # Up to so many seconds for one step, a search for an ending makes so many of them.
 _STEPS = ((0.0005, 3000), (0.002, 1000), (0.008, 300), (0.032, 100))
 _FEWEST_STEPS = 40
+# So many seconds are for the instances that the programs of a check make, and so many there may be.
+_MAKING, _FEWEST_MAKES = 0.5, 2
 # What a usual program needs: constructions, resets, and steps besides those to an ending.
 _MAKES, _RESETS, _MORE_STEPS = 1.5, 3, 10
 _STEPS_WITHOUT_END = 30
@@ -47,6 +49,13 @@ def programs_of(subject: Subject) -> int:
     """How many programs a check runs."""
     seconds = program_seconds(subject)
     return next((count for limit, count in _PROGRAMS if seconds <= limit), _FEWEST)
+
+
+def makes_of(subject: Subject) -> float:
+    """How many instances the programs of a check make, where those that are used do not do."""
+    if not subject.shared:
+        return math.inf
+    return max(math.floor(_MAKING / subject.make_seconds), _FEWEST_MAKES)
 
 
 def shrinks_of(programs: int) -> int:

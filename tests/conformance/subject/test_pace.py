@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.pace import (
     MOST_PROGRAMS,
+    makes_of,
     program_seconds,
     programs_of,
     rough,
@@ -39,6 +41,12 @@ def test_an_instance_that_others_use_costs_no_construction() -> None:
     shared = replace(subject, shared=True)
     assert program_seconds(shared) < program_seconds(subject)
     assert programs_of(shared) > programs_of(subject)
+
+
+def test_few_instances_are_made_where_used_ones_will_not_do() -> None:
+    subject = replace(examine(TinyVecEnv), shared=True)
+    assert [makes_of(replace(subject, make_seconds=s)) for s in (0.0625, 0.125, 8)] == [8, 4, 2]
+    assert makes_of(replace(subject, shared=False)) == math.inf
 
 
 @pytest.mark.parametrize("programs", [1, 2, MOST_PROGRAMS])
