@@ -155,19 +155,19 @@ class ChildProcess:
             subject = self._living(subject).try_out(self._patience(subject))
         except ChildFailureError as error:
             self.close()
-            return unscouted(subject, f"Finding out what it can do: {error}")
+            return unscouted(subject, f"finding out what it can do: {error}")
         try:
             self._tell("closing it")
             self._living(subject).release(self._patience(subject))
-        except ChildFailureError:
+        except ChildFailureError as error:
             self.close()  # a check reports it
-            subject = replace(subject, closes=False)
+            subject = replace(subject, closes=False, lost=f"closing it: {error}")
         try:
             child = self._living(subject)
             return child.scout(seconds, self._patience(subject), self._clock.within(_MOST_SCOUTING))
         except ChildFailureError as error:
             self.close()
-            return unscouted(subject, f"Looking for the end of an episode: {error}")
+            return unscouted(subject, f"looking for the end of an episode: {error}")
 
     def _patience(self, subject: Subject) -> float:
         """How long to wait for what is found out before the checks."""

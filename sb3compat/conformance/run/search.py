@@ -51,6 +51,14 @@ class _UnlikeNewError(BaseException):
     """Ends a search: a program fails, but not with instances that no other one has used."""
 
 
+def lacking(check: Check, subject: Subject) -> Result | None:
+    """The result of a check that needs what the environment does not have, or None."""
+    missing = subject.missing(check.needs)
+    if missing:
+        return Result.of(check, "skipped", message=f"needs the capability {missing[0]!r}")
+    return None
+
+
 def run_check(
     check: Check, subject: Subject, settings: Settings, instances: Instances | None = None
 ) -> Result:
@@ -62,9 +70,8 @@ def run_check(
         settings: How to run it.
         instances: Those of the process; None if this is all that it runs.
     """
-    missing = subject.missing(check.needs)
-    if missing:
-        return Result.of(check, "skipped", message=f"needs the capability {missing[0]!r}")
+    if skipped := lacking(check, subject):
+        return skipped
     begin = time.perf_counter()
     shared = instances or subject.instances()
     search = _Search(check, subject, settings, shared)

@@ -20,6 +20,7 @@ from sb3compat.conformance.run.options import Options, OptionsError
 from sb3compat.conformance.run.places import ChildProcess, Place, ThisProcess
 from sb3compat.conformance.run.report import Report, Result
 from sb3compat.conformance.run.reproduction import FACTORY_FAILS
+from sb3compat.conformance.run.search import lacking
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.run.versions import versions
 from sb3compat.conformance.subject.pace import estimate, programs_of
@@ -37,7 +38,7 @@ _HIDES = (
     "to fail, too, or mend this"
 )
 _MOST_NAMES = 5
-_EXERCISED = ("passed", "partly_exercised", "failed", "errored", "xfailed", "xpassed")
+_EXERCISED = {"passed", "partly_exercised", "failed", "errored", "xfailed", "xpassed"}
 _IN_SPACE = ("reset_obs_in_space", "step_obs_in_space", "terminal_observation_in_space")
 
 
@@ -135,7 +136,7 @@ class Session:
             return self._results[check.id]
         if check.id not in self._waiting:
             with self._clock:
-                result = self._blocked(check) or self._late(check)
+                result = lacking(check, self.subject) or self._blocked(check) or self._late(check)
                 if result is None:
                     result = self._run(check)
             if check.id not in self._waiting:
@@ -256,8 +257,6 @@ class Session:
 
         A check that was skipped for a missing capability, or was not exercised, blocks nothing.
         """
-        if self.subject.missing(check.needs):
-            return None  # the check is skipped for that
         for name in check.after:
             before = self._all.get(name)
             if before is None or self.options.leaves_out(name):
@@ -277,13 +276,18 @@ class Session:
 
     def _late(self, check: Check) -> Result | None:
         """The result of a check for which no time is left, or None."""
-        if self._clock.left > 0 or self.subject.missing(check.needs):
-            return None  # without a capability the check is skipped, at once
+        if self._clock.left > 0:
+            return None
         message = f"no time was left: all checks take about {self.estimate:.0f} s, with max_seconds"
         message = f"{message}={self._clock.limit:g}"
-        known = any(result.status in _EXERCISED for result in self._results.values())
-        # A run that tells nothing is not to look like one that found nothing.
-        return Result.of(check, "not_exercised" if known else "errored", message=message)
+        found = {result.status for result in self._results.values()}
+        if found & {"failed", "errored", "xfailed"} or (
+            found & _EXERCISED and not self.subject.lost
+        ):
+            return Result.of(check, "not_exercised", message=message)
+        # A run that tells nothing, or not of a hang, is not to look like one that found nothing.
+        lost = f"{self.subject.lost}; " if self.subject.lost else ""
+        return replace(Result.of(check, "errored", message=lost + message), severity="error")
 
 
 def _not_run(result: Result) -> Result:

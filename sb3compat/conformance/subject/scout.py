@@ -52,12 +52,13 @@ _NOT_TRUNCATED = (
 )
 
 
-def unscouted(subject: Subject, note: str) -> Subject:
+def unscouted(subject: Subject, lost: str) -> Subject:
     """The subject with an assumed ending, for an environment in which `scout` hung or died."""
     setup, actions = policies(subject)[0]
     seed = 0 if subject.capabilities.get("seeding") else None
     assumed = Ending(setup, actions, seed, _ASSUMED_STEPS)
-    return replace(subject, endings=(assumed,), notes=(*subject.notes, note))
+    notes = (*subject.notes, lost[:1].upper() + lost[1:])
+    return replace(subject, endings=(assumed,), notes=notes, lost=lost)
 
 
 def scout(

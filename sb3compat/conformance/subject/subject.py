@@ -58,6 +58,7 @@ class Subject:
         shared: Whether a program may use the instance of another one: making one takes long, and
             after a seed and a reset it does what a new one does.
         closes: Whether `close` returns.
+        lost: What was going on when the environment hung or died before the checks; or empty.
     """
 
     factory: Factory
@@ -79,6 +80,7 @@ class Subject:
     classes: tuple[str, ...] = ()
     shared: bool = False
     closes: bool = True
+    lost: str = ""
 
     @property
     def alone(self) -> bool:
