@@ -93,6 +93,50 @@ def subproc_to_gymnasium(mode: str) -> Any:
     return to_gymnasium(env, autoreset_mode=AutoresetMode[mode])
 
 
+@target(correct=True, single=single, options=BOUNDS, env_id=IDS[:1])
+@target(correct=True, single=single, env_id=IDS[1:])
+def parallel(env_id: str) -> Any:
+    """ParallelVecEnv over {env_id}, two workers, held against single environments."""
+    import gymnasium as gym
+
+    from sb3compat import ParallelVecEnv
+
+    return ParallelVecEnv([lambda: gym.make(env_id)] * 3, workers=2, start_method="fork")
+
+
+@target(correct=True)
+def parallel_parts() -> Any:
+    """ParallelVecEnv over a single, a vector and a nested environment of CartPole-v1."""
+    import gymnasium as gym
+    from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+    from sb3compat import ParallelVecEnv
+
+    def make() -> Any:
+        return gym.make("CartPole-v1")
+
+    def vector() -> Any:
+        return SyncVectorEnv([make], autoreset_mode=AutoresetMode.SAME_STEP)
+
+    def nested() -> Any:
+        return ParallelVecEnv([make], start_method="fork")
+
+    return ParallelVecEnv([make, vector, nested], workers=2, start_method="fork")
+
+
+@target(correct=True, single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
+def parallel_to_gymnasium(mode: str, env_id: str) -> Any:
+    """to_gymnasium of ParallelVecEnv over {env_id}, {mode}, held against single environments."""
+    import gymnasium as gym
+    from gymnasium.vector import AutoresetMode
+
+    from sb3compat import ParallelVecEnv, to_gymnasium
+
+    make = [lambda: gym.make(env_id)] * 3
+    env = ParallelVecEnv(make, workers=2, start_method="fork")
+    return to_gymnasium(env, autoreset_mode=AutoresetMode[mode])
+
+
 @target(correct=True)
 def monitored_to_gymnasium() -> Any:
     """to_gymnasium of VecMonitor over DummyVecEnv over CartPole-v1."""
