@@ -18,11 +18,12 @@ from sb3compat.conformance.program.types import Factory, Reference
 
 _TWO = "the check needs a second instance beside the first, which cannot be made"
 
-# What a program may do with an instance that others use after it.
+# What a program may do with an instance that others use after it. Checks set attributes that the
+# environment does not know.
 _HARMLESS = {
     "action_space", "env_is_wrapped", "get_attr", "get_images", "has_attr", "metadata", "num_envs",
     "observation_space", "render", "render_mode", "reset", "reset_infos", "seed",
-    "single_action_space", "single_observation_space", "spec", "step",
+    "set_attr", "single_action_space", "single_observation_space", "spec", "step",
 }  # fmt: skip
 # Functions that take a whole instance, and do no more than that with it.
 _HARMLESS_FUNCTIONS = {"record", "step_alone"}
@@ -214,7 +215,7 @@ def _is_harmless(tree: ast.AST, names: Collection[str]) -> bool:
             case ast.Attribute(value=ast.Name() as value, attr=attribute, ctx=ast.Load()):
                 if attribute in _HARMLESS:
                     fine.add(id(value))
-            case ast.Delete() | ast.Import() | ast.ImportFrom():
+            case ast.Delete():
                 return False
     used = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in names)
     return all(isinstance(node.ctx, ast.Store) or id(node) in fine for node in used)

@@ -156,8 +156,8 @@ class _Search:
 
     def _example(self, data: st.DataObject) -> None:
         made = self._instances.calls - self._calls >= makes_of(self.subject)
-        late = made or time.perf_counter() > self._deadline
-        if (late and self.examples >= self._fewest) or self._shrinks < 0:
+        late = time.perf_counter() > self._deadline and self.examples >= self._fewest
+        if (made and self.examples) or late or self._shrinks < 0:
             self.out_of_time = True
             raise _EnoughError
         self.examples += 1
@@ -175,7 +175,8 @@ class _Search:
         except BaseException as error:
             failed = error
         finally:
-            script.close(whole=failed is None)
+            # Hypothesis may break a program off, which is no failure.
+            script.close(whole=not isinstance(failed, Exception))
         if failed is not None:
             if failure := self._failure(failed, script):
                 self._keep(failure, script, play)

@@ -21,7 +21,7 @@ _FEWEST_SHRINKS = 8
 _STEPS = ((0.0005, 3000), (0.002, 1000), (0.008, 300), (0.032, 100))
 _FEWEST_STEPS = 40
 # So many seconds are for the instances that the programs of a check make, and so many there may be.
-_MAKING, _FEWEST_MAKES = 0.5, 2
+_MAKING, _FEWEST_MAKES = 0.5, 1
 # What a usual program needs: constructions, resets, and steps besides those to an ending.
 _MAKES, _RESETS, _MORE_STEPS = 1.5, 3, 10
 _STEPS_WITHOUT_END = 30

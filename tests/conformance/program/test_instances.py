@@ -88,6 +88,7 @@ def test_single_environments_are_handed_on_too(counted: Any) -> None:
         "marks = env.get_attr('spec')",
         "env.action_space.seed(0)",
         "n = env.num_envs",
+        "env.set_attr('kit_mark', 1)",
     ],
 )
 def test_a_seed_and_a_reset_undo_this(line: str) -> None:
@@ -97,7 +98,6 @@ def test_a_seed_and_a_reset_undo_this(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "env.set_attr('x', 1)",
         "env.step_async([0, 1])",
         "error = caught(lambda: env.step([]))",
         "env = VecMonitor(env)",

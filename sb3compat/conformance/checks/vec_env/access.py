@@ -112,7 +112,7 @@ def _rows_have_their_limits(play: Play) -> None:
         raise NotExercisedError("its single environments answer to any name")
 
 
-@error(group="sub-environments", source=SB3_SOURCE, needs=_SUB_ENVS, after=_REACHED)
+@error(group="sub-environments", source=SB3_SOURCE, needs=_SUB_ENVS, after=_REACHED, new=True)
 def has_attr_truthful(play: Play) -> None:
     """`has_attr(name)` is true exactly if every row's environment has the attribute.
 
