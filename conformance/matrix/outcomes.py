@@ -40,8 +40,8 @@ class Outcome:
 
     Attributes:
         words: For each check one of `KILLED`, `PASSED`, `PARTLY`, `BLOCKED`, `SKIPPED`, `IDLE`.
-        unaided: The checks that kill it when the single environments are not given; None where
-            they never are.
+        unaided: The checks that kill it by default, when nothing is given but the environment: no
+            single environments, options or declarations; None where nothing else is ever given.
     """
 
     words: dict[str, str]
@@ -51,16 +51,21 @@ class Outcome:
     def killed(self) -> frozenset[str]:
         return frozenset(name for name, word in self.words.items() if word == KILLED)
 
+    @property
+    def by_default(self) -> frozenset[str]:
+        """The checks that kill it when nothing is given but the environment."""
+        return self.killed if self.unaided is None else self.unaided
+
 
 Outcomes = dict[str, dict[str, Outcome]]
 
 
 def examine_all(section: Section, specimen: Specimen) -> Outcome:
-    """Run all checks on a specimen, and if it has a reference once more without."""
+    """Run all checks on a specimen, and if anything is given with it once more without."""
     words = _run(section.checks, specimen, specimen.given)
-    if not specimen.given.get("reference"):
+    if not any(specimen.given.values()):
         return Outcome(words)
-    again = _run(section.checks, specimen, {**specimen.given, "reference": None})
+    again = _run(section.checks, specimen, {})
     unaided = frozenset(name for name, word in again.items() if word == KILLED)
     return Outcome(words, unaided)
 
@@ -106,4 +111,9 @@ def problems(sections: Iterable[Section], outcomes: Outcomes) -> list[str]:
             besides = sorted(killed - specimen.fails - specimen.may_fail)
             what = "is not said to break" if specimen.is_mutant else "is correct, but is killed by"
             found += [f"{where} {what} {name}" for name in besides]
+            told = outcomes[section.key][specimen.name].by_default
+            if specimen.is_mutant and not told and not specimen.untold:
+                found.append(f"{where} is missed by default, and does not say why")
+            if specimen.untold and told & specimen.fails:
+                found.append(f"{where} is killed by default, although it says that it cannot be")
     return found

@@ -42,14 +42,16 @@ mutant, and [the checks](checks.md) what each of them asks for.
 A mutant gets {few} short programs from each check. A check that is aimed at it goes on until it
 kills the mutant, for {many} programs at most; a check that trains runs {least}. A correct
 environment gets {some} programs from each check. In a user's run a check draws up to 25. The
-single environments are given with every mutant of a VecEnv, and with a mutant of a VectorEnv only
-where they matter to what is broken. These results are of {versions}.
+single environments, and options that they understand, are given with most mutants of a VecEnv, and
+with a mutant of a VectorEnv only where they matter to what is broken. Then all checks run once more
+*by default*: nothing is given but the environment. The run fails if no check kills a mutant by
+default and its source does not say why none can. These results are of {versions}.
 """
 
 _MARKS = """\
 In the tables, a mutant in plain letters is aimed at the check; one in *italics* is not, but the
 check kills it as well. +2 says that two other checks kill the mutant, too. † says that the check
-kills it only if the single environments are given.
+does not kill it by default, but only if single environments or options are given.
 """
 
 
@@ -74,17 +76,19 @@ def page(sections: list[Section], versions: dict[str, str], outcomes: Outcomes) 
 
 def _summary(sections: list[Section], outcomes: Outcomes) -> str:
     lines = [
-        "| | Checks | Mutants | Meant kills | Missed | Kills besides | Correct envs | Killed |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
+        "| | Checks | Mutants | Meant kills | Missed | Missed by default | Kills besides "
+        "| Correct envs | Killed |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for section in sections:
         found = outcomes[section.key]
         meant = sum(len(mutant.fails & found[mutant.name].killed) for mutant in section.mutants)
         survived = sum(len(mutant.fails - found[mutant.name].killed) for mutant in section.mutants)
         besides = sum(len(found[mutant.name].killed - mutant.fails) for mutant in section.mutants)
+        unseen = sum(not found[mutant.name].by_default for mutant in section.mutants)
         killed = sum(bool(found[specimen.name].killed) for specimen in section.correct)
         numbers = (
-            len(section.checks), len(section.mutants), meant, survived, besides,
+            len(section.checks), len(section.mutants), meant, survived, unseen, besides,
             len(section.correct), killed,
         )  # fmt: skip
         link = f"[{section.title}](#{_anchor(section.title)})"
@@ -182,20 +186,24 @@ def _several(section: Section, outcomes: dict[str, Outcome]) -> str:
 
 
 def _unaided(section: Section, outcomes: dict[str, Outcome]) -> str:
-    lines = []
+    missed, others = [], []
     for mutant in section.mutants:
-        unaided = outcomes[mutant.name].unaided
-        if unaided is not None and mutant.fails - unaided:
-            aimed = ", ".join(f"`{name}`" for name in sorted(mutant.fails))
-            killed = ", ".join(f"`{name}`" for name in sorted(unaided)) or "nothing"
-            lines.append(f"| {_link(mutant)} | {aimed} | {killed} |")
-    if not lines:
-        return ""
-    head = (
-        "Mutants that escape if the single environments are not given:\n\n"
-        "| Mutant | Aimed at | Killed without them by |\n|---|---|---|\n"
-    )
-    return head + "\n".join(lines)
+        killed = outcomes[mutant.name].by_default
+        aimed = ", ".join(f"`{name}`" for name in sorted(mutant.fails))
+        if not killed:
+            missed.append(f"| {_link(mutant)} | {aimed} | {mutant.untold} |")
+        elif mutant.fails - killed:
+            names = ", ".join(f"`{name}`" for name in sorted(killed))
+            others.append(f"| {_link(mutant)} | {aimed} | {names} |")
+    parts = []
+    if missed:
+        head = "| Mutant | Aimed at | Why it cannot be told |\n|---|---|---|\n"
+        parts.append(f"Mutants that are missed by default:\n\n{head}" + "\n".join(missed))
+    if others:
+        head = "| Mutant | Aimed at | Killed by default by |\n|---|---|---|\n"
+        title = "Mutants that other checks kill by default:"
+        parts.append(f"{title}\n\n{head}" + "\n".join(others))
+    return "\n\n".join(parts)
 
 
 def _correct(section: Section, outcomes: dict[str, Outcome]) -> str:
@@ -210,7 +218,7 @@ def _correct(section: Section, outcomes: dict[str, Outcome]) -> str:
         count = Counter(outcome.words.values())
         killed = ", ".join(f"**`{name}`**" for name in sorted(outcome.killed)) or "nothing"
         if outcome.unaided:
-            killed += f"; without single environments {', '.join(sorted(outcome.unaided))}"
+            killed += f"; by default {', '.join(sorted(outcome.unaided))}"
         numbers = " | ".join(str(count[word]) for word in (PASSED, PARTLY, IDLE, SKIPPED))
         assert not count[BLOCKED] or outcome.killed
         lines.append(f"| {_link(specimen, code=True)} | {numbers} | {killed} |")

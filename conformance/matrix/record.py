@@ -26,7 +26,7 @@ OUTCOMES = "kill-matrix/outcomes.json"
 
 # A check that the file does not name for a specimen has passed.
 _KEPT = (KILLED, BLOCKED, SKIPPED, IDLE, PARTLY)
-_UNAIDED = "killed without a reference"
+_UNAIDED = "killed by default"
 _PACKAGES = ("gymnasium", "stable-baselines3")
 
 

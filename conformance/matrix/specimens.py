@@ -30,6 +30,7 @@ class Specimen:
         module: Where its class stands.
         fails: The checks that it is aimed at; none if it is correct.
         may_fail: Others that it may fail.
+        untold: Why nothing tells it from a correct one by default; empty where the kit finds it.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Specimen:
     module: str
     fails: frozenset[str] = frozenset()
     may_fail: frozenset[str] = frozenset()
+    untold: str = ""
 
     @property
     def is_mutant(self) -> bool:
@@ -93,8 +95,15 @@ def _section(
 
 
 def _mutant(name: str, mutant: Mutant) -> Specimen:
-    module = mutant.cls.__module__
-    return Specimen(name, mutant.factory, mutant.given, module, mutant.fails, mutant.may_fail)
+    return Specimen(
+        name,
+        mutant.factory,
+        mutant.given,
+        mutant.cls.__module__,
+        mutant.fails,
+        mutant.may_fail,
+        mutant.untold,
+    )
 
 
 def _points(config: Config) -> Specimen:

@@ -21,7 +21,9 @@ class Mutant:
         may_fail: The ids of checks that it may fail; it passes all others.
         mode: The value of its autoreset mode, for a `VectorEnv`.
         reference: The factories of its correct single environments, if they are given.
-        needs_reference: Whether the checks find it with a reference only.
+        needs_reference: Whether these checks find it with a reference only.
+        untold: Why nothing tells it from a correct one by default, without a reference or other
+            arguments; empty where the kit finds it.
         options: Options that it should understand.
         declared: Declared capabilities.
     """
@@ -33,6 +35,7 @@ class Mutant:
     mode: str | None = None
     reference: Any = None
     needs_reference: bool = False
+    untold: str = ""
     options: dict[str, Any] | None = None
     declared: dict[str, bool] = field(default_factory=dict)
 
@@ -54,6 +57,8 @@ def mutant(
     may_fail: Iterable[str] = (),
     config: Config | None = None,
     needs_reference: bool = False,
+    referenced: bool = True,
+    untold: str = "",
     name: str = "",
 ) -> Callable[[type], type]:
     """Register a class as a mutant of a `VecEnv` that fails these checks."""
@@ -65,8 +70,9 @@ def mutant(
             partial(cls, shape),
             frozenset(fails),
             frozenset(may_fail),
-            reference=reference(shape),
+            reference=reference(shape) if referenced else None,
             needs_reference=needs_reference,
+            untold=untold,
             options=OPTIONS,
         )
         return cls

@@ -30,6 +30,7 @@ class Form:
         noise: Whether steps draw random numbers.
         sub_envs: Whether single environments can be reached.
         masks: Whether it knows `reset_mask`; it always does without autoreset.
+        steady: Whether each action does the same amount, so that rows end together.
     """
 
     mode: str = "NextStep"
@@ -41,10 +42,12 @@ class Form:
     noise: bool = False
     sub_envs: bool = True
     masks: bool = True
+    steady: bool = False
 
 
 _SPACES: dict[str, spaces.Space[Any]] = {
     "box": spaces.Box(-1000, 1000, (2,), np.float32),
+    "counted": spaces.Box(-1000, 1000, (3,), np.float64),
     "discrete": spaces.Discrete(50),
     "constant": spaces.Box(0, 1, (1,), np.float32),
     "image": spaces.Box(0, 255, (4, 4, 3), np.uint8),
@@ -62,7 +65,7 @@ class RowEnv(gym.Env[Any, Any]):
         self.observation_space = deepcopy(_SPACES[form.kind])
         self.action_space = spaces.Discrete(3)
         self.length = form.lengths[row % len(form.lengths)]
-        self.x = 0.0
+        self.x = self.start = 0.0
         self.done = 0
 
     def reset(
@@ -70,6 +73,7 @@ class RowEnv(gym.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.x = float(self.np_random.uniform(0, 10)) + (options or {}).get("offset", 0)
+        self.start = self.x
         self.done = 0
         return self.observe(), {"start": self.x} if self.form.infos else {}
 
@@ -77,7 +81,7 @@ class RowEnv(gym.Env[Any, Any]):
         self.x += 0.3 + float(action)
         if self.form.noise:
             self.x += float(self.np_random.uniform(0, 0.1))
-        self.done += 2 if action == 2 else 1
+        self.done += 2 if action == 2 and not self.form.steady else 1
         over = self.done >= self.length
         ending = self.form.endings[self.row % len(self.form.endings)] if over else ""
         info = {"x": self.x, "nested": {"done": self.done}} if self.form.infos else {}
@@ -95,6 +99,8 @@ class RowEnv(gym.Env[Any, Any]):
         box = np.array([self.x, self.row], np.float32)
         if kind == "box":
             return box
+        if kind == "counted":
+            return np.array([self.x, self.start, self.done])
         if kind == "discrete":
             return np.int64(self.x)
         if kind == "constant":

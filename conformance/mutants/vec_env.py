@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from conformance.mutants import (
     vec_env_access,
+    vec_env_alike,
     vec_env_episodes,
     vec_env_state,
     vec_env_step,
@@ -17,6 +18,7 @@ from conformance.mutants.registry import MUTANTS
 __all__ = [
     "MUTANTS",
     "vec_env_access",
+    "vec_env_alike",
     "vec_env_episodes",
     "vec_env_state",
     "vec_env_step",

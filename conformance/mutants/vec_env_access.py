@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from conformance.mutants import leftovers
 from conformance.mutants.family import Config, Points
 from conformance.mutants.registry import mutant
 
@@ -147,6 +148,61 @@ class InfosRefuseWriting(Points):
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = super().step_wait()
         return obs, rewards, dones, [_WriteOnce(info) for info in infos]
+
+
+@mutant("access_works_or_is_refused")
+class AttributesByAnUnknownName(Points):
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        known: dict[str, Any] = {}
+        known[attr_name].append(value)
+
+
+@mutant("access_works_or_is_refused")
+class OneValueForAllRows(Points):
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        return super().get_attr(attr_name, indices)[:1]
+
+
+@mutant("reading_changes_nothing")
+class RenderingDraws(Points):
+    def get_images(self) -> Any:
+        for env in self.envs:
+            env.unwrapped.np_random.random()
+        return super().get_images()
+
+
+@mutant("reading_changes_nothing")
+class ReadingMakesAStep(Points):
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        for i in self.named(indices):
+            self.envs[i].unwrapped.point = self.envs[i].unwrapped.point + 0.01
+        return super().get_attr(attr_name, indices)
+
+
+@mutant("nothing_left_after_close")
+class ThreadLeft(leftovers.ThreadLeft, Points):
+    pass
+
+
+@mutant("nothing_left_after_close")
+class ProcessLeft(leftovers.ProcessLeft, Points):
+    pass
+
+
+@mutant("nothing_left_after_close")
+class SharedMemoryLeft(leftovers.SharedMemoryLeft, Points):
+    pass
+
+
+@mutant("memory_does_not_grow")
+class KeepsInfos(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.ended: list[Any] = []
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        self.ended.append((last, dict(info)))
+        return super().end(i, last, info)
 
 
 # Wrappers that turn observations into others have to write into the infos at an end. With images

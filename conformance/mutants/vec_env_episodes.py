@@ -66,8 +66,7 @@ class TerminalObservationIsStale(Points):
         return obs, reward, done, info
 
 
-# An environment may go home in its last step, so that zeros can be right.
-@mutant("terminal_observation_is_last", needs_reference=True)
+@mutant("terminal_observation_is_last")
 class TerminalObservationOfZeros(Points):
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
         return super().end(i, last * 0, info)
@@ -89,6 +88,37 @@ class NoTruncatedFlagAtTerminations(Points):
         return super().end(i, last, info)
 
 
+_FLAGS = "an episode may be truncated or terminate in any state: only its own flags say which"
+
+
+class _Flags(Points):
+    """Sets the flag where an episode ends, and nowhere else."""
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        if not done:
+            info["TimeLimit.truncated"] = False
+        return obs, reward, done, info
+
+
+@mutant("truncated_flag_exclusive", needs_reference=True, untold=_FLAGS)
+class TruncatedFlagInverted(_Flags):
+    def flag(self, terminated: bool, truncated: bool) -> Any:
+        return not super().flag(terminated, truncated)
+
+
+@mutant("truncated_flag_exclusive", needs_reference=True, untold=_FLAGS)
+class TruncatedFlagAlways(_Flags):
+    def flag(self, terminated: bool, truncated: bool) -> Any:
+        return True
+
+
+@mutant("truncated_flag_exclusive", needs_reference=True, untold=_FLAGS)
+class TruncatedFlagNever(Points):
+    def flag(self, terminated: bool, truncated: bool) -> Any:
+        return False
+
+
 # Harmless at terminations, and a lost truncation otherwise.
 @mutant("truncated_flag_present", "truncated_flag_exclusive", needs_reference=True)
 class NoTruncatedFlag(Points):
@@ -97,7 +127,7 @@ class NoTruncatedFlag(Points):
         return super().end(i, last, info)
 
 
-@mutant("truncated_flag_exclusive", needs_reference=True)
+@mutant("truncated_flag_exclusive", needs_reference=True, untold=_FLAGS)
 class TruncatedAlthoughTerminated(Points):
     def flag(self, terminated: bool, truncated: bool) -> Any:
         return truncated
@@ -143,6 +173,34 @@ class ResetInfosMadeAnew(Points):
         first = super().end(i, last, info)
         self.reset_infos = [{} if j != i else old for j, old in enumerate(self.reset_infos)]
         return first
+
+
+@mutant("reset_infos_updated_on_autoreset")
+class ResetInfosOfTheLastStep(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.reset_infos[i] = info
+        return first
+
+
+@mutant("episode_statistics_at_end_only")
+class StatisticsInEachStep(Points):
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        return obs, reward, done, {**info, "episode": {"r": 1.0, "l": 3, "t": 0.1}}
+
+
+@mutant("episode_statistics_at_end_only")
+class StatisticsNeverCleared(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.told: dict[int, Any] = {}
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        if done:
+            self.told[i] = {"r": 1.0, "l": 3, "t": 0.1}
+        return obs, reward, done, info | ({"episode": self.told[i]} if i in self.told else {})
 
 
 @mutant("done_info_is_step_info")
@@ -192,7 +250,11 @@ class OthersFreezeWhileOneResets(Points):
         return super().step_row(i, action)
 
 
-@mutant("rows_independent", needs_reference=True)
+@mutant(
+    "rows_independent",
+    needs_reference=True,
+    untold="a row may go back to the middle at that time: only its single environment says not",
+)
 class OneEndEndsAll(Points):
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
         for j, env in enumerate(self.envs):

@@ -81,28 +81,50 @@ class OneSeedForAll(Points):
         return list(self._seeds)
 
 
+@mutant("large_seeds_accepted")
+class SeedsAreSigned(Points):
+    def seed(self, seed: int | None = None) -> Any:
+        return super().seed(seed if seed is None else int(np.int32(seed)))
+
+
+@mutant("large_seeds_accepted")
+class LargeSeedsAreCut(Points):
+    def seed(self, seed: int | None = None) -> Any:
+        return super().seed(seed if seed is None else min(seed, 2**31 - 1))
+
+
+@mutant("large_seeds_accepted")
+class SeedNoneRefused(Points):
+    def seed(self, seed: int | None = None) -> Any:
+        if seed is None:
+            raise TypeError("Expected a seed, got None.")
+        return super().seed(seed)
+
+
 # Options
 
+_OPTIONS = "no option is known that its `reset` understands"
 
-@mutant("options_reach_env")
+
+@mutant("options_reach_env", untold=_OPTIONS)
 class IgnoresOptions(Points):
     def set_options(self, options: Any = None) -> None:
         super().set_options(None)
 
 
-@mutant("options_per_row")
+@mutant("options_per_row", untold=_OPTIONS)
 class FirstOptionsForAll(Points):
     def set_options(self, options: Any = None) -> None:
         super().set_options(options[0] if isinstance(options, list) else options)
 
 
-@mutant("options_used_once")
+@mutant("options_used_once", untold=_OPTIONS)
 class OptionsForGood(Points):
     def forget(self) -> None:
         self._seeds = [None] * self.num_envs
 
 
-@mutant("options_copied")
+@mutant("options_copied", untold=_OPTIONS)
 class OptionsNotCopied(Points):
     def set_options(self, options: Any = None) -> None:
         super().set_options(options)

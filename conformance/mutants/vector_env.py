@@ -6,6 +6,7 @@ The kit has to fail each with the checks that it names, and with no other.
 from __future__ import annotations
 
 from conformance.mutants import (
+    vector_env_alike,
     vector_env_basics,
     vector_env_endings,
     vector_env_resets,
@@ -15,6 +16,7 @@ from conformance.mutants.vector_env_registry import MUTANTS
 
 __all__ = [
     "MUTANTS",
+    "vector_env_alike",
     "vector_env_basics",
     "vector_env_endings",
     "vector_env_resets",

@@ -192,7 +192,13 @@ class MaskOfInts(RowsEnv):
         return {k: v.astype(int) if k in ("_x", "_start") else v for k, v in infos.items()}
 
 
-@mutant("info_masks", modes=("NextStep", "SameStep"), referenced=True, lengths=(3, 4, 2))
+@mutant(
+    "info_masks",
+    modes=("NextStep", "SameStep"),
+    referenced=True,
+    untold="a row may have a key in any step: only its single environment says when",
+    lengths=(3, 4, 2),
+)
 class MaskAlwaysTrue(RowsEnv):
     def step(self, actions: Any) -> Any:
         *result, infos = super().step(actions)
@@ -208,7 +214,11 @@ class ScalarInfo(RowsEnv):
         return *result, {**infos, "temperature": 20.5}
 
 
-@mutant("info_values_keep_type", referenced=True)
+@mutant(
+    "info_values_keep_type",
+    referenced=True,
+    untold="the values before they are cast are those of the single environments only",
+)
 class InfosCast(RowsEnv):
     def step(self, actions: Any) -> Any:
         *result, infos = super().step(actions)

@@ -168,12 +168,12 @@ class _FinalObsIsFirst(RowsEnv):
         return info
 
 
-@mutant("final_obs_not_aliased", modes=("SameStep",))
+@mutant("final_obs_is_last", modes=("SameStep",))
 class FinalObsOverwritten(_FinalObsIsFirst):
     pass
 
 
-@mutant("final_obs_not_aliased", modes=("SameStep",), referenced=True)
+@mutant("final_obs_is_last", modes=("SameStep",), referenced=True)
 class FinalObsOverwrittenWithReference(_FinalObsIsFirst):
     pass
 

@@ -16,6 +16,7 @@ def mutant(
     may_fail: Iterable[str] = (),
     modes: Iterable[str] = MODES,
     referenced: bool = False,
+    untold: str = "",
     options: dict[str, Any] | None = None,
     declared: dict[str, bool] | None = None,
     wrap: Callable[[Any], Any] | None = None,
@@ -38,6 +39,7 @@ def mutant(
                 frozenset(may_fail),
                 mode,
                 reference(shape) if referenced else None,
+                untold=untold,
                 options=options,
                 declared=dict(declared or {}),
             )

@@ -48,13 +48,13 @@ class FirstSeedOnly(RowsEnv):
         return found
 
 
-@mutant("seed_int_is_seed_plus_i")
-class SameSeedInAllRows(RowsEnv):
-    def seeds(self, seed: Any) -> list[Any]:
-        return super().seeds([seed] * self.num_envs if isinstance(seed, int) else seed)
-
-
-@mutant("seed_int_is_seed_plus_i", referenced=True, one_generator=True, sub_envs=False)
+@mutant(
+    "seed_int_is_seed_plus_i",
+    referenced=True,
+    untold="one generator for all rows cannot follow the rule, and is not judged",
+    one_generator=True,
+    sub_envs=False,
+)
 class OneGeneratorForAll(RowsEnv):
     pass
 
@@ -102,7 +102,11 @@ class PopsOptions(RowsEnv):
         return result
 
 
-@mutant("options_reach_env", options={"offset": 100})
+@mutant(
+    "options_reach_env",
+    untold="no option is known that its `reset` understands",
+    options={"offset": 100},
+)
 class DropsOptions(RowsEnv):
     def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
         return super().begin(i, seed, {})
@@ -111,13 +115,27 @@ class DropsOptions(RowsEnv):
 # Masked resets
 
 
-@mutant("masked_reset_leaves_others", declared={"masked_reset": True})
-class MaskedResetReturnsZeros(RowsEnv):
+class _MaskedResetReturnsZeros(RowsEnv):
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         obs, infos = super().reset(seed=seed, options=options)
         if "reset_mask" in (options or {}):
             obs[~options["reset_mask"]] = 0
         return obs, infos
+
+
+@mutant("masked_reset_leaves_others", modes=("Disabled",))
+class MaskedResetReturnsZeros(_MaskedResetReturnsZeros):
+    pass
+
+
+@mutant(
+    "masked_reset_leaves_others",
+    modes=("NextStep", "SameStep"),
+    untold="an environment with autoreset may ignore masks, and then other rows change as well",
+    declared={"masked_reset": True},
+)
+class DeclaredMaskedResetReturnsZeros(_MaskedResetReturnsZeros):
+    pass
 
 
 @mutant("masked_reset_lets_others_go_on", lengths=(6, 9, 14))

@@ -39,14 +39,22 @@ class OthersFreezeWithOneGenerator(_Freezes):
     pass
 
 
-@mutant("rows_match_reference", referenced=True)
+@mutant(
+    "rows_match_reference",
+    referenced=True,
+    untold="rewards may be whole numbers: only the single environments say that they are not",
+)
 class RewardsAreInts(RowsEnv):
     def step(self, actions: Any) -> Any:
         obs, rewards, *rest = super().step(actions)
         return obs, rewards.astype(int), *rest
 
 
-@mutant("rows_match_reference", referenced=True)
+@mutant(
+    "rows_match_reference",
+    referenced=True,
+    untold="an episode may be truncated or terminate in any state: only its own flags say which",
+)
 class NeverTruncates(RowsEnv):
     def step_row(self, i: int, action: Any) -> None:
         super().step_row(i, action)

@@ -19,11 +19,11 @@ ENTRY_POINTS = "sb3compat.checks"
 # The modules of each folder, in the order of the docs.
 ORDER: dict[Family, tuple[str, ...]] = {
     "vec_env": (
-        "basics", "step", "episodes", "rows", "seeding", "ownership", "access", "sb3",
+        "basics", "step", "episodes", "infos", "rows", "seeding", "ownership", "access", "sb3",
     ),
     "vector_env": (
         "basics", "infos", "seeding", "episodes", "next_step", "same_step", "disabled", "masked",
-        "rows", "errors", "access",
+        "rows", "errors", "ownership", "access",
     ),
 }  # fmt: skip
 

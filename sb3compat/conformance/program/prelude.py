@@ -81,9 +81,12 @@ def close(a, b):
 
 
 def carries(info, expected):
-    """Whether an info has all entries of another, except a monitor's `episode`."""
+    """Whether an info has all entries of another, save for those that a VecEnv or monitor sets."""
+    theirs = ("episode", "terminal_observation", "TimeLimit.truncated")
     return all(
-        key == "episode" or (key in info and close(info[key], value))
+        # An object that does not equal its copy cannot be compared.
+        key in theirs
+        or (key in info and (close(info[key], value) or not equal(deepcopy(value), value)))
         for key, value in expected.items()
     )
 
@@ -198,6 +201,15 @@ def replaced(batch, i, value):
     return batch
 
 
+def shifted(batch):
+    """A batch of actions in which each row has the one of the next row."""
+    if isinstance(batch, dict):
+        return {key: shifted(part) for key, part in batch.items()}
+    if isinstance(batch, tuple):
+        return tuple(map(shifted, batch))
+    return batch[1:] + batch[:1] if isinstance(batch, list) else np.roll(batch, -1, axis=0)
+
+
 def ended(terminations, truncations):
     """Which rows have ended."""
     return np.asarray(terminations).astype(bool) | np.asarray(truncations).astype(bool)
@@ -230,7 +242,7 @@ def record(env, played, disabled=False, finals=None):
     for actions in played:
         if disabled and done.any():
             env.reset(options={"reset_mask": done})
-        *result, infos = env.step(actions)
+        *result, infos = env.step(deepcopy(actions))
         done = ended(*result[2:])
         seen.append(deepcopy(result))
         if finals is not None:

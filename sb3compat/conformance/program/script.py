@@ -25,7 +25,7 @@ from sb3compat.conformance.findings import (
     said_by,
     short,
 )
-from sb3compat.conformance.program import prelude
+from sb3compat.conformance.program import long_runs, prelude
 from sb3compat.conformance.program.instances import Instances, leaves_no_trace
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.program.types import Factory
@@ -38,8 +38,9 @@ _MAKES = re.compile(r"env\b[\w, ]*= make_env\(")
 
 PRELUDE: dict[str, Callable[..., Any]] = {
     name: function
-    for name, function in vars(prelude).items()
-    if inspect.isfunction(function) and function.__module__ == prelude.__name__
+    for module in (prelude, long_runs)
+    for name, function in vars(module).items()
+    if inspect.isfunction(function) and function.__module__ == module.__name__
 }
 
 

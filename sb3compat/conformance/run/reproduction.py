@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,11 +15,13 @@ from sb3compat.conformance.run.perturb import perturb
 from sb3compat.conformance.run.report import Moment, Result, Status
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.run.timeline import WATCH, Timeline, watched
+from sb3compat.conformance.subject.singles import reference_line
 from sb3compat.conformance.subject.subject import Subject
 
 # What the messages of failures say that are not certain, or not the environment's.
 NOT_EVERY_TIME = "not every time: the same program has passed when it was run again"
 FACTORY_FAILS = "make_env() raised"
+_REFERENCE = re.compile(r"\breference\b")
 OWN_MISTAKE = "This is a mistake in sb3compat: please report it."
 
 
@@ -89,6 +92,8 @@ def reproduction(check: Check, subject: Subject, settings: Settings, lines: Iter
     """The standalone script that consists of these statements."""
     script = Script(subject.factory)
     script.lines = list(lines)
+    if subject.singles and any(map(_REFERENCE.search, script.lines)):
+        script.lines.insert(0, reference_line(subject.singles, subject.num_envs))
     title = f"{check.id}: {check.contract}\n\n{check.source}\n"
     return script.source(settings.make_env, title, guarded=subject.workers)
 

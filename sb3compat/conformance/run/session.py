@@ -23,7 +23,9 @@ from sb3compat.conformance.run.reproduction import FACTORY_FAILS
 from sb3compat.conformance.run.search import lacking
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.run.versions import versions
+from sb3compat.conformance.subject.capabilities import CAPABILITIES, PROBED
 from sb3compat.conformance.subject.pace import estimate, programs_of
+from sb3compat.conformance.subject.subject import Subject
 
 # The share of the time that the user allows for the search for endings.
 _SCOUTING = 1 / 5
@@ -216,7 +218,7 @@ class Session:
             results=tuple(ordered),
             strict=self.options.strict,
             versions=versions(),
-            notes=(*self.subject.notes, *self._notes),
+            notes=(*self.subject.notes, *self._notes, *_lacking(self.subject, self.checks)),
             seconds=self._clock.passed,
             require_exercised=self.options.require_exercised,
         )
@@ -292,6 +294,19 @@ class Session:
 
 def _not_run(result: Result) -> Result:
     return replace(result, message=f"{result.message} ({_NOT_RUN})")
+
+
+def _lacking(subject: Subject, checks: Iterable[Check]) -> list[str]:
+    """Notes on what is not checked, as abilities were looked for and not found."""
+    names: dict[str, list[str]] = {}
+    for check in checks:
+        for name in subject.missing(check.needs)[:1]:
+            names.setdefault(name, []).append(check.id)
+    return [
+        f"Not checked, without the capability {name!r} ({CAPABILITIES[name]}): {', '.join(ids)}"
+        for name, ids in names.items()
+        if name in PROBED
+    ]
 
 
 def _with_expectation(result: Result, options: Options, known: Mapping[str, str]) -> Result:

@@ -28,6 +28,8 @@ CAPABILITIES: dict[str, str] = {
     "reference": "the single environments were given, too",
     "sb3": "Stable-Baselines3 is installed",
     "sb3_vec_env": "is an instance of Stable-Baselines3's VecEnv",
+    "alike_rows": "rows differ by their own seeds only: row i under seed s does as "
+    "row i - 1 under s + 1; declare it as missing if they differ by design",
     "separate_rows": "rows do not influence one another; declare it as missing if they are the "
     "agents of one world",
     "repeatable": "a seeded reset forgets earlier episodes; running statistics do not",
@@ -36,7 +38,10 @@ CAPABILITIES: dict[str, str] = {
     "dict_obs": "observations are dicts",
 }
 
-_MOST_STEPS = 20
+# Those that are looked for by trying: nobody has said that they are missing.
+PROBED = ("seeding", "seed_method", "sub_envs", "masked_reset", "row_seeds", "alike_rows")
+
+_MOST_STEPS, _FEW_STEPS = 20, 8
 
 
 def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict[str, bool]:
@@ -54,7 +59,7 @@ def assumed(env: Any, family: Family) -> dict[str, bool]:
     found = {"sb3": find_spec("stable_baselines3") is not None, "masked_reset": disabled}
     found |= dict.fromkeys(("seeding", "seed_method"), seeds)
     found |= dict.fromkeys(("two_at_once", "separate_rows", "repeatable"), True)
-    found |= dict.fromkeys(("row_seeds", "sub_envs"), False)
+    found |= dict.fromkeys(("row_seeds", "sub_envs", "alike_rows"), False)
     found["render"] = getattr(env, "render_mode", None) == "rgb_array"
     return found | (_found_vec_env(env) if family == "vec_env" else {})
 
@@ -87,6 +92,7 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
         found["row_seeds"] = row_seeds(env)
     found["render"] = getattr(env, "render_mode", None) == "rgb_array"
     found["sub_envs"] = _reaches_rows(env, family)
+    found["alike_rows"] = found["seeding"] and _alike_rows(env, family)
     return found | (_found_vec_env(env) if family == "vec_env" else {})
 
 
@@ -107,6 +113,49 @@ def _seeds_each_row(env: Any) -> bool:
         return False
     differ = not any(equal(first[i], first[i - 1]) for i in range(1, env.num_envs))
     return env.num_envs > 1 and differ and all(map(equal, first[1:], second[:-1]))
+
+
+def _alike_rows(env: Any, family: Family) -> bool:
+    """Whether row i under seed s does as row i - 1 under seed s + 1, for the same actions.
+
+    Their first observations tell, if chance has a part in them. If not, some steps are looked at:
+    rows that all do the same prove nothing, unless other seeds change nothing, either.
+    """
+    equal = PRELUDE["equal"]
+    try:
+        for steps in (0, _FEW_STEPS):
+            runs = [_begin(env, family, seed, steps) for seed in (11, 12, 31, 32)]
+            # They are as long as the shortest of them.
+            pairs = [pair for k in (0, 2) for pair in zip(runs[k], runs[k + 1], strict=False)]
+            if env.num_envs < 2 or not all(equal(a[1:], b[:-1]) for a, b in pairs):
+                return False
+            if any(not equal(a[1:], a[:-1]) for a, _ in pairs):
+                return True
+        return all(map(equal, runs[0], runs[2]))
+    except Exception:
+        return False
+
+
+def _begin(env: Any, family: Family, seed: int, steps: int) -> list[list[Any]]:
+    """The rows after a reset, and after some steps with one action for all, until a row ends."""
+    rows_of, over = PRELUDE["rows_of"], PRELUDE["ended"]
+    space = env.action_space if family == "vec_env" else env.single_action_space
+    space.seed(0)
+    if family == "vec_env":
+        env.seed(seed)
+    result = env.reset() if family == "vec_env" else env.reset(seed=seed)[0]
+    found = [rows_of(env, result)]
+    for _ in range(steps):
+        actions: Any = [space.sample()] * env.num_envs
+        if family == "vector_env":
+            actions = PRELUDE["stacked"](space, actions)
+        elif not isinstance(space, spaces.Dict | spaces.Tuple):
+            actions = np.stack(actions)
+        obs, _, *flags, _ = env.step(actions)
+        if over(flags[0], flags[-1]).any():
+            break
+        found.append(rows_of(env, obs))
+    return found
 
 
 def _reaches_rows(env: Any, family: Family) -> bool:

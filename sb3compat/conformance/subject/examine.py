@@ -24,6 +24,7 @@ from sb3compat.conformance.subject.interface import (
 )
 from sb3compat.conformance.subject.pace import rough
 from sb3compat.conformance.subject.scout import scout
+from sb3compat.conformance.subject.singles import known_singles
 from sb3compat.conformance.subject.subject import Subject
 
 
@@ -107,15 +108,18 @@ def look_at(
         check_attributes(env, kind)
         single = env.action_space if kind == "vec_env" else env.single_action_space
         found = {**assumed(env, kind), **declared}
+        told = reference is not None or not found["two_at_once"]
+        singles = "" if told or declared.get("reference") is False else known_singles(env)
         subject = Subject(
             factory=factory,
             family=kind,
             num_envs=int(env.num_envs),
             mode=mode_of(env) if kind == "vector_env" else None,
             capabilities=found
-            | {"options": options is not None, "reference": reference is not None},
+            | {"options": options is not None, "reference": reference is not None or bool(singles)},
             options=options,
             reference=reference,
+            singles=singles,
             actions=tuple(candidates(single)),
             make_seconds=rough(make_seconds),
             workers=bool(multiprocessing.active_children()),

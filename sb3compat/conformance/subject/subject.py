@@ -9,6 +9,7 @@ from typing import Any
 from sb3compat.conformance.findings import Family
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.types import Factory, Reference
+from sb3compat.conformance.subject.singles import reference_of
 from sb3compat.conformance.subject.traits import Traits
 
 
@@ -42,7 +43,8 @@ class Subject:
         mode: The value of its autoreset mode, for a `VectorEnv`.
         capabilities: Its capabilities, see `CAPABILITIES`.
         options: Options that its `reset` understands.
-        reference: The factories of its single environments, or None.
+        reference: The factories of its single environments that the user gave, or None.
+        singles: Otherwise the attribute of the environment that has them; empty if unknown.
         actions: Single actions to choose from, awkward ones among them.
         endings: Ways to the end of an episode, the shortest first.
         traits: How much its observations vary between resets and steps.
@@ -68,6 +70,7 @@ class Subject:
     capabilities: Mapping[str, bool]
     options: Mapping[str, Any] | None = None
     reference: Reference | None = None
+    singles: str = ""
     actions: tuple[Any, ...] = ()
     endings: tuple[Ending, ...] = ()
     traits: Traits = field(default_factory=Traits)
@@ -83,6 +86,11 @@ class Subject:
     lost: str = ""
 
     @property
+    def referenced(self) -> bool:
+        """Whether the single environments are known."""
+        return self.reference is not None or bool(self.singles)
+
+    @property
     def alone(self) -> bool:
         """Whether the user declared that only one instance can exist at a time."""
         return not self.capabilities.get("two_at_once", True)
@@ -91,7 +99,7 @@ class Subject:
         """A store of instances for the programs of one process."""
         return Instances(
             self.factory,
-            self.reference,
+            reference_of(self.factory, self.reference, self.singles, self.num_envs),
             shared=self.shared,
             alone=self.alone,
             closing=self.closes,

@@ -36,9 +36,11 @@ def test_a_wall_before_the_time_limit_is_no_stale_observation(limit: int) -> Non
     def factory() -> Any:
         return vec_env.DummyVecEnv([lambda: gym.make(known, max_episode_steps=limit)] * 2)
 
-    results = judge(examine(factory), seconds=0.02, only=[IS_LAST, "rows_independent"])
-    assert results[IS_LAST].status == "partly_exercised"
-    assert not bad(results)
+    for declared in ({}, {"reference": False}):
+        subject = examine(factory, declared=declared)
+        results = judge(subject, seconds=0.02, only=[IS_LAST, "rows_independent"])
+        assert results[IS_LAST].status == ("partly_exercised" if declared else "passed")
+        assert not bad(results)
 
 
 @pytest.mark.parametrize("world", ["pit", "clock", "late", "still", "door"])

@@ -99,11 +99,17 @@ def test_correct_forms_agree_with_single_environments(form: str, mode: str) -> N
         assert set(bad(results)) <= CLOSES, bad(results)
 
 
+# The checks of rows that differ by their seeds only.
+ALIKE = ("rows_are_alike", "endings_together")
+
+
 def test_a_correct_environment_exercises_every_check() -> None:
     for mode in MODES:
         given = {"reference": reference(Form(mode=mode)), "options": {"offset": 100}}
         results = look(lambda mode=mode: RowsEnv(Form(mode=mode)), seconds=0.3, **given)
-        assert outcome(results, "passed") | CLOSES == set(results), mode
+        alike = Form(mode, (6,), kind="counted", steady=True)
+        more = look(lambda alike=alike: RowsEnv(alike), seconds=0.3, only=ALIKE)
+        assert outcome(results | more, "passed") | CLOSES == set(results), mode
 
 
 def single(name: str, **kwargs: Any) -> Callable[[], Any]:
@@ -123,7 +129,7 @@ def test_sync(name: str, mode: str) -> None:
             **given,
         )
         expected = {POPS_THE_MASK} | SHARED | CLOSES | COUNTS
-        if name == "FrozenLake-v1" and given and mode != "Disabled":
+        if name == "FrozenLake-v1" and mode != "Disabled":
             # `prob` is the int 1 in resets: batched with a step's 1/3, that becomes 0.
             expected |= {"info_values_keep_type"}
         assert set(bad(results)) == expected, bad(results)
@@ -136,7 +142,8 @@ def test_sync_with_environments_that_reuse_their_array(mode: str) -> None:
     # Lists within infos are those of the environment.
     expected = {POPS_THE_MASK, "outputs_unchanged_by_later_steps"} | SHARED | CLOSES | COUNTS
     if mode == "SameStep":
-        expected |= {"final_obs_not_aliased"}
+        # The info of a step is the dict that the reset then fills.
+        expected |= {"final_obs_not_aliased", "final_info_is_step_info"}
     assert set(bad(results)) == expected, bad(results)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
+from conformance.correct.environments import WorldsVecEnv
+from conformance.correct.worlds import Kind, World
 from conformance.mutants.rows_env import MODES, Form, RowsEnv
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.tiny import TinyVecEnv
@@ -70,3 +73,25 @@ def test_rows_under_running_statistics_are_not_separate() -> None:
 
     found = capabilities(make)
     assert (found["separate_rows"], found["repeatable"]) == (False, False)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_that_differ_by_their_seeds_only_are_alike(mode: str) -> None:
+    def alike(**form: Any) -> bool:
+        shape = Form(mode=mode, **{"kind": "counted", "lengths": (3, 9), **form})
+        return capabilities(partial(RowsEnv, shape))["alike_rows"]
+
+    assert alike()
+    assert alike(noise=True)
+    assert not alike(kind="box")  # an observation has the number of its row
+    assert not alike(one_generator=True)
+
+
+def test_without_any_chance_rows_are_alike_if_they_do_the_same() -> None:
+    def alike(**kind: Any) -> bool:
+        make = partial(World, Kind(goal=False, obs="point", **kind))
+        return capabilities(partial(WorldsVecEnv, make, 3))["alike_rows"]
+
+    assert alike()
+    assert alike(slip=0.5)  # each row has a generator of its own
+    assert not capabilities(TinyVecEnv)["alike_rows"]

@@ -52,7 +52,7 @@ def lockstep(
                 return
             over = False
         play.run(f"actions = {ending.actions}")
-        play.go_on("actions")
+        play.go_on("deepcopy(actions)")
         if over and mode == "NextStep":
             single.reset()
             over = False

@@ -41,6 +41,11 @@ def at(play: Play, name: str, i: int | str | None) -> str:
     return f"part(env.{space}, {name}, {i})"
 
 
+def obs_of(play: Play, i: int, name: str = "obs") -> str:
+    """Source for row i of a batch of observations, of either interface."""
+    return f"row({name}, {i})" if play.family == "vec_env" else at(play, name, i)
+
+
 def demand_in_space(play: Play, what: str, at_row: int) -> None:
     """Demand that an expression is an observation of a single environment."""
     try:

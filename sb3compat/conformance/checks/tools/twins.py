@@ -125,7 +125,7 @@ def step_both(play: Play, actions: str, other_in: int | None = None) -> None:
         play.reset_rows(rows, "twin")
     play.run(f"actions = {actions}")
     twins = "actions" if other_in is None else other_action(play, other_in)
-    play.go_on("actions")
+    play.go_on("deepcopy(actions)")
     play.step(twins, "twin")
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.closing import demand_close_returns, patience
-from sb3compat.conformance.checks.vec_env.marks import error, warning
+from sb3compat.conformance.checks.tools.life import demand_no_growth, demand_nothing_left
+from sb3compat.conformance.checks.tools.twins import Twins
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.play import Play
@@ -16,6 +18,33 @@ _SUB_ENVS = ("sub_envs",)
 _MARK = "for i in range({}):\n    env.set_attr('kit_mark', 10 + i, indices=[i])"
 _AFTER_ERRORS = (*BASICS["vec_env"], "wrong_action_count_rejected", "close_returns")
 _REACHED = ("set_attr_only_named_rows",)
+
+
+@warning(group="sub-environments", source=SB3_SOURCE, after=())
+def access_works_or_is_refused(play: Play) -> None:
+    """`set_attr` and `get_attr` work for all rows and for named ones, or say that they do not.
+
+    An environment without sub-environments raises NotImplementedError or AttributeError, and the
+    checks of this group are skipped. Any other exception, or another number of values than rows, is
+    a mistake. It must not pass for a missing ability.
+    """
+    play.make()
+    if not all(offers(play.value("env"), name) for name in ("get_attr", "set_attr")):
+        raise NotExercisedError("it has no such methods")
+    play.run("values = []")
+    refusals = "NotImplementedError, AttributeError"
+    for call, refusal in (
+        ("env.set_attr('kit_mark', 0)", refusals),
+        ("values.extend(env.get_attr('kit_mark'))", refusals),
+        # Where all rows have one attribute, other indices than None are no sensible value.
+        ("env.set_attr('kit_mark', 0, indices=[0])", f"{refusals}, ValueError"),
+    ):
+        play.run(f"error = caught(lambda: {call})")
+        refused = f"isinstance(error, ({refusal}))"
+        play.demand(f"error is None or {refused}", "error", f"None or NotImplementedError, {call}")
+        if play.value("error is not None"):
+            return
+    play.demand(f"len(values) == {play.n}", "values", f"{play.n} values, one for each row")
 
 
 @error(group="sub-environments", source=SB3_GUIDE, needs=_SUB_ENVS, after=())
@@ -186,7 +215,7 @@ def env_is_wrapped_per_row(play: Play) -> None:
         "env.env_is_wrapped(HumanRendering)",
         f"False in some row for one of {', '.join(rare)}",
     )
-    if play.subject.reference is None:
+    if not play.subject.referenced:
         return
     play.run("single = reference[0]()")
     play.run("names = []")
@@ -235,6 +264,27 @@ def render_mismatch_warns(play: Play) -> None:
     play.demand("error is None", "error", "None, and a warning")
     play.demand("found[0] is None", "found[0]", f"None, as there are no frames of mode {mode!r}")
     play.demand("found[1] > 0", "found[1]", "at least one warning")
+
+
+@error(group="rendering", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
+def reading_changes_nothing(play: Play) -> None:
+    """Rendering and reading attributes change nothing that later steps return.
+
+    Videos are recorded, and attributes logged, in some runs and not in others. Typical mistakes:
+    rendering draws from the generator of the environment, or makes a step of the simulator.
+    """
+    ways = ["env.get_images()", "env.render()"] if play.subject.capabilities["render"] else []
+    if play.subject.capabilities["sub_envs"]:
+        ways += ["env.get_attr('render_mode')", "env.get_attr('action_space', indices=0)"]
+    if not ways:
+        raise NotExercisedError("it neither renders nor has sub-environments")
+    reading = play.draw(st.sampled_from(ways))
+    twins = Twins(play, play.known_ending())
+    twins.reset()
+    play.run(f"caught(lambda: {reading})")
+    for _ in twins.steps():
+        twins.demand_same("as in an instance that nobody has looked at")
+        play.run(f"caught(lambda: {reading})")
 
 
 @error(group="life", source=SB3_SOURCE, after=())
@@ -293,3 +343,25 @@ def worker_exception_keeps_type(play: Play) -> None:
         "error",
         "the TypeError that the unknown argument leads to",
     )
+
+
+@error(group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "close_idempotent"), new=True)
+def nothing_left_after_close(play: Play) -> None:
+    """After `close()` no process, thread or shared memory of the environment is left.
+
+    A search over hyperparameters makes hundreds of environments in one process. Typical mistakes:
+    workers are told to end, but never joined; shared memory is closed, but not unlinked; a thread
+    waits for work for ever.
+    """
+    demand_nothing_left(play)
+
+
+@warning(group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "dones_shape"))
+def memory_does_not_grow(play: Play) -> None:
+    """The ends of episodes leave no memory behind, but for a few numbers.
+
+    A training has millions of them. Typical mistake: a list of infos or last observations that
+    nothing empties. The memory that Python has handed out is measured over a few hundred
+    episodes, where episodes are short enough for that.
+    """
+    demand_no_growth(play)

@@ -5,19 +5,25 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import several_endings
+from sb3compat.conformance.checks.tools.episodes import demand_like_reset, demand_like_steps
 from sb3compat.conformance.checks.tools.last_step import demand_not_stale
 from sb3compat.conformance.checks.tools.singles import Beside, beside
 from sb3compat.conformance.checks.tools.spaces import demand_in_space
-from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, ENDINGS, error, warning
-from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
+from sb3compat.conformance.checks.vec_env.marks import (
+    COMPARED,
+    DUMMY_VEC_ENV,
+    ENDINGS,
+    error,
+    warning,
+)
+from sb3compat.conformance.contract import BASICS, SB3_GUIDE
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
-from sb3compat.conformance.program.calls import opening
+from sb3compat.conformance.subject.actions import sample_seed_source
 
-DUMMY_VEC_ENV = SB3_SOURCE.replace("base_vec_env", "dummy_vec_env")
-
-# The checks before those that compare with single environments, or with a twin.
-_COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC)))
+# So many ends at the time limit, and the time for the steps up to them.
+_CUTS, _MOST_SECONDS = 5, 1.0
+_FIRST = "obs_after_done_is_reset_obs"
 
 
 @error(
@@ -110,6 +116,27 @@ def obs_after_done_is_reset_obs(play: Play) -> None:
         play.demand(f"not equal({what}, row(obs, {i}))", f"row(obs, {i})", should, i)
 
 
+@error(
+    group="episode end",
+    source=SB3_GUIDE,
+    after=(
+        *ENDINGS,
+        "step_obs_in_space",
+        "terminal_observation_in_space",
+        _FIRST,
+        "seed_used_once",
+    ),
+)
+def autoreset_like_reset(play: Play) -> None:
+    """Episodes begin after an end as they do after `reset()`.
+
+    What each reset sets back to the same value, such as a step counter within the observation, has
+    that value there, too; and what each reset draws is drawn. Typical mistakes: the reset within a
+    step sets back a part of the state only, or hands out zeros.
+    """
+    demand_like_reset(play)
+
+
 def _begins_anew(play: Play) -> None:
     """Where each reset draws a new start, the resets within steps do so as well."""
     traits = play.subject.traits
@@ -153,13 +180,14 @@ def _rows_whose_ends_equal_starts(play: Play) -> list[int]:
 @error(
     group="episode end",
     source=SB3_GUIDE,
-    after=(*_COMPARED, "terminal_observation_in_space", "terminal_observation_not_reset_obs"),
+    after=(*COMPARED, "terminal_observation_in_space", "terminal_observation_not_reset_obs"),
 )
 def terminal_observation_is_last(play: Play) -> None:
     """`terminal_observation` is the observation that the last step of the episode led to.
 
-    Typical mistakes: the observation before the last action, the observation of another row, or
-    an observation without the processing that `obs` has been through.
+    Typical mistakes: the observation before the last action, the observation of another row, zeros,
+    or an observation without the processing that `obs` has been through. Without single
+    environments the last observations of truncated episodes are held against what other steps do.
     """
     if beside(play):
         singles = Beside(play, play.ending())
@@ -168,6 +196,9 @@ def terminal_observation_is_last(play: Play) -> None:
             singles.demand(what, "last", "the last observation of the episode", i)
         return
     play.without_reference()
+    if play.draw(st.booleans()):
+        demand_like_steps(play)
+        return
     demand_not_stale(
         play, lambda _: "infos[{}]['terminal_observation']", lambda _: "row(before, {})"
     )
@@ -192,17 +223,21 @@ def truncated_flag_present(play: Play) -> None:
             )
 
 
-@error(group="episode end", source=DUMMY_VEC_ENV, after=_COMPARED)
+@error(group="episode end", source=DUMMY_VEC_ENV, after=COMPARED)
 def truncated_flag_exclusive(play: Play) -> None:
     """`TimeLimit.truncated` is true exactly if the episode was truncated and not terminated.
 
     Where it is true, algorithms add the value of `terminal_observation` to the reward. After a
     terminal state that is wrong, even if the time was up in the same step. It is never true in a
-    row that goes on.
+    row that goes on. Without single environments it is asked whether episodes are truncated at the
+    time limit, if the specs of sub-environments have one.
     """
     play.without_truncation()
     if not beside(play):
         play.without_reference()
+        if play.draw(st.booleans()):
+            _at_the_time_limit(play)
+            return
     if not (beside(play) and play.draw(st.booleans())):
         for _ in play.through_ending():
             for i in play.running():
@@ -213,6 +248,42 @@ def truncated_flag_exclusive(play: Play) -> None:
         for i in singles.endings():
             what = f"infos[{i}].get('TimeLimit.truncated', False)"
             singles.demand(f"bool({what})", "truncated", "truncated and not terminated", i)
+
+
+def _at_the_time_limit(play: Play) -> None:
+    """Where the specs of single environments have a time limit, episodes are truncated there.
+
+    In one of them the state may be terminal as well, but not in all.
+    """
+    if play.subject.missing(("sub_envs",)) or not play.subject.endings:
+        raise NotExercisedError
+    play.make()
+    if play.value("caught(lambda: env.get_attr('spec')) is not None"):
+        raise NotExercisedError("single environments have no spec")
+    play.run("limits = [getattr(spec, 'max_episode_steps', None) for spec in env.get_attr('spec')]")
+    limits = play.value("limits")
+    longest = max((limit for limit in limits if limit), default=0)
+    if not longest or _CUTS * longest * play.subject.step_seconds > _MOST_SECONDS:
+        raise NotExercisedError("no time limit is known, or it is too long")
+    play.run(sample_seed_source(play.subject, play.draw(st.integers(0, 99))))
+    play.open()
+    lengths, cuts = [0] * play.n, [0] * play.n
+    flag = "infos[{}].get('TimeLimit.truncated', False)"
+    for _ in range((_CUTS + 1) * longest):
+        play.step(play.sample())
+        ended = play.ended()
+        for i in range(play.n):
+            lengths[i] += 1
+            if i not in ended:
+                continue
+            if lengths[i] == limits[i]:
+                cuts[i] += 1 if not play.value(flag.format(i)) else -_CUTS
+            lengths[i] = 0
+            if cuts[i] == _CUTS:
+                should = f"True, as after {limits[i]} steps, the time limit, in one of {_CUTS} ends"
+                play.demand(flag.format(i), flag.format(i), should, i)
+    if not any(cuts):
+        raise NotExercisedError("no episode lasted up to the time limit")
 
 
 @warning(group="episode end", source=DUMMY_VEC_ENV, after=(*ENDINGS, "truncated_flag_present"))
@@ -226,116 +297,3 @@ def truncated_flag_is_bool(play: Play) -> None:
         for i in play.ended():
             what = f"infos[{i}]['TimeLimit.truncated']"
             play.demand(f"isinstance({what}, (bool, np.bool_))", what, "True or False", i)
-
-
-@error(group="episode end", source=DUMMY_VEC_ENV, after=(*_COMPARED, "reset_infos_n_dicts"))
-def reset_infos_updated_on_autoreset(play: Play) -> None:
-    """Where a row is done, `env.reset_infos[i]` is the info of the reset that followed.
-
-    It belongs to the observation that `obs` has in that row: action masks, goals or seeds are
-    read from it. An old info has the masks, goals or seeds of an earlier episode.
-    """
-    if beside(play):
-        singles = Beside(play, play.ending(), infos=True)
-        for i in singles.endings():
-            play.demand(
-                f"carries(env.reset_infos[{i}], alone[{i}]['reset_info'])",
-                f"env.reset_infos[{i}]",
-                f"{short(play.value(f'alone[{i}]')['reset_info'], 80)}, the info of the new reset",
-                i,
-            )
-        return
-    play.without_reference()
-    if not play.subject.traits.reset_infos_vary:
-        raise NotExercisedError
-    changed = False
-    ended: list[int] = []
-    for ended in several_endings(play, keep="before = snapshot(env.reset_infos)"):
-        for i in ended:
-            changed |= not play.value(f"equal(env.reset_infos[{i}], before[{i}])")
-    if not changed:
-        i = ended[0]
-        play.demand(
-            f"not equal(env.reset_infos[{i}], before[{i}])",
-            f"env.reset_infos[{i}]",
-            "the info of the new reset, not of an earlier reset",
-            i,
-        )
-
-
-@error(group="episode end", source=DUMMY_VEC_ENV, after=(*ENDINGS, "reset_infos_n_dicts"))
-def reset_infos_others_unchanged(play: Play) -> None:
-    """Where a row is not done, `env.reset_infos[i]` stays as it was.
-
-    Its episode goes on, so the info of its start is still valid. Typical mistake: the whole list
-    is made anew whenever any row is reset.
-    """
-    ending = play.ending()
-    play.make()
-    for line in opening("vec_env", ending.setup, ending.seed):
-        play.run(line)
-    exercised = False
-    for _ in range(3 * ending.steps + 20):
-        play.run("before = snapshot(env.reset_infos)")
-        play.step(ending.actions)
-        if not play.ended():
-            continue
-        for i in play.running():
-            exercised = True
-            play.demand(
-                f"equal(env.reset_infos[{i}], before[{i}])",
-                f"env.reset_infos[{i}]",
-                f"{short(play.value(f'before[{i}]'), 80)}, as the row was not reset",
-                i,
-            )
-        if exercised:
-            return
-    raise NotExercisedError
-
-
-@error(group="episode end", source=DUMMY_VEC_ENV, after=(*_COMPARED, "reset_infos_n_dicts"))
-def done_info_is_step_info(play: Play) -> None:
-    """Where a row is done, `infos[i]` is the info of the last step, not of the reset after it.
-
-    It contains `is_success`, `episode` and the like. The info of the reset belongs into
-    `env.reset_infos[i]`. Typical mistake: `obs, info = env.reset()` over the step's own
-    `info`.
-    """
-    if beside(play):
-        singles = Beside(play, play.ending(), infos=True)
-        for i in singles.endings():
-            info = short(play.value(f"alone[{i}]")["info"], 80)
-            play.demand(
-                f"carries(infos[{i}], alone[{i}]['info'])", f"infos[{i}]", f"{info}, and more", i
-            )
-            play.demand(
-                f"not set(infos[{i}]) & (set(alone[{i}]['reset_info']) - alone[{i}]['keys'])",
-                f"infos[{i}]",
-                f"{info}, without the info of the reset",
-                i,
-            )
-        return
-    play.without_reference()
-    usual: list[set[str]] = [set()] * play.n
-    for number in play.through_ending(after=0):
-        for i in play.ended():
-            play.demand(
-                f"infos[{i}] is not env.reset_infos[{i}]",
-                f"infos[{i}]",
-                "the info of the step, not of the reset",
-                i,
-            )
-            added = {"terminal_observation", "TimeLimit.truncated", "episode"}
-            info = play.value(f"infos[{i}]")
-            own = {key: value for key, value in info.items() if key not in added}
-            play.script.namespace["own"] = own
-            lost = usual[i] - set(own) - added
-            if number > 2 and own and lost and play.value(f"equal(own, env.reset_infos[{i}])"):
-                key = min(lost, key=str)
-                play.demand(f"{key!r} in infos[{i}]", f"infos[{i}]", _STEP_INFO.format(key), i)
-        for i in play.running():
-            keys = set(play.value(f"infos[{i}]"))
-            usual[i] = keys if number == 1 else usual[i] & keys
-
-
-_STEP_INFO = "the info of the step, with {!r} as in all steps before, not the info of the reset"

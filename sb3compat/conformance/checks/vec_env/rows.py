@@ -6,17 +6,19 @@ from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.actions import other_actions
 from sb3compat.conformance.checks.tools.endings import several_endings, varied
+from sb3compat.conformance.checks.tools.shifted import demand_endings_together, demand_rows_alike
 from sb3compat.conformance.checks.tools.singles import Beside, beside
 from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
     ENDINGS,
     error,
 )
-from sb3compat.conformance.contract import SB3_GUIDE
+from sb3compat.conformance.contract import SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.subject.subject import Ending
 
+_ALIKE = ("seeding", "alike_rows", "separate_rows")
 # So many steps, so that chance is no explanation.
 _FEWEST = 3
 _COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
@@ -214,3 +216,41 @@ def _moves(play: Play, i: int, ends: dict[int, list[int]], steps: list[int], sho
         condition = f"not equal(row(seen[{k - 1}], {i}), row(seen[{k}], {i}))"
         play.demand(condition, f"row(seen[{k}], {i})", should, i)
     return True
+
+
+@error(
+    group="step",
+    source=SB3_SOURCE,
+    needs=_ALIKE,
+    after=(
+        *_COMPARED,
+        "seed_works_again",
+        "rows_match_reference",
+        "rows_independent",
+        "autoreset_like_reset",
+        "no_phantom_transition",
+        "terminal_observation_is_last",
+        "obs_after_done_is_reset_obs",
+    ),
+)
+def rows_are_alike(play: Play) -> None:
+    """Row i under seed s does as row i - 1 under seed s + 1, for the same actions.
+
+    `seed(s)` gives row i the seed s + i, so that both have the same one. Typical mistakes: the last
+    row is never stepped, as in `range(n - 1)`; rewards are dealt to the rows in reverse; the last
+    observation of an episode is that of another row. Rows may differ by design: they are judged
+    where they have done the same up to the end of an episode. If that is chance, declare the
+    capability `alike_rows` as missing.
+    """
+    demand_rows_alike(play)
+
+
+@error(group="episode end", source=SB3_GUIDE, needs=_ALIKE, after=(*_COMPARED, "rows_are_alike"))
+def endings_together(play: Play) -> None:
+    """If several episodes end in one step, each row is reset, and has its own last observation.
+
+    Typical mistakes: only the first of these rows is reset; all of them get the first observation
+    of one reset; their last observations are swapped, as they are stored in the order of the ends.
+    A row is compared with the one before it under the next seed, which has the same seed.
+    """
+    demand_endings_together(play)

@@ -117,6 +117,29 @@ def seed_works_again(play: Play) -> None:
         )
 
 
+@warning(
+    group="seeding", source=SB3_SOURCE, needs=("seeding",), after=(*_SEEDED, "seed_works_again")
+)
+def large_seeds_accepted(play: Play) -> None:
+    """`seed(s)` takes any seed that fits into 32 bits, and None, which draws one.
+
+    SB3's base class draws seeds up to 2**32 - 2 where it is given None. Typical mistake: the seed
+    goes through a signed 32-bit integer.
+    """
+    play.make()
+    seed = play.draw(st.sampled_from(["2**31", f"2**32 - {play.n}", "None"]))
+    play.run(f"error = caught(lambda: (env.seed({seed}), env.reset()))")
+    play.demand("error is None", "error", f"None, as {seed} is a seed")
+    if seed != "2**31" or not play.subject.traits.seeds_vary:
+        return
+    play.run("starts = []")
+    play.run(
+        "for k in range(4):\n    env.seed(2**31 + 1000 * k)\n"
+        "    starts.append(snapshot(env.reset()))"
+    )
+    play.demand("distinct(starts) > 1", "starts[0]", "another under another large seed")
+
+
 @error(group="seeding", source=SB3_SOURCE, needs=("seeding", "separate_rows"), after=_SEEDED)
 def seeds_differ_by_row(play: Play) -> None:
     """Row i is reset with the seed `s + i`, so that the rows differ.

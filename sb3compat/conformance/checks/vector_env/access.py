@@ -5,10 +5,34 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.closing import demand_close_returns
-from sb3compat.conformance.checks.vector_env.marks import SYNC, error, warning
+from sb3compat.conformance.checks.tools.life import demand_no_growth, demand_nothing_left
+from sb3compat.conformance.checks.tools.twins import start_at, step_both
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error, warning
 from sb3compat.conformance.contract import BASICS, GYM_VECTOR
-from sb3compat.conformance.findings import NotExercisedError
+from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.subject.interface import offers
+
+
+@warning(group="sub-environments", source=SYNC, after=())
+def access_works_or_is_refused(play: Play) -> None:
+    """`set_attr` and `get_attr` work, or there are none.
+
+    An environment without sub-environments does not have them, or raises NotImplementedError or
+    AttributeError, and the checks of this group are skipped. Any other exception, or another number
+    of values than rows, is a mistake. It must not pass for a missing ability.
+    """
+    play.make()
+    if not all(offers(play.value("env"), name) for name in ("get_attr", "set_attr")):
+        raise NotExercisedError("it has no such methods")
+    play.run("values = []")
+    for call in ("env.set_attr('kit_mark', 0)", "values.extend(env.get_attr('kit_mark'))"):
+        play.run(f"error = caught(lambda: {call})")
+        refused = "isinstance(error, (NotImplementedError, AttributeError))"
+        play.demand(f"error is None or {refused}", "error", f"None or NotImplementedError, {call}")
+        if play.value("error is not None"):
+            return
+    play.demand(f"len(values) == {play.n}", "values", f"{play.n} values, one for each row")
 
 
 @warning(group="sub-environments", source=SYNC, needs=("sub_envs",))
@@ -56,6 +80,36 @@ def render_n_frames(play: Play) -> None:
                 "(height, width, 3)",
                 i,
             )
+
+
+@error(
+    group="rendering",
+    source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.render",
+    needs=("seeding",),
+    after=DETERMINISTIC,
+)
+def reading_changes_nothing(play: Play) -> None:
+    """Rendering and reading attributes change nothing that later steps return.
+
+    Videos are recorded, and attributes logged, in some runs and not in others. Typical mistakes:
+    rendering draws from the generator of the environment, or makes a step of the simulator.
+    """
+    ways = ["env.render()"] if play.subject.capabilities["render"] else []
+    if play.subject.capabilities["sub_envs"]:
+        ways += ["env.get_attr('render_mode')", "env.call('action_space')"]
+    ending = play.known_ending()
+    if not ways or ending is None or ending.seed is None:
+        raise NotExercisedError
+    reading = f"caught(lambda: {play.draw(st.sampled_from(ways))})"
+    start_at(play, ending, twin=True)
+    play.run(reading)
+    for _ in range(ending.steps + play.draw(st.integers(1, 4))):
+        step_both(play, ending.actions)
+        for name in ("obs", "rewards", "terminations", "truncations"):
+            other = short(play.value(f"twin_{name}"), 80)
+            should = f"{other}, as in an instance that nobody has looked at"
+            play.demand(f"equal({name}, twin_{name})", name, should)
+        play.run(reading)
 
 
 @error(group="life", source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close", after=())
@@ -110,3 +164,34 @@ def wrapper_deletion_keeps_env_open(play: Play) -> None:
     play.run("del env")
     play.run("gc.collect()")
     play.demand("not below.closed", "below.closed", "False: only its wrapper was deleted")
+
+
+@error(
+    group="life",
+    source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close",
+    after=(*BASICS["vector_env"], "close_idempotent"),
+    new=True,
+)
+def nothing_left_after_close(play: Play) -> None:
+    """After `close()` no process, thread or shared memory of the environment is left.
+
+    A search over hyperparameters makes hundreds of environments in one process. Typical mistakes:
+    workers are told to end, but never joined; shared memory is closed, but not unlinked; a thread
+    waits for work for ever.
+    """
+    demand_nothing_left(play)
+
+
+@warning(
+    group="life",
+    source=SYNC,
+    after=(*BASICS["vector_env"], "autoreset_mode_matches_behaviour"),
+)
+def memory_does_not_grow(play: Play) -> None:
+    """The ends of episodes leave no memory behind, but for a few numbers.
+
+    A training has millions of them. Typical mistake: a list of infos or last observations that
+    nothing empties. The memory that Python has handed out is measured over a few hundred
+    episodes, where episodes are short enough for that.
+    """
+    demand_no_growth(play)

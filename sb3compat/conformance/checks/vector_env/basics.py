@@ -178,27 +178,3 @@ def flags_are_bool(play: Play) -> None:
     for _ in some_steps(play):
         for name in ("terminations", "truncations"):
             play.demand(f"np.asarray({name}).dtype == bool", name, "an array of bools")
-
-
-@error(group="step", source=STEP)
-def outputs_unchanged_by_later_steps(play: Play) -> None:
-    """Later steps do not change the results of `reset` and `step`.
-
-    If the environment fills one buffer again and again, every transition of a rollout has the
-    values of the last one. Return copies. (`SyncVectorEnv` with `copy=False` does this on request.)
-    """
-    play.start()
-    play.run("held = [obs]")
-    for _ in play.steps(3):
-        play.run("held += [obs, rewards, terminations, truncations, infos]")
-    play.run("before = snapshot(held)")
-    for _ in play.steps(3):
-        pass
-    names = ["obs", *["obs", "rewards", "terminations", "truncations", "infos"] * 3]
-    for k in range(play.value("len(held)")):
-        # The last observations of episodes have a check of their own.
-        what, was = f"held[{k}]", f"before[{k}]"
-        if names[k] == "infos" and "final_obs" in play.value(what):
-            continue
-        returned = f"as it was returned ({names[k]}): {short(play.value(was), 80)}"
-        play.demand(f"equal({what}, {was})", what, returned)

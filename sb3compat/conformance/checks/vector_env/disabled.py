@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import episode_ends
+from sb3compat.conformance.checks.tools.episodes import demand_like_steps
 from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import both_to_ending
@@ -26,8 +27,8 @@ def no_reset_unasked(play: Play) -> None:
     next episode. If the row was reset before, an episode's start is lost, or the value of a
     truncated state is that of a fresh one. Remove the autoreset.
     """
-    choice = play.draw(st.integers(0, 1))
-    if play.subject.reference:
+    choice = play.draw(st.integers(0, 2))
+    if play.subject.referenced:
         i = play.draw(st.integers(0, play.n - 1))
         for event in lockstep(play, i, 1, episodes=play.draw(st.integers(1, 2))):
             if event in ("end", "reset"):
@@ -36,6 +37,8 @@ def no_reset_unasked(play: Play) -> None:
     play.without_reference()
     if choice == 0:
         _no_reset_by_ending(play)
+    elif choice == 2:
+        demand_like_steps(play)
     elif play.draw(st.booleans()):
         _no_reset_by_step(play)
     else:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from sb3compat.conformance.checks.tools.episodes import demand_like_reset
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import start_at
 from sb3compat.conformance.checks.vector_env.marks import error
-from sb3compat.conformance.contract import GYM_AUTORESET
+from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
 
@@ -59,3 +60,26 @@ def autoreset_mode_matches_behaviour(play: Play) -> None:
             "other than 0, as every reward before: in SameStep mode this is an ordinary step",
             i,
         )
+
+
+@error(
+    group="episode end",
+    source=GYM_AUTORESET,
+    after=(
+        *BASICS["vector_env"],
+        "autoreset_mode_matches_behaviour",
+        "obs_in_batched_space",
+        "obs_is_reset_obs",
+        "one_reset_per_episode",
+        "seed_used_once",
+    ),
+)
+def autoreset_like_reset(play: Play) -> None:
+    """Episodes begin after an end as they do after `reset()`.
+
+    What each reset sets back to the same value, such as a step counter within the observation, has
+    that value there, too; and what each reset draws is drawn. Typical mistakes: the reset of a row
+    sets back a part of the state only, or hands out zeros. In DISABLED mode this is about the
+    masked resets that the caller asks for.
+    """
+    demand_like_reset(play)

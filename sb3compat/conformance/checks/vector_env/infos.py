@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import some_steps
 from sb3compat.conformance.checks.tools.lockstep import lockstep
-from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, VECTOR_ENV, error, warning
+from sb3compat.conformance.checks.vector_env.marks import (
+    DICT_INFO,
+    STATISTICS,
+    VECTOR_ENV,
+    error,
+    warning,
+)
+from sb3compat.conformance.contract import BASICS
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
 
@@ -20,10 +27,10 @@ def info_masks(play: Play) -> None:
     environment, and no others.
     """
     masks = f"{{}}: masks are bool arrays of shape ({play.n},)"
-    if play.subject.reference and play.draw(st.booleans()):
+    if play.subject.referenced and play.draw(st.booleans()):
         _rows_have_their_keys(play)
         return
-    if not play.subject.reference:
+    if not play.subject.referenced:
         play.without_reference()
     play.start()
     play.demand(f"not bad_masks(infos, {play.n})", f"bad_masks(infos, {play.n})", masks)
@@ -66,6 +73,25 @@ def info_values_batched(play: Play) -> None:
     play.demand(f"not unbatched(infos, {play.n})", f"unbatched(infos, {play.n})", should)
     for _ in some_steps(play):
         play.demand(f"not unbatched(infos, {play.n})", f"unbatched(infos, {play.n})", should)
+
+
+@warning(group="infos", source=STATISTICS, after=(*BASICS["vector_env"], "info_masks"))
+def episode_statistics_at_end_only(play: Play) -> None:
+    """`infos["episode"]`, the return and length of an episode, is about rows that have ended.
+
+    Training code takes whatever is there for the statistics of a finished episode. Its mask
+    `_episode` is true in these rows only. Typical mistake: the entry of the last episode stays in
+    the infos of later steps.
+    """
+    for _ in play.through_ending():
+        told = "isinstance(infos.get('episode'), dict) and {'r', 'l'} <= infos['episode'].keys()"
+        for i in play.running() if play.value(told) else []:
+            play.demand(
+                f"not infos.get('_episode', np.ones({play.n}, bool))[{i}]",
+                f"info_of(infos['episode'], {i})",
+                "none of this row, as its episode goes on",
+                i,
+            )
 
 
 @warning(group="infos", source=VECTOR_ENV, needs=("reference",))

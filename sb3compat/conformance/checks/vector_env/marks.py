@@ -14,6 +14,7 @@ DETERMINISTIC = (*BASICS["vector_env"], "same_seed_same_trajectory")
 
 GYMNASIUM = "https://github.com/Farama-Foundation/Gymnasium/blob/main/gymnasium/"
 DICT_INFO = f"{GYMNASIUM}wrappers/vector/dict_info_to_list.py"
+STATISTICS = f"{GYMNASIUM}wrappers/vector/common.py"
 VECTOR_ENV = f"{GYMNASIUM}vector/vector_env.py"
 SYNC = f"{GYMNASIUM}vector/sync_vector_env.py"
 STEP = f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.step"

@@ -7,6 +7,7 @@ from functools import partial
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import episode_ends
+from sb3compat.conformance.checks.tools.episodes import demand_like_steps
 from sb3compat.conformance.checks.tools.last_step import demand_not_stale
 from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
 from sb3compat.conformance.checks.tools.spaces import at
@@ -30,16 +31,24 @@ def done_step_returns_final_obs(play: Play) -> None:
     The value of a truncated state is computed from it. If the first observation of the next
     episode is in its place, that value is wrong. Leave the reset to the next step. Without a
     reference, the check fails if each last observation equals the next first one, or that of the
-    step before, whatever the last action is.
+    step before, whatever the last action is, or if truncated episodes end as no other step does:
+    all with zeros, or without the processing that other observations have been through.
     """
-    if play.subject.reference:
+    if play.subject.referenced:
         i = play.draw(st.integers(0, play.n - 1))
         for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
             if event == "end":
                 demand_like_single(play, i, "the last one of the episode")
         return
     play.without_reference()
-    if play.draw(st.booleans()):
+    way = play.draw(st.sampled_from(("first", "step", "steps", "reset")))
+    if way == "steps":
+        demand_like_steps(play)
+        return
+    if way == "reset":
+        _no_reset_by_ending(play)
+        return
+    if way == "step":
         demand_not_stale(play, partial(at, name="obs", i=None), partial(at, name="before", i=None))
         return
     i = episode_ends(play)
@@ -49,6 +58,24 @@ def done_step_returns_final_obs(play: Play) -> None:
         f"the last ones of their episodes, not the first of the next: {short(play.value('first'))}",
         i,
     )
+
+
+def _no_reset_by_ending(play: Play) -> None:
+    """The ending step does not return the result of a reset just before it."""
+    if not (play.subject.capabilities.get("row_seeds") or play.n == 1):
+        raise NotExercisedError
+    rows = both_to_ending(play, behind=1)
+    play.run("last = deepcopy(obs)")
+    play.run("twin_obs, twin_infos = twin.reset()")
+    play.step(play.actions())
+    for i in rows:
+        last, first, known = (at(play, name, i) for name in ("last", "obs", "twin_obs"))
+        play.demand(
+            f"not equal({last}, {known}) or equal({first}, {known})",
+            last,
+            f"the last observation, not that of a reset: {short(play.value(known))}",
+            i,
+        )
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER_SEEDED)
@@ -117,7 +144,7 @@ def one_reset_per_episode(play: Play) -> None:
     The rows are compared with single environments, or, if each row has a seed of its own, with a
     `reset()` of all rows at the same point.
     """
-    if play.subject.reference:
+    if play.subject.referenced:
         i = play.draw(st.integers(0, play.n - 1))
         after = False
         for event in lockstep(play, i, 3):

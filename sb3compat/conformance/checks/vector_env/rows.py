@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.actions import other_action
 from sb3compat.conformance.checks.tools.lockstep import lockstep
+from sb3compat.conformance.checks.tools.shifted import demand_endings_together, demand_rows_alike
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import start_at
-from sb3compat.conformance.checks.vector_env.marks import (
-    DETERMINISTIC,
-    error,
-)
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error
 from sb3compat.conformance.contract import GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
@@ -67,7 +65,7 @@ def rows_independent(play: Play) -> None:
     """
     if play.n < 2:
         raise NotExercisedError
-    if play.subject.capabilities.get("row_seeds"):
+    if any(map(play.subject.capabilities.get, ("row_seeds", "alike_rows"))):
         _others_alike(play)
     else:
         play.without_reference()
@@ -82,7 +80,7 @@ def _others_alike(play: Play) -> None:
     play.run("played, seen, finals = [], [], []")
     for _ in range(ending.steps + play.draw(st.integers(1, 4))):
         play.run(f"played.append({ending.actions})")
-        play.go_on("played[-1]")
+        play.go_on("deepcopy(played[-1])")
         play.run(f"seen.append(deepcopy(({', '.join(_RESULTS)})))")
         if play.subject.mode == "SameStep":
             play.run("finals.append(deepcopy(infos.get('final_obs')))")
@@ -166,7 +164,7 @@ def _past_an_end(play: Play, seed: int) -> tuple[int, list[int]]:
     while left != 0:
         again = "played[-1]" if left is not None else play.sample()
         play.run(f"played.append({again})")
-        play.go_on("played[-1]")
+        play.go_on("deepcopy(played[-1])")
         play.run("seen.append(deepcopy(obs))")
         if left is None and play.ended():
             t, left, ended = play.script.steps, _LATE + 1, play.ended()
@@ -211,3 +209,50 @@ def _in_time(play: Play, i: int, j: int, start: int) -> bool:
         j,
     )
     return True
+
+
+_ALIKE = ("seeding", "alike_rows", "separate_rows")
+
+
+@error(
+    group="rows",
+    source=SYNC,
+    needs=_ALIKE,
+    after=(
+        *DETERMINISTIC,
+        "autoreset_mode_matches_behaviour",
+        "rows_match_reference",
+        "rows_independent",
+        "autoreset_like_reset",
+        "final_obs_is_last",
+        "obs_is_reset_obs",
+        "done_step_returns_final_obs",
+        "no_reset_unasked",
+    ),
+)
+def rows_are_alike(play: Play) -> None:
+    """Row i under seed s does as row i - 1 under seed s + 1, for the same actions.
+
+    Gymnasium's vector environments seed row i with s + i, so that both have the same seed. Typical
+    mistakes: the last row is never stepped, as in `range(n - 1)`; rewards are dealt to the rows in
+    reverse; the last observation of an episode is that of another row. Rows may differ by design:
+    they are judged where they have done the same up to the end of an episode. If that is chance,
+    declare the capability `alike_rows` as missing.
+    """
+    demand_rows_alike(play)
+
+
+@error(
+    group="rows",
+    source=GYM_AUTORESET,
+    needs=_ALIKE,
+    after=(*DETERMINISTIC, "autoreset_mode_matches_behaviour", "rows_are_alike"),
+)
+def endings_together(play: Play) -> None:
+    """If several episodes end in one step, each row is reset, and has its own last observation.
+
+    Typical mistakes: only the first of these rows is reset; all of them get the first observation
+    of one reset; their last observations are swapped. A row is compared with the one before it
+    under the next seed, which has the same seed.
+    """
+    demand_endings_together(play)

@@ -7,6 +7,7 @@ from functools import partial
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import episode_ends
+from sb3compat.conformance.checks.tools.episodes import demand_like_steps
 from sb3compat.conformance.checks.tools.last_step import demand_not_stale
 from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
 from sb3compat.conformance.checks.tools.spaces import at
@@ -84,7 +85,7 @@ def obs_is_reset_obs(play: Play) -> None:
     of each episode is wrong. The rows are compared with single environments, or, if each row has
     a seed of its own and steps draw nothing, with a `reset()` at the same point.
     """
-    if play.subject.reference:
+    if play.subject.referenced:
         i = play.draw(st.integers(0, play.n - 1))
         for event in lockstep(play, i):
             if event == "end":
@@ -132,23 +133,15 @@ def final_obs_not_aliased(play: Play) -> None:
     Copy it before the reset. Gymnasium's own environments do not copy it either, so the check
     fails for a sub-environment that returns the same array each time.
     """
-    choice = play.draw(st.integers(0, 1))
-    if choice == 0:
-        rows = play.to_ending()
-        play.run("final = infos['final_obs']")
-        play.run("before = deepcopy(final)")
-        for _ in range(3):
-            play.step(play.actions())
-        for i in rows:
-            got, before = f"row(final, {i})", f"row(before, {i})"
-            should = f"{short(play.value(before))}, as it was before later steps"
-            play.demand(f"equal({got}, {before})", got, should, i)
-    else:
-        i = episode_ends(play)
-        if _obs_known_wrong(play):
-            raise NotExercisedError  # `obs_is_reset_obs` says so
-        should = f"the last ones, not the first of the next: {short(play.value('first'))}"
-        play.demand("not all(map(equal, last, first))", "last", should, i)
+    rows = play.to_ending()
+    play.run("final = infos['final_obs']")
+    play.run("before = deepcopy(final)")
+    for _ in range(3):
+        play.step(play.actions())
+    for i in rows:
+        got, before = f"row(final, {i})", f"row(before, {i})"
+        should = f"{short(play.value(before))}, as it was before later steps"
+        play.demand(f"equal({got}, {before})", got, should, i)
 
 
 @error(
@@ -161,10 +154,11 @@ def final_obs_is_last(play: Play) -> None:
     """In SAME_STEP mode `infos["final_obs"]` has the observation that the last step led to.
 
     Typical mistakes: the observation before the last action, that of another row or of an earlier
-    episode, zeros. Without a reference, the check fails if the last observations of truncated
-    episodes are those of the step before, whatever the last action is.
+    episode, the first one of the next, zeros. Without a reference, the check fails if the last
+    observations of truncated episodes are those of the step before, whatever the last action is,
+    or come about as in no other step.
     """
-    if play.subject.reference:
+    if play.subject.referenced:
         i = play.draw(st.integers(0, play.n - 1))
         for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
             if event == "end":
@@ -173,9 +167,24 @@ def final_obs_is_last(play: Play) -> None:
                 play.demand(f"agrees({got}, final)", got, should, i)
         return
     play.without_reference()
+    way = play.draw(st.sampled_from(("first", "step", "steps")))
+    if way == "steps":
+        demand_like_steps(play)
+        return
+    if way == "first":
+        _not_the_next_first(play)
+        return
     demand_not_stale(
         play, lambda _: "row(infos['final_obs'], {})", partial(at, name="before", i=None)
     )
+
+
+def _not_the_next_first(play: Play) -> None:
+    i = episode_ends(play)
+    if _obs_known_wrong(play):
+        raise NotExercisedError  # `obs_is_reset_obs` says so
+    should = f"the last ones, not the first of the next: {short(play.value('first'))}"
+    play.demand("not all(map(equal, last, first))", "last", should, i)
 
 
 def _obs_known_wrong(play: Play) -> bool:
@@ -201,14 +210,14 @@ def final_info_is_step_info(play: Play) -> None:
     Measurements of the last step, success above all, are in `final_info` only. If the infos of
     the reset overwrite it, every episode looks unfinished.
     """
-    if play.subject.reference and play.draw(st.booleans()):
+    if play.subject.referenced and play.draw(st.booleans()):
         i = play.draw(st.integers(0, play.n - 1))
         for event in lockstep(play, i, infos=True):
             if event == "end":
                 _holds(play, i, "info_of(infos['final_info'], {})", "final_info", "the last step")
                 _holds(play, i, "info_of(infos, {})", "info", "the reset")
         return
-    if not play.subject.reference:
+    if not play.subject.referenced:
         play.without_reference()
     for number in play.through_ending(after=0):
         if number == 1:

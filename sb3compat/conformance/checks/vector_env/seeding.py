@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import demand_like_twin, start_at, step_both
 from sb3compat.conformance.checks.vector_env.marks import (
     DETERMINISTIC,
@@ -100,7 +101,86 @@ def seed_works_again(play: Play) -> None:
     play.demand("distinct(again) > 1", "again", should)
 
 
-@warning(group="seeding", source=SYNC, needs=("seeding",), after=DETERMINISTIC)
+@warning(
+    group="seeding", source=RESET, needs=("seeding",), after=(*DETERMINISTIC, "seed_works_again")
+)
+def large_seeds_accepted(play: Play) -> None:
+    """`reset(seed=s)` takes any seed that fits into 32 bits, and None, which draws one.
+
+    Seeds that are drawn, or made of hashes, are as large. Typical mistake: the seed goes through a
+    signed 32-bit integer.
+    """
+    play.make()
+    seed = play.draw(st.sampled_from(["2**31", f"2**32 - {play.n}", "None"]))
+    play.run(f"error = caught(lambda: env.reset(seed={seed}))")
+    play.demand("error is None", "error", f"None, as {seed} is a seed")
+    if seed != "2**31":
+        return
+    play.run("starts = [deepcopy(env.reset(seed=1000 * k)[0]) for k in range(4)]")
+    if play.value("distinct(starts)") < 3:  # it does not start at random
+        return
+    play.run("large = [deepcopy(env.reset(seed=2**31 + 1000 * k)[0]) for k in range(4)]")
+    play.demand("distinct(large) > 1", "large[0]", "another under another large seed")
+
+
+def _varied_starts(play: Play, seed: int) -> list[int]:
+    """The rows that begin differently under different seeds; `starts` in the script.
+
+    Raises:
+        NotExercisedError: If there is none.
+    """
+    play.run(f"starts = [deepcopy(env.reset(seed={seed} + 1000 * k)[0]) for k in range(6)]")
+    rows = [i for i in range(play.n) if play.value(f"distinct({_row_of_each(play, i)})") > 3]
+    if not rows:
+        raise NotExercisedError
+    return rows
+
+
+def _row_of_each(play: Play, i: int, name: str = "starts") -> str:
+    return f"[{at(play, 'obs', i)} for obs in {name}]"
+
+
+@error(group="seeding", source=SYNC, needs=("seeding", "separate_rows"), after=DETERMINISTIC)
+def seeds_differ_by_row(play: Play) -> None:
+    """`reset(seed=s)` gives each row a seed of its own, so that the rows differ.
+
+    With the same seed in every row, n environments play one episode n times, and the batch holds
+    no more than a single row.
+    """
+    play.make()
+    rows = _varied_starts(play, play.draw_seed())
+    for i in rows[1:]:
+        first, own = (_row_of_each(play, row) for row in (rows[0], i))
+        should = f"other than those of row {rows[0]}, as the rows have different seeds"
+        play.demand(f"not equal({own}, {first})", own, should, i)
+
+
+@error(group="seeding", source=SYNC, needs=("seeding",), after=DETERMINISTIC)
+def seed_list_by_row(play: Play) -> None:
+    """If `reset(seed=[...])` takes a list, it holds the seed of each row.
+
+    Typical mistake: only the first one is used, and the caller who repeats a row by its own seed
+    gets another episode. An environment without seeds by row refuses a list.
+    """
+    play.make()
+    seed = play.draw_seed()
+    rows = _varied_starts(play, seed)
+    i = play.draw(st.sampled_from(rows))
+    before, after = list(range(seed, seed + i)), list(range(seed + i + 1, seed + play.n))
+    lists = [[*before, seed + 100 * k, *after] for k in range(1, 7)]
+    if play.value(f"caught(lambda: env.reset(seed={lists[0]}))") is not None:
+        raise NotExercisedError("it takes no list of seeds")
+    play.run(f"listed = [deepcopy(env.reset(seed=seeds)[0]) for seeds in {lists}]")
+    got = _row_of_each(play, i, "listed")
+    play.demand(f"distinct({got}) > 1", got, "different, as the seeds of the row are", i)
+
+
+@warning(
+    group="seeding",
+    source=SYNC,
+    needs=("seeding",),
+    after=(*DETERMINISTIC, "seeds_differ_by_row"),
+)
 def seed_int_is_seed_plus_i(play: Play) -> None:
     """`reset(seed=s)` seeds row i with s + i.
 
@@ -112,7 +192,7 @@ def seed_int_is_seed_plus_i(play: Play) -> None:
     seed = play.draw_seed()
     play.make()
     play.run(f"obs, infos = env.reset(seed={seed})")
-    if play.subject.reference:
+    if play.subject.referenced:
         for i in range(play.n):
             play.run(f"expected, _ = reference[{i}]().reset(seed={seed + i})")
             got = f"part(env.single_observation_space, obs, {i})"
@@ -150,7 +230,7 @@ def reset_clears_pending_autoreset(play: Play) -> None:
         play.run("error = caught(lambda: env.step(actions))")
         play.demand("error is None", "error", "None: every row has just been reset")
     else:
-        play.go_on("actions")
+        play.go_on("deepcopy(actions)")
         play.step("actions", "twin")
         for i in rows:
             for name in _RESULTS:

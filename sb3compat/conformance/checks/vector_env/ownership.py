@@ -1,0 +1,77 @@
+"""What a VectorEnv has handed out belongs to the caller, and so do the actions."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from sb3compat.conformance.checks.tools.twins import start_at, step_both
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, STEP, SYNC, error
+from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.play import Play
+from sb3compat.conformance.subject.actions import batch_source
+
+_RESULTS = ("obs", "rewards", "terminations", "truncations")
+
+
+@error(group="ownership", source=STEP)
+def outputs_unchanged_by_later_steps(play: Play) -> None:
+    """Later steps do not change the results of `reset` and `step`.
+
+    If the environment fills one buffer again and again, every transition of a rollout has the
+    values of the last one. Return copies. (`SyncVectorEnv` with `copy=False` does this on request.)
+    """
+    play.start()
+    play.run("held = [obs]")
+    for _ in play.steps(3):
+        play.run("held += [obs, rewards, terminations, truncations, infos]")
+    play.run("before = snapshot(held)")
+    for _ in play.steps(3):
+        pass
+    names = ["obs", *["obs", "rewards", "terminations", "truncations", "infos"] * 3]
+    for k in range(play.value("len(held)")):
+        # The last observations of episodes have a check of their own.
+        what, was = f"held[{k}]", f"before[{k}]"
+        if names[k] == "infos" and "final_obs" in play.value(what):
+            continue
+        returned = f"as it was returned ({names[k]}): {short(play.value(was), 80)}"
+        play.demand(f"equal({what}, {was})", what, returned)
+
+
+@error(group="ownership", source=SYNC, needs=("seeding",), after=DETERMINISTIC)
+def writing_outputs_does_not_change_env(play: Play) -> None:
+    """Writing into observations, rewards and infos does not change the environment.
+
+    Training code does write: it normalises observations, and corrects rewards for time limits. If
+    the environment returns its own state, that changes it. Return copies. (`SyncVectorEnv` with
+    `copy=False` does not, on request.)
+    """
+    ending = play.known_ending()
+    if ending is None or ending.seed is None:
+        raise NotExercisedError
+    start_at(play, ending, twin=True)
+    play.run("overwrite(obs)")
+    for _ in range(ending.steps + play.draw(st.integers(1, 4))):
+        step_both(play, ending.actions)
+        for name in _RESULTS:
+            other = short(play.value(f"twin_{name}"), 80)
+            should = f"{other}, as in an instance whose results nobody wrote into"
+            play.demand(f"equal({name}, twin_{name})", name, should)
+        play.run("overwrite((obs, rewards, infos))")
+
+
+@error(group="ownership", source=STEP)
+def actions_unchanged(play: Play) -> None:
+    """`step` does not write into the actions that it is given.
+
+    The caller stores the actions after the step. If they are clipped or scaled in place, an agent
+    learns from actions that it did not choose.
+    """
+    extreme = play.subject.actions[1]
+    play.start()
+    for number in range(play.draw(st.integers(1, 4))):
+        # The simplest action might be zero, which scaling does not change.
+        actions = play.actions() if number else batch_source("vector_env", [extreme] * play.n)
+        play.run(f"actions = {actions}")
+        play.run("before = deepcopy(actions)")
+        play.go_on("actions")
+        play.demand("equal(actions, before)", "actions", "as the caller made them")

@@ -1,0 +1,171 @@
+"""The helpers of reproductions that play whole episodes, or look at what a process has.
+
+As those of `prelude` they are copied into the scripts: hence no annotations.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, no-any-return, var-annotated"
+
+from copy import deepcopy
+from functools import partial
+
+import numpy as np
+
+from sb3compat.conformance.program.prelude import ended, part, row, snapshot
+
+
+def rows_of(env, obs):
+    """The rows of a batch of observations, copied."""
+    single = getattr(env, "single_observation_space", None)
+    rows = [row(obs, i) if single is None else part(single, obs, i) for i in range(env.num_envs)]
+    return [deepcopy(value) for value in rows]
+
+
+def episodes_of(env, act, rounds, most, mode=None, resets=1):
+    """What each row shows in some rounds: resets, and steps until every row has ended once."""
+    kinds = ("starts", "steps", "ends", "firsts")
+    seen = [{kind: [] for kind in kinds} for _ in range(env.num_envs)]
+    everywhere = np.ones(env.num_envs, bool)
+
+    def note(batch, rows, kind):
+        obs = rows_of(env, batch)
+        for i in np.flatnonzero(rows):
+            seen[i][kind].append(obs[i])
+        return obs
+
+    for _ in range(rounds):
+        for _ in range(resets):
+            obs = note(env.reset()[0] if mode else env.reset(), everywhere, "starts")
+        waiting, over = everywhere.copy(), ~everywhere
+        for _ in range(most):
+            before, due = obs, over & (mode == "NextStep")
+            *result, infos = env.step(act())
+            over = ended(result[2], result[-1]) & ~due
+            obs = note(result[0], due, "firsts")
+            for i in np.flatnonzero(~due & ~over):
+                seen[i]["steps"].append((before[i], obs[i]))
+            for i in np.flatnonzero(over):
+                seen[i]["ends"].append((before[i], *how_it_ended(result, infos, obs, i, mode)))
+            if mode == "Disabled" and over.any():
+                result = env.reset(options={"reset_mask": over})
+            if mode != "NextStep":
+                obs = note(result[0], over, "firsts")
+            waiting &= ~over
+            if not waiting.any() and not (over.any() and mode == "NextStep"):
+                break
+    return seen
+
+
+def how_it_ended(result, infos, obs, i, mode):
+    """The last observation of a row, and whether its episode was truncated."""
+    if mode is None:
+        last = infos[i].get("terminal_observation")
+        return snapshot(last), bool(infos[i].get("TimeLimit.truncated", False))
+    last = snapshot(row(infos["final_obs"], i)) if mode == "SameStep" else obs[i]
+    return last, bool(result[3][i] and not result[2][i])
+
+
+def pieces(obs):
+    """The simple parts of an observation, flat."""
+    if isinstance(obs, (dict, list, tuple)):
+        parts = obs.values() if isinstance(obs, dict) else obs
+        return [piece for part in parts for piece in pieces(part)]
+    return [np.ravel(obs)]
+
+
+def kept(starts, firsts):
+    """Whether there is no entry that all starts share and all these first observations lack."""
+    starts, firsts = ([pieces(obs) for obs in some] for some in (starts, firsts))
+    for k, piece in enumerate(starts[0]):
+        same = np.all([other[k] == piece for other in starts], axis=0)
+        if np.any(same & np.all([other[k] != piece for other in firsts], axis=0)):
+            return False
+    return True
+
+
+def leaps(steps, ends):
+    """Whether a float leaps before all truncations: eight times as far as any other step leads."""
+
+    def floats(obs):
+        return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind == "f")])
+
+    cuts = [end[:2] for end in ends if end[2]]
+    steps, cuts = ([[floats(obs) for obs in pair] for pair in pairs] for pairs in (steps, cuts))
+    if not cuts or len({obs.shape for pair in [*steps, *cuts] for obs in pair}) != 1:
+        return False
+    moves, jumps = ([abs(b - a) for a, b in pairs] for pairs in (steps, cuts))
+    # What often stays as it is may be a flag.
+    moving = np.mean(np.array(moves) > 0, axis=0) > 0.9
+    far = np.all(np.array(jumps) > 8 * np.max(moves, axis=0), axis=0)
+    return bool((moving & far).any())
+
+
+def growth(env, act, warm, steps, disabled=False):
+    """The bytes that each end of an episode leaves behind, in three runs of so many steps."""
+    import gc
+    import tracemalloc
+
+    sizes, ends = [], []
+    tracemalloc.start()
+    for number in (warm, steps, steps, steps):
+        ends.append(0)
+        for _ in range(number):
+            result = env.step(act())
+            over = ended(result[2], result[-2])
+            ends[-1] += int(over.sum())
+            if disabled and over.any():
+                env.reset(options={"reset_mask": over})
+        del result
+        gc.collect()
+        sizes.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    return [int(size / max(many, 1)) for size, many in zip(np.diff(sizes), ends[1:])]  # noqa: B905
+
+
+def belongings():
+    """The threads, child processes and shared memory of this process, each in a few words."""
+    import multiprocessing
+    import threading
+    from contextlib import suppress
+    from pathlib import Path
+
+    found = {f"thread {t.name} ({t.ident})" for t in threading.enumerate()}
+    found |= {f"process {p.pid}" for p in multiprocessing.active_children()}
+    with suppress(OSError):  # there is no such folder but on Linux
+        for task in Path("/proc/self/task").iterdir():
+            for pid in Path(task, "children").read_text().split():
+                command = Path("/proc", pid, "cmdline").read_text()
+                # Python starts these once, and for all.
+                if command and "_tracker" not in command and "forkserver" not in command:
+                    found.add(f"process {pid}")
+        for line in Path("/proc/self/maps").read_text().splitlines():
+            if "/dev/shm/" in line and not line.endswith("(deleted)"):
+                found.add(f"shared memory {line.split()[-1]}")
+    return found
+
+
+def left_over(held, seconds):
+    """What is still there of some belongings, at the latest after so many seconds."""
+    import time
+    from pathlib import Path
+
+    end = time.monotonic() + seconds
+    while True:
+        now = belongings()
+        now |= {one for one in held if one[:13] == "shared memory" and Path(one[14:]).exists()}
+        left = [one for one in held if one in now]
+        if not left or time.monotonic() > end:
+            return sorted(left)
+        time.sleep(0.05)
+
+
+def singles_of(make_env, n):
+    """Factories of the single environments of a DummyVecEnv; each is used once."""
+    pools = [[] for _ in range(n)]
+
+    def make(i):
+        if not pools[i]:
+            for pool, single in zip(pools, make_env().envs):  # noqa: B905
+                pool.append(single)
+        return pools[i].pop()
+
+    return [partial(make, i) for i in range(n)]

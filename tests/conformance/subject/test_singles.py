@@ -1,0 +1,77 @@
+"""Single environments that need not be passed, as it is known how a vector environment has them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from gymnasium.vector import SyncVectorEnv
+
+from sb3compat.conformance.checks.catalogue import find_check
+from sb3compat.conformance.run.reproduction import reproduction
+from sb3compat.conformance.run.settings import Settings
+from sb3compat.conformance.subject.examine import examine
+from tests.conformance.kit import judge
+
+CARTPOLE = partial(gym.make, "CartPole-v1")
+
+
+class Changed(SyncVectorEnv):
+    """A subclass may change what its single environments return."""
+
+
+def sync(cls: type = SyncVectorEnv, **options: Any) -> Any:
+    return cls([CARTPOLE] * 2, **options)
+
+
+def dummy() -> Any:
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    return vec_env.DummyVecEnv([CARTPOLE] * 2)
+
+
+@pytest.mark.parametrize("factory", [sync, dummy])
+def test_those_of_sync_and_dummy_are_known(factory: Any) -> None:
+    subject = examine(factory, seconds=None)
+    assert subject.referenced
+    assert subject.capabilities["reference"]
+    singles = subject.instances().reference
+    assert singles is not None
+    first, again = singles[0](), singles[0]()
+    assert first is not again
+    assert isinstance(first, gym.Env)
+
+
+def test_those_of_other_classes_are_not() -> None:
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    for factory in (
+        lambda: sync(Changed),
+        lambda: vec_env.VecMonitor(dummy()),
+    ):
+        assert not examine(factory, seconds=None).referenced
+
+
+def test_a_declaration_wins() -> None:
+    assert not examine(sync, seconds=None, declared={"reference": False}).referenced
+
+
+def test_values_are_compared_with_them() -> None:
+    results = judge(examine(dummy), only=["rows_match_reference", "terminal_observation_is_last"])
+    assert {result.status for result in results.values()} == {"passed"}
+
+
+@pytest.mark.parametrize("factory", [sync, dummy])
+def test_a_script_makes_them_itself(factory: Any) -> None:
+    subject = examine(factory, seconds=None)
+    check = find_check(subject.family, "rows_match_reference")
+    source = (
+        "import gymnasium as gym\nfrom functools import partial\n"
+        "from tests.conformance.subject.test_singles import sync, dummy\n"
+        f"make_env = {factory.__name__}"
+    )
+    lines = ["singles = [make() for make in reference]", "assert len(singles) == 3"]
+    script = reproduction(check, subject, Settings(make_env=source), lines)
+    with pytest.raises(AssertionError):
+        exec(compile(script, "<script>", "exec"), {"__name__": "script"})
+    assert "reference =" not in reproduction(check, subject, Settings(), ["env = make_env()"])
