@@ -13,17 +13,20 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import sys
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from conformance.matrix.digests import differences, present
-from conformance.matrix.outcomes import Outcomes, examine_all, problems, up_to_date
+from conformance.matrix.outcomes import Outcome, Outcomes, examine_all, problems, up_to_date
 from conformance.matrix.page import page
 from conformance.matrix.record import OUTCOMES, REFERENCE, Record, read, versions, write
 from conformance.matrix.selection import Pairs, stale
-from conformance.matrix.specimens import Section, sections
+from conformance.matrix.specimens import Section, Specimen, sections
 
 PAGE = "kill-matrix.md"
 
@@ -50,20 +53,35 @@ def must_be_known(others: Pairs, record: Record) -> None:
         raise ValueError(f"The last run did not run all checks on {', '.join(missing[:5])}.")
 
 
-def run(wanted: Pairs, outcomes: Outcomes) -> None:
-    """Run the checks on these environments; prints how far it is."""
+# What the worker processes examine; they are forks, as mutants and factories cannot be sent.
+_wanted: list[tuple[Section, Specimen]] = []
+
+
+def run(wanted: Pairs, outcomes: Outcomes, jobs: int) -> None:
+    """Run the checks on these environments, some at once; prints how far it is."""
+    _wanted[:] = wanted
     # A check collects garbage: not through all that has been imported so far, each time.
     gc.collect()
     gc.freeze()
     try:
-        for number, (section, specimen) in enumerate(wanted, 1):
-            outcome = examine_all(section, specimen)
-            outcomes.setdefault(section.key, {})[specimen.name] = outcome
-            killed = ", ".join(sorted(outcome.killed)) or "nothing"
-            place = f"{number:{len(str(len(wanted)))}}/{len(wanted)}"
-            print(f"{place} {section.title}: {specimen.name} is killed by {killed}", flush=True)
+        with ProcessPoolExecutor(jobs, get_context("fork")) as pool:
+            for number, outcome in enumerate(pool.map(_examine, range(len(wanted)))):
+                section, specimen = wanted[number]
+                outcomes.setdefault(section.key, {})[specimen.name] = outcome
+                killed = ", ".join(sorted(outcome.killed)) or "nothing"
+                place = f"{number + 1:{len(str(len(wanted)))}}/{len(wanted)}"
+                print(f"{place} {section.title}: {specimen.name} is killed by {killed}", flush=True)
     finally:
         gc.unfreeze()
+
+
+def usable_processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _examine(number: int) -> Outcome:
+    return examine_all(*_wanted[number])
 
 
 def main(arguments: Sequence[str] | None = None, reference: Path = REFERENCE) -> int:
@@ -125,7 +143,7 @@ def _record(args: argparse.Namespace, path: Path, found: list[Section]) -> Recor
 
 
 def _run(path: Path, found: list[Section], wanted: Pairs, record: Record) -> Record:
-    run(wanted, record.outcomes)
+    run(wanted, record.outcomes, usable_processors())
     path.parent.mkdir(parents=True, exist_ok=True)
     write(path, found, record)
     return read(path)
