@@ -18,6 +18,8 @@ WRITTEN = """
 [tool.sb3compat]
 seed = 3
 max-seconds = 7.5
+programs = 6
+require-exercised = 9
 only = ["dones_*", "rewards_*"]
 skip = ["rewards_float32"]
 known-upstream = true
@@ -55,6 +57,7 @@ def options(folder: Path, *arguments: str) -> Any:
 def test_settings_stand_for_options_that_are_not_given(project: Path, arguments: list[str]) -> None:
     found = options(project, *arguments)
     assert (found.seed, found.max_seconds, found.isolate) == (4, 7.5, False)
+    assert (found.programs, found.require_exercised) == (6, 9)
     assert (found.only, found.skip) == (("dones_*", "rewards_*"), ("rewards_float32",))
     assert (found.known_upstream, found.strict) == (True, True)
     assert found.capabilities == {"render": True, "sub_envs": False}

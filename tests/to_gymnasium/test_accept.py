@@ -110,7 +110,7 @@ def test_missing_methods_are_named() -> None:
 
     with pytest.raises(sb3compat.UnsupportedEnvError) as caught:
         check_vec_env(Half())
-    assert "It lacks ['observation_space', 'reset', 'step']." in str(caught.value)
+    assert "It has no observation_space, reset, step." in str(caught.value)
 
 
 @pytest.mark.parametrize("cls", [CountingVecEnv, AsyncCountingVecEnv])

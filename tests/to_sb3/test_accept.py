@@ -123,7 +123,7 @@ def test_mode_comes_from_argument_then_instance_then_metadata() -> None:
     env.autoreset_mode = NEXT_STEP
     assert sb3compat.to_sb3(env).autoreset_mode == NEXT_STEP
     for given in ("Disabled", "DISABLED", AutoresetMode.DISABLED):
-        with pytest.warns(UserWarning, match=r"NativeEnv.* declares .*NEXT_STEP.* believed inst"):
+        with pytest.warns(UserWarning, match=r"NativeEnv.* declares .*NEXT_STEP.* overrides it"):
             adapted = sb3compat.to_sb3(env, autoreset_mode=given)
         assert adapted.autoreset_mode == AutoresetMode.DISABLED
 
