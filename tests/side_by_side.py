@@ -28,7 +28,7 @@ REAL = "--ignore=tests/real"
 # Together they are the suite: each test is in exactly one. JAX and Ray have a process of their own
 # because they start threads. Several processes must not write one cache.
 SUITE = {
-    "to_sb3": ("-m", "not jax", THERE),
+    "kit": ("-m", "not jax", KIT),
     "adapters": (
         "-m",
         "not jax and not ray",
@@ -37,7 +37,7 @@ SUITE = {
         REAL,
         "tests",
     ),
-    "kit": ("-m", "not jax", KIT),
+    "to_sb3": ("-m", "not jax", THERE),
     "jax": ("-m", "jax", REAL, "tests"),
     "ray": ("-m", "ray", REAL, "tests"),
 }
@@ -78,10 +78,10 @@ def run(parts: Sequence[Part], slots: int | None = None) -> list[Ended]:
 
     Args:
         parts: What is run; those that come first are started first.
-        slots: How many run at once; default: as many as there are processors. With more, a part
-            that waits for its turn would spend the seconds that the kit gives a check.
+        slots: How many run at once; default: one more than there are processors, as tests wait
+            for processes that start, hang or end.
     """
-    return asyncio.run(_run(parts, slots or _processors()))
+    return asyncio.run(_run(parts, slots or _processors() + 1))
 
 
 async def _run(parts: Sequence[Part], slots: int) -> list[Ended]:

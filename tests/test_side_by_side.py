@@ -92,7 +92,7 @@ def test_exit_status_is_that_of_a_failing_part(
 
     monkeypatch.setattr(side_by_side, "run", ended)
     assert side_by_side.main(["lint", "demo"]) == bool(failing)
-    assert asked == ["to_sb3", "adapters", "kit", "jax", "ray", "lint", "demo"]
+    assert asked == ["kit", "adapters", "to_sb3", "jax", "ray", "lint", "demo"]
 
 
 def test_unknown_names_cannot_be_run_beside(capsys: pytest.CaptureFixture) -> None:
