@@ -108,7 +108,7 @@ def test_atari_that_plays_on_after_an_ending_is_refused(mode: AutoresetMode, wra
         sb3compat.to_sb3(Identity(made) if wrapped else made)
     # Built directly, it does not tell its settings.
     source = atari(mode, 2, game="breakout", life_loss_info=True)
-    text = "does not tell" if mode == AutoresetMode.NEXT_STEP else r"rows \[.*\] have lost a life"
+    text = "does not show" if mode == AutoresetMode.NEXT_STEP else r"rows \[.*\] have lost a life"
     with pytest.raises(sb3compat.UnsupportedEnvError, match=f"(?s){text}.*episodic_life=True"):
         until_a_life_is_lost(Identity(source) if wrapped else source)
 

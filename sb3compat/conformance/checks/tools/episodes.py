@@ -155,6 +155,11 @@ def demand_like_steps(play: Play) -> None:
 
 
 def _one_place(seen: Seen) -> bool:
-    """Whether all truncated episodes, from wherever, end with the same observation."""
+    """Whether all truncated episodes, from wherever, end with the same observation.
+
+    A world may lead back to where episodes begin.
+    """
     befores, lasts = zip(*seen.cuts, strict=True)
-    return len(lasts) >= _CUTS and distinct(lasts) == 1 and distinct(befores) >= _FEWEST
+    home = any(equal(lasts[0], start) for start in seen.starts)
+    alike = len(lasts) >= _CUTS and distinct(lasts) == 1 and distinct(befores) >= _FEWEST
+    return alike and not home
