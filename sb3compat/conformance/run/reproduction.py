@@ -56,7 +56,8 @@ def failed(check: Check, subject: Subject, settings: Settings, failure: Failure)
     """The result of a check that failed; the program is run once more for its timeline."""
     row = failure.finding.row if failure.finding else None
     again, timeline = _replay(subject, settings, failure.lines, row)
-    last = again or Plain(failure.lines[-1])
+    # A check may fail by itself before the first statement.
+    last = again or Plain(failure.lines[-1] if failure.lines else "")
     message, finding = last.told(failure.message), failure.finding
     if finding:
         what, should = last.told(finding.what), last.told(finding.should)

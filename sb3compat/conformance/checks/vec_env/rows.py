@@ -85,7 +85,7 @@ def no_phantom_transition(play: Play) -> None:
             raise NotExercisedError
         return
     play.without_reference()
-    if not play.subject.traits.steps_move:
+    if not play.subject.traits.steps_move or not play.subject.endings:
         raise NotExercisedError
     ends = _watched(play, 4 * play.n, play.subject.endings[0])
     should = "another than before, as the row was stepped; no other step left it so"
@@ -173,7 +173,7 @@ _OTHERS = ", as in the other instance, where only the actions of other rows diff
 
 def _not_frozen(play: Play) -> None:
     """Rows that may share a generator cannot be compared, but a row that stands still shows."""
-    if not play.subject.traits.steps_move:
+    if not play.subject.traits.steps_move or not play.subject.endings:
         raise NotExercisedError
     ends = _watched(play, 3 * play.n, varied(play))
     should = "another than before, as the row was stepped while others were reset"
