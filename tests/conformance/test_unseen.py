@@ -1,4 +1,4 @@
-"""Correct environments whose author had not read the checks: none is accused, and no check breaks."""
+"""Correct environments by an author who had not read the checks: none is accused."""
 
 from __future__ import annotations
 
