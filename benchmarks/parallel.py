@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing as mp
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,10 @@ CASES: list[tuple[str, Callable[[], Any], int, str, float]] = [
 ]
 
 
+# Steps between two messages of processes that are compared with nobody.
+ALONE = 20
+
+
 def parallel(rounds: int) -> Iterator[Row]:
     for what, make, count, name, times in CASES:
         sides = [build([make] * count) for build in (ours, OTHERS[name])]
@@ -69,8 +75,48 @@ def parallel(rounds: int) -> Iterator[Row]:
         )  # fmt: skip
         for env in sides:
             env.close()
+    yield from limits(rounds)
     yield learning(rounds)
     yield from memory()
+
+
+def limits(rounds: int) -> Iterator[Row]:
+    """What two cores can do at most: half the rows in each of two processes that hardly speak."""
+    for what, make, n, name, _ in CASES:
+        if name != "DummyVecEnv":
+            continue
+        pipes, processes = [], []
+        for _ in range(WORKERS):
+            pipe, other = mp.Pipe()
+            processes.append(mp.get_context("spawn").Process(target=alone, args=(other, make, n)))
+            pipes.append(pipe)
+            processes[-1].start()
+        step = stepping(DummyVecEnv([make] * n))
+        yield compare(
+            what.replace("parallel", "the limit:"), n, partial(go_on, pipes),
+            name, lambda step=step: [step() for _ in range(ALONE)],
+            rounds=rounds, frames=n * ALONE, block=BLOCK_SECONDS,
+        )  # fmt: skip
+        for process in processes:
+            process.kill()
+            process.join()
+
+
+def alone(pipe: Connection[Any, Any], make: Callable[[], Any], n: int) -> None:
+    """Step a share of n rows so many times for each message."""
+    step = stepping(DummyVecEnv([make] * (n // WORKERS)))
+    while True:
+        pipe.recv()
+        for _ in range(ALONE):
+            step()
+        pipe.send(None)
+
+
+def go_on(pipes: list[Connection[Any, Any]]) -> None:
+    for pipe in pipes:
+        pipe.send(None)
+    for pipe in pipes:
+        pipe.recv()
 
 
 def learning(rounds: int, n: int = 16, n_steps: int = 128) -> Row:

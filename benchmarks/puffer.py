@@ -1,11 +1,11 @@
-"""PufferLib's Multiprocessing beside `ParallelVecEnv`: frames/s of both, two workers each.
+"""PufferLib's Multiprocessing beside `ParallelVecEnv`: frames/s of both.
 
     python benchmarks/puffer.py --python path/to/an/environment/bin/python
 
 PufferLib 1.0.1 needs an environment of its own: `pip install pufferlib==1.0.1 gymnasium==0.29.1
 gym==0.23 'numpy<2' cython filelock pettingzoo==1.24 shimmy psutil rich rich_argparse`. Its workers
-do not sleep between two steps, so that the sides cannot take turns in blocks: each runs alone,
-several times, one after the other.
+do not sleep between two steps, nor does its parent: they need a core each. So the sides cannot take
+turns in blocks: each runs alone, several times, one after the other.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-WORKERS = 2
 SECONDS = 3.0
 CASES = {"CartPole": 32, "images": 32}
 
 
-def step_ours(make: Callable[[], Any], n: int) -> Callable[[Any], Any]:
+def step_ours(make: Callable[[], Any], n: int, workers: int) -> Callable[[Any], Any]:
     import sb3compat
 
-    env = sb3compat.ParallelVecEnv([make] * n, workers=WORKERS)
+    env = sb3compat.ParallelVecEnv([make] * n, workers=workers)
     env.seed(0)
     env.reset()
     return env.step
 
 
-def step_theirs(make: Callable[[], Any], n: int) -> Callable[[Any], Any]:
+def step_theirs(make: Callable[[], Any], n: int, workers: int) -> Callable[[Any], Any]:
     import pufferlib.emulation
     import pufferlib.vector
 
@@ -44,19 +43,19 @@ def step_theirs(make: Callable[[], Any], n: int) -> Callable[[Any], Any]:
         return pufferlib.emulation.GymnasiumPufferEnv(env_creator=make)
 
     backend = pufferlib.vector.Multiprocessing
-    env = pufferlib.vector.make(creator, num_envs=n, num_workers=WORKERS, backend=backend)
+    env = pufferlib.vector.make(creator, num_envs=n, num_workers=workers, backend=backend)
     env.reset()
     return partial(pufferlib.vector.step, env)
 
 
-def frames_per_second(side: str, case: str) -> float:
+def frames_per_second(side: str, case: str, workers: int) -> float:
     import gymnasium as gym
     import numpy as np
     from envs import ImageEnv
 
     make = partial(gym.make, "CartPole-v1") if case == "CartPole" else ImageEnv
     n = CASES[case]
-    step = {"ours": step_ours, "theirs": step_theirs}[side](make, n)
+    step = {"ours": step_ours, "theirs": step_theirs}[side](make, n, workers)
     actions = np.random.default_rng(0).integers(2, size=(256, n))
     for number in range(100):
         step(actions[number])
@@ -67,13 +66,14 @@ def frames_per_second(side: str, case: str) -> float:
     return steps * n / (time.perf_counter() - start)
 
 
-def compare(python: Path, rounds: int) -> None:
+def compare(python: Path, rounds: int, workers: int) -> None:
     interpreters = {"ours": sys.executable, "theirs": str(python)}
     for case, n in CASES.items():
         found: dict[str, list[float]] = {side: [] for side in interpreters}
         for _ in range(rounds):
             for side, interpreter in interpreters.items():
-                found[side].append(_run([interpreter, __file__, "--side", side, "--case", case]))
+                options = ["--side", side, "--case", case, "--workers", str(workers)]
+                found[side].append(_run([interpreter, __file__, *options]))
         ours, theirs = (statistics.median(found[side]) for side in interpreters)
         print(
             f"{case}, n={n}: sb3compat {ours:,.0f} frames/s, PufferLib {theirs:,.0f} frames/s, "
@@ -101,12 +101,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="how often each side runs")
     parser.add_argument("--side", choices=["ours", "theirs"], help="measure this one, here")
     parser.add_argument("--case", choices=CASES, default="CartPole", help="what it steps")
+    parser.add_argument("--workers", type=int, default=2, help="how many of each side")
     args = parser.parse_args()
     if args.side:
-        print(frames_per_second(args.side, args.case), flush=True)
+        print(frames_per_second(args.side, args.case, args.workers), flush=True)
         signal.pause()
     elif args.python:
-        compare(args.python, args.rounds)
+        compare(args.python, args.rounds, args.workers)
     else:
         parser.error("Expected --python, the interpreter that has PufferLib.")
 

@@ -307,7 +307,13 @@ def monitored_lakes() -> VecEnv:
     return VecMonitor(DummyVecEnv(list(LAKES)))
 
 
-@correct("VecEnv")
+@correct(
+    "VecEnv",
+    rightly={
+        "writing_outputs_does_not_change_env": "SB3's `StackedObservations` returns the array that "
+        "it rolls on in the next step"
+    },
+)
 def stacked_cameras() -> VecEnv:
     """Return two images that can be rendered, with the last three stacked along the colours."""
     return VecFrameStack(DummyVecEnv(list(CAMERAS)), 3)

@@ -168,7 +168,14 @@ class Tides(VectorEnv[Any, Any, Any]):
         return finals_of(self.water, ended)
 
 
-@correct("VectorEnv", mode=SAME_STEP)
+@correct(
+    "VectorEnv",
+    mode=SAME_STEP,
+    rightly={
+        "autoreset_mode_declared": "Gymnasium's `RecordEpisodeStatistics` and `VectorizeTransform"
+        "Observation` raise a TypeError unless it is an `AutoresetMode`"
+    },
+)
 class ModeByValue(Tides):
     """Four harbours whose autoreset mode is only told by metadata, and there by its value."""
 

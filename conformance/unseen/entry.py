@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -39,7 +39,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Correct(Entry):
-    """One that keeps its contract."""
+    """One that its author takes to keep its contract.
+
+    Args:
+        rightly: Checks that fail all the same, each with the source that it is right by.
+    """
+
+    rightly: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,13 +69,17 @@ BROKEN: dict[str, Broken] = {}
 
 
 def correct(
-    api: Api, *, mode: AutoresetMode | None = None, singles: Singles = ()
+    api: Api,
+    *,
+    mode: AutoresetMode | None = None,
+    singles: Singles = (),
+    rightly: Mapping[str, str] | None = None,
 ) -> Callable[[Make], Make]:
     """Enter an environment that keeps its contract."""
 
     def enter(make: Make) -> Make:
         name, about = _named(make)
-        CORRECT[name] = Correct(name, api, make, about, mode, singles)
+        CORRECT[name] = Correct(name, api, make, about, mode, singles, rightly or {})
         return make
 
     return enter

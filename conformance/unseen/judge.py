@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         found = judge(everything[name])
         (BUILD / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
         print(f"{name}: {found}", flush=True)
-        accused += name in CORRECT and bool(found["failed"])
+        accused += name in CORRECT and bool(falsely(name, found))
     results = {
         name: json.loads(path.read_text())
         for name in everything
@@ -67,6 +67,11 @@ def judge(entry: Entry) -> dict[str, Any]:
     return found
 
 
+def falsely(name: str, found: dict[str, Any]) -> list[str]:
+    """The checks that accuse a correct environment of what it does not do."""
+    return [check for check in found["failed"] if check not in CORRECT[name].rightly]
+
+
 def _failed(entry: Entry, reference: list[Any] | None) -> list[str]:
     report = run(entry.make, options=Options(reference=reference), target=entry.name)
     return [result.check_id for result in report.failures()]
@@ -78,7 +83,8 @@ def page(results: dict[str, dict[str, Any]]) -> str:
     others = [name for name in BROKEN if name not in fixed]
     found = {name for name in BROKEN if results[name]["failed"]}
     named = {name for name in BROKEN if results[name]["with_reference"]}
-    accused = [name for name in CORRECT if results[name]["failed"]]
+    failed = [name for name in CORRECT if results[name]["failed"]]
+    accused = [name for name in CORRECT if falsely(name, results[name])]
     lines = [
         _HEAD,
         f"- Of the {len(fixed)} broken ones that contradict the contract or themselves, "
@@ -86,7 +92,8 @@ def page(results: dict[str, dict[str, Any]]) -> str:
         f"- Of the {len(others)} that only their single environments can convict, "
         f"{len(found & {*others})} are found without a reference, and "
         f"{len((found | named) & {*others})} with it.",
-        f"- Of the {len(CORRECT)} correct ones, {len(accused)} are accused.\n",
+        f"- Of the {len(CORRECT)} that their author takes for correct, {len(accused)} are accused "
+        f"falsely, and {len(failed) - len(accused)} rightly, as the table says.\n",
         "## Broken\n",
         "| | What is wrong | Can be told without a reference | Failed checks |",
         "|---|---|---|---|",
@@ -101,7 +108,11 @@ def page(results: dict[str, dict[str, Any]]) -> str:
     lines += ["\n## Correct\n", "| | What it is | Failed checks |", "|---|---|---|"]
     for name, right in CORRECT.items():
         about = " ".join(right.about.split())
-        lines.append(f"| {name} | {escaped(about)} | {_ids(results[name]['failed']) or 'none'} |")
+        checks = "; ".join(
+            f"`{check}`" + (f", rightly: {right.rightly[check]}" if check in right.rightly else "")
+            for check in results[name]["failed"]
+        )
+        lines.append(f"| {name} | {escaped(about)} | {checks or 'none'} |")
     return "\n".join(lines) + "\n"
 
 

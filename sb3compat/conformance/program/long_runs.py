@@ -5,7 +5,6 @@ As those of `prelude` they are copied into the scripts: hence no annotations.
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, no-any-return, var-annotated"
 
-from copy import deepcopy
 from functools import partial
 
 import numpy as np
@@ -17,7 +16,7 @@ def rows_of(env, obs):
     """The rows of a batch of observations, copied."""
     single = getattr(env, "single_observation_space", None)
     rows = [row(obs, i) if single is None else part(single, obs, i) for i in range(env.num_envs)]
-    return [deepcopy(value) for value in rows]
+    return [snapshot(value) for value in rows]
 
 
 def episodes_of(env, act, rounds, most, mode=None, resets=1):
@@ -75,9 +74,13 @@ def pieces(obs):
 def kept(starts, firsts):
     """Whether there is no entry that all starts share and all these first observations lack."""
     starts, firsts = ([pieces(obs) for obs in some] for some in (starts, firsts))
-    for k, piece in enumerate(starts[0]):
-        same = np.all([other[k] == piece for other in starts], axis=0)
-        if np.any(same & np.all([other[k] != piece for other in firsts], axis=0)):
+    # Sequences may have another length each time, and other things at the same place.
+    for k in range(min(map(len, starts + firsts))):
+        before, after = ([obs[k] for obs in some] for some in (starts, firsts))
+        if len({piece.shape for piece in before + after}) > 1:
+            continue
+        same = np.all([piece == before[0] for piece in before], axis=0)
+        if np.any(same & np.all([piece != before[0] for piece in after], axis=0)):
             return False
     return True
 

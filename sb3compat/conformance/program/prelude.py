@@ -95,6 +95,8 @@ def snapshot(value):
     """A copy of containers and arrays, out of reach of later changes; other objects are shared."""
     if isinstance(value, dict):
         return {key: snapshot(part) for key, part in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(snapshot, value))
     if isinstance(value, (list, tuple)):
         return type(value)(map(snapshot, value)) if type(value) in (list, tuple) else value
     if isinstance(value, np.ndarray) and value.dtype == object:

@@ -125,9 +125,23 @@ def _demand_own_flags(play: Play, steps: int, i: int) -> None:
         f"[{_of_row(play, 'step', range(1, 4), i)} for step in {name}]"
         for name in ("seen", f"by_twin[:{steps}]")
     )
+    if not all(_known_place(play, k, i) for k in range(steps)):
+        return
     last = _of_row(play, "seen[-1]", range(1, 4), i)
     own = short(play.value(_of_row(play, f"by_third[{steps - 1}]", range(1, 4), i)))
     play.demand(f"not equal({got}, {late})", last, own + _NOT_LATE, i)
+
+
+def _known_place(play: Play, k: int, i: int) -> bool:
+    """Whether a row observes what it would if the rejected step had been taken, or had not.
+
+    A step that raised half-way may leave it at another place, whose rewards tell nothing.
+    """
+    got, *others = (
+        play.value(at(play, f"{result}[0]", i))
+        for result in (f"seen[{k}]", f"by_twin[{k}]", f"by_twin[{k + 1}]", f"by_third[{k}]")
+    )
+    return any(map(play.value("equal"), [got] * 3, others))
 
 
 _NOT_LATE = ", or else anything but the results of the rejected step and on, each one step late"
