@@ -95,6 +95,13 @@ def _kinds() -> Iterator[tuple[str, Kind]]:
     yield "endless-goal", Kind(size=2, limit=0, start="random")
     yield "limits", Kind("plane", 9, 3, "double", start="random", limits_differ=True)
     yield "timed", Kind(obs="timed", limit=4, goal=False)
+    parks = frozenset({"parks"})
+    for obs in ("index", "point", "image"):
+        for start in ("fixed", "random"):
+            yield (
+                f"parks-{obs}-{start}",
+                Kind("grid", 4, 7, obs, "discrete", start, False, more=parks),
+            )
 
 
 _GYMNASIUM: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -30,7 +30,8 @@ class Kind:
         infos: `"none"`, `"some"`, `"last"`, `"wild"` or `"masks"`.
         limits_differ: Whether each row has another time limit.
         more: Names of further traits: `"flags"` are NumPy's, `"answers"` to any name, `"shared"`
-            spaces, `"both"` flags at the limit, `"chance"` ends episodes.
+            spaces, `"both"` flags at the limit, `"chance"` ends episodes, `"parks"` at one place
+            when the time is up.
     """
 
     world: str = "grid"
@@ -119,6 +120,8 @@ class World(gym.Env[Any, Any]):
             arrived = bool(self.np_random.random() < 0.3)
         over = bool(self.limit) and self.time >= self.limit
         terminated, truncated = arrived, over and not arrived
+        if over and "parks" in self.kind.more:
+            self.at = np.ones(2)
         if "both" in self.kind.more:
             terminated = truncated = over or arrived
         info = {} if self.kind.infos == "none" else self.info()

@@ -33,21 +33,6 @@ class _TakesOneSeed(RowsEnv):
         return super().seeds(seed)
 
 
-@mutant("rows_are_alike", sub_envs=False, **ALIKE)
-class DrawnRewardsInReverse(_TakesOneSeed):
-    """Rewards that do not depend on actions, so that no action of another row shows."""
-
-    def step_row(self, i: int, action: Any) -> None:
-        super().step_row(i, action)
-        self.rewards[i] = 1 + self.rows[i].np_random.random()
-
-    def advance(self, actions: list[Any]) -> None:
-        waiting = self.pending.any()
-        super().advance(actions)
-        if not waiting:
-            self.rewards = self.rewards[::-1].copy()
-
-
 @mutant("rows_independent", sub_envs=False, **ALIKE)
 class RewardsInReverse(_TakesOneSeed):
     def advance(self, actions: list[Any]) -> None:
@@ -55,6 +40,15 @@ class RewardsInReverse(_TakesOneSeed):
         super().advance(actions)
         if not waiting:
             self.rewards = self.rewards[::-1].copy()
+
+
+@mutant("rows_are_alike", sub_envs=False, **ALIKE)
+class DrawnRewardsInReverse(RewardsInReverse):
+    """Rewards that do not depend on actions, so that no action of another row shows."""
+
+    def step_row(self, i: int, action: Any) -> None:
+        super().step_row(i, action)
+        self.rewards[i] = 1 + self.rows[i].np_random.random()
 
 
 @mutant("rows_independent", sub_envs=False, **ALIKE)

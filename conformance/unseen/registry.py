@@ -3,29 +3,23 @@
 The modules fill `BROKEN` and `CORRECT` as they are imported; some of them need SB3.
 """
 
-from conformance.unseen import (
-    broken_vec_native,
-    broken_vec_rows,
-    broken_vector_disabled,
-    broken_vector_native,
-    broken_vector_rows,
-    correct_vec_native,
-    correct_vec_others,
-    correct_vector_native,
-    correct_vector_others,
-)
+from importlib import import_module
+
 from conformance.unseen.entry import BROKEN, CORRECT, Broken, Correct, Entry
 
 __all__ = ["BROKEN", "CORRECT", "MODULES", "Broken", "Correct", "Entry"]
 
-MODULES = (
-    broken_vec_native,
-    broken_vec_rows,
-    broken_vector_disabled,
-    broken_vector_native,
-    broken_vector_rows,
-    correct_vec_native,
-    correct_vec_others,
-    correct_vector_native,
-    correct_vector_others,
-)
+MODULES = [
+    import_module(f"conformance.unseen.{name}")
+    for name in (
+        "broken_vec_native",
+        "broken_vec_rows",
+        "broken_vector_disabled",
+        "broken_vector_native",
+        "broken_vector_rows",
+        "correct_vec_native",
+        "correct_vec_others",
+        "correct_vector_native",
+        "correct_vector_others",
+    )
+]

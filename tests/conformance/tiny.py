@@ -59,6 +59,21 @@ class TinyVecEnv:
         pass
 
 
+class OneAtATime(TinyVecEnv):
+    """Takes something that there is only one of."""
+
+    taken = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        if OneAtATime.taken:
+            raise OSError("address already in use")
+        OneAtATime.taken = True
+
+    def close(self) -> None:
+        OneAtATime.taken = False
+
+
 class FloatDones(TinyVecEnv):
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = super().step_wait()

@@ -172,3 +172,15 @@ def singles_of(make_env, n):
         return pools[i].pop()
 
     return [partial(make, i) for i in range(n)]
+
+
+def singles_told(make_env):
+    """Factories of the single environments, as the environment keeps them or their specs."""
+    import gymnasium as gym
+
+    env = make_env()
+    try:
+        kept = getattr(env, "env_fns", None)
+        return list(kept or [partial(gym.make, spec) for spec in env.get_attr("spec")])
+    finally:
+        env.close()

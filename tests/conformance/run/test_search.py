@@ -23,7 +23,7 @@ from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance import tiny
 from tests.conformance.runs import FEW, IFF_DONE, checked, here, lost
-from tests.conformance.tiny import TinyVecEnv
+from tests.conformance.tiny import OneAtATime, TinyVecEnv
 
 
 class Exits(tiny.AtTheEnd):
@@ -60,21 +60,6 @@ class WornInstance(TinyVecEnv):
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = super().step_wait()
         return obs, rewards, dones, [{} for _ in infos] if self.resets > 4 else infos
-
-
-class OneAtATime(TinyVecEnv):
-    """Takes something that there is only one of."""
-
-    taken = False
-
-    def __init__(self) -> None:
-        super().__init__()
-        if OneAtATime.taken:
-            raise OSError("address already in use")
-        OneAtATime.taken = True
-
-    def close(self) -> None:
-        OneAtATime.taken = False
 
 
 def test_an_exception_of_the_environment_has_its_own_traceback() -> None:

@@ -31,8 +31,48 @@ def dummy() -> Any:
     return vec_env.DummyVecEnv([CARTPOLE] * 2)
 
 
-@pytest.mark.parametrize("factory", [sync, dummy])
-def test_those_of_sync_and_dummy_are_known(factory: Any) -> None:
+def subproc(make: Any = CARTPOLE) -> Any:
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    return vec_env.SubprocVecEnv([make] * 2, start_method="fork")
+
+
+def heavy() -> Any:
+    env: Any = gym.make("CartPole-v1")
+    env.unwrapped.gravity = 20.0
+    return env
+
+
+def without_its_limit() -> Any:
+    env: Any = gym.make("CartPole-v1").unwrapped
+    env.spec = gym.spec("CartPole-v1")
+    return env
+
+
+def unrecorded() -> Any:
+    class Own(gym.Wrapper[Any, Any, Any, Any]):
+        pass
+
+    return Own(gym.make("CartPole-v1"))
+
+
+def unregistered() -> Any:
+    env: Any = gym.make("CartPole-v1").unwrapped
+    env.spec = None
+    return env
+
+
+@pytest.mark.parametrize("make", [heavy, without_its_limit, unrecorded, unregistered])
+def test_specs_count_only_where_the_rows_are_as_they_say(make: Any) -> None:
+    assert not examine(partial(subproc, make), seconds=None).referenced
+
+
+def test_singles_of_specs_are_compared_with() -> None:
+    results = judge(examine(subproc), only=["rows_match_reference"])
+    assert {result.status for result in results.values()} == {"passed"}
+
+
+@pytest.mark.parametrize("factory", [sync, dummy, subproc])
+def test_those_of_known_classes_are_known(factory: Any) -> None:
     subject = examine(factory, seconds=None)
     assert subject.referenced
     assert subject.capabilities["reference"]
@@ -61,17 +101,20 @@ def test_values_are_compared_with_them() -> None:
     assert {result.status for result in results.values()} == {"passed"}
 
 
-@pytest.mark.parametrize("factory", [sync, dummy])
+@pytest.mark.parametrize("factory", [sync, dummy, subproc])
 def test_a_script_makes_them_itself(factory: Any) -> None:
     subject = examine(factory, seconds=None)
     check = find_check(subject.family, "rows_match_reference")
     source = (
         "import gymnasium as gym\nfrom functools import partial\n"
-        "from tests.conformance.subject.test_singles import sync, dummy\n"
+        "from tests.conformance.subject.test_singles import sync, dummy, subproc\n"
         f"make_env = {factory.__name__}"
     )
-    lines = ["singles = [make() for make in reference]", "assert len(singles) == 3"]
+    lines = [
+        "singles = [make() for make in reference]",
+        "assert all(single.spec.id == 'CartPole-v0' for single in singles)",
+    ]
     script = reproduction(check, subject, Settings(make_env=source), lines)
     with pytest.raises(AssertionError):
-        exec(compile(script, "<script>", "exec"), {"__name__": "script"})
+        exec(compile(script, "<script>", "exec"), {"__name__": "__main__"})
     assert "reference =" not in reproduction(check, subject, Settings(), ["env = make_env()"])

@@ -23,7 +23,9 @@ _FEWEST, _CHANCE = 4, 1e-5
 # one place are no chance.
 _STEPS, _CUTS = 20, 6
 
-equal, distinct, kept, leaps = (PRELUDE[name] for name in ("equal", "distinct", "kept", "leaps"))
+equal, distinct, kept, leaps, pieces = map(
+    PRELUDE.__getitem__, ("equal", "distinct", "kept", "leaps", "pieces")
+)
 
 
 @dataclass(frozen=True)
@@ -144,9 +146,10 @@ def demand_like_steps(play: Play) -> None:
         judged = True
         lasts = f"[last for _, last, cut in seen[{i}]['ends'] if cut]"
         if _one_place(seen):
-            should = f"the observation after the last action, not the same at {len(seen.cuts)} ends"
+            should = f"the observation after the last action, not zeros at {len(seen.cuts)} ends"
             play.demand(f"distinct({lasts}) > 1", f"{lasts}[-1]", should, i)
-        if len(seen.steps) >= _STEPS and leaps(seen.steps, seen.ends):
+        far = distinct([last for _, last in seen.cuts]) > 1 and leaps(seen.steps, seen.ends)
+        if far and len(seen.steps) >= _STEPS:
             should = f"in reach of one step from {short(seen.cuts[-1][0], 80)}"
             condition = f"not leaps(seen[{i}]['steps'], seen[{i}]['ends'])"
             play.demand(condition, f"{lasts}[-1]", should, i)
@@ -155,11 +158,15 @@ def demand_like_steps(play: Play) -> None:
 
 
 def _one_place(seen: Seen) -> bool:
-    """Whether all truncated episodes, from wherever, end with the same observation.
+    """Whether all truncated episodes, from wherever, end with zeros that are seen nowhere else.
 
-    A world may lead back to where episodes begin.
+    A world may lead to one place when the time is up. It is another one, or is met elsewhere, too.
     """
     befores, lasts = zip(*seen.cuts, strict=True)
-    home = any(equal(lasts[0], start) for start in seen.starts)
-    alike = len(lasts) >= _CUTS and distinct(lasts) == 1 and distinct(befores) >= _FEWEST
-    return alike and not home
+    if len(lasts) < _CUTS or distinct(lasts) > 1 or distinct(befores) < _FEWEST:
+        return False
+    parts = pieces(lasts[0])
+    if any(part.dtype.kind not in "biufc" or part.any() for part in parts):
+        return False
+    places = [*seen.starts, *(after for _, after in seen.steps)]
+    return not any(equal(lasts[0], place) for place in places)

@@ -10,7 +10,7 @@ from sb3compat.conformance.subject.actions import batch_source, sample_seed_sour
 _PATIENCE = 3
 # Episodes of a row before its memory is measured, as statistics keep the last hundred, and in each
 # measurement; and the time for all their steps, which take longer while memory is traced.
-_WARM, _MEASURED, _MOST_SECONDS, _SLOWER = 110, 30, 3.0, 4
+_WARM, _MEASURED, _MOST_SECONDS, _SLOWER = 110, 30, 8.0, 4
 # An end leaves so many bytes where nothing but a return and a length is kept.
 _MOST_BYTES = 400
 

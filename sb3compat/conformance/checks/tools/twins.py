@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from hypothesis import strategies as st
@@ -155,6 +155,32 @@ def demand_like_twin(play: Play, name: str, i: int, why: str) -> None:
     """Demand of a VectorEnv that row i of a result is that of the twin."""
     got, expected = at(play, name, i), at(play, f"twin_{name}", i)
     play.demand(f"equal({got}, {expected})", got, f"{short(play.value(expected))}, {why}", i)
+
+
+def demand_no_reset_by_ending(play: Play, begin: Callable[[list[int]], None]) -> None:
+    """Demand that an ending step does not return the result of a reset just before it.
+
+    Args:
+        play: The run of the check.
+        begin: Has these rows begin their next episodes.
+
+    Raises:
+        NotExercisedError: If rows share a generator, so that the twin would begin elsewhere.
+    """
+    if not (play.subject.capabilities.get("row_seeds") or play.n == 1):
+        raise NotExercisedError
+    rows = both_to_ending(play, behind=1)
+    play.run("last = deepcopy(obs)")
+    play.run("twin_obs, twin_infos = twin.reset()")
+    begin(rows)
+    for i in rows:
+        last, first, known = (at(play, name, i) for name in ("last", "obs", "twin_obs"))
+        play.demand(
+            f"not equal({last}, {known}) or equal({first}, {known})",
+            last,
+            f"the last observation, not that of a reset: {short(play.value(known))}",
+            i,
+        )
 
 
 def reset_like_env(play: Play, name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from sb3compat.conformance.checks.tools.actions import demand_actions_unchanged
 from sb3compat.conformance.checks.tools.twins import Twins
 from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
@@ -15,7 +16,6 @@ from sb3compat.conformance.contract import BASICS, SB3_GUIDE
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.calls import opening
-from sb3compat.conformance.subject.actions import batch_source
 
 _BASICS = BASICS["vec_env"]
 
@@ -138,12 +138,4 @@ def actions_unchanged(play: Play) -> None:
     The algorithm stores the actions after the step. If they are clipped or scaled in place, it
     learns from actions that it did not choose.
     """
-    extreme = play.subject.actions[1]
-    play.start()
-    for number in range(play.draw(st.integers(1, 4))):
-        # The simplest action might be zero, which scaling does not change.
-        actions = play.actions() if number else batch_source("vec_env", [extreme] * play.n)
-        play.run(f"actions = {actions}")
-        play.run("before = deepcopy(actions)")
-        play.step("actions")
-        play.demand("equal(actions, before)", "actions", "as the caller made them")
+    demand_actions_unchanged(play)

@@ -8,10 +8,10 @@ from sb3compat.conformance.checks.tools.endings import episode_ends
 from sb3compat.conformance.checks.tools.episodes import demand_like_steps
 from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
 from sb3compat.conformance.checks.tools.spaces import at
-from sb3compat.conformance.checks.tools.twins import both_to_ending
+from sb3compat.conformance.checks.tools.twins import both_to_ending, demand_no_reset_by_ending
 from sb3compat.conformance.checks.vector_env.marks import SYNC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
-from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.findings import short
 from sb3compat.conformance.play import Play
 
 MODES = ("Disabled",)
@@ -36,7 +36,7 @@ def no_reset_unasked(play: Play) -> None:
         return
     play.without_reference()
     if choice == 0:
-        _no_reset_by_ending(play)
+        demand_no_reset_by_ending(play, play.reset_rows)
     elif choice == 2:
         demand_like_steps(play)
     elif play.draw(st.booleans()):
@@ -45,24 +45,6 @@ def no_reset_unasked(play: Play) -> None:
         i = episode_ends(play)
         should = f"the last ones, not the first of the next: {short(play.value('first'))}"
         play.demand("not all(map(equal, last, first))", "last", should, i)
-
-
-def _no_reset_by_ending(play: Play) -> None:
-    """The ending step does not return the result of a reset just before it."""
-    if not (play.subject.capabilities.get("row_seeds") or play.n == 1):
-        raise NotExercisedError
-    rows = both_to_ending(play, behind=1)
-    play.run("last = deepcopy(obs)")
-    play.run("twin_obs, twin_infos = twin.reset()")
-    play.reset_rows(rows)
-    for i in rows:
-        last, first, known = (at(play, name, i) for name in ("last", "obs", "twin_obs"))
-        play.demand(
-            f"not equal({last}, {known}) or equal({first}, {known})",
-            last,
-            f"the last observation, not that of a reset: {short(play.value(known))}",
-            i,
-        )
 
 
 def _no_reset_by_step(play: Play) -> None:

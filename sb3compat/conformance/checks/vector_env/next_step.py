@@ -11,7 +11,12 @@ from sb3compat.conformance.checks.tools.episodes import demand_like_steps
 from sb3compat.conformance.checks.tools.last_step import demand_not_stale
 from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
 from sb3compat.conformance.checks.tools.spaces import at
-from sb3compat.conformance.checks.tools.twins import both_to_ending, demand_like_twin, step_both
+from sb3compat.conformance.checks.tools.twins import (
+    both_to_ending,
+    demand_like_twin,
+    demand_no_reset_by_ending,
+    step_both,
+)
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
@@ -46,7 +51,7 @@ def done_step_returns_final_obs(play: Play) -> None:
         demand_like_steps(play)
         return
     if way == "reset":
-        _no_reset_by_ending(play)
+        demand_no_reset_by_ending(play, lambda _: play.step(play.actions()))
         return
     if way == "step":
         demand_not_stale(play, partial(at, name="obs", i=None), partial(at, name="before", i=None))
@@ -58,24 +63,6 @@ def done_step_returns_final_obs(play: Play) -> None:
         f"the last ones of their episodes, not the first of the next: {short(play.value('first'))}",
         i,
     )
-
-
-def _no_reset_by_ending(play: Play) -> None:
-    """The ending step does not return the result of a reset just before it."""
-    if not (play.subject.capabilities.get("row_seeds") or play.n == 1):
-        raise NotExercisedError
-    rows = both_to_ending(play, behind=1)
-    play.run("last = deepcopy(obs)")
-    play.run("twin_obs, twin_infos = twin.reset()")
-    play.step(play.actions())
-    for i in rows:
-        last, first, known = (at(play, name, i) for name in ("last", "obs", "twin_obs"))
-        play.demand(
-            f"not equal({last}, {known}) or equal({first}, {known})",
-            last,
-            f"the last observation, not that of a reset: {short(play.value(known))}",
-            i,
-        )
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER_SEEDED)

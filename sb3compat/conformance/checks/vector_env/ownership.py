@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from sb3compat.conformance.checks.tools.actions import demand_actions_unchanged
 from sb3compat.conformance.checks.tools.twins import start_at, step_both
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, STEP, SYNC, error
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.play import Play
-from sb3compat.conformance.subject.actions import batch_source
 
 _RESULTS = ("obs", "rewards", "terminations", "truncations")
 
@@ -66,12 +66,4 @@ def actions_unchanged(play: Play) -> None:
     The caller stores the actions after the step. If they are clipped or scaled in place, an agent
     learns from actions that it did not choose.
     """
-    extreme = play.subject.actions[1]
-    play.start()
-    for number in range(play.draw(st.integers(1, 4))):
-        # The simplest action might be zero, which scaling does not change.
-        actions = play.actions() if number else batch_source("vector_env", [extreme] * play.n)
-        play.run(f"actions = {actions}")
-        play.run("before = deepcopy(actions)")
-        play.go_on("actions")
-        play.demand("equal(actions, before)", "actions", "as the caller made them")
+    demand_actions_unchanged(play)
