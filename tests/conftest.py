@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests import profiles
+from tests import costly, profiles
 
 profiles.load()
 
@@ -34,7 +34,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    out = costly.left_out((item.nodeid, item) for item in items)
+    if out:
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if item not in out]
     # JAX and Ray start threads, and a process with threads must not fork, which AsyncVectorEnv does
     # by default. So whatever brings in one of them comes last.
     items.sort(key=lambda item: any(item.get_closest_marker(name) for name in ("jax", "ray")))

@@ -70,12 +70,19 @@ def quick(code: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[int, str]]]:
-    """The exit status and the output of each script, by page."""
+def ran(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, list[tuple[int, str]]]:
+    """The exit status and the output of each script, by page, of the pages that are tested."""
     pytest.importorskip("stable_baselines3")
     folder = tmp_path_factory.mktemp("snippets")
     scripts: dict[str, list[Path]] = {}
-    for number, page in enumerate(SNIPPETS):
+    asked = {
+        item.callspec.params["page"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.originalname == "test_snippets_of_a_page_run"
+    }
+    for number, page in enumerate(page for page in SNIPPETS if page in asked):
         scripts[page] = []
         for code in scripts_of(page) if SNIPPETS[page] else []:
             path = folder / f"page{number}_{len(scripts[page])}.py"

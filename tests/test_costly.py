@@ -1,0 +1,34 @@
+"""What a change leaves out of the costly tests, and that these exist."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.costly import CASES, left_out
+from tests.profiles import VARIABLE
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("path", CASES)
+def test_names_are_those_of_tests_with_arguments(path: str) -> None:
+    tree = ast.parse((ROOT / path).read_text())
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for name in CASES[path]:
+        assert functions[name].args.args
+
+
+def test_first_and_last_case_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    path, name = "tests/test_docs.py", "test_snippets_of_a_page_run"
+    cases = [f"{path}::{name}[{number}]" for number in range(20)]
+    items = [(case, case) for case in [*cases, f"{path}::test_other[1]"]]
+    monkeypatch.setenv(VARIABLE, "ci")
+    out = left_out(items)
+    assert len(out) == 20 - CASES[path][name]
+    assert not {cases[0], cases[-1], items[-1][0]} & {*out}
+    assert left_out(items[:3]) == []
+    monkeypatch.setenv(VARIABLE, "nightly")
+    assert left_out(items) == []
