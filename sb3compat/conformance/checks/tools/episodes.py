@@ -174,8 +174,8 @@ def demand_like_steps(play: Play) -> None:
         if _one_place(seen):
             should = f"the observation after the last action, not zeros at {len(seen.cuts)} ends"
             play.demand(f"distinct({lasts}) > 1", f"{lasts}[-1]", should, i)
-        far = distinct([last for _, last in seen.cuts]) > 1 and leaps(seen.steps, seen.ends)
-        if far and len(seen.steps) >= _STEPS:
+        told = len(seen.steps) >= _STEPS and distinct([last for _, last in seen.cuts]) > 1
+        if told and leaps(seen.steps, seen.ends):
             should = f"in reach of one step from {short(seen.cuts[-1][0], 80)}"
             condition = f"not leaps(seen[{i}]['steps'], seen[{i}]['ends'])"
             play.demand(condition, f"{lasts}[-1]", should, i)

@@ -165,9 +165,11 @@ def demand_no_reset_by_ending(play: Play, begin: Callable[[list[int]], None]) ->
         begin: Has these rows begin their next episodes.
 
     Raises:
-        NotExercisedError: If rows share a generator, so that the twin would begin elsewhere.
+        NotExercisedError: If rows share a generator, so that the twin would begin elsewhere; or if
+            an end may equal a start by chance.
     """
-    if not (play.subject.capabilities.get("row_seeds") or play.n == 1):
+    alone = play.subject.capabilities.get("row_seeds") or play.n == 1
+    if not (alone and play.subject.traits.continuous and play.subject.traits.starts_vary):
         raise NotExercisedError
     rows = both_to_ending(play, behind=1)
     play.run("last = deepcopy(obs)")
