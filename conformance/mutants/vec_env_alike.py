@@ -109,6 +109,20 @@ class OneImageAfterEnds(Points):
         return self.kept.copy()
 
 
+@mutant(
+    "autoreset_like_reset",
+    config=Config(lengths=(5,), ends=("truncated",)),
+    referenced=False,
+)
+class TimeIsUpForGoodAfterAnEnd(Points):
+    """Observations do not show the time."""
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.envs[i].unwrapped.time = 5
+        return first
+
+
 @mutant("terminal_observation_is_last", config=Config(lengths=(9,)), referenced=False)
 class TerminalObservationNotNormalised(Points):
     def batch(self, observations: list[Any]) -> Any:

@@ -113,6 +113,37 @@ class ImagesOfZerosAfterEnds(AutoresetLeavesTheCounter):
         return Row(self.form, i)
 
 
+@mutant("autoreset_like_reset", **{**ONE_GENERATOR, "kind": "box"})
+class TimeIsUpForGoodAfterAnEnd(AutoresetLeavesTheCounter):
+    """Observations do not show the time."""
+
+    def make_row(self, i: int) -> RowEnv:
+        outer = self
+
+        class Row(RowEnv):
+            def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+                found = super().reset(seed=seed, options=options)
+                if not outer.asked:
+                    self.done = self.length
+                return found
+
+        return Row(self.form, i)
+
+
+@mutant(
+    "autoreset_like_reset", modes=("Disabled",), **{**ONE_GENERATOR, "kind": "box", "lengths": (3,)}
+)
+class MaskedResetsSeedAgain(RowsEnv):
+    last: Any = None
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        if "reset_mask" in (options or {}):
+            seed = self.last if seed is None else seed
+        elif seed is not None:
+            self.last = seed
+        return super().reset(seed=seed, options=options)
+
+
 class _LastObs(RowsEnv):
     """Changes the last observations of episodes."""
 

@@ -60,10 +60,11 @@ def main(arguments: list[str]) -> int:
 
 
 def judge(entry: Entry) -> dict[str, Any]:
-    """The checks that fail, warnings apart; with a reference, too, where there is one."""
-    found = {"failed": _failed(entry, None), "with_reference": []}
+    """The checks that fail, and those that warn; with a reference, too, where there is one."""
+    failed, warned = _judged(entry, None)
+    found = {"failed": failed, "warned": warned, "with_reference": []}
     if isinstance(entry, Broken) and entry.singles:
-        found["with_reference"] = _failed(entry, list(entry.singles))
+        found["with_reference"] = _judged(entry, list(entry.singles))[0]
     return found
 
 
@@ -72,35 +73,40 @@ def falsely(name: str, found: dict[str, Any]) -> list[str]:
     return [check for check in found["failed"] if check not in CORRECT[name].rightly]
 
 
-def _failed(entry: Entry, reference: list[Any] | None) -> list[str]:
+def _judged(entry: Entry, reference: list[Any] | None) -> tuple[list[str], list[str]]:
     report = run(entry.make, options=Options(reference=reference), target=entry.name)
-    return [result.check_id for result in report.failures()]
+    failed = [result.check_id for result in report.failures()]
+    warned = [r for r in report.results if r.severity == "warning" and r.status == "failed"]
+    return failed, [result.check_id for result in warned]
 
 
 def page(results: dict[str, dict[str, Any]]) -> str:
     """The page, of the results of all."""
     fixed = [name for name, each in BROKEN.items() if each.told_without_reference]
     others = [name for name in BROKEN if name not in fixed]
-    found = {name for name in BROKEN if results[name]["failed"]}
+    found = {name for name in BROKEN if results[name]["failed"] or results[name]["warned"]}
+    only_warned = {name for name in found if not results[name]["failed"]}
     named = {name for name in BROKEN if results[name]["with_reference"]}
     failed = [name for name in CORRECT if results[name]["failed"]]
     accused = [name for name in CORRECT if falsely(name, results[name])]
     lines = [
         _HEAD,
         f"- Of the {len(fixed)} broken ones that contradict the contract or themselves, "
-        f"{len(found & {*fixed})} are found without a reference.",
+        f"{len(found & {*fixed})} are found without a reference, "
+        f"{len(only_warned & {*fixed})} of them by a warning only.",
         f"- Of the {len(others)} that only their single environments can convict, "
         f"{len(found & {*others})} are found without a reference, and "
         f"{len((found | named) & {*others})} with it.",
         f"- Of the {len(CORRECT)} that their author takes for correct, {len(accused)} are accused "
-        f"falsely, and {len(failed) - len(accused)} rightly, as the table says.\n",
+        f"falsely, and {len(failed) - len(accused)} rightly, as the table says. Warnings are about "
+        "what works with SB3 or Gymnasium as they are, and are no accusation.\n",
         "## Broken\n",
         "| | What is wrong | Can be told without a reference | Failed checks |",
         "|---|---|---|---|",
     ]
     for name, each in BROKEN.items():
         told = "yes" if each.told_without_reference else f"no: {each.why}"
-        checks = _ids(results[name]["failed"])
+        checks = _ids(results[name]["failed"]) or _warned(results[name])
         if not results[name]["failed"] and name in named:
             checks = "with a reference: " + _ids(results[name]["with_reference"])
         about = " ".join(each.about.split())
@@ -112,8 +118,13 @@ def page(results: dict[str, dict[str, Any]]) -> str:
             f"`{check}`" + (f", rightly: {right.rightly[check]}" if check in right.rightly else "")
             for check in results[name]["failed"]
         )
+        checks = checks or _warned(results[name])
         lines.append(f"| {name} | {escaped(about)} | {checks or 'none'} |")
     return "\n".join(lines) + "\n"
+
+
+def _warned(found: dict[str, Any]) -> str:
+    return f"warnings: {_ids(found['warned'])}" if found["warned"] else ""
 
 
 def _ids(checks: list[str]) -> str:

@@ -20,10 +20,14 @@ def rows_of(env, obs):
 
 
 def episodes_of(env, act, rounds, most, mode=None, resets=1):
-    """What each row shows in some rounds: resets, and steps until every row has ended once."""
-    kinds = ("starts", "steps", "ends", "firsts")
+    """What each row shows in some rounds: resets, and steps until every row has ended.
+
+    In every other round until they have ended three times.
+    """
+    kinds = ("starts", "steps", "ends", "firsts", "lengths")
     seen = [{kind: [] for kind in kinds} for _ in range(env.num_envs)]
     everywhere = np.ones(env.num_envs, bool)
+    ages = np.zeros(env.num_envs, int)
 
     def note(batch, rows, kind):
         obs = rows_of(env, batch)
@@ -31,25 +35,30 @@ def episodes_of(env, act, rounds, most, mode=None, resets=1):
             seen[i][kind].append(obs[i])
         return obs
 
-    for _ in range(rounds):
+    for number in range(rounds):
         for _ in range(resets):
             obs = note(env.reset()[0] if mode else env.reset(), everywhere, "starts")
-        waiting, over = everywhere.copy(), ~everywhere
+        over, ends = ~everywhere, 0 * ages
+        ages[:] = 0
         for _ in range(most):
             before, due = obs, over & (mode == "NextStep")
             *result, infos = env.step(act())
             over = ended(result[2], result[-1]) & ~due
+            ages += ~due
             obs = note(result[0], due, "firsts")
             for i in np.flatnonzero(~due & ~over):
                 seen[i]["steps"].append((before[i], obs[i]))
             for i in np.flatnonzero(over):
                 seen[i]["ends"].append((before[i], *how_it_ended(result, infos, obs, i, mode)))
+                # Of the first episode after a reset, or of a later one.
+                seen[i]["lengths"].append((int(ages[i]), bool(ends[i] == 0)))
+            ages[over] = 0
+            ends += over
             if mode == "Disabled" and over.any():
                 result = env.reset(options={"reset_mask": over})
             if mode != "NextStep":
                 obs = note(result[0], over, "firsts")
-            waiting &= ~over
-            if not waiting.any() and not (over.any() and mode == "NextStep"):
+            if ends.min() > 2 * (number % 2) and not (over.any() and mode == "NextStep"):
                 break
     return seen
 
@@ -83,6 +92,11 @@ def kept(starts, firsts):
         if np.any(same & np.all([piece != before[0] for piece in after], axis=0)):
             return False
     return True
+
+
+def lasting(lengths):
+    """Whether some later episode has more than one step, or some first one had only that."""
+    return any((length > 1) != first for length, first in lengths)
 
 
 def leaps(steps, ends):

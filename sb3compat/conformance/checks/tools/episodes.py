@@ -19,12 +19,14 @@ from sb3compat.conformance.subject.actions import sample_seed_source
 _ROUNDS, _RESETS, _MOST_SECONDS, _MOST_BYTES = 8, 3, 1.0, 2e8
 # So many ends of episodes of a row, so that chance is no explanation, and such a chance is small.
 _FEWEST, _CHANCE = 4, 1e-5
+# Starts that are drawn from very many come once each, and seldom a second time.
+_DRAWN = 2
 # So many steps tell what steps do, and so many truncations from different places that all lead to
 # one place are no chance.
 _STEPS, _CUTS = 20, 6
 
-equal, distinct, kept, leaps, pieces = map(
-    PRELUDE.__getitem__, ("equal", "distinct", "kept", "leaps", "pieces")
+equal, distinct, kept, lasting, leaps, pieces = map(
+    PRELUDE.__getitem__, ("equal", "distinct", "kept", "lasting", "leaps", "pieces")
 )
 
 
@@ -37,12 +39,14 @@ class Seen:
         steps: Pairs of the observations before and after a step.
         ends: Of each episode the next to last and the last observation, and whether it was cut.
         firsts: The first observations after ends.
+        lengths: Of each episode the number of its steps, and whether it began with a reset of all.
     """
 
     starts: list[Any]
     steps: list[tuple[Any, Any]]
     ends: list[tuple[Any, Any, bool]]
     firsts: list[Any]
+    lengths: list[tuple[int, bool]]
 
     @property
     def cuts(self) -> list[tuple[Any, Any]]:
@@ -103,8 +107,12 @@ def demand_like_reset(play: Play) -> None:
             play.demand(condition, f"seen[{i}]['firsts'][-1]", shown, i)
         if _too_much_alike(seen):
             shown = f"drawn anew, as after resets, not the same at {len(seen.firsts)} ends"
-            condition = f"distinct(seen[{i}]['firsts']) > 1"
+            condition = f"distinct(seen[{i}]['firsts']) > {distinct(seen.firsts)}"
             play.demand(condition, f"seen[{i}]['firsts'][-1]", shown, i)
+        if _ends_at_once(seen):
+            shown = f"longer episodes, as after {len(_lengths(seen, first=True))} resets"
+            what = f"[n for n, first in seen[{i}]['lengths'] if not first]"
+            play.demand(f"lasting(seen[{i}]['lengths'])", what, shown, i)
     if not judged:
         raise NotExercisedError("too few episodes ended")
 
@@ -117,7 +125,9 @@ def _stays(seen: Seen) -> bool:
 
 
 def _too_much_alike(seen: Seen) -> bool:
-    """Whether equal first observations after all ends are no chance, by those after resets."""
+    """Whether equal first observations after ends are no chance, by those after resets."""
+    if distinct(seen.starts) == len(seen.starts) > _DRAWN * _FEWEST:
+        return bool(_DRAWN * distinct(seen.firsts) <= len(seen.firsts))
     if any(not equal(first, seen.firsts[0]) for first in seen.firsts):
         return False
     groups: list[Any] = []
@@ -128,6 +138,22 @@ def _too_much_alike(seen: Seen) -> bool:
         counts[known[0] if known else len(groups) - 1] += 1
     likeliest = (max(counts.values()) + 2) / (len(seen.starts) + 2)
     return bool(likeliest ** (len(seen.firsts) - 1) < _CHANCE)
+
+
+def _ends_at_once(seen: Seen) -> bool:
+    """Whether episodes after an end are cut at their first step, and those after resets never.
+
+    Then the time limit goes on counting. So many of them are no chance, by those after resets.
+    """
+    first, later = (_lengths(seen, first=first) for first in (True, False))
+    cut = [end[2] for end, (_, first) in zip(seen.ends, seen.lengths, strict=True) if not first]
+    if lasting(seen.lengths) or not first or not all(cut):
+        return False
+    return bool((2 / (len(first) + 2)) ** len(later) < _CHANCE)
+
+
+def _lengths(seen: Seen, *, first: bool) -> list[int]:
+    return [length for length, was_first in seen.lengths if was_first == first]
 
 
 # Last observations
@@ -148,8 +174,8 @@ def demand_like_steps(play: Play) -> None:
         if _one_place(seen):
             should = f"the observation after the last action, not zeros at {len(seen.cuts)} ends"
             play.demand(f"distinct({lasts}) > 1", f"{lasts}[-1]", should, i)
-        far = distinct([last for _, last in seen.cuts]) > 1 and leaps(seen.steps, seen.ends)
-        if far and len(seen.steps) >= _STEPS:
+        told = len(seen.steps) >= _STEPS and distinct([last for _, last in seen.cuts]) > 1
+        if told and leaps(seen.steps, seen.ends):
             should = f"in reach of one step from {short(seen.cuts[-1][0], 80)}"
             condition = f"not leaps(seen[{i}]['steps'], seen[{i}]['ends'])"
             play.demand(condition, f"{lasts}[-1]", should, i)

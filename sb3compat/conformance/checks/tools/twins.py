@@ -165,9 +165,11 @@ def demand_no_reset_by_ending(play: Play, begin: Callable[[list[int]], None]) ->
         begin: Has these rows begin their next episodes.
 
     Raises:
-        NotExercisedError: If rows share a generator, so that the twin would begin elsewhere.
+        NotExercisedError: If rows share a generator, so that the twin would begin elsewhere; or if
+            an end may equal a start by chance.
     """
-    if not (play.subject.capabilities.get("row_seeds") or play.n == 1):
+    alone = play.subject.capabilities.get("row_seeds") or play.n == 1
+    if not (alone and play.subject.traits.continuous and play.subject.traits.starts_vary):
         raise NotExercisedError
     rows = both_to_ending(play, behind=1)
     play.run("last = deepcopy(obs)")
@@ -181,6 +183,51 @@ def demand_no_reset_by_ending(play: Play, begin: Callable[[list[int]], None]) ->
             f"the last observation, not that of a reset: {short(play.value(known))}",
             i,
         )
+
+
+def demand_last_as_in_first_episode(play: Play, last: Callable[[str, int], str]) -> None:
+    """Demand that last observations do not depend on episodes that came before.
+
+    Under one seed and the same actions, an instance that has ended others does as a new one.
+
+    Args:
+        play: The run of the check.
+        last: Source for the last observation of a row, of `env` or of `twin` by this prefix.
+
+    Raises:
+        NotExercisedError: If nothing can be seeded, or the two differ before the last step.
+    """
+    if play.subject.missing(("seeding",)):
+        raise NotExercisedError
+    ending = play.ending()
+    seed = start_at(play, ending, twin=True)
+    play.reset(seed + play.n, "twin")
+    over = "twin_dones" if play.family == "vec_env" else "twin_terminations | twin_truncations"
+    for _ in range(3 * ending.steps + 10):
+        play.run(f"actions = {ending.actions}")
+        play.step("actions", "twin")
+        if play.value(f"({over}).any()"):
+            break
+    else:
+        raise NotExercisedError
+    for line in opening(play.family, ending.setup, seed):
+        play.run(line)
+    play.reset(seed, "twin")
+    for number in range(1, ending.steps + 1):
+        if not play.value("equal(obs, twin_obs)"):
+            raise NotExercisedError  # other checks judge that
+        play.run(f"actions = {ending.actions}")
+        play.step("deepcopy(actions)", "twin")
+        play.step("actions")
+        if play.ended() and number < ending.steps:
+            raise NotExercisedError
+    rows = [i for i in play.ended() if play.value(f"bool(({over})[{i}])")]
+    if not rows:
+        raise NotExercisedError
+    for i in rows:
+        got, other = last("twin_", i), last("", i)
+        should = f"{short(play.value(other), 80)}, as in an instance that has ended no episode"
+        play.demand(f"equal({got}, {other})", got, should, i)
 
 
 def reset_like_env(play: Play, name: str) -> str:

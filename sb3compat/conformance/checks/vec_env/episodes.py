@@ -9,6 +9,7 @@ from sb3compat.conformance.checks.tools.episodes import demand_like_reset, deman
 from sb3compat.conformance.checks.tools.last_step import demand_not_stale
 from sb3compat.conformance.checks.tools.singles import Beside, beside
 from sb3compat.conformance.checks.tools.spaces import demand_in_space
+from sb3compat.conformance.checks.tools.twins import demand_last_as_in_first_episode
 from sb3compat.conformance.checks.vec_env.marks import (
     COMPARED,
     DUMMY_VEC_ENV,
@@ -196,12 +197,15 @@ def terminal_observation_is_last(play: Play) -> None:
             singles.demand(what, "last", "the last observation of the episode", i)
         return
     play.without_reference()
-    if play.draw(st.booleans()):
+    way = play.draw(st.sampled_from(("step", "steps", "episode")))
+    if way == "steps":
         demand_like_steps(play)
-        return
-    demand_not_stale(
-        play, lambda _: "infos[{}]['terminal_observation']", lambda _: "row(before, {})"
-    )
+    elif way == "episode":
+        demand_last_as_in_first_episode(play, "{}infos[{}]['terminal_observation']".format)
+    else:
+        demand_not_stale(
+            play, lambda _: "infos[{}]['terminal_observation']", lambda _: "row(before, {})"
+        )
 
 
 @warning(group="episode end", source=DUMMY_VEC_ENV, after=ENDINGS)

@@ -13,6 +13,7 @@ from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lock
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import (
     both_to_ending,
+    demand_last_as_in_first_episode,
     demand_like_twin,
     demand_no_reset_by_ending,
     step_both,
@@ -46,9 +47,12 @@ def done_step_returns_final_obs(play: Play) -> None:
                 demand_like_single(play, i, "the last one of the episode")
         return
     play.without_reference()
-    way = play.draw(st.sampled_from(("first", "step", "steps", "reset")))
+    way = play.draw(st.sampled_from(("first", "step", "steps", "reset", "episode")))
     if way == "steps":
         demand_like_steps(play)
+        return
+    if way == "episode":
+        demand_last_as_in_first_episode(play, lambda env, i: at(play, f"{env}obs", i))
         return
     if way == "reset":
         demand_no_reset_by_ending(play, lambda _: play.step(play.actions()))

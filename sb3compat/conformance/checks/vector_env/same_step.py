@@ -11,7 +11,11 @@ from sb3compat.conformance.checks.tools.episodes import demand_like_steps
 from sb3compat.conformance.checks.tools.last_step import demand_not_stale
 from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
 from sb3compat.conformance.checks.tools.spaces import at
-from sb3compat.conformance.checks.tools.twins import both_to_ending, reset_like_env
+from sb3compat.conformance.checks.tools.twins import (
+    both_to_ending,
+    demand_last_as_in_first_episode,
+    reset_like_env,
+)
 from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
@@ -167,16 +171,17 @@ def final_obs_is_last(play: Play) -> None:
                 play.demand(f"agrees({got}, final)", got, should, i)
         return
     play.without_reference()
-    way = play.draw(st.sampled_from(("first", "step", "steps")))
+    way = play.draw(st.sampled_from(("first", "step", "steps", "episode")))
     if way == "steps":
         demand_like_steps(play)
-        return
-    if way == "first":
+    elif way == "first":
         _not_the_next_first(play)
-        return
-    demand_not_stale(
-        play, lambda _: "row(infos['final_obs'], {})", partial(at, name="before", i=None)
-    )
+    elif way == "episode":
+        demand_last_as_in_first_episode(play, "row({}infos['final_obs'], {})".format)
+    else:
+        demand_not_stale(
+            play, lambda _: "row(infos['final_obs'], {})", partial(at, name="before", i=None)
+        )
 
 
 def _not_the_next_first(play: Play) -> None:
