@@ -65,6 +65,7 @@ COPIES = {
     "reference/kit-results": "conformance/RESULTS.md",
     "reference/measurements": "benchmarks/RESULTS.md",
     "reference/published-adapters": "conformance/PUBLIC_ADAPTERS.md",
+    "reference/unseen-environments": "conformance/UNSEEN.md",
     "contributing": "CONTRIBUTING.md",
 }
 PAGE_OF = {path: docname for docname, path in COPIES.items()} | {"README.md": "index"}

@@ -221,7 +221,7 @@ def mo_gymnasium_to_sb3() -> Any:
     return to_sb3(mo_gym.wrappers.vector.MOSyncVectorEnv(make))
 
 
-@target("metaworld", correct=True, seconds=250.0)
+@target("metaworld", correct=True)
 def metaworld_to_sb3() -> Any:
     """to_sb3 of Meta-World's MT10, with episodes of at most 20 steps."""
     import gymnasium as gym

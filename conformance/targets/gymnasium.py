@@ -85,7 +85,7 @@ def functional(env_id: str) -> Any:
 
 # Each instance compiles anew what it does: Blackjack takes 20 s for that.
 @target("jax", env_id=("tabular/CliffWalking-v0",))
-@target("jax", env_id=("tabular/Blackjack-v0",), seconds=300.0)
+@target("jax", env_id=("tabular/Blackjack-v0",))
 def tabular(env_id: str) -> Any:
     """{env_id} with JAX, in a SyncVectorEnv."""
     import gymnasium as gym

@@ -7,7 +7,6 @@ from typing import Any
 from conformance.targets.registry import target
 
 # One takes 15 s to make, most of it to draw the tasks.
-SLOW = 250.0
 ONE_WORLD = {"separate_rows": False}
 
 
@@ -52,7 +51,7 @@ def envpool(env_id: str) -> Any:
     return envpool.make_gymnasium(env_id, num_envs=3)
 
 
-@target("metaworld", seconds=SLOW)
+@target("metaworld")
 def metaworld_mt10() -> Any:
     """Meta-World's MT10, with episodes of at most 20 steps."""
     import gymnasium as gym

@@ -32,7 +32,6 @@ class Target:
         refused: Whether the adapter must refuse it.
         options: Options that its reset understands.
         capabilities: Declared capabilities.
-        seconds: The time for the checks, if not the usual one.
     """
 
     name: str
@@ -43,7 +42,6 @@ class Target:
     refused: bool = False
     options: Mapping[str, Any] | None = None
     capabilities: Mapping[str, bool] = field(default_factory=dict)
-    seconds: float | None = None
 
     @property
     def by_seeds(self) -> bool:
@@ -95,7 +93,6 @@ def target(
     single: Callable[..., Any] | None = None,
     options: Mapping[str, Any] | None = None,
     capabilities: Mapping[str, bool] | None = None,
-    seconds: float | None = None,
     **choices: Iterable[str],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function that makes an environment, once for each choice of its arguments.
@@ -110,7 +107,6 @@ def target(
             arguments that it has in its signature.
         options: Options that the environment's reset understands.
         capabilities: Declared capabilities.
-        seconds: The time for the checks, if not the usual one.
         **choices: The values of an argument.
     """
 
@@ -136,7 +132,6 @@ def target(
                 refused=refused,
                 options=options,
                 capabilities=capabilities or {},
-                seconds=seconds,
             )
         return function
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
@@ -35,6 +33,7 @@ from tests.parallel.actors import (
     on_ray,
     opened,
 )
+from tests.parallel.kills import use_until_killed
 from tests.parallel.known import Clinging, Known, Waiting
 from tests.parallel.teams import KINDS
 from tests.profiles import nightly, some
@@ -365,14 +364,7 @@ def test_random_kills_are_clear_errors_or_restarts(policy: str) -> None:
         env = opened(known(), int(rng.integers(1, 3)), on_worker_lost=policy)
         actors = actors_of(env)
         victim = int(rng.choice([actor.pid for actor in actors]))
-        killer = subprocess.Popen(
-            [sys.executable, "-S", "-c",
-             f"import os, time; time.sleep({rng.random() * 0.02}); os.kill({victim}, 9)"]
-        )  # fmt: skip
-        while killer.poll() is None:
-            for use in uses:
-                with suppress(sb3compat.WorkerError, sb3compat.errors.CallOrderError):
-                    use(env)
+        use_until_killed(env, victim, uses, rng)
         assert all(actor.has_ended() for actor in actors if actor.pid == victim)
         if policy == "restart":
             env.reset()

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ import pytest
 
 import sb3compat
 from tests.parallel.failing import ACTIONS, OPENED, N, WithPid, opened, pids, with_pids
+from tests.parallel.kills import use_until_killed
 from tests.parallel.teams import children, forked
 from tests.profiles import nightly
 
@@ -104,14 +102,7 @@ def test_random_kills_are_clear_errors_or_restarts(policy: str) -> None:
         env = forked(with_pids(), int(rng.integers(1, 4)), on_worker_lost=policy)
         env.reset()
         victim = int(rng.choice(pids(env)))
-        killer = subprocess.Popen(
-            [sys.executable, "-S", "-c",
-             f"import os, time; time.sleep({rng.random() * 0.02}); os.kill({victim}, 9)"]
-        )  # fmt: skip
-        while killer.poll() is None:
-            for use in program:
-                with suppress(sb3compat.WorkerError, sb3compat.errors.CallOrderError):
-                    use(env)
+        use_until_killed(env, victim, program, rng)
         if policy == "restart":
             env.reset()
             assert not env.step(ACTIONS)[2].any()
