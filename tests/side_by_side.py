@@ -23,12 +23,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 KIT, THERE = "tests/conformance", "tests/to_sb3"
+CHECKS = f"{KIT}/checks"
 # The scripts of other libraries, each in an environment of its own: `make real`.
 REAL = "--ignore=tests/real"
 # Together they are the suite: each test is in exactly one. JAX and Ray have a process of their own
 # because they start threads. Several processes must not write one cache.
 SUITE = {
-    "kit": ("-m", "not jax", KIT),
     "adapters": (
         "-m",
         "not jax and not ray",
@@ -37,6 +37,8 @@ SUITE = {
         REAL,
         "tests",
     ),
+    "checks": ("-m", "not jax", CHECKS),
+    "kit": ("-m", "not jax", f"--ignore={CHECKS}", KIT),
     "to_sb3": ("-m", "not jax", THERE),
     "jax": ("-m", "jax", REAL, "tests"),
     "ray": ("-m", "ray", REAL, "tests"),

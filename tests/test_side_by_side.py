@@ -24,7 +24,7 @@ def test_each_test_is_in_exactly_one_part(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nmarkers = jax: brings in JAX")
     module = "import pytest\ndef test_one(): ...\n@pytest.mark.jax\ndef test_two(): ...\n"
     paths = ("tests/test_a.py", "tests/to_sb3/test_b.py", "tests/new/test_c.py")
-    paths = (*paths, "tests/conformance/test_d.py")
+    paths = (*paths, "tests/conformance/test_d.py", "tests/conformance/checks/test_e.py")
     for path in paths:
         pytester.path.joinpath(path).parent.mkdir(parents=True, exist_ok=True)
         pytester.path.joinpath(path).write_text(module)
@@ -35,7 +35,7 @@ def test_each_test_is_in_exactly_one_part(pytester: pytest.Pytester) -> None:
         return [line for line in lines if "::" in line]
 
     everything = collected("tests")
-    assert len(everything) == 8
+    assert len(everything) == 10
     in_parts = [name for part in side_by_side.SUITE.values() for name in collected(*part)]
     assert Counter(in_parts) == Counter(everything)
 
@@ -92,7 +92,7 @@ def test_exit_status_is_that_of_a_failing_part(
 
     monkeypatch.setattr(side_by_side, "run", ended)
     assert side_by_side.main(["lint", "demo"]) == bool(failing)
-    assert asked == ["kit", "adapters", "to_sb3", "jax", "ray", "lint", "demo"]
+    assert asked == [*side_by_side.SUITE, "lint", "demo"]
 
 
 def test_unknown_names_cannot_be_run_beside(capsys: pytest.CaptureFixture) -> None:
