@@ -50,6 +50,7 @@ class TerminalView(NativeVecEnv):
     breaks="a reset cancels the work of a step_async that is still pending",
     told=True,
     why="after step_async and a reset, the first step does not do what its own actions say",
+    warning="reset_cancels_pending_step",
 )
 class QueueSurvivesReset(NativeVecEnv):
     """Three counters that go up and down by the actions until they reach five.
@@ -156,6 +157,7 @@ class SeedsAtOnce(Pendulums):
     breaks="observations have the dtype of the observation space",
     told=True,
     why="the dtype is there to see, and that of a reset is another one",
+    warning="obs_dtype_matches_space",
 )
 class DoublesAfterReset(Pendulums):
     """Two pendulums with noise.
@@ -177,6 +179,7 @@ class DoublesAfterReset(Pendulums):
     breaks="the actions belong to the caller, who stores them after the step",
     told=True,
     why="the array of actions is another one after the step than before it",
+    warning="actions_unchanged",
 )
 class ScalesInPlace(Pendulums):
     """Three pendulums whose torques are twice the actions.

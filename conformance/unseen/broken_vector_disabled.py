@@ -160,6 +160,7 @@ class MaskedResetReseeds(Balloons):
     breaks="a second close does nothing",
     told=True,
     why="it raises AttributeError",
+    warning="close_idempotent",
 )
 class SecondCloseFails(Balloons):
     """Two balloons.

@@ -57,11 +57,13 @@ class Broken(Entry):
         told_without_reference: Whether what it returns contradicts itself or the contract, so that
             nobody needs the single environments to see it.
         why: The reason for the answer to that.
+        warning: The check that finds it, if it is one that warns only.
     """
 
     breaks: str = ""
     told_without_reference: bool = True
     why: str = ""
+    warning: str = ""
 
 
 CORRECT: dict[str, Correct] = {}
@@ -93,12 +95,13 @@ def broken(
     why: str,
     mode: AutoresetMode | None = None,
     singles: Singles = (),
+    warning: str = "",
 ) -> Callable[[Make], Make]:
     """Enter an environment that breaks its contract; `told` is `told_without_reference`."""
 
     def enter(make: Make) -> Make:
         name, about = _named(make)
-        BROKEN[name] = Broken(name, api, make, about, mode, singles, breaks, told, why)
+        BROKEN[name] = Broken(name, api, make, about, mode, singles, breaks, told, why, warning)
         return make
 
     return enter

@@ -84,8 +84,8 @@ def page(results: dict[str, dict[str, Any]]) -> str:
     """The page, of the results of all."""
     fixed = [name for name, each in BROKEN.items() if each.told_without_reference]
     others = [name for name in BROKEN if name not in fixed]
-    found = {name for name in BROKEN if results[name]["failed"] or results[name]["warned"]}
-    only_warned = {name for name in found if not results[name]["failed"]}
+    only_warned = {name for name in BROKEN if _is_warned(name, results[name])}
+    found = {name for name in BROKEN if results[name]["failed"]} | only_warned
     named = {name for name in BROKEN if results[name]["with_reference"]}
     failed = [name for name in CORRECT if results[name]["failed"]]
     accused = [name for name in CORRECT if falsely(name, results[name])]
@@ -98,16 +98,17 @@ def page(results: dict[str, dict[str, Any]]) -> str:
         f"{len(found & {*others})} are found without a reference, and "
         f"{len((found | named) & {*others})} with it.",
         f"- Of the {len(CORRECT)} that their author takes for correct, {len(accused)} are accused "
-        f"falsely, and {len(failed) - len(accused)} rightly, as the table says. Warnings are about "
-        "what works with SB3 or Gymnasium as they are, and are no accusation.\n",
+        f"falsely, and {len(failed) - len(accused)} rightly, as the table says.\n",
         "## Broken\n",
         "| | What is wrong | Can be told without a reference | Failed checks |",
         "|---|---|---|---|",
     ]
     for name, each in BROKEN.items():
         told = "yes" if each.told_without_reference else f"no: {each.why}"
-        checks = _ids(results[name]["failed"]) or _warned(results[name])
-        if not results[name]["failed"] and name in named:
+        checks = _ids(results[name]["failed"])
+        if name in only_warned:
+            checks = f"a warning: `{each.warning}`"
+        elif not results[name]["failed"] and name in named:
             checks = "with a reference: " + _ids(results[name]["with_reference"])
         about = " ".join(each.about.split())
         lines.append(f"| {name} | {escaped(about)} | {escaped(told)} | {checks or 'none'} |")
@@ -118,13 +119,12 @@ def page(results: dict[str, dict[str, Any]]) -> str:
             f"`{check}`" + (f", rightly: {right.rightly[check]}" if check in right.rightly else "")
             for check in results[name]["failed"]
         )
-        checks = checks or _warned(results[name])
         lines.append(f"| {name} | {escaped(about)} | {checks or 'none'} |")
     return "\n".join(lines) + "\n"
 
 
-def _warned(found: dict[str, Any]) -> str:
-    return f"warnings: {_ids(found['warned'])}" if found["warned"] else ""
+def _is_warned(name: str, found: dict[str, Any]) -> bool:
+    return not found["failed"] and BROKEN[name].warning in found["warned"]
 
 
 def _ids(checks: list[str]) -> str:
