@@ -18,7 +18,6 @@ from conformance.matrix.specimens import Section, Specimen, sections
 from conformance.mutants.family import Config, Points
 from conformance.mutants.vec_env_step import DonesAsNumbers
 from sb3compat.conformance.checks.catalogue import checks_of
-from tests.profiles import nightly
 
 RECORD = read(REFERENCE / OUTCOMES)
 FOUND = RECORD.outcomes
@@ -33,7 +32,6 @@ def test_it_is_of_the_checks_and_environments_that_there_are() -> None:
             assert up_to_date(section, each, FOUND), "run: make matrix"
 
 
-@pytest.mark.skipif(not nightly(), reason="make matrix takes long, and runs nightly")
 def test_it_is_of_the_sources_that_there_are() -> None:
     found = differences(RECORD.digests, present())
     assert not found, "\n".join(["The kill matrix is of other sources, run: make matrix", *found])
