@@ -52,11 +52,14 @@ def some(values: Sequence[T], few: int = 1) -> list[T]:
 
 
 def spread(values: Sequence[T], few: int) -> list[T]:
-    """A few of the values, the first and the last among them; nightly all of them."""
+    """A few of the values, the first and the last among them; nightly all of them.
+
+    A single one is the first.
+    """
     last = len(values) - 1
     if nightly() or last < few:
         return list(values)
-    return [values[round(turn * last / (few - 1))] for turn in range(few)]
+    return [values[round(turn * last / max(few - 1, 1))] for turn in range(few)]
 
 
 def load() -> None:

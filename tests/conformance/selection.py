@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from conformance.matrix.digests import present
+from conformance.matrix.digests import changed, present
 from conformance.matrix.record import OUTCOMES, REFERENCE, read
 from conformance.matrix.selection import correct_to_test, to_test
 from conformance.mutants.registry import Mutant
@@ -21,8 +21,9 @@ _MOST = 30
 
 def chosen(mutants: Mapping[str, Mutant], family: Family) -> list[str]:
     """The names of those whose sources have changed since `make matrix`, and a sample."""
-    recorded = read(REFERENCE / OUTCOMES).digests
-    return spread(to_test(mutants, checks_of(family), recorded, present(), profile()), _MOST)
+    recorded, found = read(REFERENCE / OUTCOMES).digests, present()
+    names = to_test(mutants, checks_of(family), recorded, found, profile())
+    return spread(names, _MOST) if changed(recorded.core, found.core) else names
 
 
 def correct(environments: Sequence[T], family: Family) -> list[T]:

@@ -59,19 +59,22 @@ class TinyVecEnv:
         pass
 
 
-class OneAtATime(TinyVecEnv):
-    """Takes something that there is only one of."""
+def one_at_a_time() -> type[TinyVecEnv]:
+    """A class that takes something which there is only one of."""
 
-    taken = False
+    class OneAtATime(TinyVecEnv):
+        taken = False
 
-    def __init__(self) -> None:
-        super().__init__()
-        if OneAtATime.taken:
-            raise OSError("address already in use")
-        OneAtATime.taken = True
+        def __init__(self) -> None:
+            super().__init__()
+            if OneAtATime.taken:
+                raise OSError("address already in use")
+            OneAtATime.taken = True
 
-    def close(self) -> None:
-        OneAtATime.taken = False
+        def close(self) -> None:
+            OneAtATime.taken = False
+
+    return OneAtATime
 
 
 class FloatDones(TinyVecEnv):

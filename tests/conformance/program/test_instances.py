@@ -9,7 +9,7 @@ import pytest
 from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
 from sb3compat.conformance.program.instances import Instances, leaves_no_trace
 from sb3compat.conformance.program.script import Script
-from tests.conformance.tiny import OneAtATime, TinyVecEnv
+from tests.conformance.tiny import TinyVecEnv, one_at_a_time
 
 OPENING = ("env = make_env()", "env.seed(1)", "obs = env.reset()")
 
@@ -154,7 +154,7 @@ def test_once_it_was_told_the_factory_gets_more_tries() -> None:
 
 
 def test_an_instance_that_is_kept_does_not_stand_in_the_way() -> None:
-    instances = Instances(OneAtATime, shared=True)
+    instances = Instances(one_at_a_time(), shared=True)
     play(instances, *OPENING)
     play(instances, *OPENING, new=True)
     assert instances.failure is None

@@ -12,8 +12,9 @@ from conformance.mutants.family import Config, Points
 from conformance.mutants.rows_env import MODES, Form, RowsEnv
 from sb3compat.conformance.program.script import PRELUDE
 
-belongings, episodes_of, kept, leaps, left_over, growth = (
-    PRELUDE[name] for name in ("belongings", "episodes_of", "kept", "leaps", "left_over", "growth")
+belongings, episodes_of, growth, kept, lasting, leaps, left_over = map(
+    PRELUDE.__getitem__,
+    ("belongings", "episodes_of", "growth", "kept", "lasting", "leaps", "left_over"),
 )
 
 
@@ -40,9 +41,11 @@ def test_episodes_of_a_vec_env_are_seen_as_well() -> None:
     seen = episodes_of(env, lambda: [0, 1], rounds=3, most=20)
     for row in seen:
         assert {int(obs["count"]) for obs in (*row["starts"], *row["firsts"])} == {0}
+        # One end in each round, and three in every other one.
         assert [(int(a["count"]), int(b["count"]), cut) for a, b, cut in row["ends"]] == [
             (2, 3, True)
-        ] * 3
+        ] * 5
+        assert row["lengths"] == [(3, True), (3, True), (3, False), (3, False), (3, True)]
 
 
 def test_what_all_starts_share_must_not_be_missing_everywhere() -> None:
@@ -51,6 +54,19 @@ def test_what_all_starts_share_must_not_be_missing_everywhere() -> None:
     assert kept(starts, [{"x": np.array([1, 9]), "n": 1}, starts[0]])
     assert not kept(starts, [{"x": np.array([1, 9]), "n": 1}] * 2)
     assert not kept(starts, [{"x": np.array([0, 9]), "n": 2}])
+
+
+def test_sequences_are_compared_as_far_as_they_go() -> None:
+    starts = [(np.ones(2), *map(np.array, range(k))) for k in range(3)]
+    assert kept(starts, [(np.ones(2), np.array(7))])
+    assert kept(starts, [(np.ones(3),)])
+    assert not kept(starts, [(np.zeros(2), np.array(7))])
+
+
+def test_episodes_last_unless_all_later_ones_end_at_once() -> None:
+    assert not lasting([(3, True), (1, False), (1, False)])
+    assert lasting([(3, True), (1, False), (2, False)])
+    assert lasting([(3, True), (1, True), (1, False)])
 
 
 def steps(*moves: float) -> list[Any]:

@@ -23,7 +23,7 @@ from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance import tiny
 from tests.conformance.runs import FEW, IFF_DONE, checked, here, lost
-from tests.conformance.tiny import OneAtATime, TinyVecEnv
+from tests.conformance.tiny import TinyVecEnv, one_at_a_time
 
 
 class Exits(tiny.AtTheEnd):
@@ -122,7 +122,7 @@ def test_an_exception_of_the_check_costs_that_check_only() -> None:
 
 def test_checks_of_two_instances_are_not_exercised_where_only_one_can_exist() -> None:
     report = check_vec_env(
-        OneAtATime,
+        one_at_a_time(),
         on_fail=None,
         programs=1,
         isolate=False,
