@@ -65,6 +65,7 @@ def test_spread_takes_the_first_the_last_and_some_between(
     assert [
         "".join(profiles.spread(values, 3)) for values in ("abcdefg", "a", "", "abc")
     ] == expected
+    assert "".join(profiles.spread("abc", 1)) == ("abc" if name == "nightly" else "a")
 
 
 @pytest.mark.parametrize(("name", "expected"), [("ci", "ab"), ("nightly", "abc")])
