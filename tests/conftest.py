@@ -36,7 +36,8 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     out = costly.left_out((item.nodeid, item) for item in items)
-    if out:
+    # Who names a test wants all of it.
+    if out and not any("::" in argument for argument in config.args):
         config.hook.pytest_deselected(items=out)
         items[:] = [item for item in items if item not in out]
     # JAX and Ray start threads, and a process with threads must not fork, which AsyncVectorEnv does

@@ -1,4 +1,4 @@
-"""Parametrised tests that take long with each of their cases: a change runs a few, nightly all.
+"""Tests that take long, or have long cases: a change runs a few of these, nightly all.
 
 The times are those of one case, on two cores that do other work as well.
 """
@@ -12,34 +12,68 @@ from tests.profiles import spread
 
 Item = TypeVar("Item")
 
-# How many cases run, by file and function.
+# How many cases run, by file and function; with 0, the test runs nightly only.
 CASES = {
     # All checks on an environment: 2 to 10 s.
     "tests/conformance/checks/test_vec_env.py": {
-        "test_correct_environments_pass": 4,
-        "test_the_correct_family_passes": 6,
+        "test_correct_environments_pass": 3,
+        "test_the_correct_family_passes": 4,
+        "test_the_correct_family_trains": 2,
+        "test_true_deviations_are_found": 2,
+        "test_subproc_vec_env": 0,
     },
     "tests/conformance/checks/test_vec_env_awkward.py": {
-        "test_an_awkward_row_passes": 5,
+        "test_an_awkward_row_passes": 3,
         "test_odd_infos_pass": 1,
     },
     "tests/conformance/checks/test_vector_env.py": {
-        "test_correct_forms_pass": 6,
-        "test_correct_forms_agree_with_single_environments": 3,
+        "test_correct_forms_pass": 4,
+        "test_correct_forms_agree_with_single_environments": 2,
         "test_sync": 3,
         "test_sync_with_environments_that_reuse_their_array": 1,
         "test_async": 1,
         "test_native_cartpole": 1,
         "test_running_statistics": 2,
         "test_a_reproduction_fails_by_itself": 12,
+        "test_functional_jax_env": 0,
+    },
+    "tests/conformance/test_adapters.py": {
+        "test_one_mistake_is_one_failure": 1,
+        "test_defects_are_found_with_a_reference": 1,
+        "test_defects_are_found_without_a_reference": 1,
+        "test_vector_environments": 1,
+    },
+    "tests/conformance/run/test_known.py": {
+        "test_a_vec_env_of_stable_baselines3_has_known_failures": 0,
     },
     # A page: 4 to 20 s.
     "tests/test_docs.py": {
-        "test_snippets_of_a_page_run": 8,
+        "test_snippets_of_a_page_run": 4,
     },
-    # Processes, games and training: 0.5 to 5 s.
+    "tests/test_examples.py": {
+        "test_wrong_endings_lower_the_values_that_are_learned": 0,
+        "test_skrl_trains_on_vec_normalize": 0,
+    },
+    "tests/test_package.py": {
+        "test_readme_runs_from_the_wheel_installed_by_the_printed_line": 0,
+    },
+    "tests/test_site.py": {
+        "test_search_finds_the_page": 0,
+    },
+    # Processes, games, training, and many cases.
+    "tests/parallel/test_launch.py": {
+        "test_workers_end_when_their_parent_is_killed": 2,
+        "test_process_of_multiprocessing_ends_without_close": 2,
+        "test_python_ends_without_close": 2,
+    },
     "tests/parallel/test_make.py": {
         "test_arguments_of_atari_games_are_those_of_single_ones": 4,
+    },
+    "tests/to_gymnasium/test_gymnasium_wrappers.py": {
+        "test_wrapper_works_as_over_sync_vector_env": 24,
+    },
+    "tests/to_gymnasium/test_interrupts.py": {
+        "test_interrupted_operation": 20,
     },
     "tests/to_sb3/backends/test_ale.py": {
         "test_atari_next_step_and_same_step_give_one_stream": 3,
@@ -65,14 +99,40 @@ CASES = {
         "test_mujoco_streams_equal_those_of_sb3": 4,
         "test_mujoco_training_gives_the_same_weights": 2,
     },
+    "tests/to_sb3/test_faults.py": {
+        "test_stopped_worker_is_a_timeout_error": 4,
+        "test_killed_worker_is_named": 4,
+        "test_error_in_a_step_arrives_with_its_type_and_traceback": 4,
+        "test_error_in_render_arrives": 4,
+    },
+    "tests/to_sb3/test_interrupts.py": {
+        "test_interrupted_operation": 24,
+        "test_interrupted_close_is_finished_by_the_next": 4,
+    },
+    "tests/to_sb3/test_rendering.py": {
+        "test_wrong_render_modes_warn_as_in_sb3": 20,
+    },
     "tests/to_sb3/test_rows_async.py": {
         "test_observations_without_a_number_equal_those_of_dummy_vec_env": 6,
     },
+    "tests/to_sb3/test_weights.py": {
+        "test_training_gives_the_same_weights": 6,
+    },
+    "tests/to_sb3/test_wrappers.py": {
+        "test_wrapper_is_exact_or_refused": 70,
+    },
     "tests/upstream/test_canary.py": {
-        "test_entry_with_another_name_or_form_is_missing": 40,
+        "test_entry_with_another_name_or_form_is_missing": 30,
+        "test_name_that_upstream_renames_is_missing": 30,
+    },
+    "tests/upstream/test_exceptions.py": {
+        "test_exception_arrives_as_it_was_raised": 40,
     },
     "tests/upstream/test_missing_names_of_sb3.py": {
         "test_module_that_has_moved": 1,
+    },
+    "tests/upstream/test_pipes.py": {
+        "test_answers_of_all_sizes": 8,
     },
 }
 
@@ -89,7 +149,8 @@ def left_out(items: Iterable[tuple[str, Item]]) -> list[Item]:
     out = []
     for name, found in cases.items():
         path, _, function = name.partition("::")
-        if few := CASES.get(path, {}).get(function):
+        few = CASES.get(path, {}).get(function)
+        if few is not None:
             kept = set(map(id, spread(found, few)))
             out += [item for item in found if id(item) not in kept]
     return out

@@ -23,7 +23,6 @@ from sb3compat.conformance.subject.examine import examine
 from tests.conformance.kit import TRAINING, bad, broken, judge
 from tests.conformance.selection import chosen, correct
 from tests.envs import MakeEnv, Script
-from tests.profiles import nightly
 
 vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
 
@@ -240,7 +239,6 @@ SUBPROC = {
 }
 
 
-@pytest.mark.skipif(not nightly(), reason="takes long; nightly")
 def test_subproc_vec_env() -> None:
     subject = examine(
         lambda: vec_env.SubprocVecEnv([lambda: gym.make("CartPole-v1")] * 2, start_method="fork")
