@@ -223,7 +223,10 @@ def test_true_deviations_are_found(name: str) -> None:
     factory, given, expected = DEVIATIONS[name]
     thorough = set(expected)
     found = broken(factory, QUICK, skip=TRAINING, thorough=thorough, **given)
-    assert found.keys() == expected.keys(), found
+    # In few programs all first observations may be within the bounds, and a later one is not.
+    alike = {"step_obs_in_space": "reset_obs_in_space"}
+    named = [{alike.get(check, check) for check in checks} for checks in (found, expected)]
+    assert named[0] == named[1], found
 
 
 # As of SB3 2.9.2, subproc_vec_env.py.
