@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
@@ -57,10 +58,10 @@ class HeldRows:
         }
         try:
             return dumps_answer(commands[name](*args), self._row, self._where)
-        except Exception as error:
+        except BaseException as error:
             return dumps(failure_of(error, self._row, self._where))
 
-    def refuse(self, error: Exception) -> bytes:
+    def refuse(self, error: BaseException) -> bytes:
         """The answer to a command that cannot be unpickled here."""
         return dumps(failure_of(error, self._row, self._where or "a command"))
 
@@ -87,7 +88,7 @@ class HeldRows:
             for part in parts:
                 self._concerns(part)
                 self._receive(part, infos, reset_infos)
-        except Exception as error:
+        except BaseException as error:
             self._cancel()
             return dumps(failure_of(error, self._row, self._where))
         if not infos and not reset_infos:
@@ -105,7 +106,7 @@ class HeldRows:
                 row_infos, resets = part.source.step_into(
                     out.observations, out.rewards, out.ended, out.truncated
                 )
-            except Exception:
+            except BaseException:
                 self._concerns(part, part.source.failed)
                 raise
         else:
@@ -157,7 +158,7 @@ class HeldRows:
     def _cancel(self) -> None:
         """End the steps of parts that are under way, after an exception in another one."""
         for part in self._made.parts:
-            with suppress(Exception):
+            with suppress(BaseException):
                 part.source.cancel()
 
     def _make(self, env_fns: Sequence[EnvFn], first_fn: int) -> Described:
@@ -166,7 +167,7 @@ class HeldRows:
             made.make(env_fns, first_fn)
         except BaseException:
             self._where = f"env_fns[{made.making}]"
-            with suppress(Exception):
+            with suppress(BaseException):
                 self._close()
             raise
         first = made.envs[0]
@@ -199,7 +200,7 @@ class HeldRows:
                 part.source.check_options(own)
             try:
                 batch, given = part.source.reset(own_seeds, own)
-            except Exception:
+            except BaseException:
                 self._concerns(part, getattr(part.source, "failed", None))
                 raise
             if not isinstance(part.source, EnvRows):
@@ -230,9 +231,7 @@ class HeldRows:
             names, data = args
             if part.envs is not None:
                 return [has_wrapper(part.envs[row], *names) for row in rows]
-            import cloudpickle
-
-            args = [cloudpickle.loads(data)]
+            args = [pickle.loads(data)]
         call = getattr(part.subenvs, method)
         if part.envs is None:
             self._concerns(part)
@@ -252,18 +251,18 @@ class HeldRows:
             try:
                 # Pickled before the next row is stepped, which may change what they share.
                 answers[row] = dumps(COMMANDS[name](part.envs[row - part.first], *args))
-            except Exception as error:
+            except BaseException as error:
                 answers[row] = failure_of(error, row, f"row {row}")
         return answers
 
     def _close(self) -> None:
         """Close everything, also after an error of one part."""
-        errors: list[Exception] = []
+        errors: list[BaseException] = []
         envs, self._made.envs = self._made.envs, []
         for env in envs:
             try:
                 env.close()
-            except Exception as error:  # noqa: PERF203
+            except BaseException as error:  # noqa: PERF203
                 errors.append(error)
         if errors:
             raise errors[0]

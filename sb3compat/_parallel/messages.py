@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
-
-import cloudpickle
 
 from sb3compat._convert.types import Info, Options, Space, Value
 from sb3compat._parallel.columns import Columns
+from sb3compat._upstream import by_value
 from sb3compat._upstream.exceptions import packed, unpacked
 from sb3compat.errors import ConversionError, traceback_in_worker
 
@@ -76,25 +74,17 @@ def dumps(value: Value) -> bytes:
     try:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except Exception:
-        data: bytes = cloudpickle.dumps(value)
-        return data
+        return by_value.dumps(value)
 
 
 def dumps_command(*command: Any) -> bytes:
     """Pickle a command; classes of `__main__` go by value, as no worker imports that."""
-    data: bytes = cloudpickle.dumps(command)
-    return data
+    return by_value.dumps(command)
 
 
 def failure_of(error: BaseException, row: int, where: str) -> Failure:
     """An exception, ready to be sent; called where it was caught."""
-    data, trace = packed(error)
-    try:
-        pickle.dumps(type(error))
-    except Exception:  # a class without an importable name, which goes by value if it can
-        with suppress(Exception):
-            data = cloudpickle.dumps(error)
-    return Failure(row, where, data, trace)
+    return Failure(row, where, *packed(error))
 
 
 def dumps_answer(value: Value, row: int, where: str) -> bytes:

@@ -18,7 +18,8 @@ from sb3compat._parallel.messages import Described, Failure, dumps_command
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.serve import STEP
 from sb3compat._parallel.workers import check_made
-from sb3compat._upstream.pipes import Exchange, Line, end_processes
+from sb3compat._upstream.pipes import Exchange, end_processes
+from sb3compat._upstream.ready import Line
 from sb3compat.errors import WorkerTimeoutError
 
 # How long workers may take to end that owe an answer, or that nobody waits for.
