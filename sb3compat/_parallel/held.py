@@ -23,6 +23,7 @@ from sb3compat._parallel.messages import (
     failure_of,
 )
 from sb3compat._parallel.parts import EnvFn, Made, Part
+from sb3compat._parallel.program import Program
 from sb3compat._to_sb3.rows_sync import EnvRows
 from sb3compat._upstream.worker_guard import COMMANDS
 from sb3compat._upstream.worker_questions import has_wrapper
@@ -39,6 +40,7 @@ class HeldRows:
 
     def __init__(self) -> None:
         self._made = Made()
+        self._program: Program | None = None
         self._buffers: Buffers
         # What an exception concerns.
         self._row = 0
@@ -47,6 +49,7 @@ class HeldRows:
     def run(self, name: str, args: Sequence[Any]) -> bytes:
         """Run the command of that name."""
         commands: dict[str, Callable[..., Value]] = {
+            "begin": self._begin,
             "make": self._make,
             "check_options": self._check_options,
             "check_started": self._check_started,
@@ -161,12 +164,22 @@ class HeldRows:
             with suppress(BaseException):
                 part.source.cancel()
 
-    def _make(self, env_fns: Sequence[EnvFn], first_fn: int) -> Described:
+    def _begin(self, program: Program | None) -> None:
+        """Take over what the program knows; a fork of it knows it already."""
+        self._program = program
+        if program is not None:
+            program.take_over()
+
+    def _make(self, env_fns: Sequence[EnvFn] | bytes, first_fn: int) -> Described:
         made = self._made
+        made.making = first_fn
         try:
+            env_fns = pickle.loads(env_fns) if isinstance(env_fns, bytes) else env_fns
             made.make(env_fns, first_fn)
-        except BaseException:
+        except BaseException as error:
             self._where = f"env_fns[{made.making}]"
+            if self._program is not None:
+                self._program.note(error)
             with suppress(BaseException):
                 self._close()
             raise

@@ -203,7 +203,7 @@ class Exchange:
                 for row, line in self._lines.items()
                 if row in self.unsent
             }
-            events = {}
+            events: dict[int, int] = {}
             for number, sentinel in ends.values():
                 events |= {number: select.POLLOUT, sentinel: READABLE}
             ready = polled(events, milliseconds(deadline.left()))
