@@ -55,7 +55,7 @@ class Described(NamedTuple):
         rows: The number of rows of each part.
         observation_space: The space of one observation.
         action_space: The space of one action.
-        metadata: The metadata of the first part.
+        metadata: The metadata of the first part, but for what cannot be pickled.
         spec: Its spec, pickled; None if that cannot be.
         single: Whether each part is a single environment.
         seeds_rows: Whether each row takes a seed of its own.
@@ -76,6 +76,15 @@ def dumps(value: Value) -> bytes:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except Exception:
         return by_value.dumps(value)
+
+
+def can_send(value: Value) -> bool:
+    """Whether `dumps` can pickle a value."""
+    try:
+        dumps(value)
+    except Exception:
+        return False
+    return True
 
 
 def dumps_command(*command: Any) -> bytes:
