@@ -153,7 +153,13 @@ class RowCommands(Protocol):
 
 
 class HoldsRows(Protocol):
-    """A `VecEnv` of our own whose rows live in workers; the way to Gymnasium knows it by this."""
+    """A `VecEnv` of our own whose rows live in workers; the way to Gymnasium knows it by this.
+
+    Attributes:
+        shown_space: The space that contains the observations, as SB3's wrappers declare others.
+    """
+
+    shown_space: Space
 
     def row_commands(self) -> RowCommands | None:
         """The way to step rows one by one; None if it has parts of several rows."""

@@ -11,6 +11,7 @@ from typing import Any, SupportsIndex
 from gymnasium.envs.registration import EnvSpec
 
 from sb3compat._convert.arguments import check_timeout
+from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import HoldsRows, Options, RowCommands, Value
 from sb3compat._parallel.commands import WorkerCommands
 from sb3compat._parallel.cores import usable_cores
@@ -154,6 +155,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         self._restarts = restart
         self._shifted = (observations.presented, actions.presented) != spaces
         self._spec = parts[0].spec
+        shown = [part.shown_space for part in parts]
+        same = all(space == shown[0] for space in shown)
+        self.shown_space = Observations(shown[0], 1).presented if same else observations.presented
         metadata: Options = parts[0].metadata
         super().__init__(source, WorkerSubEnvs(source), observations, actions, metadata)
 

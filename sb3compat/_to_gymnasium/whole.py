@@ -147,7 +147,7 @@ class WholeSteps:
         if all(seed is None for seed in seeds):
             return
         wanted = self._with_waiting(seeds)
-        if not self._counts_up(wanted) and not _seeds_by_row(self._vec_env):
+        if not self._counts_up(wanted) and not rows_take_seeds(self._vec_env):
             waiting = "" if wanted == list(seeds) else f", with those that wait: {wanted}"
             raise ConversionError(
                 f"Expected one int as seed, from which {self._vec_env} derives those of its rows, "
@@ -371,7 +371,7 @@ def _asks_nothing(rows: list[int], seeds: Seeds, options: Options | None) -> boo
     return not options and all(seeds[i] is None for i in rows)
 
 
-def _seeds_by_row(vec_env: Any) -> bool:
+def rows_take_seeds(vec_env: Any) -> bool:
     """Whether seeds that are set row by row reach the rows, by the methods of SB3 or `to_sb3`."""
     base = getattr(vec_env, "unwrapped", vec_env)
     if not _inherits_to_base(vec_env, "seed"):

@@ -200,10 +200,9 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         self._driver.note()
         for i, info in step.reset_infos.items():
             self.reset_infos[i] = info
-        rewards = step.rewards.astype(np.float32, copy=False)
         observations = self._observations.pack(step.observations)
         self._lost_step = False
-        return observations, rewards, step.ended, step.infos
+        return observations, step.rewards, step.ended, step.infos
 
     @property
     def envs(self) -> list[SingleEnv]:

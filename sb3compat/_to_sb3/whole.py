@@ -305,12 +305,13 @@ class VectorSource:
             self._reset(seed, None)
             self._was_reset = True
             seed = None if one_seed else seed
-        batch = self._observations.empty()
+        batch: list[Array] = []
         row_infos: list[Info] = [{} for _ in range(self.num_envs)]
         for rows in groups:
             mask = np.zeros(self.num_envs, np.bool_)
             mask[rows] = True
             obs, infos = self._reset_rows(mask, seed, options[int(rows[0])])
+            batch = batch or self._observations.batch(obs, copy=True)
             self._assign(batch, rows, obs)
             for i, info in zip(rows, split_infos(infos, self.num_envs, rows), strict=True):
                 row_infos[i] = info
@@ -370,6 +371,12 @@ class VectorSource:
     def _assign(self, batch: list[Array], rows: Rows, obs: Observation) -> None:
         source = self._observations.batch(obs, copy=False)
         for array, values in zip(batch, source, strict=True):
+            if array.dtype != values.dtype:
+                raise ConversionError(
+                    f"Expected {self.env} to give observations of one dtype, got {array.dtype} and "
+                    f"{values.dtype}: a wrapper changes the observations of steps and those of "
+                    "resets in different ways."
+                )
             array[rows] = values[rows]
 
 
