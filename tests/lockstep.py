@@ -89,16 +89,17 @@ def lockstep(
     program: Iterable[Operation],
     *,
     wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]] = lambda env: env,
+    refer: Callable[[list[MakeEnv]], Any] | None = None,
     **kwargs: Any,
 ) -> None:
     """Run the program on both; raise at the first difference.
 
-    `wrap` goes around each sub-environment of the reference.
+    `wrap` goes around each sub-environment of the reference, and `refer` makes another one.
     """
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     makers = [MakeEnv(script, i, copying=True) for i in range(num_envs)]
-    reference = DummyVecEnv([lambda make=make: wrap(make()) for make in makers])  # type: ignore[misc]
+    reference = (refer or DummyVecEnv)([lambda make=make: wrap(make()) for make in makers])  # type: ignore[arg-type, misc]
     source = build([MakeEnv(script, i) for i in range(num_envs)])
     try:
         ours = sb3compat.to_sb3(source, **kwargs)
