@@ -154,7 +154,8 @@ def _run(script: Script, n: int, reference: Any, ours: Any, program: Iterable[Op
             options = deepcopy(argument)
             reference.set_options(argument)
             ours.set_options(options)
-            if options:  # what the caller does with them afterwards has no effect
-                (options[0] if isinstance(options, list) else options)["x"] = "changed"
+            for row in options if isinstance(options, list) else [options]:
+                if row:  # what the caller does with them afterwards has no effect
+                    row["x"] = "changed"
     for value, snapshot in handed_out:
         same(value, snapshot, "handed out earlier, and changed since")

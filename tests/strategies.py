@@ -79,7 +79,11 @@ def programs(num_envs: int, max_size: int = 16) -> st.SearchStrategy[list[tuple[
         st.tuples(st.just("seed"), st.one_of(st.none(), st.integers(0, 1000))),
         st.tuples(
             st.just("options"),
-            st.one_of(st.none(), option, st.lists(option, min_size=num_envs, max_size=num_envs)),
+            st.one_of(
+                st.none(),
+                option,
+                st.lists(st.one_of(option, st.none()), min_size=num_envs, max_size=num_envs),
+            ),
         ),
     )
     step = st.tuples(st.just("step"), st.integers(0, 999))

@@ -11,11 +11,12 @@ from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import SingleEnv, Space
-from sb3compat._parallel.vec_env_part import VecEnvMethods, VecEnvSource
+from sb3compat._convert.types import SingleEnv, Space, SubEnvs
+from sb3compat._parallel.vec_env_part import VecEnvSource
 from sb3compat._to_gymnasium.presented import presented_space
+from sb3compat._to_gymnasium.subenvs import MethodEnvs
 from sb3compat._to_sb3.rows_sync import EnvRows
-from sb3compat._to_sb3.subenvs import LocalSubEnvs, SubEnvs
+from sb3compat._to_sb3.subenvs import LocalSubEnvs
 from sb3compat._upstream.vec_env import is_vec_env
 from sb3compat.errors import UnsupportedEnvError, UnsupportedSpaceError, shown
 
@@ -134,7 +135,7 @@ class Made:
         rows = slice(start, start + n)
         if is_vec_env(env):
             source: Source = VecEnvSource(env, observations, actions)
-            self.parts.append(Part(source, VecEnvMethods(env), rows, _name_of(env)))
+            self.parts.append(Part(source, MethodEnvs(env), rows, _name_of(env)))
         else:
             self.parts.append(_vector_part(env, observations, actions, rows))
         self.counts.append(n)

@@ -13,9 +13,7 @@ from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
     Array,
-    ClassInfo,
     Info,
-    Kwargs,
     Options,
     Seeds,
     Transition,
@@ -121,32 +119,3 @@ class VecEnvSource:
     def close(self) -> None:
         """Close the environment."""
         self._vec_env.close()
-
-
-class VecEnvMethods:
-    """The sub-environments behind the methods of a `VecEnv`."""
-
-    def __init__(self, vec_env: Any) -> None:
-        self._vec_env = vec_env
-
-    def has(self, name: str, rows: list[int]) -> list[bool]:
-        """Whether every sub-environment has the attribute."""
-        return [bool(self._vec_env.has_attr(name))] * len(rows)
-
-    def get(self, name: str, rows: list[int]) -> list[Value]:
-        """The attribute of each row."""
-        return list(self._vec_env.get_attr(name, indices=rows))
-
-    def set(self, name: str, value: Value, rows: list[int]) -> None:
-        """Set the attribute of each row."""
-        self._vec_env.set_attr(name, value, indices=rows)
-
-    def call(
-        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
-    ) -> list[Value]:
-        """Call the method of each row."""
-        return list(self._vec_env.env_method(name, *args, indices=rows, **kwargs))
-
-    def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
-        """Whether each row is wrapped in that class."""
-        return list(self._vec_env.env_is_wrapped(wrapper_class, indices=rows))

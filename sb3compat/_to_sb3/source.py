@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector as vector_wrappers
@@ -22,6 +22,7 @@ from sb3compat._convert.types import (
     Transition,
     Value,
 )
+from sb3compat._to_sb3.bases import base_of
 from sb3compat._to_sb3.modes import Padded, ResetWithin, SameStep
 from sb3compat._to_sb3.partial_reset import (
     PartialReset,
@@ -31,7 +32,7 @@ from sb3compat._to_sb3.partial_reset import (
 )
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
-from sb3compat._to_sb3.tap import BaseTap, resets_rows_itself, wrappers_of
+from sb3compat._to_sb3.tap import BaseTap, wrappers_of
 from sb3compat._to_sb3.traits import traits_of
 from sb3compat._to_sb3.wrappers import check_wrappers
 from sb3compat._upstream.async_vector_env import shares_memory
@@ -214,7 +215,7 @@ def _no_partial_reset(base: AnyVectorEnv) -> PartialResetError:
 
 
 def _refuse_lingering_autoresets(base: AnyVectorEnv) -> None:
-    if not isinstance(base, AsyncVectorEnv) or resets_rows_itself(base):
+    if not isinstance(base, AsyncVectorEnv) or base_of(base).resets_rows:
         return
     if not shares_memory(base):
         raise PartialResetError(
@@ -272,10 +273,6 @@ _TRANSPARENT = (
 
 
 def _hands_out_fresh_arrays(env: AnyVectorEnv, *, copies: bool) -> bool:
-    """Whether observations need no copy, as Gymnasium's own environments make one each time."""
-    base: Any = env.unwrapped
-    return (
-        type(base) in (SyncVectorEnv, AsyncVectorEnv)
-        and bool(base.copy or copies)
-        and all(type(wrapper) in _TRANSPARENT for wrapper in wrappers_of(env))
-    )
+    """Whether observations need no copy, as the environment makes one each time."""
+    made = copies or base_of(env).hands_out_new_arrays
+    return made and all(type(wrapper) in _TRANSPARENT for wrapper in wrappers_of(env))

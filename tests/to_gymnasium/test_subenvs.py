@@ -55,8 +55,8 @@ def test_set_attr_lands_where_gymnasium_sets_it() -> None:
 
 
 WAYS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], SubEnvs]]] = {
-    "local": (dummy, lambda env: LocalEnvs(env.envs)),
-    "workers": (subproc, lambda env: WorkerEnvs(Workers(env))),
+    "local": (dummy, lambda env: LocalEnvs(env, env.envs)),
+    "workers": (subproc, lambda env: WorkerEnvs(env, Workers(env))),
     "methods": (dummy, MethodEnvs),
 }
 
@@ -72,30 +72,30 @@ def access(request: pytest.FixtureRequest) -> Iterator[SubEnvs]:
 
 
 def test_every_way_calls_methods_and_reads_attributes(access: SubEnvs) -> None:
-    assert access.call("mu", (), {}) == [0.5, 0.5]
-    assert access.call("set_mu", (2.0,), {}) == [2.0, 3.0]
-    assert access.call("set_mu", (), {"mu": 3.0}) == [3.0, 4.0]
-    assert access.call("get_wrapper_attr", ("mu",), {}) == [3.0, 3.0]
-    frames = access.call("render", (), {})  # a method without arguments is called
+    assert access.read("mu", (), {}, [0, 1]) == [0.5, 0.5]
+    assert access.read("set_mu", (2.0,), {}, [0, 1]) == [2.0, 3.0]
+    assert access.read("set_mu", (), {"mu": 3.0}, [0, 1]) == [3.0, 4.0]
+    assert access.read("get_wrapper_attr", ("mu",), {}, [0, 1]) == [3.0, 3.0]
+    frames = access.read("render", (), {}, [0, 1])  # a method without arguments is called
     assert [frame[0, 0, 0] for frame in frames] == [0, 1]
     with pytest.raises(AttributeError, match="nothing_here"):
-        access.call("nothing_here", (), {})
+        access.read("nothing_here", (), {}, [0, 1])
 
 
 def test_every_way_sets_one_value_for_each_row_where_it_is_held(access: SubEnvs) -> None:
-    access.set("mu", [[1, 2], 3])
-    assert access.call("mu", (), {}) == [[1, 2], 3]
+    access.write("mu", [[1, 2], 3])
+    assert access.read("mu", (), {}, [0, 1]) == [[1, 2], 3]
     # The sub-environment itself has it, and not the wrapper around it.
-    assert access.call("set_mu", (5.0,), {}) == [5.0, 6.0]
-    assert access.call("mu", (), {}) == [5.0, 5.0]
+    assert access.read("set_mu", (5.0,), {}, [0, 1]) == [5.0, 6.0]
+    assert access.read("mu", (), {}, [0, 1]) == [5.0, 5.0]
 
 
 def test_missing_methods_of_a_vec_env_are_named() -> None:
     access = MethodEnvs(CountingVecEnv())
     for use, name in (
-        (lambda: access.call("mu", (), {}), "get_attr"),
-        (lambda: access.call("mu", (1,), {}), "env_method"),
-        (lambda: access.set("mu", [1, 2]), "set_attr"),
+        (lambda: access.read("mu", (), {}, [0, 1]), "get_attr"),
+        (lambda: access.read("mu", (1,), {}, [0, 1]), "env_method"),
+        (lambda: access.write("mu", [1, 2]), "set_attr"),
     ):
         with pytest.raises(AttributeError, match=f"no method '{name}'"):
             use()
@@ -112,7 +112,7 @@ def test_values_are_set_by_set_attr_where_wrappers_cannot_be_asked() -> None:
             raise NotImplementedError
 
     env = Bare()
-    MethodEnvs(env).set("mu", [7, [8]])
+    MethodEnvs(env).write("mu", [7, [8]])
     assert env.values == {0: ("mu", 7), 1: ("mu", [8])}
 
 
@@ -132,8 +132,8 @@ def test_one_value_is_set_where_rows_share_the_attribute() -> None:
 def test_equal_values_that_can_be_written_to_stay_those_of_their_rows() -> None:
     access = MethodEnvs(dummy(fns()))
     values: list[Any] = [[], []]
-    access.set("mu", values)
-    held = access.call("mu", (), {})
+    access.write("mu", values)
+    held = access.read("mu", (), {}, [0, 1])
     assert held[0] is values[0]
     assert held[1] is values[1]
 
