@@ -41,8 +41,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
     Args:
         env_fns: Functions that make the parts: each returns a `gymnasium.Env` (one row), a
             `gymnasium.vector.VectorEnv` in any autoreset mode (its rows), or a `VecEnv` (its rows).
-            The spaces of all parts must be equal; parts of several rows keep the dtype that they
-            give, which must be the same for all. Functions and what they need are pickled by
+            The spaces of all parts must be equal but for their bounds; those of the first are
+            presented. Parts of several rows keep the dtype that they give, which must be the same
+            for all. Functions and what they need are pickled by
             `cloudpickle`, so that lambdas work.
         workers: The number of workers, at most one for each part. By default the cores that this
             process may use, limits of a container included; with Ray, the number of actors that

@@ -11,12 +11,14 @@ from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
+from sb3compat._convert.spaces import BatchLayout
 from sb3compat._convert.types import SingleEnv, Space, SubEnvs
 from sb3compat._parallel.vec_env_part import VecEnvSource
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.subenvs import MethodEnvs
 from sb3compat._to_sb3.rows_sync import EnvRows
 from sb3compat._to_sb3.subenvs import LocalSubEnvs
+from sb3compat._upstream.old_gym import converted
 from sb3compat._upstream.vec_env import is_vec_env
 from sb3compat.errors import UnsupportedEnvError, UnsupportedSpaceError, shown
 
@@ -83,7 +85,7 @@ class Made:
         """
         for number, env_fn in enumerate(env_fns, first_fn):
             self.making = number
-            env = env_fn()
+            env = converted(env_fn())
             self.envs.append(env)
             if any(base_of(env) is base_of(other) for other in self.envs[:-1]):
                 raise UnsupportedEnvError(
@@ -183,17 +185,26 @@ def spaces_of(env: Any) -> tuple[Space, Space]:
 
 
 def check_same_spaces(first: tuple[Space, Space], other: tuple[Space, Space], number: int) -> None:
-    """Refuse a part with other spaces than the first, as `SyncVectorEnv` does.
+    """Refuse a part whose rows do not fit into one batch with those of the first.
+
+    Bounds may differ: as `DummyVecEnv`, we go by those of the first.
 
     Raises:
-        UnsupportedSpaceError: If they differ; it is a `RuntimeError`, too.
+        UnsupportedSpaceError: If they do not fit; it is a `RuntimeError`, too.
     """
     for what, one, two in zip(("observation_space", "action_space"), first, other, strict=True):
-        if one != two:
+        if one != two and _form(one, what) != _form(two, what):
             raise UnsupportedSpaceError(
-                f"Expected all of env_fns to make environments with the same {what}, got {one} "
-                f"from env_fns[0] and {two} from env_fns[{number}]."
+                f"Expected all of env_fns to make environments with the same {what}, but for its "
+                f"bounds, got {one} from env_fns[0] and {two} from env_fns[{number}]."
             )
+
+
+def _form(space: Space, what: str) -> tuple[Any, ...]:
+    """What has to be equal for rows to be in one batch: all but the bounds."""
+    layout = BatchLayout(space, 1, what)
+    leaves = [(leaf.shape, leaf.dtype) for leaf in layout.leaves]
+    return layout.kind, layout.keys, [*map(type, layout.unpack(space))], leaves, layout.starts
 
 
 def _vector_part(env: Any, observations: Observations, actions: Actions, rows: slice) -> Part:
