@@ -92,6 +92,7 @@ def test_bounds_of_parts_may_differ_as_in_dummy_vec_env(
         (Dict(a=Discrete(2)), Dict(b=Discrete(2))),
         (Dict(a=Discrete(2)), Tuple([Discrete(2)])),
         (Tuple([Discrete(2)]), Tuple([Discrete(2), Discrete(2)])),
+        (Tuple([Discrete(4)]), Tuple([Box(0, 3, (), np.int64)])),
         (MultiDiscrete([2, 3]), MultiDiscrete([2, 3], start=[0, 1])),
     ],
 )
