@@ -19,6 +19,7 @@ from sb3compat._parallel.messages import (
     Described,
     Failure,
     News,
+    can_send,
     dumps,
     dumps_answer,
     failure_of,
@@ -193,19 +194,17 @@ class HeldRows:
                 self._close()
             raise
         first = made.envs[0]
-        try:
-            spec = dumps(getattr(first, "spec", None))
-        except Exception:  # a spec may hold anything
-            spec = None
-        metadata = dict(getattr(first, "metadata", None) or {})
-        metadata.pop("autoreset_mode", None)
+        spec = getattr(first, "spec", None)
+        sent = dumps(spec) if can_send(spec) else None
+        given = dict(getattr(first, "metadata", None) or {})
+        metadata = {k: v for k, v in given.items() if k != "autoreset_mode" and can_send(v)}
         seeds_rows = all(part.source.seeds_rows for part in made.parts)
         return Described(
             made.counts,
             *made.spaces,
             made.shown_space,
             metadata,
-            spec,
+            sent,
             made.single,
             seeds_rows,
         )

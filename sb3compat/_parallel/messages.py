@@ -71,7 +71,7 @@ class Described(NamedTuple):
         observation_space: The space of one observation.
         action_space: The space of one action.
         shown_space: The space that contains the observations, as wrappers may declare another one.
-        metadata: The metadata of the first part.
+        metadata: The metadata of the first part, but for what cannot be pickled.
         spec: Its spec, pickled; None if that cannot be.
         single: Whether each part is a single environment.
         seeds_rows: Whether each row takes a seed of its own.
@@ -93,6 +93,15 @@ def dumps(value: Value) -> bytes:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except Exception:
         return by_value.dumps(value)
+
+
+def can_send(value: Value) -> bool:
+    """Whether `dumps` can pickle a value."""
+    try:
+        dumps(value)
+    except Exception:
+        return False
+    return True
 
 
 def dumps_command(*command: Any) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
-import os
 import socket
 import sys
 import time
@@ -21,7 +20,7 @@ from sb3compat._parallel.messages import Described, Failure, dumps_command, dump
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program
 from sb3compat._parallel.serve import STEP
-from sb3compat._parallel.workers import check_made
+from sb3compat._parallel.workers import Owner, check_made
 from sb3compat._upstream.pipes import Deadline, Exchange, end_processes
 from sb3compat._upstream.ready import Line
 from sb3compat.errors import WorkerError, WorkerTimeoutError
@@ -282,7 +281,7 @@ class Processes:
         return f"env_fns[{self._firsts[worker]}] to env_fns[{self._firsts[worker + 1] - 1}]"
 
 
-class _End:
+class _End(Owner):
     """Ends worker processes: at `close`, when the environment is forgotten, at the end of Python.
 
     `multiprocessing` runs its finalizers before it waits for its processes; `atexit` may be later,
@@ -291,30 +290,13 @@ class _End:
     """
 
     def __init__(self, lines: dict[int, Line], segments: list[Segment], life: Life) -> None:
+        super().__init__()
         self._lines, self._segments, self._life = lines, segments, life
-        self._owner = os.getpid()
         self._at_end = Finalize(None, self._end, exitpriority=10)
 
     def __call__(self) -> None:
         self._end()
         self._at_end.cancel()
-
-    @property
-    def owns(self) -> bool:
-        """Whether the processes are those of this process, and not of one that has forked it."""
-        return os.getpid() == self._owner
-
-    def check_owner(self) -> None:
-        """Refuse to speak to the processes of another one.
-
-        Raises:
-            WorkerError: If this process is a fork of the one that has started them.
-        """
-        if not self.owns:
-            raise WorkerError(
-                f"Expected the process {self._owner}, which has started the workers, to use them, "
-                f"got a call from {os.getpid()}, a fork of it. Build a new environment there."
-            )
 
     def _end(self) -> None:
         if not self.owns:
