@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Dict, Tuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,3 +83,9 @@ def test_start_methods_equal_dummy_vec_env(start_method: str | None) -> None:
 def test_images_equal_those_of_dummy_vec_env() -> None:
     chosen = script(observation_space=Box(0, 255, (84, 84, 4), np.uint8), lengths=(2, 3))
     lockstep(chosen, 5, team(2), PROGRAM)
+
+
+@pytest.mark.parametrize("space", [Dict({}), Tuple([])], ids=["Dict", "Tuple"])
+def test_empty_observations_equal_those_of_dummy_vec_env(space: Any) -> None:
+    chosen = script(observation_space=space, lengths=(2, 3))
+    lockstep(chosen, 5, team(2, [("single", 3), ("sync", 2)]), PROGRAM)
