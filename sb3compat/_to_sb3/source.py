@@ -37,7 +37,7 @@ from sb3compat._to_sb3.traits import traits_of
 from sb3compat._to_sb3.wrappers import check_wrappers
 from sb3compat._upstream.async_vector_env import shares_memory
 from sb3compat._upstream.inherited import changed
-from sb3compat.errors import PartialResetError
+from sb3compat.errors import PartialResetError, UnsupportedSpaceError
 
 _log = logging.getLogger("sb3compat")
 
@@ -122,6 +122,13 @@ def make_source(settings: Settings, observations: Observations, actions: Actions
     """
     known = replace(settings, partial_reset=_partial_reset(settings))
     by_row = _row_source(known)
+    if by_row is None and not actions.leaves:
+        raise UnsupportedSpaceError(
+            f"Expected {settings.env} to have a single_action_space with at least one part, got "
+            f"single_action_space={settings.env.single_action_space}: Gymnasium splits a batch of "
+            "such actions into no rows at all. Leave the vector wrappers out, or give the "
+            "sub-environments another action space."
+        )
     _refuse(known, by_row=by_row is not None)
     make = by_row or partial(_whole_source, known)
     source = make(observations, actions)

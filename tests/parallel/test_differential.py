@@ -91,6 +91,14 @@ def test_images_equal_those_of_dummy_vec_env() -> None:
     lockstep(chosen, 5, team(2), PROGRAM)
 
 
+@pytest.mark.parametrize("space", [Dict({}), Tuple([])], ids=["Dict", "Tuple"])
+def test_empty_observations_equal_those_of_dummy_vec_env(space: Any) -> None:
+    chosen = script(observation_space=space, lengths=(2, 3))
+    shape = [("single", 2), *((kind, 1) for kind in KINDS)]
+    program = [(name, given) for name, given in PROGRAM if name != "options"]
+    lockstep(chosen, 2 + len(KINDS), team(2, shape), program)
+
+
 # --- values and dtypes that the spaces do not have ----------------------------------------------
 
 
