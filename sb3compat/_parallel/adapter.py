@@ -12,6 +12,7 @@ from typing import Any, SupportsIndex, cast
 from gymnasium.envs.registration import EnvSpec
 
 from sb3compat._convert.arguments import check_timeout
+from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import HoldsRows, Options, RowCommands, Value
 from sb3compat._parallel.commands import WorkerCommands
 from sb3compat._parallel.cores import usable_cores
@@ -41,7 +42,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
     Args:
         env_fns: Functions that make the parts: each returns a `gymnasium.Env` (one row), a
             `gymnasium.vector.VectorEnv` in any autoreset mode (its rows), or a `VecEnv` (its rows).
-            The spaces of all parts must be equal. Functions and what they need are pickled by
+            The spaces of all parts must be equal but for their bounds; those of the first are
+            presented. Parts of several rows keep the dtype that they give, which must be the same
+            for all. Functions and what they need are pickled by
             `cloudpickle`, so that lambdas work.
         workers: The number of workers, at most one for each part. By default the cores that this
             process may use, limits of a container included; with Ray, the number of actors that
@@ -164,6 +167,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         self._restarts = restart
         self._shifted = (observations.presented, actions.presented) != spaces
         self._spec = parts[0].spec
+        shown = [part.shown_space for part in parts]
+        same = all(space == shown[0] for space in shown)
+        self.shown_space = Observations(shown[0], 1).presented if same else observations.presented
         metadata: Options = parts[0].metadata
         super().__init__(source, WorkerSubEnvs(source), observations, actions, metadata)
 

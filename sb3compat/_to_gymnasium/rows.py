@@ -25,9 +25,9 @@ from sb3compat._convert.types import (
     Info,
     Kwargs,
     Observation,
-    Options,
     ResetResult,
     RowCommands,
+    RowOptions,
     Seeds,
     Transition,
     Value,
@@ -70,7 +70,12 @@ class Rows:
         """Whether a worker is lost."""
         return False
 
-    def check_reset(self, rows: list[int], seeds: Seeds, options: Options | None) -> None:
+    @property
+    def seeds_rows(self) -> bool:
+        """Whether a reset gives each row a seed of its own."""
+        return True
+
+    def check_reset(self, rows: list[int], seeds: Seeds, options: RowOptions) -> None:
         """Refuse a masked reset while the observations of the other rows are not known.
 
         Raises:
@@ -84,7 +89,7 @@ class Rows:
             )
 
     def reset(
-        self, rows: list[int], seeds: Seeds, options: Options | None
+        self, rows: list[int], seeds: Seeds, options: RowOptions
     ) -> tuple[Observation, list[Info]]:
         """Reset some rows, or all of them.
 
@@ -97,7 +102,7 @@ class Rows:
         held_seeds, held_options = waiting_seeds(self._vec_env), waiting_options(self._vec_env)
         for i in rows:
             seed = held_seeds[i] if every and seeds[i] is None else seeds[i]
-            given = (held_options[i] or options) if every and not options else options
+            given = (held_options[i] or options[i]) if every and not options[i] else options[i]
             kwargs.append({"seed": seed, "options": given})
         infos = self._reset(rows, kwargs)
         if every:

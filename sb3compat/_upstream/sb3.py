@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sb3compat._upstream.private import private
+from sb3compat.errors import install_line
+
 HAS_SB3 = True
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv
@@ -142,4 +145,20 @@ def vec_monitor_class() -> Any:
     return VecMonitor
 
 
-__all__ = ["HAS_SB3", "VecEnv", "monitor_class", "vec_monitor_class"]
+def patched_env(env: Any) -> Any:
+    """A Gymnasium environment made of one of the old `gym`.
+
+    Raises:
+        ImportError: If SB3 or shimmy is missing.
+    """
+    if not HAS_SB3:
+        raise ImportError(
+            f"Expected a gymnasium.Env, got {env} of the old gym. Stable-Baselines3 and shimmy "
+            f"convert it: {install_line('sb3')} 'shimmy>=2.0'"
+        )
+    from stable_baselines3.common.vec_env import patch_gym
+
+    return private(patch_gym, "_patch_env")(env)
+
+
+__all__ = ["HAS_SB3", "VecEnv", "monitor_class", "patched_env", "vec_monitor_class"]
