@@ -18,7 +18,12 @@ from sb3compat._convert.types import Array, Value
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import Described, Failure, dumps_command, failure_of
 from sb3compat._parallel.parts import EnvFn
-from sb3compat._parallel.ray_cluster import check_object_stores, connect, not_started
+from sb3compat._parallel.ray_cluster import (
+    check_object_stores,
+    check_room,
+    connect,
+    not_started,
+)
 from sb3compat._parallel.ray_serve import Place, RowsActor
 from sb3compat._parallel.workers import check_made
 from sb3compat.errors import WorkerError, WorkerTimeoutError
@@ -189,6 +194,7 @@ class Actors:
         """Create actors, and wait until they have a place."""
         if not ray.is_initialized():
             raise WorkerError("Ray has been shut down; build a new environment.")
+        check_room(len(workers), self._options)
         cls = ray.remote(RowsActor).options(**self._options)
         for worker in workers:
             self._actors[worker] = cls.remote()
