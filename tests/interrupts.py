@@ -7,6 +7,7 @@ of `TRACED`. So no test depends on when a signal comes.
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -37,6 +38,9 @@ TRACED = (
 class LimitError(TimeoutError):
     """What the handler of a time limit raises; also an OSError, as the errors of pipes are."""
 
+
+# What the operation forks is not to be interrupted.
+os.register_at_fork(after_in_child=lambda: sys.settrace(None))
 
 ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, LimitError)
 
