@@ -109,6 +109,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         env_fns = list(env_fns)
         _check(env_fns, workers, backend, start_method, on_worker_lost)
         self._closed = True  # until there is something to close
+        restart = on_worker_lost == "restart"
         team: Workers
         if backend == "ray":
             _check_absent(backend, start_method=start_method)
@@ -122,11 +123,11 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         else:
             _check_absent(backend, actor_options=actor_options)
             shares = _shares(env_fns, workers or usable_cores())
-            team = Processes(shares, start_method, timeout)
+            team = Processes(shares, start_method, timeout, restarts=restart)
         try:
-            self._present(team, len(shares), copy=copy, restart=on_worker_lost == "restart")
+            self._present(team, len(shares), copy=copy, restart=restart)
         except BaseException:
-            team.close()
+            team.close(patient=False)
             raise
 
     def _present(self, team: Workers, count: int, *, copy: bool, restart: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
@@ -22,6 +23,7 @@ from sb3compat._parallel.messages import (
     failure_of,
 )
 from sb3compat._parallel.parts import EnvFn, Made, Part
+from sb3compat._parallel.program import Program
 from sb3compat._to_sb3.rows_sync import EnvRows
 from sb3compat._upstream.worker_guard import COMMANDS
 from sb3compat._upstream.worker_questions import has_wrapper
@@ -38,6 +40,7 @@ class HeldRows:
 
     def __init__(self) -> None:
         self._made = Made()
+        self._program: Program | None = None
         self._buffers: Buffers
         # What an exception concerns.
         self._row = 0
@@ -46,6 +49,7 @@ class HeldRows:
     def run(self, name: str, args: Sequence[Any]) -> bytes:
         """Run the command of that name."""
         commands: dict[str, Callable[..., Value]] = {
+            "begin": self._begin,
             "make": self._make,
             "check_options": self._check_options,
             "check_started": self._check_started,
@@ -57,10 +61,10 @@ class HeldRows:
         }
         try:
             return dumps_answer(commands[name](*args), self._row, self._where)
-        except Exception as error:
+        except BaseException as error:
             return dumps(failure_of(error, self._row, self._where))
 
-    def refuse(self, error: Exception) -> bytes:
+    def refuse(self, error: BaseException) -> bytes:
         """The answer to a command that cannot be unpickled here."""
         return dumps(failure_of(error, self._row, self._where or "a command"))
 
@@ -87,7 +91,7 @@ class HeldRows:
             for part in parts:
                 self._concerns(part)
                 self._receive(part, infos, reset_infos)
-        except Exception as error:
+        except BaseException as error:
             self._cancel()
             return dumps(failure_of(error, self._row, self._where))
         if not infos and not reset_infos:
@@ -105,7 +109,7 @@ class HeldRows:
                 row_infos, resets = part.source.step_into(
                     out.observations, out.rewards, out.ended, out.truncated
                 )
-            except Exception:
+            except BaseException:
                 self._concerns(part, part.source.failed)
                 raise
         else:
@@ -157,16 +161,26 @@ class HeldRows:
     def _cancel(self) -> None:
         """End the steps of parts that are under way, after an exception in another one."""
         for part in self._made.parts:
-            with suppress(Exception):
+            with suppress(BaseException):
                 part.source.cancel()
 
-    def _make(self, env_fns: Sequence[EnvFn], first_fn: int) -> Described:
+    def _begin(self, program: Program | None) -> None:
+        """Take over what the program knows; a fork of it knows it already."""
+        self._program = program
+        if program is not None:
+            program.take_over()
+
+    def _make(self, env_fns: Sequence[EnvFn] | bytes, first_fn: int) -> Described:
         made = self._made
+        made.making = first_fn
         try:
+            env_fns = pickle.loads(env_fns) if isinstance(env_fns, bytes) else env_fns
             made.make(env_fns, first_fn)
-        except BaseException:
+        except BaseException as error:
             self._where = f"env_fns[{made.making}]"
-            with suppress(Exception):
+            if self._program is not None:
+                self._program.note(error)
+            with suppress(BaseException):
                 self._close()
             raise
         first = made.envs[0]
@@ -199,7 +213,7 @@ class HeldRows:
                 part.source.check_options(own)
             try:
                 batch, given = part.source.reset(own_seeds, own)
-            except Exception:
+            except BaseException:
                 self._concerns(part, getattr(part.source, "failed", None))
                 raise
             if not isinstance(part.source, EnvRows):
@@ -230,9 +244,7 @@ class HeldRows:
             names, data = args
             if part.envs is not None:
                 return [has_wrapper(part.envs[row], *names) for row in rows]
-            import cloudpickle
-
-            args = [cloudpickle.loads(data)]
+            args = [pickle.loads(data)]
         call = getattr(part.subenvs, method)
         if part.envs is None:
             self._concerns(part)
@@ -252,18 +264,18 @@ class HeldRows:
             try:
                 # Pickled before the next row is stepped, which may change what they share.
                 answers[row] = dumps(COMMANDS[name](part.envs[row - part.first], *args))
-            except Exception as error:
+            except BaseException as error:
                 answers[row] = failure_of(error, row, f"row {row}")
         return answers
 
     def _close(self) -> None:
         """Close everything, also after an error of one part."""
-        errors: list[Exception] = []
+        errors: list[BaseException] = []
         envs, self._made.envs = self._made.envs, []
         for env in envs:
             try:
                 env.close()
-            except Exception as error:  # noqa: PERF203
+            except BaseException as error:  # noqa: PERF203
                 errors.append(error)
         if errors:
             raise errors[0]

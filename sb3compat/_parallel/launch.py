@@ -8,44 +8,55 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from io import FileIO
 from multiprocessing.connection import Connection
-from typing import Any
+from multiprocessing.spawn import get_command_line
+from typing import Any, NamedTuple
 
 from sb3compat._convert.types import ProcessLike
 from sb3compat._parallel.parts import EnvFn
+from sb3compat._parallel.program import refuse_rerun
 from sb3compat._parallel.serve import serve
+from sb3compat._upstream.by_value import name_main_classes
 
 # What the fresh interpreter runs; the user's own main module is not imported.
-_CODE = "import sys; sys.path[:] = {path!r}; from {module} import main; main({number})"
+_CODE = "import sys; sys.path[:] = {path!r}; from {module} import main; main{ends}"
+
+
+def _command(*ends: int) -> list[str] | None:
+    """The command of a fresh interpreter with the flags of this one; None where there is none."""
+    command = get_command_line()
+    if "-c" not in command:  # a program that holds its interpreter
+        return None
+    # Others are not looked at by imports.
+    path = [entry for entry in sys.path if isinstance(entry, str)]
+    code = _CODE.format(path=path, module=serve.__module__, ends=ends)
+    return [*command[: command.index("-c")], "-c", code]
 
 
 class FreshProcess:
     """A process that runs a new interpreter, with the methods of a `multiprocessing.Process`.
 
     Args:
-        number: The file descriptor of the worker's end of its pipe.
+        command: The command line.
+        ends: The file descriptors of the worker's ends of its pipes.
+        pipe: The parent's end, whose end tells the end of the process where the system does not.
     """
 
-    def __init__(self, number: int) -> None:
-        code = _CODE.format(path=sys.path, module=serve.__module__, number=number)
-        self._popen = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.DEVNULL, pass_fds=[number]
-        )
-        self._pidfd: int | None = None
+    def __init__(self, command: list[str], ends: Sequence[int], pipe: Connection[Any, Any]) -> None:
+        self._popen = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=ends)
+        self._sentinel: list[FileIO] = []
         if hasattr(os, "pidfd_open"):
             with suppress(OSError):  # a sandbox without it
-                self._pidfd = os.pidfd_open(self._popen.pid)
-
-    def watch(self, pipe: Connection[Any, Any]) -> None:
-        """Go by the end of this pipe where the system does not tell the end of a process."""
-        if self._pidfd is None:
-            self._pidfd = os.dup(pipe.fileno())
+                # In C, where no signal handler runs before the descriptor has its owner.
+                self._sentinel.extend(map(FileIO, map(os.pidfd_open, [self._popen.pid])))
+        if not self._sentinel:
+            self._sentinel.extend(map(FileIO, map(os.dup, [pipe.fileno()])))
 
     @property
     def sentinel(self) -> int:
         """Ready when the process has ended."""
-        assert self._pidfd is not None
-        return self._pidfd
+        return self._sentinel[0].fileno()
 
     @property
     def pid(self) -> int:
@@ -75,10 +86,8 @@ class FreshProcess:
             self._popen.wait(timeout)
 
     def close(self) -> None:
-        """Give up what the process's end is told by."""
-        if self._pidfd is not None:
-            os.close(self._pidfd)
-            self._pidfd = None
+        """Give up what the process's end is told by; a second call has no effect."""
+        self._sentinel[0].close()
 
 
 def start_methods() -> list[str]:
@@ -86,8 +95,28 @@ def start_methods() -> list[str]:
     return multiprocessing.get_all_start_methods()
 
 
+class Life(NamedTuple):
+    """A pipe that nobody writes to: it ends with the process that holds the one end of it.
+
+    Attributes:
+        theirs: The end that workers look at.
+        ours: The end that only the parent holds.
+    """
+
+    theirs: Connection[Any, Any]
+    ours: Connection[Any, Any]
+
+    def close(self) -> None:
+        """Close both ends."""
+        for end in self:
+            end.close()
+
+
 def launch(
-    start_method: str | None, env_fns: Sequence[EnvFn], others: Sequence[Connection[Any, Any]]
+    start_method: str | None,
+    env_fns: Sequence[EnvFn],
+    others: Sequence[Connection[Any, Any]],
+    life: Life,
 ) -> tuple[Connection[Any, Any], ProcessLike, bool]:
     """Start a worker.
 
@@ -96,19 +125,30 @@ def launch(
             to hand it a pipe, and `"spawn"` elsewhere.
         env_fns: The functions that make its parts.
         others: The parent's ends of other workers' pipes.
+        life: What tells the workers that the parent has ended.
 
     Returns:
-        The parent's end of its pipe, the process, and whether the process has the functions.
+        The parent's end of its pipe, the process, and whether it is a fork, which has the
+        functions.
+
+    Raises:
+        WorkerError: If a worker is importing the program's script, which would start workers again.
+        OSError: If the system has no descriptors, processes or memory left.
     """
+    refuse_rerun()
     ours, theirs = multiprocessing.Pipe()
     try:
-        if start_method is None and sys.platform != "win32":
-            fresh = FreshProcess(theirs.fileno())
-            fresh.watch(ours)
-            return ours, fresh, False
+        ends = theirs.fileno(), life.theirs.fileno()
+        command = _command(*ends) if start_method is None else None
+        if command is not None and sys.platform != "win32":
+            return ours, FreshProcess(command, ends, ours), False
         context: Any = multiprocessing.get_context(start_method or "spawn")
         forks = start_method == "fork"
-        arguments = (theirs, env_fns, [*others, ours]) if forks else (theirs,)
+        if forks:
+            name_main_classes()
+        arguments: tuple[Any, ...] = (theirs, life.theirs)
+        if forks:
+            arguments += (env_fns, [*others, ours, life.ours])
         process = context.Process(target=serve, args=arguments)
         process.start()
         return ours, process, forks

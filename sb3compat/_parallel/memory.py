@@ -7,7 +7,8 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -110,7 +111,7 @@ class Segment:
     def send(self, pipe: Connection[Any, Any]) -> None:
         """Hand it to the process at the other end, which calls `receive_memory`."""
         if self._file is not None:
-            with socket.socket(fileno=os.dup(pipe.fileno())) as end:
+            with _socket_of(pipe) as end:
                 socket.send_fds(end, [b"f"], [self._file])
 
     @property
@@ -126,11 +127,21 @@ class Segment:
             self._file = None
 
 
+@contextmanager
+def _socket_of(pipe: Connection[Any, Any]) -> Iterator[socket.socket]:
+    """The socket that a pipe is; it takes no descriptor of its own, of which there may be none."""
+    end = socket.socket(fileno=pipe.fileno())
+    try:
+        yield end
+    finally:
+        end.detach()
+
+
 def receive_memory(pipe: Connection[Any, Any], size: int, name: str) -> mmap.mmap:
     """The memory of a `Segment` that the other end is sending."""
     if sys.platform == "win32":
         return mmap.mmap(-1, size, tagname=name)
-    with socket.socket(fileno=os.dup(pipe.fileno())) as end:
+    with _socket_of(pipe) as end:
         _, (file,), _, _ = socket.recv_fds(end, 1, 1)
     try:
         return mmap.mmap(file, size)

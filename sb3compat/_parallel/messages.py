@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
-
-import cloudpickle
 
 from sb3compat._convert.types import Info, Options, Space, Value
 from sb3compat._parallel.columns import Columns
+from sb3compat._upstream import by_value
 from sb3compat._upstream.exceptions import packed, unpacked
-from sb3compat.errors import ConversionError, traceback_in_worker
+from sb3compat.errors import ConversionError, UnsupportedEnvError, shown, traceback_in_worker
 
 
 class Failure(NamedTuple):
@@ -76,25 +75,47 @@ def dumps(value: Value) -> bytes:
     try:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except Exception:
-        data: bytes = cloudpickle.dumps(value)
-        return data
+        return by_value.dumps(value)
 
 
 def dumps_command(*command: Any) -> bytes:
     """Pickle a command; classes of `__main__` go by value, as no worker imports that."""
-    data: bytes = cloudpickle.dumps(command)
-    return data
+    return by_value.dumps(command)
+
+
+def dumps_functions(env_fns: Sequence[Callable[[], Value]], first: int) -> bytes:
+    """Pickle the functions of a worker.
+
+    Args:
+        env_fns: The functions.
+        first: The number of the first of them.
+
+    Raises:
+        UnsupportedEnvError: If one cannot be pickled; the message says which.
+    """
+    try:
+        return by_value.dumps(list(env_fns))
+    except Exception:
+        for number, env_fn in enumerate(env_fns, first):
+            _check_picklable(env_fn, number)
+        raise
+
+
+def _check_picklable(env_fn: Callable[[], Value], number: int) -> None:
+    try:
+        by_value.dumps(env_fn)
+    except Exception as error:
+        raise UnsupportedEnvError(
+            f"Expected env_fns[{number}] to be a function that can be sent to a worker, got "
+            f"{shown(env_fn)}: {error}. Make what it needs inside of it, not outside. Or, for "
+            "worker processes, pass start_method='fork': they are copies of this process, and "
+            "nothing is sent."
+        ) from error
 
 
 def failure_of(error: BaseException, row: int, where: str) -> Failure:
     """An exception, ready to be sent; called where it was caught."""
-    data, trace = packed(error)
-    try:
-        pickle.dumps(type(error))
-    except Exception:  # a class without an importable name, which goes by value if it can
-        with suppress(Exception):
-            data = cloudpickle.dumps(error)
-    return Failure(row, where, data, trace)
+    return Failure(row, where, *packed(error))
 
 
 def dumps_answer(value: Value, row: int, where: str) -> bytes:

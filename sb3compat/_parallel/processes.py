@@ -3,32 +3,52 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import os
+import socket
+import sys
 import time
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.util import Finalize
 from typing import Any
 
 from sb3compat._convert.types import Array, Value
-from sb3compat._parallel.launch import launch
+from sb3compat._parallel.launch import Life, launch
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
-from sb3compat._parallel.messages import Described, Failure, dumps_command
+from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_functions
 from sb3compat._parallel.parts import EnvFn
+from sb3compat._parallel.program import Program
 from sb3compat._parallel.serve import STEP
 from sb3compat._parallel.workers import check_made
-from sb3compat._upstream.pipes import Exchange, Line, end_processes
-from sb3compat.errors import WorkerTimeoutError
+from sb3compat._upstream.pipes import Deadline, Exchange, end_processes
+from sb3compat._upstream.ready import Line
+from sb3compat.errors import WorkerError, WorkerTimeoutError
 
 # How long workers may take to end that owe an answer, or that nobody waits for.
 _CLOSE_SECONDS = 5.0
+# How long interpreters may take to start, beside the timeout of the commands.
+_START_SECONDS = 60.0
 
 
-class PatientExchange(Exchange):
-    """No worker waits for another one here: the death of one sets the others no limit."""
+class WorkerExchange(Exchange):
+    """Messages to all workers; one for the whole life of them, so that nothing owed is forgotten.
 
-    grace_seconds = float("inf")
+    Args:
+        lines: The workers.
+        restarts: Whether the death of a worker is no failure, as it is replaced.
+    """
+
+    def __init__(self, lines: Mapping[int, Line], *, restarts: bool) -> None:
+        super().__init__(lines)
+        self._restarts = restarts
+
+    @property
+    def failed(self) -> bool:
+        """Whether something is to be raised, whatever the others answer."""
+        raised = any(isinstance(answer, Failure) for answer in self.answers.values())
+        return raised or (bool(self.dead) and not self._restarts)
 
 
 class Processes:
@@ -38,13 +58,19 @@ class Processes:
         shares: The functions of each worker.
         start_method: How processes are started, see `launch`.
         timeout: How many seconds answers may take; None for ever.
+        restarts: Whether workers that are lost will be replaced.
     """
 
     noun = "worker process"
     buffers: Buffers
 
     def __init__(
-        self, shares: Sequence[Sequence[EnvFn]], start_method: str | None, timeout: float | None
+        self,
+        shares: Sequence[Sequence[EnvFn]],
+        start_method: str | None,
+        timeout: float | None,
+        *,
+        restarts: bool = False,
     ) -> None:
         self.lost: dict[int, str] = {}
         self._shares = shares
@@ -52,20 +78,21 @@ class Processes:
         self._start_method = start_method
         self._timeout = timeout
         self._lines: dict[int, Line] = {}
-        self._exchange = PatientExchange({})
+        self._exchange = WorkerExchange(self._lines, restarts=restarts)
+        # When the answers are due to the command that was sent last.
+        self._deadline = Deadline(timeout)
         self._attach: dict[int, bytes] = {}
         self._segments: list[Segment] = []
-        self._end = _End(self._lines, self._segments)
+        self._closing = False
+        self._life = Life(*multiprocessing.Pipe(duplex=False))
+        self._end = _End(self._lines, self._segments, self._life)
         self._finalizer = weakref.finalize(self, self._end)
         self._finalizer.atexit = False
         self._rows: Sequence[slice] = ()
 
     def start(self) -> dict[int, Described]:
         """Start the workers, and have them make their parts."""
-        workers = range(len(self._shares))
-        make = {worker: self._launch(worker) for worker in workers}
-        described = self._made(make)
-        return {worker: described[worker] for worker in workers}
+        return self._make(range(len(self._shares)))
 
     def attach(self, shapes: Shapes, rows: Sequence[slice]) -> None:
         """Make the shared memory, and hand it to each worker."""
@@ -81,40 +108,45 @@ class Processes:
         self._hand_over(range(len(rows)))
 
     def restart(self, worker: int) -> None:
-        """Replace a lost worker by a new one with the same functions."""
-        line = self._lines.pop(worker, None)
-        if line is not None:
-            _end_lines([line])
+        """Replace a lost worker by a new one with the same functions.
+
+        It is lost until all is done: after an error or an interrupt, this can be tried again.
+        """
+        self._settle()
+        self._discard(worker)
+        try:
+            self._make([worker])
+            self._hand_over([worker])
+        except BaseException:
+            self._discard(worker)
+            raise
         del self.lost[worker]
-        self._made({worker: self._launch(worker)})
-        self._hand_over([worker])
 
     def send(self, commands: Mapping[int, Sequence[Any]]) -> None:
         """Send workers a command each."""
         # Pickled before anything is sent: what cannot be pickled leaves all workers untouched.
         messages = {worker: dumps_command(*command) for worker, command in commands.items()}
-        self._send(messages)
+        self._settle()
+        self._send({worker: data for worker, data in messages.items() if worker not in self.lost})
 
     def send_step(self, actions: list[Array]) -> None:
         """Have all workers step their rows with these actions."""
         self._settle()
         for array, values in zip(self.buffers.actions, actions, strict=True):
             array[...] = values
-        self._send(dict.fromkeys(self._lines, STEP))
+        self._send(dict.fromkeys(self._lines.keys() - self.lost.keys(), STEP))
+        # The program may take its time before it asks for the results.
+        self._deadline = Deadline(None)
 
     def collect(self) -> dict[int, Value]:
         """The answers that are owed, by worker."""
         exchange = self._exchange
-        exchange.receive(self._timeout)
-        self._note_dead(exchange)
-        if exchange.owed:
-            late = [self._rows[worker] for worker in sorted(exchange.owed)]
-            named = ", ".join(f"{rows.start} to {rows.stop - 1}" for rows in late)
-            raise WorkerTimeoutError(
-                f"The worker processes of the rows {named} have not answered within "
-                f"timeout={self._timeout} seconds. Close this environment, which ends them; or "
-                "call reset(), which waits as long for them once more."
-            )
+        deadline = self._deadline if self._deadline.timeout else Deadline(self._timeout)
+        exchange.receive(deadline.left())
+        failed = exchange.failed
+        self._note_dead()
+        if exchange.owed and not failed:
+            raise self._late()
         answers, exchange.answers = exchange.answers, {}
         return answers
 
@@ -123,113 +155,199 @@ class Processes:
         arrays = self.buffers.observations
         return [array.copy() for array in arrays] if copy else arrays
 
-    def close(self) -> None:
+    def close(self, *, patient: bool = True) -> None:
         """Have the workers close their parts, and end them."""
+        if not self._end.owns:
+            return
+        again, self._closing = self._closing, True
         failures: list[Failure] = []
         try:
-            self._exchange.receive(_CLOSE_SECONDS)
-            self._note_dead(self._exchange)
-            owing = self._exchange.owed
-            end_processes(self._lines[worker].process for worker in owing)
-            idle = [worker for worker in self._lines if worker not in {*owing, *self.lost}]
-            exchange = PatientExchange(self._lines)
-            exchange.send(dict.fromkeys(idle, dumps_command("close")))
-            exchange.receive(self._timeout)
-            answers = map(exchange.answers.get, idle)
-            failures = [answer for answer in answers if isinstance(answer, Failure)]
+            if not again:
+                failures = self._close_parts(_CLOSE_SECONDS if patient else 0.0)
         finally:
-            self._finalizer()
+            self._end()
+            self._finalizer.detach()
         for failure in failures:
             failure.reraise()
 
-    def _launch(self, worker: int) -> bytes:
-        """Start a process, and return the command that has it make its parts."""
-        env_fns = self._shares[worker]
-        others = [line.pipe for line in self._lines.values()]
-        pipe, process, has_fns = launch(self._start_method, env_fns, others)  # type: ignore[arg-type]
-        self._lines[worker] = Line(pipe, process)
-        return dumps_command("make", None if has_fns else env_fns, self._firsts[worker])
+    def _close_parts(self, patience: float) -> list[Failure]:
+        """Have all workers close their parts, but for those that are busy for longer than this."""
+        exchange = self._exchange
+        exchange.take_back()
+        exchange.receive(patience)
+        self._note_dead()
+        exchange.answers = {}
+        busy = {*exchange.owed, *self.lost}
+        end_processes(self._lines[worker].process for worker in busy & self._lines.keys())
+        for worker in busy:
+            exchange.forget(worker)
+        self._send(dict.fromkeys(self._lines.keys() - busy, dumps_command("close")))
+        exchange.receive(self._timeout)
+        return [answer for answer in exchange.answers.values() if isinstance(answer, Failure)]
 
-    def _made(self, make: dict[int, bytes]) -> dict[int, Described]:
-        """Have workers make their parts, and wait for that as long as it takes."""
-        exchange = PatientExchange(self._lines)
-        exchange.send(make)
-        exchange.receive()
-        self._note_dead(exchange)
-        check_made(self, make, exchange.answers, self._firsts)
-        return exchange.answers
-
-    def _hand_over(self, workers: Iterable[int]) -> None:
-        """Hand the shared memory to some workers."""
-        exchange = PatientExchange(self._lines)
-        exchange.send({worker: self._attach[worker] for worker in workers})
-        for worker in list(exchange.owed):
-            with suppress(OSError):  # it has died, which `receive` notices
-                self._segments[0].send(self._lines[worker].pipe)  # type: ignore[arg-type]
-        exchange.receive()
-        self._note_dead(exchange)
-
-    def _send(self, messages: Mapping[int, bytes]) -> None:
-        self._settle()
-        exchange = self._exchange = PatientExchange(self._lines)
-        alive = {worker: data for worker, data in messages.items() if worker not in self.lost}
+    def _launch(self, worker: int) -> None:
+        others: list[Any] = [line.pipe for line in self._lines.values()]
         try:
-            exchange.send(alive)
-        except BaseException:
-            # Whether the last one of them has got its message is not known.
-            worker = next(reversed(exchange.owed), None)
-            if worker is not None:
-                self._lines[worker].process.kill()
-            raise
-        self._note_dead(exchange)
+            pipe, process, _ = launch(self._start_method, self._shares[worker], others, self._life)
+        except OSError as error:
+            raise WorkerError(
+                f"Expected to start a worker process for {self._functions(worker)}, but the system "
+                f"refuses: {error}. Use fewer workers, or raise its limits (`ulimit -a`)."
+            ) from error
+        self._lines[worker] = Line(pipe, process)
+
+    def _make(self, workers: Sequence[int]) -> dict[int, Described]:
+        """Start workers, and have them make their parts."""
+        forks = self._start_method == "fork"
+        make = {}
+        for worker in workers:
+            first = self._firsts[worker]
+            # Before any process is started.
+            data = None if forks else dumps_functions(self._shares[worker], first)
+            make[worker] = dumps_command("make", data, first)
+        program = dumps_command("begin", None if forks else Program.this())
+        for worker in workers:
+            self._launch(worker)
+        start = None if self._timeout is None else max(self._timeout, _START_SECONDS)
+        self._talk(dict.fromkeys(workers, program), start)
+        described = self._talk(make, self._timeout)
+        return {worker: described[worker] for worker in workers}
+
+    def _talk(self, messages: dict[int, bytes], timeout: float | None) -> dict[int, Any]:
+        """What new workers answer; raises what the first of them has met."""
+        self._send(messages, timeout)
+        try:
+            answers = self.collect()
+        except WorkerTimeoutError:
+            late = [self._functions(worker) for worker in sorted(self._exchange.owed)]
+            raise WorkerTimeoutError(
+                f"The worker processes of {', '.join(late)} have not made their parts within "
+                f"timeout={timeout} seconds. Give them more time."
+            ) from None
+        check_made(self, messages, answers, self._firsts)
+        return answers
+
+    def _hand_over(self, workers: Sequence[int]) -> None:
+        """Hand the shared memory to some workers."""
+        messages = {worker: self._attach[worker] for worker in workers}
+        self._send(messages)
+        for worker in messages.keys() & self._exchange.owed.keys():
+            with suppress(OSError):  # it has died, which `collect` notices
+                self._segments[0].send(self._lines[worker].pipe)  # type: ignore[arg-type]
+        check_made(self, workers, self.collect(), self._firsts)
+
+    def _send(self, messages: Mapping[int, bytes], timeout: float | None = None) -> None:
+        self._end.check_owner()
+        self._deadline = Deadline(timeout or self._timeout)
+        self._exchange.send(messages, self._deadline.left())
+        self._note_dead()
 
     def _settle(self) -> None:
-        """Take the answers that an interrupt has left behind."""
-        if self._exchange.owed:
-            self.collect()
+        """Take the answers that an interrupt or an error has left behind."""
+        exchange = self._exchange
+        exchange.take_back()
+        if exchange.owed:
+            exchange.receive(self._timeout)
+            self._note_dead()
+            if exchange.owed:
+                raise self._late()
+        exchange.answers = {}
 
-    def _note_dead(self, exchange: Exchange) -> None:
-        for worker in exchange.dead:
+    def _discard(self, worker: int) -> None:
+        """End a lost worker, whatever it is doing, and forget what it owes."""
+        self.lost.setdefault(worker, "it could not be replaced")
+        self._exchange.forget(worker)
+        if worker in self._lines:
+            self._lines[worker].process.kill()
+            _end_lines(self._lines, [worker])
+
+    def _note_dead(self) -> None:
+        dead = self._exchange.dead
+        for worker in list(dead):
             process: Any = self._lines[worker].process
             process.join(_CLOSE_SECONDS)
             self.lost[worker] = f"exit code {process.exitcode}"
-        exchange.dead = {}
+            del dead[worker]
+
+    def _late(self) -> WorkerTimeoutError:
+        late = [self._rows[worker] for worker in sorted(self._exchange.owed) if self._rows]
+        named = ", ".join(f"{rows.start} to {rows.stop - 1}" for rows in late)
+        return WorkerTimeoutError(
+            f"The worker processes of the rows {named} have not answered within "
+            f"timeout={self._timeout} seconds. Close this environment, which ends them; or call "
+            "reset(), which waits as long for them once more."
+        )
+
+    def _functions(self, worker: int) -> str:
+        return f"env_fns[{self._firsts[worker]}] to env_fns[{self._firsts[worker + 1] - 1}]"
 
 
 class _End:
     """Ends worker processes: at `close`, when the environment is forgotten, at the end of Python.
 
     `multiprocessing` runs its finalizers before it waits for its processes; `atexit` may be later,
-    and does not run at all in a process of `multiprocessing`.
+    and does not run at all in a process of `multiprocessing`. After an interrupt, another call
+    goes on.
     """
 
-    def __init__(self, lines: dict[int, Line], segments: list[Segment]) -> None:
-        self._lines, self._segments = lines, segments
+    def __init__(self, lines: dict[int, Line], segments: list[Segment], life: Life) -> None:
+        self._lines, self._segments, self._life = lines, segments, life
         self._owner = os.getpid()
         self._at_end = Finalize(None, self._end, exitpriority=10)
 
     def __call__(self) -> None:
-        self._at_end.cancel()
         self._end()
+        self._at_end.cancel()
+
+    @property
+    def owns(self) -> bool:
+        """Whether the processes are those of this process, and not of one that has forked it."""
+        return os.getpid() == self._owner
+
+    def check_owner(self) -> None:
+        """Refuse to speak to the processes of another one.
+
+        Raises:
+            WorkerError: If this process is a fork of the one that has started them.
+        """
+        if not self.owns:
+            raise WorkerError(
+                f"Expected the process {self._owner}, which has started the workers, to use them, "
+                f"got a call from {os.getpid()}, a fork of it. Build a new environment there."
+            )
 
     def _end(self) -> None:
-        if os.getpid() != self._owner:  # a fork of the parent, whose processes these are not
+        if not self.owns:
             return
-        lines = list(self._lines.values())
-        self._lines.clear()
         for segment in self._segments:
             segment.close()
-        _end_lines(lines)
+        _end_lines(self._lines, list(self._lines))
+        self._life.close()
 
 
-def _end_lines(lines: Sequence[Line]) -> None:
-    """Close the pipes, which ends the workers; and end those that have not ended in time."""
-    for line in lines:
-        line.pipe.close()
+def _end_lines(lines: dict[int, Line], workers: Sequence[int]) -> None:
+    """Close the pipes, which ends the workers; and end those that have not ended in time.
+
+    After an interrupt, it can be called again.
+    """
+    for worker in workers:
+        _hang_up(lines[worker].pipe)
     until = time.monotonic() + _CLOSE_SECONDS
-    for line in lines:
-        line.process.join(max(0.0, until - time.monotonic()))
-    end_processes(line.process for line in lines if line.process.is_alive())
-    for line in lines:
+    for worker in workers:
+        lines[worker].process.join(max(0.0, until - time.monotonic()))
+    end_processes(lines[worker].process for worker in workers if lines[worker].process.is_alive())
+    for worker in workers:
         # A process of `multiprocessing` frees its descriptors as well.
-        line.process.close()  # type: ignore[attr-defined]
+        lines.pop(worker).process.close()  # type: ignore[attr-defined]
+
+
+def _hang_up(pipe: Any) -> None:
+    """End the connection itself: another process may have been forked with this end of it."""
+    if sys.platform != "win32":
+        with suppress(OSError):  # it is closed
+            end = socket.socket(fileno=pipe.fileno())
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            finally:
+                end.detach()
+    pipe.close()

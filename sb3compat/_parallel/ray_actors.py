@@ -173,7 +173,7 @@ class Actors:
             self._batch = [np.empty_like(array) for array in self._batch]
             self._given = False
 
-    def close(self) -> None:
+    def close(self, *, patient: bool = True) -> None:
         """Have the actors close their parts, and end them."""
         # Those without a node have no place yet.
         idle = self._nodes.keys() - self._owed.keys() - self.lost.keys()

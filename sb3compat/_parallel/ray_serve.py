@@ -54,7 +54,7 @@ class RowsActor:
         """The answer to a command."""
         try:
             name, *args = pickle.loads(data)
-        except Exception as error:
+        except BaseException as error:
             return self._held.refuse(error), None
         if name == "attach":
             self._attach(*args)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
+import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
 from sb3compat._parallel.held import NOTHING, HeldRows
 from sb3compat._parallel.memory import Shapes, buffers_in, receive_memory
 from sb3compat._parallel.parts import EnvFn
+from sb3compat._upstream.ready import polled
+
+if sys.platform != "win32":
+    import fcntl
 
 # The command of which there are most is no pickle.
 STEP = b"step"
@@ -19,6 +25,7 @@ STEP = b"step"
 
 def serve(
     pipe: Connection[Any, Any],
+    life: Connection[Any, Any] | None = None,
     env_fns: Sequence[EnvFn] | None = None,
     others: Sequence[Connection[Any, Any]] = (),
 ) -> None:
@@ -26,6 +33,7 @@ def serve(
 
     Args:
         pipe: This worker's end of the pipe.
+        life: The end of a pipe whose other end only the parent holds.
         env_fns: The functions that make the parts, where they need not be pickled.
         others: Ends of pipes that a fork has copied: as long as they are open here, other workers
             would not notice the end of the parent.
@@ -35,24 +43,31 @@ def serve(
     # Ctrl-C is for the parent. And the parent's handlers are not for this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    held = HeldRows()
+    held, working = HeldRows(), EndsWithParent(life.fileno() if life else None)
     try:
-        while _answer(pipe, held, env_fns):
+        while _answer(pipe, held, env_fns, working):
             pass
     except (EOFError, OSError):  # the parent is gone
-        with suppress(Exception):
+        with suppress(BaseException):
             held.run("close", ())
 
 
-def _answer(pipe: Connection[Any, Any], held: HeldRows, env_fns: Sequence[EnvFn] | None) -> bool:
+def _answer(
+    pipe: Connection[Any, Any],
+    held: HeldRows,
+    env_fns: Sequence[EnvFn] | None,
+    working: AbstractContextManager[None],
+) -> bool:
     """Answer one command; False if it was the last one."""
     data = pipe.recv_bytes()
     if data == STEP:
-        pipe.send_bytes(held.step())
+        with working:
+            answer = held.step()
+        pipe.send_bytes(answer)
         return True
     try:
         name, *args = pickle.loads(data)
-    except Exception as error:
+    except BaseException as error:
         pipe.send_bytes(held.refuse(error))
         return True
     if name == "attach":
@@ -61,8 +76,43 @@ def _answer(pipe: Connection[Any, Any], held: HeldRows, env_fns: Sequence[EnvFn]
         return True
     if name == "make" and args[0] is None:
         args[0] = env_fns
-    pipe.send_bytes(held.run(name, args))
+    with working:
+        answer = held.run(name, args)
+    pipe.send_bytes(answer)
     return bool(name != "close")
+
+
+class EndsWithParent:
+    """While a command runs, the end of the parent ends this process: the command may never end.
+
+    Between two commands, the end of the pipe is noticed as it is read, and the parts are closed.
+    Linux sends the signal; elsewhere a process ends once its command does.
+
+    Args:
+        life: The descriptor of a pipe that nobody writes to, and that ends with the parent.
+    """
+
+    def __init__(self, life: int | None) -> None:
+        self._number: int | None = None
+        if life is None or sys.platform != "linux":
+            return
+        with suppress(OSError):  # a sandbox without it
+            # An open file of its own, as the signal goes to the last one who has asked for it.
+            number = os.open(f"/proc/self/fd/{life}", os.O_RDONLY | os.O_NONBLOCK)
+            fcntl.fcntl(number, fcntl.F_SETOWN, os.getpid())
+            fcntl.fcntl(number, fcntl.F_SETSIG, signal.SIGKILL)
+            self._number = number
+
+    def __enter__(self) -> None:
+        if self._number is not None:
+            fcntl.fcntl(self._number, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+            if polled({self._number: 0}, 0):
+                self.__exit__()
+                raise EOFError("the parent has ended before")
+
+    def __exit__(self, *_: object) -> None:
+        if self._number is not None:
+            fcntl.fcntl(self._number, fcntl.F_SETFL, os.O_NONBLOCK)
 
 
 def _attach(
@@ -78,6 +128,6 @@ def _attach(
     held.attach(buffers_in(memory, shapes, num_envs), first)
 
 
-def main(number: int) -> None:
-    """Serve as a process of its own, the pipe being this file descriptor."""
-    serve(Connection(number))
+def main(number: int, life: int) -> None:
+    """Serve as a process of its own, the pipes being these file descriptors."""
+    serve(Connection(number), Connection(life, writable=False))

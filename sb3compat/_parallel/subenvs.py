@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import cloudpickle
-
 from sb3compat._convert.types import ClassInfo, Kwargs, Value
+from sb3compat._upstream import by_value
 from sb3compat._upstream.worker_questions import class_name, classes_of
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class WorkerSubEnvs:
         The class goes by its name: unpickling it would import its module, which for SB3's `Monitor`
         means torch in every worker.
         """
-        data = cloudpickle.dumps(wrapper_class)
+        data = by_value.dumps(wrapper_class)
         names = list(map(class_name, classes_of(wrapper_class)))
         return self._reach("is_wrapped", (names, data), rows)
 

@@ -66,8 +66,12 @@ class Workers(Protocol):
     def observations(self, *, copy: bool) -> list[Array]:
         """The observations of all rows; with `copy`, in arrays that nothing else uses."""
 
-    def close(self) -> None:
-        """Have the workers close their parts, and end them."""
+    def close(self, *, patient: bool = True) -> None:
+        """Have the workers close their parts, and end them.
+
+        Args:
+            patient: Whether workers that are busy get some time for it.
+        """
 
 
 def check_made(
@@ -85,11 +89,12 @@ def check_made(
         WorkerError: If a worker has died.
         Exception: What a function has raised.
     """
-    for worker in sorted(made):
-        answer = answers.get(worker)
+    failures = (answers.get(worker) for worker in sorted(made))
+    for answer in failures:
         if isinstance(answer, Failure):
             answer.reraise()
-        if worker in workers.lost:
+    for worker in sorted(made):
+        if worker not in answers:
             first, last = firsts[worker], firsts[worker + 1] - 1
             raise WorkerError(
                 f"The {workers.noun} of env_fns[{first}] to env_fns[{last}] has died while it made "

@@ -33,13 +33,13 @@ from sb3compat._upstream.exceptions import Raised, next_raised, reraise
 from sb3compat._upstream.pipes import (
     Deadline,
     Exchange,
-    Line,
     died,
     end_processes,
     lines_of,
     pickled,
 )
 from sb3compat._upstream.private import private
+from sb3compat._upstream.ready import Line
 from sb3compat._upstream.sync_vector_env import add_info
 from sb3compat._upstream.unfinished import is_unfinished
 from sb3compat._upstream.watched_pipes import WatchedPipe, watch_of
@@ -169,7 +169,7 @@ def send_step(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline 
     exchange = Exchange(lines)
     with _closed_on_error(lines):
         exchange.send(data, timeout.left())
-    if exchange.dead or exchange.late:
+    if exchange.dead or exchange.unsent:
         _settled(env, exchange, lines, timeout)
     # The environment itself has to know that a step is under way, for its `close` for instance.
     note_step(env, under_way=True)

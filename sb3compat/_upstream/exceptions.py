@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from sb3compat._convert.types import Value
+from sb3compat._upstream.by_value import ByValue
 from sb3compat._upstream.private import private
 from sb3compat.errors import WorkerError, traceback_in_worker
 
@@ -79,8 +80,8 @@ class Stripped:
         except Exception:  # of a method of its own, maybe
             function, given = None, ()
         given = given if function is type(error) else error.args
-        parts = [sendable(part, depth - 1) for part in (given, error.args, dict(vars(error)))]
-        self.arguments = type(error), *parts
+        parts = type(error), given, error.args, dict(vars(error))
+        self.arguments = tuple(sendable(part, depth - 1) for part in parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return build, self.arguments
@@ -91,15 +92,18 @@ def sendable(value: Value, depth: int = _DEPTH) -> Value:
     if _can_pickle(value):
         return value
     if isinstance(value, BaseException) and depth:
-        if not _can_pickle(type(value)):
-            return _unavailable(f"{type(value).__qualname__}: {_text(value, str)}")
         stripped = Stripped(value, depth)
+        if isinstance(stripped.arguments[0], StandIn):
+            return _unavailable(f"{type(value).__qualname__}: {_text(value, str)}")
         return stripped if _can_pickle(stripped) else StandIn.of(value)
     if type(value) in (list, tuple) and depth:
         return type(value)(sendable(part, depth - 1) for part in value)
     if type(value) is dict and depth:
         return {sendable(k, depth - 1): sendable(part, depth - 1) for k, part in value.items()}
-    return StandIn.of(value)
+    try:
+        return ByValue(value)
+    except Exception:
+        return StandIn.of(value)
 
 
 def packed(error: BaseException) -> tuple[bytes, str]:

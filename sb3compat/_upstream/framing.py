@@ -13,6 +13,45 @@ from sb3compat.errors import WorkerError
 
 # What is read of an answer before its size is known.
 _FIRST_BYTES = 65536
+# What surely fits into the buffer of a pipe, so that writing it cannot block.
+_SURE_BYTES = 4096
+
+
+class Message:
+    """A message as far as it was sent: a worker that is stopped reads only a part of a long one.
+
+    What was written is known whatever an exception interrupts: the rest can be sent later.
+
+    Args:
+        body: What was pickled.
+
+    Attributes:
+        body: The same.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        self._data = memoryview(header(len(body)) + body)
+        # How much each write has taken.
+        self._counts = [0]
+
+    @property
+    def begun(self) -> bool:
+        """Whether a part of it was sent, so that the rest has to follow."""
+        return any(self._counts)
+
+    @property
+    def short(self) -> bool:
+        """Whether a worker that owes no answer takes it without a wait."""
+        return len(self._data) <= _SURE_BYTES
+
+    def write(self, number: int) -> bool:
+        """Write once; whether the whole message was sent."""
+        sent = sum(self._counts)
+        self._counts = [sent]
+        part = self._data[sent : sent + _SURE_BYTES]
+        _note(self._counts, partial(os.write, number, part))
+        return sum(self._counts) == len(self._data)
 
 
 class Answer:

@@ -6,30 +6,29 @@ whole exchange, and dead processes are noticed whoever else holds an end of thei
 
 from __future__ import annotations
 
-import os
 import pickle
 import select
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from multiprocessing.connection import wait
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, NamedTuple
+from typing import Any
 
 from sb3compat._convert.types import ConnectionLike, ProcessLike, Value
-from sb3compat._upstream.framing import Answer, header
+from sb3compat._upstream.framing import Answer, Message
+from sb3compat._upstream.ready import (
+    READABLE,
+    WAIT_SECONDS,
+    Line,
+    PollReady,
+    WaitReady,
+    milliseconds,
+    polled,
+)
 from sb3compat.errors import WorkerError
 
-# What `poll` and selectors are asked to wait at most; they take milliseconds in a C int.
-_WAIT_SECONDS = 100_000.0
-# What surely fits into the buffer of a pipe, so that sending it cannot block.
-_SURE_BYTES = 4096
-
-
-class Line(NamedTuple):
-    """The parent's end of a worker's pipe, and the worker's process."""
-
-    pipe: ConnectionLike
-    process: ProcessLike
+# How long a process may take to end once it was terminated.
+_TERMINATE_SECONDS = 2.0
 
 
 def lines_of(
@@ -75,96 +74,6 @@ def pickled(message: Value) -> bytes:
     return bytes(ForkingPickler.dumps(message))
 
 
-# Windows waits for 63 handles at most, and a worker has two.
-_MOST_HANDLES = 60
-_TURN_SECONDS = 0.01
-# How long a process may take to end once it was terminated.
-_TERMINATE_SECONDS = 2.0
-
-
-class WaitReady:
-    """Which of some workers have answered or ended; by `multiprocessing.connection.wait`."""
-
-    def __init__(self, lines: Mapping[int, Line], rows: Iterable[int]) -> None:
-        self._lines = {row: lines[row] for row in rows}
-
-    def wait(self, timeout: float | None) -> list[int]:
-        """The rows that have answered or ended; none after the timeout."""
-        rows: dict[Any, int] = {}
-        for row, line in self._lines.items():
-            rows[line.pipe] = rows[line.process.sentinel] = row
-        items = list(rows)
-        parts = [items[i : i + _MOST_HANDLES] for i in range(0, len(items), _MOST_HANDLES)]
-        until = None if timeout is None else time.monotonic() + timeout
-        while True:
-            for part in parts:
-                left = None if until is None else max(0.0, until - time.monotonic())
-                # One part alone is waited for; several take turns.
-                turn = _TURN_SECONDS if left is None else min(left, _TURN_SECONDS)
-                ready = wait(part, left if len(parts) == 1 else turn)
-                if ready:
-                    return list(dict.fromkeys(rows[item] for item in ready))
-            if until is not None and time.monotonic() >= until:
-                return []
-
-    def has_answer(self, row: int) -> bool:
-        """Whether something can be read from the row's pipe: an answer, or its end."""
-        pipe: Any = self._lines[row].pipe
-        return bool(wait([pipe], 0))
-
-    def forget(self, row: int) -> None:
-        """Wait for this row no more."""
-        del self._lines[row]
-
-
-class PollReady:
-    """The same by `poll`, where there is one: a small part of the time that `wait` takes.
-
-    `wait` builds a selector for each call, which would double the time of a quick step.
-    """
-
-    def __init__(self, lines: Mapping[int, Line], rows: Iterable[int]) -> None:
-        self._poll = select.poll()
-        self._rows: dict[int, int] = {}
-        self._pipes: dict[int, int] = {}
-        self._sentinels: dict[int, int] = {}
-        # What the last `wait` has found.
-        self._seen: list[int] = []
-        for row in rows:
-            self._pipes[row] = pipe = lines[row].pipe.fileno()
-            self._sentinels[row] = sentinel = lines[row].process.sentinel
-            for descriptor in (pipe, sentinel):
-                self._rows[descriptor] = row
-                self._poll.register(descriptor, _READABLE)
-
-    def wait(self, timeout: float | None) -> list[int]:
-        """The rows that have answered or ended; none after the timeout."""
-        self._seen = [descriptor for descriptor, _ in self._poll.poll(_milliseconds(timeout))]
-        return list(dict.fromkeys(map(self._rows.__getitem__, self._seen)))
-
-    def has_answer(self, row: int) -> bool:
-        """Whether something can be read from the row's pipe: an answer, or its end."""
-        if self._pipes[row] in self._seen:  # mostly: one system call less
-            return True
-        alone = select.poll()
-        alone.register(self._pipes[row], _READABLE)
-        return bool(alone.poll(0))
-
-    def forget(self, row: int) -> None:
-        """Wait for this row no more."""
-        for descriptor in (self._pipes[row], self._sentinels[row]):
-            self._poll.unregister(descriptor)
-
-
-if hasattr(select, "poll"):
-    _READABLE = select.POLLIN | select.POLLPRI
-
-
-def _milliseconds(seconds: float | None) -> int | None:
-    """Rounded up, so that a short rest of the time is not spun away."""
-    return None if seconds is None else int(1000 * min(seconds, _WAIT_SECONDS)) + 1
-
-
 def end_processes(processes: Iterable[ProcessLike]) -> None:
     """Terminate processes, and kill those that survive it.
 
@@ -186,9 +95,7 @@ def is_writable(pipe: ConnectionLike) -> bool:
     """Whether a short message can be sent without a wait; True where that cannot be known."""
     if not hasattr(select, "poll"):
         return True
-    poll = select.poll()
-    poll.register(pipe.fileno(), select.POLLOUT)
-    return bool(poll.poll(0))
+    return bool(polled({pipe.fileno(): select.POLLOUT}, 0))
 
 
 def lost_worker(error: Exception) -> bool:
@@ -213,23 +120,29 @@ class Exchange:
         owed: The rows that were sent a message and have not answered, each with what was read of
             its answer. A row is noted before its message is sent, and forgotten when its whole
             answer was read, so that an exception at any line leaves no answer unaccounted for.
+        unsent: The messages that were not sent in time, or not before an exception, by row; these
+            rows are `owed`, too.
         answers: The answers that have come, by row.
         dead: The rows whose worker has died before it answered, with what showed it.
-        late: The rows to which the message could not be sent in time; they are `owed`, too.
     """
 
     ready_class: type[WaitReady | PollReady] = (
         PollReady if hasattr(select, "poll") else WaitReady  # Windows
     )
-    # How long the others may take once a worker has died: what they wait for may never come.
+    # How long the others may take once the exchange has failed: they may never answer.
     grace_seconds = 5.0
 
     def __init__(self, lines: Mapping[int, Line]) -> None:
         self._lines = lines
         self.owed: dict[int, Answer | None] = {}
+        self.unsent: dict[int, Message] = {}
         self.answers: dict[int, Any] = {}
         self.dead: dict[int, Exception] = {}
-        self.late: set[int] = set()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the exchange has failed, whatever the workers answer that still owe one."""
+        return bool(self.dead)
 
     def send(self, messages: Mapping[int, bytes], timeout: float | None = None) -> None:
         """Send each row its message, pickled already.
@@ -239,45 +152,68 @@ class Exchange:
             timeout: How many seconds all of them together may take; None for ever. A worker that
                 hangs does not read, and a long message then fills its pipe.
         """
-        deadline = Deadline(timeout)
-        for row, message in messages.items():
+        for row, body in messages.items():
+            self.unsent[row] = message = Message(body)
             self.owed[row] = None
-            try:
-                if len(message) <= _SURE_BYTES:
-                    self._lines[row].pipe.send_bytes(message)
-                elif not self._send_long(row, message, deadline):
-                    self.late.add(row)
-            except (EOFError, OSError) as error:
-                if not lost_worker(error):
-                    raise
-                self._bury(row, error)
+            if message.short or not hasattr(select, "poll"):
+                self._write(row)
+        self._send_rest(Deadline(timeout))
 
-    def _send_long(self, row: int, message: bytes, deadline: Deadline) -> bool:
-        """Send a message that may not fit into the pipe; False if it was not read in time.
+    def take_back(self) -> None:
+        """Forget the messages of which nothing was sent: an exception came before."""
+        for row, message in list(self.unsent.items()):
+            if not message.begun:
+                self.owed.pop(row, None)
+                del self.unsent[row]
+
+    def forget(self, row: int) -> None:
+        """Forget what a row owes: its worker is about to be replaced."""
+        for noted in (self.owed, self.unsent, self.answers, self.dead):
+            noted.pop(row, None)
+
+    def _write(self, row: int) -> None:
+        """Write a part of the row's message; on Windows, all of it."""
+        pipe, process = self._lines[row]
+        message = self.unsent[row]
+        try:
+            if hasattr(select, "poll"):
+                sent = message.write(pipe.fileno())
+            elif wait([process.sentinel], 0):
+                raise self._ended(row)
+            else:
+                pipe.send_bytes(message.body)
+                sent = True
+        except (EOFError, OSError) as error:
+            if not lost_worker(error):
+                raise
+            self._bury(row, error)
+        else:
+            if sent:
+                del self.unsent[row]
+
+    def _send_rest(self, deadline: Deadline) -> None:
+        """Send what may not fit into the pipes, as far as it is read in time.
 
         A long message to a worker that is dead would block for ever where another worker, forked
         from the same parent, holds the other end of its pipe.
         """
-        pipe, process = self._lines[row]
-        if not hasattr(select, "poll"):
-            if wait([process.sentinel], 0):
-                raise self._ended(row)
-            pipe.send_bytes(message)
-            return True
-        number, sentinel = pipe.fileno(), process.sentinel
-        poll = select.poll()
-        poll.register(number, select.POLLOUT)
-        poll.register(sentinel, _READABLE)
-        rest = memoryview(header(len(message)) + message)
-        while rest:
-            ready = dict(poll.poll(_milliseconds(deadline.left())))
-            if sentinel in ready:
-                raise self._ended(row)
-            if number in ready:
-                rest = rest[os.write(number, rest[:_SURE_BYTES]) :]
-            elif deadline.left() == 0:
-                return False
-        return True
+        while self.unsent:
+            ends = {
+                row: (line.pipe.fileno(), line.process.sentinel)
+                for row, line in self._lines.items()
+                if row in self.unsent
+            }
+            events: dict[int, int] = {}
+            for number, sentinel in ends.values():
+                events |= {number: select.POLLOUT, sentinel: READABLE}
+            ready = polled(events, milliseconds(deadline.left()))
+            if not ready and deadline.left() == 0:
+                return
+            for row, (number, sentinel) in ends.items():
+                if sentinel in ready:
+                    self._bury(row, self._ended(row))
+                elif number in ready:
+                    self._write(row)
 
     def receive(self, timeout: float | None = None) -> None:
         """Take the answers that are owed.
@@ -286,26 +222,27 @@ class Exchange:
         be taken for the next one. What has not come within the time is still `owed`.
 
         Args:
-            timeout: How many seconds all of them together may take; None for ever. Once a worker
-                has died, the others get some seconds.
+            timeout: How many seconds all of them together may take; None for ever. Once the
+                exchange has failed, the others get some seconds.
         """
+        deadline = Deadline(timeout)
+        self._send_rest(deadline)
         for row in [row for row, answer in self.owed.items() if answer is not None]:
             self._take_read(row)  # before an exception
         if not self.owed:
             return
         ready = self.ready_class(self._lines, self.owed)
-        deadline = Deadline(timeout)
-        grace = Deadline(self.grace_seconds if self.dead else None)
+        grace = Deadline(None)
         while self.owed:
+            if grace.timeout is None and self.failed:
+                grace = Deadline(self.grace_seconds)
             limits = [limit for limit in (deadline.left(), grace.left()) if limit is not None]
             left = min(limits) if limits else None
-            rows = ready.wait(None if left is None else min(left, _WAIT_SECONDS))
-            if not rows and left is not None and left <= _WAIT_SECONDS:
+            rows = ready.wait(None if left is None else min(left, WAIT_SECONDS))
+            if not rows and left is not None and left <= WAIT_SECONDS:
                 break
             for row in rows:
                 self._take(row, ready)
-            if self.dead and grace.left() is None:
-                grace = Deadline(self.grace_seconds)
 
     def receive_one(self, row: int) -> None:
         """Take the answer of one row, or notice that a worker has died that owes one.
@@ -375,4 +312,5 @@ class Exchange:
 
     def _bury(self, row: int, error: Exception) -> None:
         self.dead[row] = error
-        del self.owed[row]
+        self.unsent.pop(row, None)
+        self.owed.pop(row, None)

@@ -83,5 +83,5 @@ class Guard:
             # Pickled here: what cannot be sent must not end the worker either.
             result = COMMANDS[command](env_of_worker(), *args)
             return True, pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
-        except Exception as error:
+        except BaseException as error:
             return False, packed(error)

@@ -123,7 +123,7 @@ def test_interrupt_while_a_step_is_sent_is_not_forgotten(monkeypatch: pytest.Mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(processes.PatientExchange, "send", interrupt)
+        patch.setattr(processes.WorkerExchange, "send", interrupt)
         with pytest.raises(KeyboardInterrupt):
             env.step(ACTIONS)
     with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):

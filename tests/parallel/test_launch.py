@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sb3compat import ParallelVecEnv
-from sb3compat._parallel.launch import launch, start_methods
+from sb3compat._parallel.launch import Life, launch, start_methods
 from tests.envs import fns
 from tests.profiles import nightly
 
@@ -159,7 +159,8 @@ def test_main_module_is_not_imported_and_torch_is_not_loaded(tmp_path: Path) -> 
 
 @method_of
 def test_process_has_what_the_exchange_needs(method: str | None) -> None:
-    pipe, process, has_fns = launch(method, [], [])
+    life = Life(*multiprocessing.Pipe(duplex=False))
+    pipe, process, has_fns = launch(method, [], [], life)
     assert has_fns == (method == "fork")
     assert process.is_alive()
     assert process.pid != os.getpid()
@@ -168,12 +169,14 @@ def test_process_has_what_the_exchange_needs(method: str | None) -> None:
     assert not process.is_alive()
     assert process.exitcode == 0  # type: ignore[attr-defined]
     process.close()  # type: ignore[attr-defined]
+    life.close()
 
 
 @method_of
 def test_processes_can_be_killed(method: str | None) -> None:
     for end in ("terminate", "kill"):
-        pipe, process, _ = launch(method, [], [])
+        life = Life(*multiprocessing.Pipe(duplex=False))
+        pipe, process, _ = launch(method, [], [], life)
         pipe.send_bytes(b"nonsense")
         pipe.recv_bytes()  # its handlers are set by now
         process.join(0.01)
@@ -183,6 +186,7 @@ def test_processes_can_be_killed(method: str | None) -> None:
         assert process.exitcode < 0  # type: ignore[attr-defined]
         process.close()  # type: ignore[attr-defined]
         pipe.close()
+        life.close()
 
 
 def test_start_methods_are_those_of_multiprocessing() -> None:

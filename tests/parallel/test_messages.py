@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from typing import Any
 
 import pytest
@@ -30,14 +31,26 @@ def test_exception_arrives_with_its_type_and_traceback() -> None:
     assert "in the worker of row 3:\nTraceback" in str(caught.value.__cause__)
 
 
-def test_exception_that_cannot_be_pickled_is_a_worker_error() -> None:
+def test_exception_of_a_local_class_arrives_under_it_whatever_it_holds() -> None:
     class HoldingError(Exception):
         def __init__(self) -> None:
             super().__init__(x for x in ())
+            self.lock = threading.Lock()
+
+    with pytest.raises(HoldingError) as caught:
+        failure(HoldingError()).reraise()
+    assert "generator" in str(caught.value)
+    assert "lock" in repr(caught.value.lock)
+    assert "HoldingError" in str(caught.value.__cause__)
+
+
+def test_exception_of_a_class_that_cannot_be_sent_is_a_worker_error() -> None:
+    class ClingingError(Exception):
+        lock = threading.Lock()
 
     with pytest.raises(sb3compat.WorkerError, match="class cannot be pickled") as caught:
-        failure(HoldingError()).reraise()
-    assert "HoldingError" in str(caught.value.__cause__)
+        failure(ClingingError()).reraise()
+    assert "ClingingError" in str(caught.value.__cause__)
 
 
 def test_value_of_a_local_class_goes_by_value() -> None:

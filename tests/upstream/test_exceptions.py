@@ -204,6 +204,12 @@ class Raising(ScriptedEnv):
             raise kind("far away", 3)
         if name == "local":
             raise type("LocalError", (Exception,), {})("from inside")
+        if name == "local with a lock":
+            raise type("LocalError", (Exception,), {"lock": threading.Lock()})("from inside")
+        if name == "local with an attribute":
+            error = type("LocalError", (Exception,), {})("from inside")
+            error.lock, error.number = threading.Lock(), 3
+            raise error
         raise EVERY[name][0]()
 
 
@@ -301,7 +307,7 @@ def test_exception_arrives_without_what_cannot_be_sent(
 @pytest.mark.parametrize(
     ("name", "texts"),
     [
-        ("local", ["LocalError: from inside", "cannot be pickled"]),
+        ("local with a lock", ["LocalError: from inside", "cannot be pickled"]),
         ("of the worker", ["only_in_the_worker.LostError", "far away"]),
     ],
 )
@@ -311,6 +317,20 @@ def test_class_that_is_not_to_be_had_is_named(
     error = arrived(call, name, sb3compat.WorkerError)
     for text in texts:
         assert text in str(error)
+
+
+@pytest.mark.parametrize("name", ["local", "local with an attribute"])
+def test_class_that_cannot_be_imported_arrives_by_value(
+    call: Callable[[str], Any], name: str
+) -> None:
+    with pytest.raises(Exception, match=r"^from inside$") as caught:
+        call(name)
+    error: Any = caught.value
+    assert type(error).__name__ == "LocalError"
+    assert "in raise_named" in str(error.__cause__)
+    if name != "local":
+        assert error.number == 3
+        assert "lock" in repr(error.lock)
 
 
 def test_exceptions_arrive_from_a_spawned_worker() -> None:
