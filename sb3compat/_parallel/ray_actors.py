@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import pickle
 import weakref
@@ -24,14 +25,18 @@ from sb3compat._parallel.messages import (
 )
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program, refuse_rerun
-from sb3compat._parallel.ray_cluster import check_object_stores, connect, not_started
+from sb3compat._parallel.ray_cluster import (
+    check_object_stores,
+    check_room,
+    connect,
+    not_started,
+)
 from sb3compat._parallel.ray_serve import Place, RowsActor
+from sb3compat._parallel.ray_wait import not_ready, ready_in_turn
 from sb3compat._parallel.workers import Owner, check_made
 from sb3compat._upstream.pipes import Deadline
 from sb3compat.errors import WorkerError, WorkerTimeoutError
 
-# How long Ray may wait at once: it holds back what a signal handler raises until it returns.
-_TURN_SECONDS = 1.0
 # How long other actors may take once something is to be raised: they may never answer.
 _GRACE_SECONDS = 5.0
 # Stands for the answer of an actor that was lost.
@@ -214,11 +219,12 @@ class Actors:
         refuse_rerun()
         if not ray.is_initialized():
             raise WorkerError("Ray has been shut down; build a new environment.")
+        check_room(len(workers), self._options)
         cls = ray.remote(RowsActor).options(**self._options)
         for worker in workers:
             self._actors[worker] = cls.remote()
         refs = {self._actors[worker].node.remote(): worker for worker in workers}
-        waiting = _ready(refs, self._schedule_timeout)
+        waiting = not_ready(refs, self._schedule_timeout)
         if waiting:
             why = f"within schedule_timeout={self._schedule_timeout} seconds"
             raise not_started(len(waiting), len(refs), self._options, why)
@@ -307,9 +313,9 @@ class Actors:
             if grace.timeout is None and self._failed(answers):
                 grace = Deadline(_GRACE_SECONDS)
             limits = [left for left in (deadline.left(), grace.left()) if left is not None]
-            left = min(limits, default=_TURN_SECONDS)
+            left = min(limits, default=math.inf)
             refs = {ref: worker for worker, ref in self._owed.items()}
-            ready = _ready_in_turn(list(refs), left)
+            ready = ready_in_turn(list(refs), left)
             for ref in ready:
                 worker = refs[ref]
                 answer = self._take(worker, ref)
@@ -367,30 +373,6 @@ class Actors:
         self._owed.pop(worker, None)
         self._nodes.pop(worker, None)
         self._end.kill(worker)
-
-
-def _ready(refs: Iterable[Any], timeout: float | None) -> list[Any]:
-    """Those of the references that are not ready within the time."""
-    waiting = list(refs)
-    deadline = Deadline(timeout)
-    while waiting:
-        left = deadline.left()
-        ready = _ready_in_turn(waiting, _TURN_SECONDS if left is None else left)
-        waiting = [ref for ref in waiting if ref not in ready]
-        if left == 0:
-            break
-    return waiting
-
-
-def _ready_in_turn(refs: list[Any], timeout: float) -> list[Any]:
-    """Those of the references that are ready: all of them, or what there is after a turn."""
-    try:
-        ready: list[Any] = ray.wait(
-            refs, num_returns=len(refs), timeout=min(timeout, _TURN_SECONDS)
-        )[0]
-    except SystemError as error:  # what Ray makes of what a signal handler has raised
-        raise (error.__cause__ or error) from None
-    return ready
 
 
 def _no_space() -> WorkerError:

@@ -10,6 +10,7 @@ import numpy as np
 import ray
 
 from sb3compat._parallel.memory import Shapes
+from sb3compat._parallel.ray_groups import Group, Resources, group_of, room
 from sb3compat.errors import WorkerError
 
 # Each actor has a core to itself. Ray's own default is 1 to find a place and 0 from then on.
@@ -24,6 +25,9 @@ _NOT_ALLOWED = {
     "max_restarts": "an actor that Ray restarts has lost its rows; use on_worker_lost='restart'",
     "max_task_retries": "a step is not repeated",
     "name": "each worker is an actor of its own",
+    "placement_group": "Ray has replaced it; use scheduling_strategy",
+    "placement_group_bundle_index": "Ray has replaced it; use scheduling_strategy",
+    "placement_group_capture_child_tasks": "Ray has replaced it; use scheduling_strategy",
 }
 # Ray sends smaller values with the message, and not through the object store.
 _INLINE_BYTES = 100 * 1024
@@ -55,37 +59,91 @@ def connect() -> None:
 
 
 def default_workers(options: Mapping[str, Any]) -> int:
-    """As many actors as the free processors of the cluster have room for; at least 1."""
+    """As many actors as what is free has room for, in their placement group or the cluster."""
     connect()
-    cpus = options["num_cpus"]
-    free = ray.available_resources().get("CPU", 0)
-    return max(1, int(free / cpus)) if cpus else 1
+    wanted = _wanted(options)
+    if not wanted:
+        return 1
+    group = group_of(options)
+    if group is None:
+        return max(1, room(wanted, [ray.available_resources()]))
+    # Ray may not have counted this process yet.
+    return max(1, min(room(wanted, group.free()), group.room(wanted)))
+
+
+def check_room(count: int, options: Mapping[str, Any]) -> None:
+    """Refuse actors that their placement group can never hold, instead of waiting for a place.
+
+    Raises:
+        WorkerError: If there are too many.
+    """
+    wanted, group = _wanted(options), group_of(options)
+    if wanted and group is not None and group.room(wanted) < count:
+        fit = group.room(wanted)
+        raise _no_place(
+            count, options, group, f"there is room for {fit} only" if fit else "none fits"
+        )
 
 
 def not_started(missing: int, count: int, options: Mapping[str, Any], why: str) -> WorkerError:
     """The error where actors could not be scheduled; it says what they need and what there is."""
-    return WorkerError(
-        f"Expected {count} Ray actor{'s' * (count > 1)} with {_asked_for(options)} each to start, "
-        f"but {missing} did not {why}. The cluster has {_shown(ray.cluster_resources())}, of which "
+    return _no_place(count, options, group_of(options), f"{missing} did not {why}")
+
+
+def _no_place(
+    count: int, options: Mapping[str, Any], group: Group | None, what: str
+) -> WorkerError:
+    many = f"Expected {count} Ray actor{'s' * (count > 1)} with {_asked_for(options)} each to start"
+    way_out = _of_cluster() if group is None else _of_group(group, count, options)
+    return WorkerError(f"{many}, but {what}. {way_out}")
+
+
+def _of_cluster() -> str:
+    return (
+        f"The cluster has {_shown(ray.cluster_resources())}, of which "
         f"{_shown(ray.available_resources())} are free. Use fewer workers, ask for less in "
         "actor_options, or add machines; a larger schedule_timeout gives time to a cluster that "
         "grows."
     )
 
 
-def _asked_for(options: Mapping[str, Any]) -> str:
+def _of_group(group: Group, count: int, options: Mapping[str, Any]) -> str:
+    wanted = _wanted(options)
+    own = f", of which this process holds {_shown(group.held)}" if group.held else ""
+    # Just after the start of this process, Ray has not counted it yet.
+    free = f"; {_listed(group.free())} are free" if group.room(wanted) >= count else ""
+    return (
+        f"They go to {group.name}, whose bundles are {_listed(group.bundles)}{own}{free}. A "
+        "placement group does not grow. Reserve a bundle for each worker, in Ray Tune by "
+        "tune.with_resources(train, tune.PlacementGroupFactory("
+        f"[{{'CPU': 1}}] + [{wanted}] * {count})); or place the actors outside, where the cluster "
+        "has room: actor_options={'scheduling_strategy': 'DEFAULT'}."
+    )
+
+
+def _wanted(options: Mapping[str, Any]) -> Resources:
+    """What an actor takes as long as it lives."""
     wanted = {"CPU": options["num_cpus"], "GPU": options.get("num_gpus")}
     wanted |= {"memory": options.get("memory"), **(options.get("resources") or {})}
-    text = _shown({name: amount for name, amount in wanted.items() if amount})
+    return {name: amount for name, amount in wanted.items() if amount}
+
+
+def _asked_for(options: Mapping[str, Any]) -> str:
     places = {
         name: options[name]
         for name in ("scheduling_strategy", "label_selector", "accelerator_type")
         if options.get(name) is not None
     }
-    return text + "".join(f", {name}={value!r}" for name, value in places.items())
+    return _shown(_wanted(options)) + "".join(
+        f", {name}={value!r}" for name, value in places.items()
+    )
 
 
-def _shown(resources: Mapping[str, float]) -> str:
+def _listed(bundles: Sequence[Resources]) -> str:
+    return "[" + "], [".join(map(_shown, bundles)) + "]"
+
+
+def _shown(resources: Resources) -> str:
     texts = [
         f"{name}: {amount / 1e9:.1f} GB" if name == "memory" else f"{name}: {amount:g}"
         for name, amount in sorted(resources.items())

@@ -22,6 +22,13 @@ class Known(Failing):
     def loaded(self) -> list[str]:
         return [name for name in ("torch", "stable_baselines3") if name in sys.modules]
 
+    def group(self) -> str | None:
+        """The placement group of the actor."""
+        import ray
+
+        group: str | None = ray.get_runtime_context().get_placement_group_id()
+        return group
+
 
 class Clinging(Known):
     def __init__(self) -> None:

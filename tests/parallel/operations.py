@@ -1,0 +1,316 @@
+"""Any operations in any order, on a `ParallelVecEnv` and a `DummyVecEnv` side by side.
+
+After each operation, the stream is that of the `DummyVecEnv`; or an exception has said otherwise,
+and then a reset with a seed brings both together again, or closing is the only way and the message
+says so. No call gets the answer of an earlier one.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import sb3compat
+from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError
+from tests.interrupts import ERRORS, attempt, interrupt, within
+from tests.lockstep import same
+from tests.parallel.actors import ActorProcess
+from tests.parallel.echoing import ArmedBaseError, ArmedError, Echoing, MakeEchoing
+from tests.parallel.teams import children, parts_of
+from tests.resources import descendants
+
+LOST = "sb3compat.worker_lost"
+# What an operation may raise that meets a fault. Whatever else it raises fails the test.
+SAID = (WorkerError, CallOrderError, ArmedError, ArmedBaseError, *ERRORS)
+# How long an operation may take before it counts as one that hangs.
+LIMIT = 60
+
+Call = Callable[[], Any]
+Shape = Sequence[tuple[str, int]]
+
+
+class Pair:
+    """Both environments, and what is known of ours.
+
+    Args:
+        folder: Where environments that hang look for a file that lets them go.
+        shape: The parts: kinds of `teams.KINDS`, and their numbers of rows.
+        kwargs: The arguments of our environment.
+
+    Attributes:
+        endings: What each fault ended in, and how often.
+    """
+
+    def __init__(self, folder: Path, shape: Shape, **kwargs: Any) -> None:
+        self.gate = folder / "gate"
+        self.shape, self.kwargs = shape, kwargs
+        self.n = sum(count for _, count in shape)
+        self.restarts = kwargs.get("on_worker_lost") == "restart"
+        self.on_ray = kwargs.get("backend") == "ray"
+        self.endings: Counter[str] = Counter()
+        self.token = 0
+        self.seen: list[ActorProcess] = []
+        self.build()
+
+    def build(self) -> None:
+        """Make both environments anew."""
+        self.stopped: list[int] = []
+        self.armed: dict[int, str] = {}
+        self.waiting: Any = None
+        self.ours: Any = self.make()
+        self._watch()
+        self.theirs: Any = self.reference()
+        same(self.ours.reset(), self.theirs.reset(), "first reset")
+
+    def make(self) -> Any:
+        """One of our environments."""
+        fns: list[Any] = [MakeEchoing(row, str(self.gate)) for row in range(self.n)]
+        return sb3compat.ParallelVecEnv(parts_of(fns, self.shape), **self.kwargs)
+
+    def reference(self) -> Any:
+        from stable_baselines3.common.vec_env import DummyVecEnv
+
+        return DummyVecEnv([MakeEchoing(row) for row in range(self.n)])
+
+    # Operations that have to be exact, or an error that says why not.
+
+    def step(self, actions: Any) -> None:
+        if self.waiting is not None:
+            with_error = attempt(lambda: self.ours.step(actions), CallOrderError)[1]
+            assert with_error is not None, "a second step while one is under way"
+            return
+        self._try(lambda: self.ours.step(actions), lambda got: self._stepped(got, actions))
+
+    def step_async(self, actions: Any) -> None:
+        if self.waiting is None and self._try(lambda: self.ours.step_async(actions)):
+            self.waiting = actions
+
+    def step_wait(self) -> None:
+        actions, self.waiting = self.waiting, None
+        if actions is None:
+            assert attempt(self.ours.step_wait, *SAID)[1] is not None, "a wait for no step"
+        else:
+            self._try(self.ours.step_wait, lambda got: self._stepped(got, actions))
+
+    def reset(self, seed: int | None = None, options: Any = None) -> None:
+        if self.waiting is not None and seed is None:  # that step was taken by ours only
+            seed = 0
+        self._wait_for(seed, options)
+        self._try(self.ours.reset, self._was_reset)
+
+    def set_mark(self, value: int, rows: list[int]) -> None:
+        self._try(
+            lambda: self.ours.set_attr("mark", value, indices=rows),
+            lambda _: self.theirs.set_attr("mark", value, indices=rows),
+        )
+
+    def read(self, rows: list[int]) -> None:
+        """Read what the rows hold, in several ways."""
+        self._same(lambda env: env.get_attr("mark", indices=rows))
+        self._same(lambda env: env.get_images())
+        self._same(lambda env: env.has_attr("mark"))
+        self._same(lambda env: env.env_is_wrapped(Echoing))
+
+    def echo(self) -> None:
+        """A call whose answer says which call it answers."""
+        self.token += 1
+        token = self.token
+        expected = [(row, token) for row in range(self.n)]
+        self._try(
+            lambda: self.ours.env_method("echo", token), lambda got: same(list(got), expected)
+        )
+
+    # Faults.
+
+    def arm(self, row: int, how: str) -> None:
+        self.gate.unlink(missing_ok=True)
+        if self._try(lambda: self.ours.env_method("arm", how, indices=[row])):
+            self.armed[row] = how
+
+    def kill(self, which: int) -> None:
+        """Kill a worker, and wait until it is dead."""
+        worker = self.workers[which % len(self.workers)]
+        with suppress(ProcessLookupError):
+            worker.kill()
+        assert worker.has_ended()
+
+    def stop(self, which: int) -> None:
+        """Stop a worker, until `go`."""
+        pid = self.workers[which % len(self.workers)].pid
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            self.stopped.append(pid)
+
+    def go(self) -> None:
+        """Let workers go on that were stopped, or that hang."""
+        self.gate.touch()
+        self.armed = {row: how for row, how in self.armed.items() if how != "hang"}
+        while self.stopped:
+            with suppress(ProcessLookupError):
+                os.kill(self.stopped.pop(), signal.SIGCONT)
+
+    def interrupted(self, name: str, at: int, error: type[BaseException], actions: Any) -> None:
+        """Interrupt an operation at a bytecode instruction, and see that the next one is right."""
+        if self.waiting is not None:
+            return self.step_wait()
+        call: Call = {
+            "step": lambda: self.ours.step(actions),
+            "reset": self.ours.reset,
+            "echo": lambda: self.ours.env_method("echo", -1),
+            "set_mark": lambda: self.ours.set_attr("mark", 7),
+        }[name]
+        with within(LIMIT):
+            raised, other = attempt(lambda: interrupt(call, at, error), *SAID)
+        if other is None and name == "step" and raised is not None:
+            other = self._after_a_step_that_may_be_taken(actions)
+        elif other is None and name == "echo":
+            return None
+        return self._recover(other)
+
+    def interrupted_start(self, at: int, error: type[BaseException]) -> None:
+        """Interrupt the construction of one more environment: nothing of it stays."""
+        before = children()
+        made: list[Any] = []
+        with within(LIMIT):
+            interrupt(lambda: made.append(self.make()), at, error)
+        while made:
+            made.pop().close()
+        gc.collect()
+        assert children() == before, "workers of an interrupted construction are left"
+
+    # How it goes on.
+
+    def _watch(self) -> None:
+        """Note the processes of our workers, and those below them."""
+        if self.on_ray:
+            pids = [self.ours.env_method("pid", indices=r[0])[0] for r in self.ours.rows_of_worker]
+        else:
+            pids = children()
+        known = {process.pid: process for process in self.seen}
+        for pid in [each for worker in pids for each in (worker, *descendants(worker))]:
+            with suppress(ProcessLookupError):
+                known.setdefault(pid, ActorProcess(pid))
+        self.seen = list(known.values())
+        self.workers = [known[pid] for pid in pids]
+
+    def close(self, at: int | None = None) -> None:
+        """Close ours, interrupted at some point the first time."""
+        self.go()
+        with within(LIMIT):
+            if at is not None:
+                attempt(lambda: interrupt(self.ours.close, at, KeyboardInterrupt), *SAID)
+            self.ours.close()
+            self.ours.close()
+        self.gate.unlink(missing_ok=True)
+        while self.seen:
+            process = self.seen.pop()
+            assert process.has_ended(), f"process {process.pid} is left"
+
+    def _try(self, call: Call, compare: Callable[[Any], Any] = lambda _: None) -> bool:
+        """Whether a call has given what it has to; otherwise it has said so, and all goes on."""
+        with within(LIMIT):
+            got, error = attempt(call, *SAID)
+        if error is None:
+            compare(got)
+            return True
+        busy = self.waiting is not None and isinstance(error, CallOrderError)
+        if not busy:
+            self._recover(error)
+        return False
+
+    def _same(self, read: Callable[[Any], Any]) -> None:
+        self._try(
+            lambda: read(self.ours), lambda got: same(list_of(got), list_of(read(self.theirs)))
+        )
+
+    def _stepped(self, got: Any, actions: Any) -> None:
+        """Compare a step; in rows of a lost worker, with what the policy promises."""
+        lost = [row for row, info in enumerate(got[3]) if LOST in info]
+        assert self.restarts or not lost
+        for row in lost:
+            self.armed.pop(row, None)
+        assert not self.armed, f"{self.armed} have not failed"
+        before = [deepcopy(env.unwrapped._observation()) for env in self.theirs.envs]
+        expected = self.theirs.step(actions)
+        for row in lost:
+            self.theirs.envs[row] = env = Echoing(row)
+            expected[0][row], self.theirs.reset_infos[row] = env.reset()
+            expected[1][row], expected[2][row] = 0, True
+            expected[3][row] = {
+                LOST: True, "TimeLimit.truncated": True, "terminal_observation": before[row],
+            }  # fmt: skip
+        same(got, expected)
+        same(self.ours.reset_infos, self.theirs.reset_infos)
+        self._note("went on with lost rows" if lost else "")
+
+    def _after_a_step_that_may_be_taken(self, actions: Any) -> BaseException | None:
+        """The error of the next step; if there is none, the first was taken as a whole or not."""
+        with within(LIMIT):
+            got, error = attempt(lambda: self.ours.step(actions), *SAID)
+        if error is None:
+            untaken = deepcopy(self.theirs)
+            self.theirs.step(actions)
+            ways = [attempt(lambda env=env: same(got, env.step(actions)), AssertionError)[1]
+                    for env in (untaken, self.theirs)]  # fmt: skip
+            assert None in ways, ways
+        return error
+
+    def _wait_for(self, seed: int | None, options: Any) -> None:
+        def ask(env: Any) -> None:
+            env.set_options(options)
+            if seed is not None:
+                env.seed(seed)
+
+        ask(self.theirs)
+        self._try(lambda: ask(self.ours))
+
+    def _was_reset(self, observations: Any) -> None:
+        self.waiting, self.armed = None, {}
+        same(observations, self.theirs.reset())
+        same(self.ours.reset_infos, self.theirs.reset_infos)
+
+    def _recover(self, error: BaseException | None) -> None:
+        """Bring both together by a reset with a seed, or close ours if it says so."""
+        self.go()
+        self.waiting = None
+        for _ in range(5):
+            self.token += 1
+            with within(LIMIT):
+                got, error = attempt(lambda: self._reset_both(self.token), *SAID)
+            if error is None:
+                self._was_reset(got)
+                self.gate.unlink(missing_ok=True)
+                self._watch()
+                return self._note("error, reset")
+            assert isinstance(error, WorkerError), f"a reset asks for a reset: {error!r}"
+            if not isinstance(error, WorkerTimeoutError) and not self.restarts:
+                assert "build a new one" in str(error), error
+                return self.rebuild()
+        raise AssertionError(f"no reset goes on: {error!r}")
+
+    def _reset_both(self, seed: int) -> Any:
+        for env in (self.ours, self.theirs):
+            env.set_options(None)
+            env.seed(seed)
+        return self.ours.reset()
+
+    def rebuild(self) -> None:
+        """Close ours, and make both anew."""
+        self.close()
+        del self.ours
+        self._note("error, close")
+        self.build()
+
+    def _note(self, ending: str) -> None:
+        self.endings.update([ending] if ending else [])
+
+
+def list_of(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]

@@ -1,0 +1,175 @@
+"""Operations and faults in any order, over processes and Ray: `operations.py` says what holds."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, note, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from tests.interrupts import ERRORS
+from tests.parallel.echoing import HOWS
+from tests.parallel.operations import Pair
+from tests.profiles import nightly
+from tests.resources import held
+
+pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
+
+MOST_ROWS = 5
+KINDS = ("single", "single", "sync", "same_step", "dummy", "async", "nested")
+POINTS = {"step": 1500, "reset": 1300, "echo": 900, "set_mark": 900}
+
+numbers = st.integers(0, 9)
+actions = st.lists(st.integers(0, 3), min_size=MOST_ROWS, max_size=MOST_ROWS)
+errors = st.sampled_from(ERRORS)
+
+
+class Operations(RuleBasedStateMachine):
+    """Over worker processes."""
+
+    kinds: tuple[str, ...] = KINDS
+    start_methods: tuple[str | None, ...] = ("fork", "fork", None, "forkserver")
+    backend: dict[str, Any] = {"timeout": 0.3}
+
+    @initialize(
+        data=st.data(), workers=st.integers(1, 3), policy=st.sampled_from(["raise", "restart"])
+    )
+    def start(self, data: Any, workers: int, policy: str) -> None:
+        part = st.tuples(st.sampled_from(self.kinds), st.integers(1, 2))
+        shape = data.draw(st.lists(part, min_size=1, max_size=2))
+        method = data.draw(st.sampled_from(self.start_methods))
+        kwargs = {**self.backend, "start_method": method, "on_worker_lost": policy}
+        warm(type(self), method)
+        self.before = held(alone=True)
+        self.folder = tempfile.TemporaryDirectory()
+        self.pair = Pair(Path(self.folder.name), shape, workers=workers, **kwargs)
+        self.at_close: int | None = None
+
+    def few(self, values: list[int]) -> list[int]:
+        return values[: self.pair.n]
+
+    def rows(self, values: list[int]) -> list[int]:
+        return sorted({value % self.pair.n for value in values[:2]})
+
+    @rule(actions=actions)
+    def step(self, actions: list[int]) -> None:
+        self.pair.step(self.few(actions))
+
+    @rule(actions=actions)
+    def step_again(self, actions: list[int]) -> None:
+        self.pair.step(self.few(actions))
+
+    @rule(actions=actions)
+    def step_async(self, actions: list[int]) -> None:
+        self.pair.step_async(self.few(actions))
+
+    @rule()
+    def step_wait(self) -> None:
+        self.pair.step_wait()
+
+    @rule(seed=st.none() | numbers, x=st.none() | numbers)
+    def reset(self, seed: int | None, x: int | None) -> None:
+        self.pair.reset(seed, None if x is None else {"x": x})
+
+    @rule(mark=numbers, rows=actions)
+    def set_mark(self, mark: int, rows: list[int]) -> None:
+        self.pair.set_mark(mark, self.rows(rows))
+
+    @rule(rows=actions)
+    def read(self, rows: list[int]) -> None:
+        self.pair.read(self.rows(rows))
+
+    @rule(row=numbers, how=st.sampled_from(HOWS))
+    def arm(self, row: int, how: str) -> None:
+        self.pair.arm(row % self.pair.n, how)
+
+    @rule(which=numbers)
+    def kill(self, which: int) -> None:
+        self.pair.kill(which)
+
+    @rule(which=numbers)
+    def stop(self, which: int) -> None:
+        self.pair.stop(which)
+
+    @rule()
+    def go(self) -> None:
+        self.pair.go()
+
+    @rule(name=st.sampled_from([*POINTS]), at=st.floats(0, 1), error=errors, actions=actions)
+    def interrupt(
+        self, name: str, at: float, error: type[BaseException], actions: list[int]
+    ) -> None:
+        self.pair.interrupted(name, 1 + int(at * POINTS[name]), error, self.few(actions))
+
+    @precondition(lambda self: not self.pair.on_ray)
+    @rule(at=st.integers(1, 5000), error=errors)
+    def interrupt_start(self, at: int, error: type[BaseException]) -> None:
+        self.pair.interrupted_start(at, error)
+
+    @rule(at=st.integers(1, 900))
+    def interrupt_close(self, at: int) -> None:
+        self.at_close = at
+
+    @invariant()
+    def nothing_is_owed(self) -> None:
+        if hasattr(self, "pair") and not self.pair.stopped:
+            self.pair.echo()
+
+    def teardown(self) -> None:
+        if not hasattr(self, "pair"):
+            return
+        note(str(self.pair.endings))
+        self.pair.close(self.at_close)
+        del self.pair
+        self.folder.cleanup()
+        gc.collect()
+        after = held(alone=True)._replace(memory=self.before.memory)
+        assert after == self.before, "something is left"
+
+
+@cache
+def warm(machine: type[Operations], method: str | None) -> None:
+    """Have Python and Ray open what they keep."""
+    with tempfile.TemporaryDirectory() as folder:
+        kwargs = {**machine.backend, "start_method": method}
+        Pair(Path(folder), [("single", 2)], workers=1, **kwargs).close()
+    gc.collect()
+
+
+class OnRay(Operations):
+    """Over actors of a Ray cluster."""
+
+    # The process of a row is that of its actor.
+    kinds = ("single", "single", "sync", "same_step", "dummy")
+    start_methods = (None,)
+    backend = {"timeout": 2.0, "backend": "ray", "actor_options": {"num_cpus": 0.5}}
+
+
+def run(machine: type[Operations], number: int, steps: int) -> None:
+    # To shrink what takes seconds, and depends on when a process dies, would take hours.
+    phases = (Phase.explicit, Phase.reuse, Phase.generate)
+    chosen = settings(max_examples=number, stateful_step_count=steps, phases=phases)
+    run_state_machine_as_test(machine, settings=chosen)
+
+
+def test_operations_over_processes() -> None:
+    run(Operations, 150 if nightly() else 5, 30 if nightly() else 12)
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("connected")
+def test_operations_over_ray() -> None:
+    run(OnRay, 25, 20)
