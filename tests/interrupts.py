@@ -7,10 +7,12 @@ of `TRACED`. So no test depends on when a signal comes.
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -41,6 +43,11 @@ class LimitError(TimeoutError):
 ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, LimitError)
 
 
+# Only this process is interrupted, not a worker that it forks meanwhile.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=partial(sys.settrace, None))
+
+
 class _Tracer:
     def __init__(self, at: int | None, error: type[BaseException]) -> None:
         self.seen = 0
@@ -52,7 +59,7 @@ class _Tracer:
         file = frame.f_code.co_filename.replace("\\", "/")
         if file not in self._wanted:
             self._wanted[file] = any(part in file for part in TRACED)
-        if not self._wanted[file]:
+        if not self._wanted[file] or _within_destructor(frame):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._inside
@@ -65,6 +72,15 @@ class _Tracer:
                 self.raised = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"
                 raise self._error("interrupted")
         return self._inside
+
+
+def _within_destructor(frame: FrameType | None) -> bool:
+    """Whether Python would report an exception here, and go on."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _run(tracer: _Tracer, operation: Callable[[], Any]) -> None:

@@ -48,6 +48,7 @@ from sb3compat.errors import (
     EndedRowError,
     cannot_copy,
     refuse_first_step,
+    shown,
 )
 
 _log = logging.getLogger("sb3compat")
@@ -262,7 +263,7 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
         self._check_open()
         self._check_step()
         if self._disabled and self._source.ended.any():
-            rows = np.flatnonzero(self._source.ended).tolist()
+            rows = shown(np.flatnonzero(self._source.ended).tolist())
             raise EndedRowError(
                 f"Expected rows {rows} to be reset before the next step, as their episodes have "
                 "ended and autoreset is disabled: reset(options={'reset_mask': mask}). Nothing "

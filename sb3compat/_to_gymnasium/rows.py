@@ -34,7 +34,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
 from sb3compat._upstream.worker_guard import reset_env, step_env
-from sb3compat.errors import PartialResetError
+from sb3compat.errors import PartialResetError, shown
 
 # Copies the observation of a row.
 Write = Callable[[int, Observation], None]
@@ -84,8 +84,9 @@ class Rows:
         unseen = [i for i in range(self._n) if not self._seen[i] and i not in rows]
         if unseen:
             raise PartialResetError(
-                f"Expected reset() of all rows first, got reset_mask for the rows {rows}: what the "
-                f"rows {unseen} returned last, before {self._vec_env} was adapted, is not known."
+                f"Expected reset() of all rows first, got reset_mask for the rows {shown(rows)}: "
+                f"what the rows {shown(unseen)} returned last, before {self._vec_env} was adapted, "
+                "is not known."
             )
 
     def reset(

@@ -153,11 +153,11 @@ class WholeSteps:
             return
         wanted = self._with_waiting(seeds)
         if not self._counts_up(wanted) and not self.seeds_rows:
-            waiting = "" if wanted == list(seeds) else f", with those that wait: {wanted}"
+            waiting = "" if wanted == list(seeds) else f", with those that wait: {shown(wanted)}"
             raise ConversionError(
                 f"Expected one int as seed, from which {self._vec_env} derives those of its rows, "
-                f"as it has no way to pass each row a seed of its own; got seed={list(seeds)}"
-                f"{waiting}. Nothing was reset."
+                "as it has no way to pass each row a seed of its own; got "
+                f"seed={shown(list(seeds))}{waiting}. Nothing was reset."
             )
         if not hasattr(self._vec_env, "seed"):
             raise ConversionError(
@@ -338,10 +338,12 @@ class WholeSteps:
 
     def _refuse(self, rows: list[int], plain: bool) -> None:
         running = [i for i in rows if i not in self._held]
-        reason = f"rows {running} have not ended" if running else "they have been reset already"
+        reason = (
+            f"rows {shown(running)} have not ended" if running else "they have been reset already"
+        )
         raise PartialResetError(
             f"Expected a reset of all rows of {self._vec_env}, or of rows that have ended and "
-            f"without seed or options, got reset_mask for the rows {rows}, of which {reason}"
+            f"without seed or options, got reset_mask for the rows {shown(rows)}, of which {reason}"
             f"{'' if plain else ', with a seed or options'}. A VecEnv resets rows by itself when "
             "their episodes end, and has no other way to reset some of them. A plain DummyVecEnv "
             "or SubprocVecEnv does: adapt that, and put Gymnasium's wrappers on top instead."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
@@ -27,6 +26,7 @@ from sb3compat.errors import (
     UnsupportedEnvError,
     UnsupportedSpaceError,
     shown,
+    warn,
 )
 
 
@@ -126,11 +126,10 @@ def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> Autoreset
                 "the mode that you want."
             )
         if declared is not None and not names_mode(declared, mode):
-            warnings.warn(
+            warn(
                 f"{base} declares the autoreset mode {declared}, but the argument "
                 f"autoreset_mode={given!r} overrides it. If the environment does not do that, "
-                "episodes will end wrongly: leave the argument out.",
-                stacklevel=4,
+                "episodes will end wrongly: leave the argument out."
             )
         return mode
     if declared is not None:

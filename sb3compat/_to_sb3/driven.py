@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,7 +37,7 @@ from sb3compat._upstream.vec_env import (
     waiting_options,
     waiting_seeds,
 )
-from sb3compat.errors import CallOrderError, ClosedError, refuse_first_step
+from sb3compat.errors import CallOrderError, ClosedError, refuse_first_step, warn
 
 
 class DrivenVecEnv(VecEnv, OwnVecEnv):
@@ -257,10 +256,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         self._rows(None)
         frames = self._source.render() if self.render_mode == "rgb_array" else None
         if frames is None:
-            warnings.warn(
-                f"The render mode is {self.render_mode}, but images need `rgb_array`.",
-                stacklevel=2,
-            )
+            warn(f"The render mode is {self.render_mode}, but images need `rgb_array`.")
             return [None] * self.num_envs
         return list(frames)
 

@@ -37,7 +37,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._to_sb3.whole import Stepped, VectorSource
 from sb3compat._upstream.sync_vector_env import held_observations
-from sb3compat.errors import MissingFinalObservationError
+from sb3compat.errors import MissingFinalObservationError, shown
 
 PADDING = "sb3compat.padding"
 
@@ -156,8 +156,9 @@ class SameStep(VectorSource):
                 "require_final_obs=False to to_sb3."
             )
             raise MissingFinalObservationError(
-                f"Expected infos['final_obs'] to hold the last observation of rows {fatal}, whose "
-                f"episodes ended in this step, as {self._tap.env} resets in the same step; got "
+                "Expected infos['final_obs'] to hold the last observation of rows "
+                f"{shown(fatal)}, whose episodes ended in this step, as {self._tap.env} resets in "
+                "the same step; got "
                 f"infos with the keys {list(step.infos)}. Make the environment return it, or build "
                 f"it in another autoreset mode. {ways}"
             )

@@ -32,6 +32,7 @@ from sb3compat._convert.types import (
 from sb3compat._upstream import async_vector_env as workers
 from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.worker_guard import call_env
+from sb3compat.errors import shown
 
 
 def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
@@ -164,7 +165,7 @@ class RemoteSubEnvs:
         found = self.has(name, rows)
         missing = [i for i, has in zip(rows, found, strict=True) if not has]
         if missing:
-            raise AttributeError(f"The sub-environments of rows {missing} have no {name!r}.")
+            raise AttributeError(f"The sub-environments of rows {shown(missing)} have no {name!r}.")
 
 
 class NoSubEnvs:
@@ -247,7 +248,7 @@ class NoSubEnvs:
         if set(rows) != set(range(self.env.num_envs)):
             raise ValueError(
                 f"Expected indices=None for {name!r}: {self.env} is vectorised natively, its rows "
-                f"have no environments of their own, got the rows {rows}."
+                f"have no environments of their own, got the rows {shown(rows)}."
             )
 
 

@@ -48,6 +48,7 @@ from sb3compat.errors import (
     ConversionError,
     PartialResetError,
     UnsupportedEnvError,
+    shown,
 )
 
 _NO_VECTORS = (
@@ -245,10 +246,10 @@ class VectorSource:
         if wrong.any():
             raise UnsupportedEnvError(
                 f"Expected {self.env} to end the episodes that {self._tap.env} ends, got "
-                f"dones={dones.tolist()} from {ended.tolist()}: rows "
-                f"{np.flatnonzero(wrong).tolist()} would end for SB3 and not for the environment, "
-                "or the other way round. End episodes in wrappers around the sub-environments "
-                "instead."
+                f"dones={shown(dones.tolist())} from {shown(ended.tolist())}: rows "
+                f"{shown(np.flatnonzero(wrong).tolist())} would end for SB3 and not for the "
+                "environment, or the other way round. End episodes in wrappers around the "
+                "sub-environments instead."
             )
 
     def _flags(self, flags: object, name: str) -> Flags:
@@ -283,7 +284,7 @@ class VectorSource:
         if first is None or list(seeds) != [first + i for i in range(self.num_envs)]:
             raise ConversionError(
                 f"Expected seeds that count up from the first one, which is all that "
-                f"{self._tap.env} takes, got seeds={list(seeds)}. Nothing was reset."
+                f"{self._tap.env} takes, got seeds={shown(list(seeds))}. Nothing was reset."
             )
         check_seed(self._tap.env, first)
         return operator.index(first)
@@ -354,11 +355,11 @@ class VectorSource:
                 array[others], values[others], equal_nan=array.dtype.kind in "fc"
             ):
                 raise PartialResetError(
-                    f"Expected a reset of the rows {rows.tolist()} to leave the observations of "
-                    f"all others as they were, but it has changed them: a wrapper in {self.env} "
-                    "resets its state for all rows. Let it reset its state for the rows in "
-                    "options['reset_mask'] only, or build "
-                    "the environment with autoreset_mode=AutoresetMode.SAME_STEP."
+                    f"Expected a reset of the rows {shown(rows.tolist())} to leave the "
+                    f"observations of all others as they were, but it has changed them: a wrapper "
+                    f"in {self.env} resets its state for all rows. Let it reset its "
+                    "state for the rows in options['reset_mask'] only, or build the "
+                    "environment with autoreset_mode=AutoresetMode.SAME_STEP."
                 )
 
     def _assign(self, batch: list[Array], rows: Rows, obs: Observation) -> None:

@@ -6,7 +6,6 @@ itself runs where neither SB3 nor torch is installed.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sb3compat._upstream.private import private
-from sb3compat.errors import install_line
+from sb3compat.errors import install_line, warn
 
 HAS_SB3 = True
 if TYPE_CHECKING:
@@ -102,10 +101,9 @@ if not TYPE_CHECKING and not HAS_SB3:
         def render(self, mode: str | None = None) -> Any:
             """The images of all rows, tiled to one; None in other render modes."""
             if self.render_mode != "rgb_array" or mode not in (None, "rgb_array"):
-                warnings.warn(
+                warn(
                     f"Expected render_mode='rgb_array', got render_mode={self.render_mode!r} "
-                    f"and mode={mode!r}: there is no image.",
-                    stacklevel=2,
+                    f"and mode={mode!r}: there is no image."
                 )
                 return None
             images = [np.asarray(image) for image in self.get_images()]
