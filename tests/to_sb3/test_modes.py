@@ -19,10 +19,11 @@ from gymnasium.vector import (
 from gymnasium.wrappers.vector import (
     RecordEpisodeStatistics,
 )
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sb3compat
+from sb3compat._convert.observations import Observations
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import lockstep, same
 from tests.native import Form, NativeEnv, UnknownEnv, reset_native
@@ -58,6 +59,8 @@ def test_third_party_env_equals_dummy_vec_env(
         return Identity(env) if layers else env
 
     chosen = data.draw(scripts(("none", "plain"), reuse=False))
+    # By which this environment counts its rows.
+    assume(Observations(chosen.observation_space, 1).leaves)
     program = data.draw(programs(n))
     if n > 1:  # the first reset of all comes before options that differ: see the next test
         program = [(name, a[0] if isinstance(a, list) else a) for name, a in program]
