@@ -253,7 +253,8 @@ class Pair:
     def _after_a_step_that_may_be_taken(self, actions: Any) -> BaseException | None:
         """The error of the next step; if there is none, the first was taken as a whole or not."""
         with within(LIMIT):
-            got, error = attempt(lambda: self.ours.step(actions), *SAID)
+            got, raised = attempt(lambda: self.ours.step(actions), *SAID)
+        error: BaseException | None = raised
         if error is None:
             untaken = deepcopy(self.theirs)
             self.theirs.step(actions)
