@@ -106,8 +106,8 @@ def as_stdin(folder: Path, text: str) -> str:
 
 
 def as_notebook(folder: Path, text: str) -> str:
-    nbclient = pytest.importorskip("nbclient")
-    nbformat = pytest.importorskip("nbformat")
+    nbclient: Any = pytest.importorskip("nbclient")
+    nbformat: Any = pytest.importorskip("nbformat")
     cells = [nbformat.v4.new_code_cell(part) for part in text.split("\n\n")]
     notebook = nbformat.v4.new_notebook(cells=cells)
     resources = {"metadata": {"path": str(folder)}}
