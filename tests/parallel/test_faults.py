@@ -57,7 +57,7 @@ def test_message_with_percent_signs_arrives_unchanged() -> None:
 
 
 def test_exception_of_a_local_class_arrives_under_its_name() -> None:
-    env = opened(failing("unpicklable"))
+    env = opened(failing("local"))
     env.step(ACTIONS)
     with pytest.raises(Exception) as caught:  # noqa: PT011
         env.step(ACTIONS)

@@ -125,7 +125,7 @@ def run(command: list[str], folder: Path, **kwargs: Any) -> str:
     assert done.returncode == 0, done.stderr
     # The program's own warning and the line that it comes from: workers do not repeat it.
     assert done.stderr.count("Overriding environment") <= 2
-    return done.stdout
+    return str(done.stdout)
 
 
 WAYS: dict[str, Callable[[Path, str], str]] = {

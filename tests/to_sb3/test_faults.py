@@ -41,6 +41,8 @@ class Failing(ScriptedEnv):
         if how == "percent":
             raise ValueError("%s is bad" % "%d")  # noqa: UP031
         if how == "unpicklable":
+            raise type("LocalError", (Exception,), {"lock": threading.Lock()})
+        if how == "local":
             raise type("LocalError", (Exception,), {})
         if how == "hang":
             threading.Event().wait()  # for ever
@@ -153,6 +155,16 @@ def test_exception_that_cannot_be_pickled_is_a_worker_error(
     env.step(ACTIONS)
     with pytest.raises(sb3compat.WorkerError, match="cannot be pickled"):
         env.step(ACTIONS)
+    check_lost(env)
+
+
+@pytest.mark.parametrize("kind", ["bare", "wrapped", "unshared"])
+def test_exception_of_a_local_class_arrives_under_its_name(kind: str) -> None:
+    env = adapted(kind, failing("local"))
+    env.step(ACTIONS)
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        env.step(ACTIONS)
+    assert type(caught.value).__name__ == "LocalError"
     check_lost(env)
 
 

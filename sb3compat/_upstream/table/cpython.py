@@ -1,4 +1,4 @@
-"""What is private in Python itself."""
+"""What is private in Python itself, and in cloudpickle."""
 
 from __future__ import annotations
 
@@ -40,6 +40,16 @@ CPYTHON = (
         {
             'struct.unpack("!i", buf.getvalue())': "the size of an answer would be read wrongly",
             'struct.unpack("!Q", buf.getvalue())': "the size of an answer would be read wrongly",
+        },
+    ),
+    *names(
+        "cloudpickle.cloudpickle",
+        Kind.NAME,
+        "_upstream/by_value.py",
+        {
+            "_DYNAMIC_CLASS_TRACKER_BY_ID": "what workers answer would reset the user's classes",
+            "_get_or_create_tracker_id": "a fork would not know the classes of the main module",
+            "_lookup_class_or_track": "a worker would have each class of the main module twice",
         },
     ),
     *names(
