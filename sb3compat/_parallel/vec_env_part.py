@@ -13,6 +13,7 @@ from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
     Array,
     Info,
+    Observation,
     Options,
     Seeds,
     Transition,
@@ -60,7 +61,7 @@ class VecEnvSource:
         elif any(seed is not None for seed in seeds):
             set_waiting_seeds(self._base, seeds)
         self._vec_env.set_options(list(options))
-        batch = self._observations.batch(self._vec_env.reset(), copy=False)
+        batch = self._batch(self._vec_env.reset())
         return batch, [dict(info) for info in self._base.reset_infos]
 
     def check_started(self) -> None:
@@ -98,9 +99,12 @@ class VecEnvSource:
             final = self._observations.single(row_infos[i][TERMINAL_OBSERVATION], copy=False)
             row_infos[i][TERMINAL_OBSERVATION] = final
             reset_infos[i] = dict(self._base.reset_infos[i])
-        batch = self._observations.batch(obs, copy=False)
+        batch = self._batch(obs)
         floats = np.asarray(rewards, np.float32)
         return Transition(batch, floats, ended, truncated, row_infos, reset_infos)
+
+    def _batch(self, obs: Observation) -> list[Array]:
+        return self._observations.batch(obs, copy=False, source=self._vec_env)
 
     def cancel(self) -> None:
         """Wait for the step that is under way, and drop its results."""

@@ -57,7 +57,7 @@ def test_third_party_env_equals_dummy_vec_env(
         env = NativeEnv(env_fns, mode, form)
         return Identity(env) if layers else env
 
-    chosen = data.draw(scripts(("none", "plain"), reuse=False))
+    chosen = data.draw(scripts(("none", "plain"), reuse=False, empty=False))
     program = data.draw(programs(n))
     if n > 1:  # the first reset of all comes before options that differ: see the next test
         program = [(name, a[0] if isinstance(a, list) else a) for name, a in program]
