@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
 from functools import cache
@@ -144,8 +145,8 @@ def warn(message: str | Warning) -> None:
     Between that line and this package there may be calls of Gymnasium and of SB3, whose classes
     ours derive from. Python 3.12 has `skip_file_prefixes` for this.
     """
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and _is_between(frame):
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and _is_between(frame):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, stacklevel=level)
 

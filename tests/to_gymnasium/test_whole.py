@@ -364,7 +364,7 @@ def test_empty_info_dict_that_a_handwritten_vec_env_shares_is_accepted() -> None
 
 
 def test_last_observations_are_never_cut() -> None:
-    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
     class Halving(vec_env.VecEnvWrapper):  # type: ignore[misc]
         """Changes last observations only, and leaves the space of integers as it was."""
