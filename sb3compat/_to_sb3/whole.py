@@ -66,7 +66,7 @@ class Stepped(NamedTuple):
         ended: Which rows' episodes ended.
         truncated: Which of them were truncated and not terminated as well.
         infos: The dict of arrays.
-        own_keys: The info keys that the environment itself gave, not a wrapper.
+        own_keys: The info keys that the environment itself gave, not a wrapper; with their masks.
     """
 
     observations: list[Array]
@@ -74,7 +74,7 @@ class Stepped(NamedTuple):
     ended: Flags
     truncated: Flags
     infos: VectorInfos
-    own_keys: frozenset[str]
+    own_keys: Mapping[str, Flags | None]
 
 
 class VectorSource:
