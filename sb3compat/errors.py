@@ -146,7 +146,7 @@ def warn(message: str | Warning) -> None:
     ours derive from. Python 3.12 has `skip_file_prefixes` for this.
     """
     level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_back is not None and _is_between(frame):
+    while frame is not None and _is_between(frame):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, stacklevel=level)
 

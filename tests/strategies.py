@@ -54,11 +54,14 @@ def any_space(fewest: int = 1) -> st.SearchStrategy[spaces.Space[Any]]:
 
 
 def scripts(
-    infos: tuple[str, ...] = ("none", "plain", "wild"), reuse: bool = True, shared: bool = False
+    infos: tuple[str, ...] = ("none", "plain", "wild"),
+    reuse: bool = True,
+    shared: bool = False,
+    empty: bool = True,
 ) -> st.SearchStrategy[Script]:
     return st.builds(
         Script,
-        any_space(fewest=0),
+        any_space(fewest=0 if empty else 1),
         any_space(),  # Gymnasium itself cannot step with empty actions
         lengths=st.one_of(
             st.sampled_from([(1,), (2,)]),  # every step, and all rows together

@@ -90,7 +90,7 @@ class Observations(BatchLayout):
                 )
 
     def batch(
-        self, obs: Observation, *, copy: bool, careful: bool = False, advice: str = ""
+        self, obs: Observation, *, copy: bool, source: object = "", advice: str = ""
     ) -> list[Array]:
         """The leaf arrays of a batch of observations of all rows, in the dtypes of the space.
 
@@ -100,11 +100,12 @@ class Observations(BatchLayout):
             obs: Arrays (NumPy, torch or JAX) of shape `(n, *leaf.shape)`, in a dict or tuple where
                 the space is one.
             copy: Whether the arrays returned must share nothing with `obs`.
-            careful: Whether to refuse a cast that changes values. `DummyVecEnv` refuses none.
+            source: What has returned them, for messages.
             advice: What to do about observations of another form, for messages.
 
         Raises:
-            ConversionError: If a leaf is missing, has another shape, or cannot be cast.
+            ConversionError: If a leaf is missing, has another shape, or has values that the dtype
+                of the space cannot hold. They are never cut.
         """
         try:
             values = list(map(to_numpy, self.unpack(obs)))
@@ -124,11 +125,26 @@ class Observations(BatchLayout):
                     f"Every step and reset has to return all rows.{advice}"
                 )
             kept = self._keep_dtypes or array.dtype == leaf.dtype
-            owned = array if kept else _cast(array, leaf, careful=careful)
+            owned = array if kept else _cast(array, leaf, source)
             if leaf.start is not None:
                 owned = (owned - leaf.start).astype(owned.dtype)
             arrays.append(owned.copy() if copy and owned is array else owned)
         return arrays
+
+    def cast(self, obs: Observation, source: object) -> list[Array]:
+        """The leaf arrays of one single observation, in the dtypes of the space.
+
+        Raises:
+            ConversionError: If a dtype cannot hold the values.
+        """
+        pairs = zip(self.leaves, map(np.asarray, self.unpack(obs)), strict=True)
+        return [_cast(array, leaf, source) for leaf, array in pairs]
+
+    def is_cut(self, obs: Observation) -> bool:
+        """Whether `write` changes values of this single observation, as `DummyVecEnv` does."""
+        pairs = zip(self.leaves, map(np.asarray, self.unpack(obs)), strict=True)
+        others = ((leaf, array) for leaf, array in pairs if array.dtype != leaf.dtype)
+        return any(cast_safely(array, leaf.dtype) is None for leaf, array in others)
 
     def picker(self, value: object, name: str) -> Callable[[int], Observation]:
         """Make a function that picks single observations out of `final_obs`.
@@ -194,14 +210,13 @@ class Observations(BatchLayout):
         return self.pack([to_numpy(x) if is_foreign_array(x) else x for x in leaves])
 
 
-def _cast(array: Array, leaf: Leaf, *, careful: bool) -> Array:
-    if not careful or np.can_cast(array.dtype, leaf.dtype, "same_kind"):
-        return array.astype(leaf.dtype)
+def _cast(array: Array, leaf: Leaf, source: object) -> Array:
     cast = cast_safely(array, leaf.dtype)
     if cast is None:
         raise ConversionError(
             f"Expected observations of dtype {leaf.dtype}, as {leaf.name} says, got "
-            f"dtype={array.dtype}, whose values {leaf.dtype} cannot hold. Give the wrapper that "
-            "changes the observations an observation_space of its own."
+            f"dtype={array.dtype} from {source}, with values that {leaf.dtype} cannot hold. Give "
+            "the wrapper that changes the observations an observation space of its own, of their "
+            "dtype; or have it return what its space says."
         )
     return cast

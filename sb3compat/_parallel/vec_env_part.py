@@ -14,6 +14,7 @@ from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
     Array,
     Info,
+    Observation,
     Options,
     Seeds,
     Transition,
@@ -64,7 +65,7 @@ class VecEnvSource:
             self._vec_env.seed(first)
         elif any(seed is not None for seed in seeds):
             set_waiting_seeds(self._base, seeds)
-        batch = self._observations.batch(self._vec_env.reset(), copy=False)
+        batch = self._batch(self._vec_env.reset())
         return batch, list(self._base.reset_infos)
 
     def check_started(self) -> None:
@@ -102,9 +103,11 @@ class VecEnvSource:
             final = self._observations.single(row_infos[i][TERMINAL_OBSERVATION], copy=False)
             row_infos[i][TERMINAL_OBSERVATION] = final
             reset_infos[i] = self._base.reset_infos[i]
-        batch = self._observations.batch(obs, copy=False)
         numbers = row_array(rewards, len(ended), "rewards")
-        return Transition(batch, numbers, ended, truncated, row_infos, reset_infos)
+        return Transition(self._batch(obs), numbers, ended, truncated, row_infos, reset_infos)
+
+    def _batch(self, obs: Observation) -> list[Array]:
+        return self._observations.batch(obs, copy=False, source=self._vec_env)
 
     def cancel(self) -> None:
         """Wait for the step that is under way, and drop its results."""

@@ -294,7 +294,7 @@ class WholeSteps:
 
     def _owned(self, batch: Observation) -> list[Array]:
         """The leaf arrays of a batch of observations, copied, in the dtypes of the space."""
-        return self._layout.batch(batch, copy=True, careful=True, advice=_ALONE)
+        return self._layout.batch(batch, copy=True, source=self._vec_env, advice=_ALONE)
 
     def _is_truncated(self, info: Info, row: int) -> bool:
         if TRUNCATED not in info and not self._assume_terminated:
@@ -316,8 +316,9 @@ class WholeSteps:
         if not self._holding:
             return same_step_info(final, step_info, self._reset_infos.within_step(row))
         first = [array[row].copy() for array in observations]
-        for array, value in zip(observations, self._layout.unpack(final), strict=True):
-            np.copyto(array[row : row + 1], value, casting="same_kind")
+        leaves = self._layout.cast(final, f"{TERMINAL_OBSERVATION!r} of {self._vec_env}")
+        for array, value in zip(observations, leaves, strict=True):
+            array[row] = value
         self._held[row] = first, self._reset_infos.within_step(row)
         return step_info
 

@@ -116,10 +116,9 @@ class SameStep(VectorSource):
     ) -> dict[int, Info]:
         """Give the ended rows the infos of their last step, and return those of their resets."""
         terminal = self._final_observations(step, rows)
-        own = {key: value for key, value in top.items() if key in step.own_keys}
+        own, added = self._by_owner(step, top)
         reset_infos = split_infos(own, self.num_envs, rows)
         # Infos that a wrapper added in this step belong to the episode that has ended.
-        added = {key: value for key, value in top.items() if key not in step.own_keys}
         added_infos = split_infos(added, self.num_envs, rows, without=(TERMINAL_OBSERVATION,))
         for i, final, extra in zip(
             rows.tolist(), self._final_infos(step.infos, rows), added_infos, strict=True
@@ -129,6 +128,21 @@ class SameStep(VectorSource):
             if i in terminal:
                 row_infos[i][TERMINAL_OBSERVATION] = terminal[i]
         return dict(zip(rows.tolist(), reset_infos, strict=True))
+
+    def _by_owner(self, step: Stepped, top: Info) -> tuple[Info, Info]:
+        """The infos that the environment itself gave, and those that wrappers have added.
+
+        A wrapper may add a key in some rows which the environment gave in others.
+        """
+        own = {key: value for key, value in top.items() if key in step.own_keys}
+        added = {key: value for key, value in top.items() if key not in step.own_keys}
+        for key, before in step.own_keys.items():
+            now = mask_of(top, key, self.num_envs) if key in top else None
+            if before is not None and now is not None:
+                own[f"_{key}"] = before
+                if (more := now & ~before).any():
+                    added |= {key: top[key], f"_{key}": more}
+        return own, added
 
     def _final_observations(self, step: Stepped, rows: Rows) -> dict[int, Observation]:
         """The last observation of each ended row that has one, copied."""

@@ -189,7 +189,9 @@ class AsyncRows:
             for i, obs in zip(rows, observations, strict=True):
                 self._observations.write(batch, i, obs)
             return
-        shared = self._observations.batch(workers.shared_batch(self._env), copy=False)
+        shared = self._observations.batch(
+            workers.shared_batch(self._env), copy=False, source=self._env
+        )
         for array, source in zip(batch, shared, strict=True):
             if len(rows) == len(array):
                 array[...] = source

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorWrapper
 
 from sb3compat._convert.arrays import to_numpy
+from sb3compat._convert.infos import mask_of
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,
@@ -17,6 +18,7 @@ from sb3compat._convert.types import (
     Flags,
     Options,
     Value,
+    VectorInfos,
     VectorResetResult,
     VectorStepResult,
 )
@@ -52,13 +54,14 @@ class SeenStep(NamedTuple):
         resets: How often a wrapper has reset it.
         ended: The terminations and truncations of the last of those steps; None if it did not
             return five values.
-        info_keys: The info keys that the environment itself gave last.
+        info_keys: The info keys that the environment itself gave last, each with a copy of its
+            mask; None where it has none.
     """
 
     steps: int
     resets: int
     ended: tuple[Value, Value] | None
-    info_keys: frozenset[str]
+    info_keys: Mapping[str, Flags | None]
 
 
 class SeenReset(NamedTuple):
@@ -73,7 +76,7 @@ class SeenReset(NamedTuple):
     row_options: Sequence[Options] | None
 
 
-_NO_STEP = SeenStep(0, 0, None, frozenset())
+_NO_STEP = SeenStep(0, 0, None, {})
 
 
 class BaseTap(AnyWrapper):
@@ -95,7 +98,7 @@ class BaseTap(AnyWrapper):
         if isinstance(env, AsyncVectorEnv) and own_methods and not workers.is_broken(env):
             workers.watch(env)
         self._step = _NO_STEP
-        self._info_keys: frozenset[str] = frozenset()
+        self._info_keys: Mapping[str, Flags | None] = {}
         # Only while the adapter resets: the user's own resets go straight to the environment.
         self._reset: SeenReset | None = None
 
@@ -194,7 +197,7 @@ class BaseTap(AnyWrapper):
         # Rows are restarted once.
         self._step = self._step._replace(ended=None)
         if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping):
-            self._info_keys = frozenset(result[1])
+            self._info_keys = self._keys_of(result[1])
             if self._watch is not None:
                 self._watch.reset(result[1])
         return result
@@ -214,7 +217,7 @@ class BaseTap(AnyWrapper):
         # keys of its last infos that could be read are taken for its own.
         whole = isinstance(result, tuple) and len(result) == 5
         if whole and isinstance(result[4], Mapping):
-            self._info_keys = frozenset(result[4])
+            self._info_keys = self._keys_of(result[4])
         ended = (result[2], result[3]) if whole else None
         if self._watch is not None and whole:
             self._watch.step(*result[2:])
@@ -266,6 +269,10 @@ class BaseTap(AnyWrapper):
         options_of = [options] * n if row_options is None else row_options
         kwargs = list(map(reset_kwargs, seeds, options_of))
         return self.base.reset_rows(None, kwargs, copy=self._copies)
+
+    def _keys_of(self, infos: VectorInfos) -> Mapping[str, Flags | None]:
+        masks = {key: mask_of(infos, key, self.num_envs) for key in infos}
+        return {key: None if mask is None else mask.copy() for key, mask in masks.items()}
 
     def __getattr__(self, name: str) -> Any:
         # Wrappers read attributes that only the environment has, `self.env.envs` for instance.

@@ -66,7 +66,7 @@ class Stepped(NamedTuple):
         ended: Which rows' episodes ended.
         truncated: Which of them were truncated and not terminated as well.
         infos: The dict of arrays.
-        own_keys: The info keys that the environment itself gave, not a wrapper.
+        own_keys: The info keys that the environment itself gave, not a wrapper; with their masks.
     """
 
     observations: list[Array]
@@ -74,7 +74,7 @@ class Stepped(NamedTuple):
     ended: Flags
     truncated: Flags
     infos: VectorInfos
-    own_keys: frozenset[str]
+    own_keys: Mapping[str, Flags | None]
 
 
 class VectorSource:
@@ -214,7 +214,7 @@ class VectorSource:
         ended = terminated | truncated
         if self.env is not self._tap and seen.ended is not None:
             self._check_endings(ended, seen.ended)
-        observations = self._observations.batch(obs, copy=self._copy)
+        observations = self._batch(obs, copy=self._copy)
         return Stepped(
             observations,
             row_array(rewards, self.num_envs, "rewards", _NO_VECTORS).astype(np.float32),
@@ -252,6 +252,9 @@ class VectorSource:
                 "sub-environments instead."
             )
 
+    def _batch(self, obs: Observation, *, copy: bool = False) -> list[Array]:
+        return self._observations.batch(obs, copy=copy, source=self.env)
+
     def _flags(self, flags: object, name: str) -> Flags:
         return row_array(flags, self.num_envs, name).astype(np.bool_, copy=False)
 
@@ -275,7 +278,7 @@ class VectorSource:
         obs, infos, seen = self._reset(seed, shared or None)
         if any(options) and seen.row_options is None:
             raise self._not_handed_on("options")
-        batch = self._observations.batch(obs, copy=self._copy)
+        batch = self._batch(obs, copy=self._copy)
         return batch, split_infos(infos, self.num_envs)
 
     def _one_seed(self, seeds: Seeds) -> int:
@@ -349,7 +352,7 @@ class VectorSource:
         if self.env is self._tap or not self._tap.base.resets_rows:
             return
         others = np.setdiff1d(np.arange(self.num_envs), rows)
-        after = self._observations.batch(reset_obs, copy=False)
+        after = self._batch(reset_obs)
         for array, values in zip(batch, after, strict=True):
             if not np.array_equal(
                 array[others], values[others], equal_nan=array.dtype.kind in "fc"
@@ -363,7 +366,7 @@ class VectorSource:
                 )
 
     def _assign(self, batch: list[Array], rows: Rows, obs: Observation) -> None:
-        source = self._observations.batch(obs, copy=False)
+        source = self._batch(obs)
         for array, values in zip(batch, source, strict=True):
             if array.dtype != values.dtype:
                 raise ConversionError(

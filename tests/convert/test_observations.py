@@ -78,13 +78,20 @@ def test_final_observations_are_picked_from_a_list_with_gaps() -> None:
     assert pick(1) is last
 
 
-def test_careful_batches_are_cast_only_where_the_values_stay() -> None:
+def test_batches_are_cast_only_where_the_values_stay() -> None:
     observations = Observations(spaces.Box(0, 9, (1,), np.uint8), 2)
-    same(observations.batch(np.array([[2.0], [3.0]]), copy=True, careful=True), [TWO_THREE])
-    halves = np.array([[2.5], [3.0]])
-    with pytest.raises(ConversionError, match=r"dtype uint8.*got dtype=float64"):
-        observations.batch(halves, copy=True, careful=True)
-    same(observations.batch(halves, copy=True), [TWO_THREE])  # as `DummyVecEnv` does
+    same(observations.batch(np.array([[2.0], [3.0]]), copy=True), [TWO_THREE])
+    same(observations.cast(np.array([2.0]), "an environment"), [TWO_THREE[0]])
+    for wrong in ([2.5], [-1.0], [np.nan], [np.inf], [256], [-1]):
+        batch = np.array([wrong, [3]])
+        with pytest.raises(
+            ConversionError, match=r"dtype uint8.*got dtype=.* from a wrapper, with"
+        ):
+            observations.batch(batch, copy=True, source="a wrapper")
+        with pytest.raises(
+            ConversionError, match=r"dtype uint8.*got dtype=.* from a wrapper, with"
+        ):
+            observations.cast(batch[0], "a wrapper")
 
 
 @pytest.mark.parametrize("copy", [True, False])

@@ -10,9 +10,10 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
-from tests.envs import MakeEnv, ScriptedEnv, script
+from tests.envs import MakeEnv, ScriptedEnv, fns, script
 from tests.handwritten import AsyncCountingVecEnv, CountingVecEnv
 from tests.lockstep import same
+from tests.lockstep_back import dummy
 
 HANDWRITTEN = [CountingVecEnv, AsyncCountingVecEnv]
 ACTIONS = np.array([0, 1])
@@ -360,3 +361,32 @@ def test_empty_info_dict_that_a_handwritten_vec_env_shares_is_accepted() -> None
     envs = sb3compat.to_gymnasium(vec_env)
     envs.reset()
     assert envs.step(ACTIONS)[-1] == {}
+
+
+def test_last_observations_are_never_cut() -> None:
+    vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+
+    class Halving(vec_env.VecEnvWrapper):  # type: ignore[misc]
+        """Changes last observations only, and leaves the space of integers as it was."""
+
+        def reset(self) -> Any:
+            return self.venv.reset()
+
+        def step_wait(self) -> Any:
+            obs, rewards, dones, infos = self.venv.step_wait()
+            for info in infos:
+                if "terminal_observation" in info:
+                    info["terminal_observation"] = info["terminal_observation"] + self.by
+            return obs, rewards, dones, infos
+
+    space = spaces.Box(0, 100, (3,), np.int32)
+    for by, fits in ((0.5, False), (np.int64(2**40), False), (1.0, True), (1, True)):
+        ours = Halving(dummy(fns(observation_space=space, lengths=(1,))))
+        ours.by = by
+        envs = sb3compat.to_gymnasium(ours, autoreset_mode="Disabled")
+        envs.reset()
+        if fits:
+            assert envs.step([0, 0])[0].dtype == np.int32
+            continue
+        with pytest.raises(sb3compat.ConversionError, match=r"terminal_observation.* of .*Halving"):
+            envs.step([0, 0])

@@ -19,11 +19,10 @@ from gymnasium.vector import (
 from gymnasium.wrappers.vector import (
     RecordEpisodeStatistics,
 )
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sb3compat
-from sb3compat._convert.observations import Observations
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import lockstep, same
 from tests.native import Form, NativeEnv, UnknownEnv, reset_native
@@ -58,9 +57,7 @@ def test_third_party_env_equals_dummy_vec_env(
         env = NativeEnv(env_fns, mode, form)
         return Identity(env) if layers else env
 
-    chosen = data.draw(scripts(("none", "plain"), reuse=False))
-    # By which this environment counts its rows.
-    assume(Observations(chosen.observation_space, 1).leaves)
+    chosen = data.draw(scripts(("none", "plain"), reuse=False, empty=False))
     program = data.draw(programs(n))
     if n > 1:  # the first reset of all comes before options that differ: see the next test
         program = [(name, a[0] if isinstance(a, list) else a) for name, a in program]
@@ -354,6 +351,36 @@ def test_infos_of_an_environment_with_a_form_of_its_own_are_sorted() -> None:
         *_, infos = env.step([0, 0])
     assert [info["phase"] for info in infos] == [5, 5]
     assert [info["phase"] for info in env.reset_infos] == [3, 3]
+
+
+class Marked(gym.Wrapper[Any, Any, Any, Any]):
+    """Gives `mark` in the steps of row 0 that end no episode."""
+
+    def step(self, action: Any) -> Any:
+        *result, info = self.env.step(action)
+        marked = self.unwrapped.row == 0 and not (result[2] or result[3])  # type: ignore[attr-defined]
+        return *result, {**info, **({"mark": 1} if marked else {})}
+
+
+class MarksEndings(VectorWrapper):
+    """Adds `mark` in the rows that end an episode, under the key that the environment has, too."""
+
+    def step(self, actions: Any) -> Any:
+        *result, infos = self.env.step(actions)
+        ended = result[2] | result[3]
+        marks, mask = infos.get("mark", np.zeros(2, int)), infos.get("_mark", ended & False)
+        infos["mark"], infos["_mark"] = np.where(ended, 2, marks), mask | ended
+        return *result, infos
+
+
+@mode_of
+def test_key_that_a_wrapper_adds_beside_the_environment_is_of_the_step(mode: AutoresetMode) -> None:
+    made = [lambda row=row: Marked(ScriptedEnv(script(lengths=(2 + row,)), row)) for row in (0, 1)]
+    env = sb3compat.to_sb3(MarksEndings(SyncVectorEnv(made, autoreset_mode=mode)))
+    env.reset()
+    seen = [[info.get("mark") for info in step(env)[3]] for _ in range(5)]
+    assert seen == [[1, None], [2, None], [1, 2], [2, None], [1, None]]
+    assert not any("mark" in info for info in env.reset_infos)
 
 
 FINAL = ("final_obs", "final_info", "final_observation")

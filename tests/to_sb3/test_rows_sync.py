@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
@@ -100,3 +103,19 @@ def test_cancelled_step_is_never_taken() -> None:
     rows.send([np.ones(1, np.int64)])
     assert rows.receive().infos[0]["action"] == 1
     assert source.envs[0].unwrapped._time == 1  # type: ignore[attr-defined]
+
+
+def test_observations_that_are_cut_as_by_dummy_vec_env_are_warned_of_once() -> None:
+    class Halved(gym.ObservationWrapper[Any, Any, Any]):
+        def observation(self, observation: Any) -> Any:
+            return observation / 2 + 0.25
+
+    made = [lambda: Halved(ScriptedEnv(script(observation_space=spaces.Box(0, 9, (2,), np.uint8))))]
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    reference, ours = vec_env.DummyVecEnv(made), sb3compat.to_sb3(SyncVectorEnv(made))
+    with pytest.warns(UserWarning, match=r"rows \[0\] have values .* as DummyVecEnv cuts them"):
+        first = ours.reset()
+    same(first, reference.reset())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same(ours.reset(), reference.reset())

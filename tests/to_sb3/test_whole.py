@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import sb3compat
+from sb3compat import to_gymnasium
 from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
+from tests.lockstep import same
 from tests.native import NativeEnv, UnknownEnv
+from tests.profiles import examples
 from tests.to_sb3.driving import step
 
 NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
@@ -277,3 +282,90 @@ def test_wrappers_that_hide_or_add_endings_are_refused_where_rows_are_lost(
         step(env)
     with pytest.raises(sb3compat.UnsupportedEnvError, match="End episodes in wrappers around"):
         step(env)
+
+
+class Recast(VectorWrapper):
+    """Scales observations and gives them another dtype, last ones as well; the space stays."""
+
+    def __init__(self, env: Any, factor: float, dtype: Any) -> None:
+        super().__init__(env)
+        whole = np.int64 if np.dtype(dtype).kind in "iu" else np.float64  # which wraps around
+        self.change = lambda array: (np.float64(array) * factor).astype(whole).astype(dtype)
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, infos = self.env.reset(**kwargs)
+        return changed(obs, self.change), infos
+
+    def step(self, actions: Any) -> Any:
+        obs, *rest, infos = self.env.step(actions)
+        if "final_obs" in infos:
+            finals = [None if f is None else changed(f, self.change) for f in infos["final_obs"]]
+            infos = {**infos, "final_obs": np.array([*finals, None], dtype=object)[:-1]}
+        return changed(obs, self.change), *rest, infos
+
+
+def changed(obs: Any, change: Any) -> Any:
+    if isinstance(obs, dict):
+        return {key: change(part) for key, part in obs.items()}
+    return tuple(map(change, obs)) if isinstance(obs, tuple) else change(obs)
+
+
+DTYPES: list[Any] = [np.uint8, np.int32, np.int64, np.float32]
+
+
+@mode_of
+@pytest.mark.parametrize("base", ["sync", "adapter"])
+@given(
+    kind=st.sampled_from(["box", "dict", "tuple"]),
+    declared=st.sampled_from(DTYPES),
+    given_dtype=st.sampled_from([*DTYPES, np.int16, np.float64]),
+    factor=st.sampled_from([1, 1, 0.01, 1000, -1]),
+)
+@settings(max_examples=examples(200))
+def test_observations_of_another_dtype_are_never_cut(
+    mode: AutoresetMode, base: str, kind: str, declared: Any, given_dtype: Any, factor: float
+) -> None:
+    """They arrive with the values that the wrapper gives, or are refused by its name."""
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    box = spaces.Box(0, 100, (3,), declared)
+    space: Any = {"box": box, "dict": spaces.Dict({"a": box}), "tuple": spaces.Tuple([box])}[kind]
+    made = fns(observation_space=space, lengths=(2, 3))
+
+    def build() -> Any:
+        if base == "sync":
+            return SyncVectorEnv(made, autoreset_mode=mode)
+        return to_gymnasium(vec_env.DummyVecEnv(made), autoreset_mode=mode)
+
+    theirs, ours = sb3compat.to_sb3(Identity(build())), Recast(build(), factor, given_dtype)
+    change, env = ours.change, sb3compat.to_sb3(ours)
+    expected = [(theirs.reset(),), *[theirs.step([0, 0]) for _ in range(4)]]
+    for turn, result in enumerate(expected):
+        values = leaf_of(changed(result[0], change))
+        kept = values.astype(declared)
+        if declared != np.float32 and (kept.astype(object) != values.astype(object)).any():
+            with pytest.raises(sb3compat.ConversionError, match=r"from <Recast, .* cannot hold"):
+                env.step([0, 0]) if turn else env.reset()
+            return
+        got: Any = env.step([0, 0]) if turn else (env.reset(),)
+        same(leaf_of(got[0]), kept)
+        for info, wanted in zip(*(part[3] if turn else [] for part in (got, result)), strict=True):
+            if "terminal_observation" in wanted:
+                final = leaf_of(changed(wanted["terminal_observation"], change))
+                np.testing.assert_allclose(leaf_of(info["terminal_observation"]), final, rtol=1e-6)
+
+
+def leaf_of(obs: Any) -> Any:
+    if isinstance(obs, dict):
+        return obs["a"]
+    return obs[0] if isinstance(obs, tuple) else obs
+
+
+def test_floats_of_vec_normalize_over_integers_arrive_below_a_vector_wrapper() -> None:
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    made = fns(observation_space=spaces.Box(0, 100, (3,), np.int32))
+    streams = []
+    for wrap in (lambda env: env, lambda env: sb3compat.to_sb3(Identity(to_gymnasium(env)))):
+        env = wrap(vec_env.VecNormalize(vec_env.DummyVecEnv(made)))
+        env.seed(3)
+        streams.append([env.reset(), *[env.step(np.zeros(2, int))[:2] for _ in range(5)]])
+    same(streams[1], streams[0])
