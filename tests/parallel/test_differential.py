@@ -58,7 +58,7 @@ def test_parts_of_every_kind_equal_dummy_vec_env(data: st.DataObject, workers: i
     shape = data.draw(st.lists(st.tuples(kind, st.integers(1, 2)), min_size=1, max_size=3))
     n = sum(count for _, count in shape)
     # Infos of vector environments below a wrapper come as a dict of arrays.
-    plain = any(kind == "wrapped" for kind, _ in shape)
+    plain = any(kind in ("wrapped", "adapter") for kind, _ in shape)
     reuse = all(kind in ("single", "sync") for kind, _ in shape)
     infos = ("none", "plain") if plain else ("none", "plain", "wild")
     # A nested one presents spaces from 0, which are not those of a single environment.

@@ -117,6 +117,6 @@ def test_the_way_to_gymnasium_declares_what_it_presents() -> None:
         assert obs in env.observation_space
         env.close()
     refused = to_gymnasium(forked([floats]))
-    with pytest.raises(sb3compat.ConversionError, match="observation_space of its own"):
+    with pytest.raises(sb3compat.ConversionError, match="observation space of its own"):
         refused.reset()
     refused.close()
