@@ -33,6 +33,24 @@ def check_timeout(timeout: object) -> None:
         )
 
 
+def plain_count(name: str, value: object) -> int:
+    """A number of things, of which there is one at least.
+
+    Raises:
+        TypeError: If it is no integer, such as 2.0.
+        ValueError: If it is less than 1.
+    """
+    try:
+        count = operator.index(cast("SupportsIndex", value))
+    except TypeError:
+        raise TypeError(
+            f"Expected {name} to be an int, got {name}={shown(value)} ({type(value).__name__})."
+        ) from None
+    if count < 1:
+        raise ValueError(f"Expected {name} to be at least 1, got {name}={count}.")
+    return count
+
+
 def plain_seed(seed: object) -> int | None:
     """The seed as Gymnasium takes it: None, or an int of Python's and not of NumPy's.
 

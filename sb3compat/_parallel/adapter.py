@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import Any, SupportsIndex, cast
+from typing import Any, SupportsIndex
 
 from gymnasium.envs.registration import EnvSpec
 
-from sb3compat._convert.arguments import check_timeout
+from sb3compat._convert.arguments import check_timeout, plain_count
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import HoldsRows, Options, RowCommands, Value
 from sb3compat._parallel.commands import WorkerCommands
@@ -118,7 +117,8 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
     ) -> None:
         check_timeout(timeout)
         env_fns = _functions(env_fns)
-        workers = _count(workers)
+        if workers is not None:
+            workers = plain_count("workers", workers)
         _check(backend, start_method, on_worker_lost)
         self._closed = True  # until there is something to close
         restart = on_worker_lost == "restart"
@@ -211,22 +211,6 @@ def _functions(env_fns: object) -> list[EnvFn]:
             "[lambda: gym.make(id)] * n."
         )
     return listed
-
-
-def _count(workers: object) -> int | None:
-    """The number of workers, as it was asked for."""
-    if workers is None:
-        return None
-    try:
-        count = operator.index(cast("SupportsIndex", workers))
-    except TypeError:
-        raise TypeError(
-            f"Expected workers to be an int, or None, got workers={shown(workers)} "
-            f"({type(workers).__name__})."
-        ) from None
-    if count < 1:
-        raise ValueError(f"Expected workers to be at least 1, or None, got workers={count}.")
-    return count
 
 
 def _check(backend: str, start_method: str | None, on_worker_lost: str) -> None:

@@ -12,7 +12,7 @@ from uuid import uuid4
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from sb3compat._convert.arguments import check_timeout, plain_seed
+from sb3compat._convert.arguments import check_timeout, plain_count, plain_seed
 from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv
 from sb3compat._parallel.adapter import ParallelVecEnv
@@ -126,11 +126,12 @@ def make_vec_env(
         in Gymnasium's `RecordEpisodeStatistics`).
 
     Raises:
-        ValueError: If the vectorization mode is unknown, or contradicts another argument.
+        ValueError: If the vectorization mode is unknown, or contradicts another argument; if
+            `n_envs` is less than 1.
         TypeError: If an argument is unknown, or of the wrong type.
     """
     _refuse_unknown(unknown)
-    seed = plain_seed(seed)
+    n_envs, seed = plain_count("n_envs", n_envs), plain_seed(seed)
     check_timeout(timeout)
     env_kwargs, monitor_kwargs = dict(env_kwargs or {}), dict(monitor_kwargs or {})
     vec_env_kwargs = dict(vec_env_kwargs or {})

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sb3compat._convert.arguments import check_timeout, plain_seed
+from sb3compat._convert.arguments import check_timeout, plain_count, plain_seed
 
 INF = float("inf")
 
@@ -47,3 +47,14 @@ def test_integers_are_seeds(seed: Any) -> None:
 def test_other_seeds_are_refused(seed: Any) -> None:
     with pytest.raises(TypeError, match=r"(?s)seed of the first .*seed \+ 1.*Got seed="):
         plain_seed(seed)
+
+
+def test_counts_are_integers_of_one_at_least() -> None:
+    assert plain_count("workers", np.int64(3)) == 3
+    assert type(plain_count("workers", np.int64(3))) is int
+    for value in (2.0, "2", None, [1]):
+        with pytest.raises(TypeError, match=r"Expected n_envs to be an int, got n_envs="):
+            plain_count("n_envs", value)
+    for value in (0, -1, np.int64(0), False):
+        with pytest.raises(ValueError, match=r"Expected n_envs to be at least 1, got n_envs="):
+            plain_count("n_envs", value)

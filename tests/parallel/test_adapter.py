@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ import sb3compat
 from sb3compat import ParallelVecEnv
 from sb3compat._parallel import adapter
 from tests.envs import fns
-from tests.parallel.teams import KINDS, forked, parts_of
+from tests.parallel.teams import KINDS, children, forked, parts_of
 
 make_cartpole = partial(gym.make, "CartPole-v1")
 
@@ -33,6 +34,63 @@ make_cartpole = partial(gym.make, "CartPole-v1")
 def test_wrong_argument_is_refused(kwargs: dict[str, Any], what: str) -> None:
     with pytest.raises(ValueError, match=what):
         ParallelVecEnv(**{"env_fns": fns(2), **kwargs})
+
+
+@pytest.mark.parametrize(
+    ("env_fns", "what"),
+    [
+        (make_cartpole, r"Expected env_fns to be a list of functions.*\(partial\)"),
+        (make_cartpole(), r"list of functions.*got env_fns=<.*CartPole"),
+        ([make_cartpole()], "list of functions"),
+        ("CartPole-v1", "list of functions"),
+        (None, "list of functions"),
+    ],
+)
+def test_what_is_no_list_of_functions_is_refused(env_fns: Any, what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        ParallelVecEnv(env_fns)
+
+
+@pytest.mark.parametrize("workers", [2.0, "2", "fork", [2], np.float64(1)])
+def test_number_of_workers_that_is_no_integer_is_refused(workers: Any) -> None:
+    with pytest.raises(TypeError, match=r"Expected workers to be an int, got workers="):
+        ParallelVecEnv(fns(2), workers)
+
+
+def test_number_of_workers_may_be_given_by_position_and_be_one_of_numpy() -> None:
+    for workers in (2, np.int64(2)):
+        env = ParallelVecEnv(iter(fns(3)), workers, start_method="fork")  # type: ignore[arg-type]
+        assert len(env.rows_of_worker) == 2
+        env.close()
+
+
+def test_function_that_cannot_be_pickled_is_named_before_a_process_is_started() -> None:
+    held = threading.Lock()
+    with pytest.raises(
+        sb3compat.UnsupportedEnvError, match=r"env_fns\[2\].*<lambda>.*lock"
+    ) as info:
+        ParallelVecEnv([*fns(2), lambda: held, *fns(1)], 2)
+    assert "start_method='fork'" in str(info.value)
+    assert isinstance(info.value.__cause__, TypeError)
+    assert not children()
+
+
+@pytest.mark.parametrize("method", [None, "fork"])
+def test_metadata_and_spec_that_cannot_be_pickled_are_left_out(method: str | None) -> None:
+    def make() -> Any:
+        env: Any = make_cartpole()
+        env.unwrapped.metadata = {"render_fps": 50, "held": threading.Lock(), "own": Local()}
+        env.unwrapped.spec.kwargs["held"] = threading.Lock()
+        return env
+
+    class Local:
+        pass
+
+    env = ParallelVecEnv([make], start_method=method)
+    assert {"render_fps", "own"} <= env.metadata.keys()
+    assert "held" not in env.metadata
+    assert env.spec is None
+    env.close()
 
 
 def test_rows_are_spread_evenly_in_order_of_parts() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
@@ -16,7 +17,7 @@ import sb3compat
 from sb3compat._parallel import processes
 from tests.envs import MakeEnv, script
 from tests.interrupts import within
-from tests.parallel.failing import ACTIONS, N, failing, opened, pids, with_pids
+from tests.parallel.failing import ACTIONS, OPENED, N, failing, opened, pids, with_pids
 from tests.parallel.teams import KINDS, children, forked, parts_of
 from tests.to_sb3.test_faults import Failing, FailingReset, SeveralError
 
@@ -62,6 +63,82 @@ def test_exception_of_a_local_class_arrives_under_its_name() -> None:
     with pytest.raises(Exception) as caught:  # noqa: PT011
         env.step(ACTIONS)
     assert type(caught.value).__name__ == "LocalError"
+
+
+class OwnError(BaseException):
+    """No `Exception`, with arguments of its own and something that cannot be pickled."""
+
+    def __init__(self, row: int, text: str) -> None:
+        super().__init__(f"{row}: {text}")
+        self.held = (x for x in ())
+
+
+BASE_ERRORS: dict[str, Callable[[], BaseException]] = {
+    "cancelled": lambda: asyncio.CancelledError("stop"),
+    "exit": lambda: SystemExit(3),
+    "interrupt": lambda: KeyboardInterrupt("stop"),
+    "own": lambda: OwnError(3, "stop"),
+    "generator": lambda: GeneratorExit("stop"),
+}
+
+
+class Raising(Failing):
+    """Raises what is no `Exception`, where it is told to."""
+
+    def __init__(self, where: str, name: str) -> None:
+        super().__init__(1, "never")
+        self.where, self.name = where, name
+
+    def step(self, action: Any) -> Any:
+        if self.where == "step":
+            raise BASE_ERRORS[self.name]()
+        return super().step(action)
+
+    def reset(self, **kwargs: Any) -> Any:
+        if self.where == "reset" and kwargs.get("options"):
+            raise BASE_ERRORS[self.name]()
+        return super().reset(**kwargs)
+
+    def call(self) -> None:
+        raise BASE_ERRORS[self.name]()
+
+    def close(self) -> None:
+        if self.where == "close":
+            raise BASE_ERRORS[self.name]()
+
+
+def use_where(env: Any, where: str) -> None:
+    """Make the call in which row 1 raises."""
+    if where == "call":
+        env.env_method("call", indices=1)
+    elif where == "reset":
+        env.set_options({"now": True})
+        env.reset()
+    elif where == "step":
+        env.step(np.zeros(2, int))
+    OPENED.remove(env)
+    env.close()
+
+
+@pytest.mark.parametrize("name", BASE_ERRORS)
+@pytest.mark.parametrize("where", ["make", "reset", "step", "call", "close"])
+def test_what_is_no_exception_arrives_as_from_dummy_vec_env(where: str, name: str) -> None:
+    def make() -> Any:
+        if where == "make":
+            raise BASE_ERRORS[name]()
+        return Raising(where, name)
+
+    expected = BASE_ERRORS[name]()
+    with pytest.raises(BaseException) as caught:  # noqa: PT011
+        use_where(opened([MakeEnv(script(), 0), make]), where)
+    assert type(caught.value) is type(expected)
+    assert caught.value.args == expected.args
+    if where in ("reset", "step"):
+        env = OPENED[-1]
+        with pytest.raises(sb3compat.errors.CallOrderError):
+            env.step(np.zeros(2, int))
+        env.set_options({})
+        env.reset()
 
 
 def test_error_of_the_first_row_is_raised_of_several() -> None:
