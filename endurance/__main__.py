@@ -12,7 +12,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +31,19 @@ MOST = 900
 def part(module: str, *arguments: Any) -> Any:
     """What a part has found; it and all that it has started end with it."""
     print(module, *arguments, flush=True)
-    command = [sys.executable, "-W", "ignore", "-m", f"endurance.{module}", *map(str, arguments)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=MOST)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-    if process.returncode:
-        raise SystemExit(f"endurance.{module} {arguments} has ended with {process.returncode}.")
-    return json.loads(output.splitlines()[-1])
+    with tempfile.TemporaryDirectory() as folder:
+        found = Path(folder) / "found.json"
+        command = [sys.executable, "-W", "ignore", "-m", f"endurance.{module}"]
+        command += [*map(str, arguments), str(found)]
+        with subprocess.Popen(command, start_new_session=True) as process:
+            try:
+                process.wait(MOST)
+            finally:
+                with suppress(ProcessLookupError):  # nothing of it is left
+                    os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode:
+            raise SystemExit(f"endurance.{module} {arguments} has ended with {process.returncode}.")
+        return json.loads(found.read_text())
 
 
 def main() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,7 @@ def names(opened: list[Any]) -> dict[str, Any]:
 
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    fns = [MakeEchoing(row) for row in range(2)]
+    fns: list[Any] = [MakeEchoing(row) for row in range(2)]
 
     def unreset() -> Any:
         opened.append(sb3compat.ParallelVecEnv(fns, workers=1, start_method="fork"))
@@ -181,4 +182,4 @@ def all_made() -> Iterator[tuple[str, str, str]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(list(all_made())))
+    Path(sys.argv[1]).write_text(json.dumps(list(all_made())))

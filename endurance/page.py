@@ -23,27 +23,37 @@ ENDINGS = {
 HEAD = """\
 # How it holds up
 
-How much comes through without a wrong value, what remains after a fault, and what a mistake gets to read. This page is generated: `make endurance`, which `make nightly`
-calls. The figures are of one run: {date}, {seconds:.0f} seconds on {cores} cores that did other work as well; sb3compat {version}, Python {python}, {packages}.
+How much comes through without a wrong value, what remains after a fault, and what a mistake gets
+to read. This page is generated: `make endurance`, which `make nightly` calls. The figures are of
+one run: {date}, {seconds:.0f} seconds on {cores} cores that did other work as well; sb3compat
+{version}, Python {python}, {packages}.
 
 ## Millions of steps
 
-A step is one row's: a call with 64 rows counts as 64. *Start* is after the first 5 % of the calls, when all is there that is made once; *end* is after the last, before
-`close`. All processes count together: their resident memory (what several share counts in each), descriptors, threads, and mapped shared memory. Environments say in
-each observation which row it is of, which is compared in each call; the native one cannot.
+A step is one row's: a call with 64 rows counts as 64. *Start* is after the first 5 % of the
+calls, when all is there that is made once; *end* is after the last, before `close`. All processes
+count together: their resident memory (what several share counts in each), descriptors, threads,
+and mapped shared memory (with Ray, its object store as a whole). Environments say in each
+observation which row it is of, which is compared in each call; the native one cannot.
 
 {soak}
 
 ## {faults:,} faults
 
-Each comes in the middle of a stream that is compared with `DummyVecEnv`, step by step, over worker processes and actors of Ray, single, vector and `VecEnv` parts, both
-values of `on_worker_lost`. After it, the stream goes on; or the exception says why not, and a reset with a seed or a new environment does. A call that carries a number
-has to come back with that number, so that an answer to an earlier call is found. A call that takes longer than {limit} seconds would count as one that hangs.
+Each comes in the middle of a stream that is compared with `DummyVecEnv`, step by step, over
+worker processes and actors of Ray, single, vector and `VecEnv` parts, both values of
+`on_worker_lost`. After it, the stream goes on; or the exception says why not, and a reset with a
+seed or a new environment does. A call that carries a number has to come back with that number, so
+that an answer to an earlier call is found. A call that takes longer than {limit} seconds would
+count as one that hangs.
 
-- *kill*: a worker gets SIGKILL, between steps or within one. *stop*: SIGSTOP, which a timeout ends; it goes on later.
-- *raise*: an environment raises an `Exception`, a `BaseException`, or ends its process. *hang*: its step does not return.
-- *interrupt*: KeyboardInterrupt, or the exception of a time limit, at a random bytecode instruction of a step, a reset, `set_attr` or `env_method`, some of them while a
-  worker is being replaced.
+- *kill*: a worker gets SIGKILL, between steps or within one. *stop*: SIGSTOP, which a timeout
+  ends; it goes on later.
+- *raise*: an environment raises an `Exception`, a `BaseException`, or ends its process. *hang*:
+  its step does not return.
+- *interrupt*: KeyboardInterrupt, or the exception of a time limit, at a random bytecode
+  instruction of a step, a reset, `set_attr` or `env_method`, some of them while a worker is being
+  replaced.
 - *full descriptors*: the process may open no more, or a few, while workers are made or replaced.
 
 {ended}
@@ -52,8 +62,9 @@ has to come back with that number, so that an answer to an earlier call is found
 
 ## Mistakes
 
-Each was made; this is what it got. `fns` are two functions that make an environment, `fn` is one of them, `env` is an environment; `used()` is a `ParallelVecEnv` after a
-reset, `dummy()` a `DummyVecEnv`.
+Each was made; this is what it got. `fns` are two functions that make an environment, `fn` is one
+of them, `env` is an environment; `used()` is a `ParallelVecEnv` after a reset, `dummy()` a
+`DummyVecEnv`.
 
 {mistakes}
 """
@@ -93,7 +104,8 @@ def ended_table(found: Mapping[str, Mapping[str, Any]]) -> str:
         for backend, one in found.items()
         for kind, count in one["ended"].items()
     }
-    endings = dict.fromkeys(ending for count in counts.values() for ending in count)
+    met = {ending for count in counts.values() for ending in count}
+    endings = [*(one for one in ENDINGS if one in met), *sorted(met - ENDINGS.keys())]
     rows = [
         (f"{kind}, {backend}", sum(count.values()), *(count.get(each, 0) for each in endings))
         for (kind, backend), count in sorted(counts.items())

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -128,4 +129,5 @@ def soak(source: Source, steps: int) -> dict[str, Any]:
 
 if __name__ == "__main__":
     chosen = SOURCES[sys.argv[1]]
-    print(json.dumps(soak(chosen, max(20, round(int(sys.argv[2]) * chosen.share / chosen.rows)))))
+    calls = max(20, round(int(sys.argv[2]) * chosen.share / chosen.rows))
+    Path(sys.argv[3]).write_text(json.dumps(soak(chosen, calls)))

@@ -74,6 +74,7 @@ class Pair:
     def build(self) -> None:
         """Make both environments anew."""
         self.stopped: list[int] = []
+        self.last: Any = None
         self.armed: dict[int, str] = {}
         self.waiting: Any = None
         self.ours: Any = self.make()
@@ -81,10 +82,10 @@ class Pair:
         self.theirs: Any = self.reference()
         self._was_reset(self.ours.reset())
 
-    def make(self) -> Any:
-        """One of our environments."""
+    def make(self, **kwargs: Any) -> Any:
+        """One of our environments, with other arguments."""
         fns: list[Any] = [MakeEchoing(row, str(self.gate)) for row in range(self.n)]
-        return sb3compat.ParallelVecEnv(parts_of(fns, self.shape), **self.kwargs)
+        return sb3compat.ParallelVecEnv(parts_of(fns, self.shape), **{**self.kwargs, **kwargs})
 
     def reference(self) -> Any:
         from stable_baselines3.common.vec_env import DummyVecEnv
