@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+import warnings
 from functools import cache
 from pathlib import Path
+from types import FrameType
 
 from gymnasium.error import ClosedEnvironmentError, Error, ResetNeeded
 
@@ -124,6 +127,8 @@ class CallOrderError(_DocumentedError, RuntimeError, ResetNeeded):
     """
 
 
+# The packages whose lines a warning does not point at.
+_BETWEEN = ("sb3compat", "gymnasium", "stable_baselines3")
 # How much of a value a message shows.
 _SHOWN = 200
 
@@ -132,6 +137,22 @@ def shown(value: object) -> str:
     """The repr of a value, for messages; where it is cut off, it ends with "…"."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def warn(message: str | Warning) -> None:
+    """Warn, and point at the line of the user's code that has called this package.
+
+    Between that line and this package there may be calls of Gymnasium and of SB3, whose classes
+    ours derive from. Python 3.12 has `skip_file_prefixes` for this.
+    """
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_back is not None and _is_between(frame):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
+
+
+def _is_between(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN
 
 
 def refuse_first_step(error: BaseException) -> None:

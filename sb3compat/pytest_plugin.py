@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import warnings
 from argparse import Namespace
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
@@ -133,6 +132,7 @@ def check_conformance(request: pytest.FixtureRequest) -> Callable[..., Report]:
     from sb3compat.conformance.commands.check import options_of
     from sb3compat.conformance.commands.targets import Target
     from sb3compat.conformance.run.entry import ConformanceError, complaint, run
+    from sb3compat.errors import warn
 
     marked: dict[str, Any] = {}
     for marker in request.node.iter_markers("vec_env"):
@@ -145,7 +145,7 @@ def check_conformance(request: pytest.FixtureRequest) -> Callable[..., Report]:
         failures = tuple(report.failures())
         for result in report.results:
             if result.status in ("failed", "errored") and result not in failures:
-                warnings.warn(_warning(result), stacklevel=2)
+                warn(_warning(result))
         request.node.user_properties += _properties(report)
         if failures:
             raise ConformanceError("\n\n".join(map(complaint, failures)), report)

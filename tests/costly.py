@@ -84,6 +84,10 @@ CASES = {
     "tests/conformance/test_reports.py": {
         "test_each_script_of_a_report_shows_its_defect": 0,
     },
+    "tests/parallel/test_program.py": {
+        "test_ids_that_the_program_registered_are_known_to_workers": 2,
+        "test_script_without_a_guard_is_not_run_again_by_workers_that_start_workers": 1,
+    },
     "tests/parallel/test_ray_actors.py": {
         "test_parts_of_every_kind_equal_dummy_vec_env": 1,
     },

@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -45,6 +46,11 @@ os.register_at_fork(after_in_child=lambda: sys.settrace(None))
 ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, LimitError)
 
 
+# Only this process is interrupted, not a worker that it forks meanwhile.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=partial(sys.settrace, None))
+
+
 class _Tracer:
     def __init__(self, at: int | None, error: type[BaseException]) -> None:
         self.seen = 0
@@ -56,7 +62,7 @@ class _Tracer:
         file = frame.f_code.co_filename.replace("\\", "/")
         if file not in self._wanted:
             self._wanted[file] = any(part in file for part in TRACED)
-        if not self._wanted[file]:
+        if not self._wanted[file] or _within_destructor(frame):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._inside
@@ -69,6 +75,15 @@ class _Tracer:
                 self.raised = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"
                 raise self._error("interrupted")
         return self._inside
+
+
+def _within_destructor(frame: FrameType | None) -> bool:
+    """Whether Python would report an exception here, and go on."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _run(tracer: _Tracer, operation: Callable[[], Any]) -> None:

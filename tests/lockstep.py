@@ -89,16 +89,17 @@ def lockstep(
     program: Iterable[Operation],
     *,
     wrap: Callable[[gym.Env[Any, Any]], gym.Env[Any, Any]] = lambda env: env,
+    refer: Callable[[list[MakeEnv]], Any] | None = None,
     **kwargs: Any,
 ) -> None:
     """Run the program on both; raise at the first difference.
 
-    `wrap` goes around each sub-environment of the reference.
+    `wrap` goes around each sub-environment of the reference, and `refer` makes another one.
     """
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     makers = [MakeEnv(script, i, copying=True) for i in range(num_envs)]
-    reference = DummyVecEnv([lambda make=make: wrap(make()) for make in makers])  # type: ignore[misc]
+    reference = (refer or DummyVecEnv)([lambda make=make: wrap(make()) for make in makers])  # type: ignore[arg-type, misc]
     source = build([MakeEnv(script, i) for i in range(num_envs)])
     try:
         ours = sb3compat.to_sb3(source, **kwargs)
@@ -153,7 +154,8 @@ def _run(script: Script, n: int, reference: Any, ours: Any, program: Iterable[Op
             options = deepcopy(argument)
             reference.set_options(argument)
             ours.set_options(options)
-            if options:  # what the caller does with them afterwards has no effect
-                (options[0] if isinstance(options, list) else options)["x"] = "changed"
+            for row in options if isinstance(options, list) else [options]:
+                if row:  # what the caller does with them afterwards has no effect
+                    row["x"] = "changed"
     for value, snapshot in handed_out:
         same(value, snapshot, "handed out earlier, and changed since")

@@ -42,13 +42,14 @@ def leaves() -> st.SearchStrategy[spaces.Space[Any]]:
     )
 
 
-def any_space() -> st.SearchStrategy[spaces.Space[Any]]:
+def any_space(fewest: int = 1) -> st.SearchStrategy[spaces.Space[Any]]:
+    """Any space; a Dict or Tuple has at least so many parts."""
     return st.one_of(
         leaves(),
-        st.lists(leaves(), min_size=1, max_size=3).map(
+        st.lists(leaves(), min_size=fewest, max_size=3).map(
             lambda parts: spaces.Dict({f"part{i}": part for i, part in enumerate(parts)})
         ),
-        st.lists(leaves(), min_size=1, max_size=3).map(spaces.Tuple),
+        st.lists(leaves(), min_size=fewest, max_size=3).map(spaces.Tuple),
     )
 
 
@@ -57,8 +58,8 @@ def scripts(
 ) -> st.SearchStrategy[Script]:
     return st.builds(
         Script,
-        any_space(),
-        any_space(),
+        any_space(fewest=0),
+        any_space(),  # Gymnasium itself cannot step with empty actions
         lengths=st.one_of(
             st.sampled_from([(1,), (2,)]),  # every step, and all rows together
             st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple),
@@ -79,7 +80,11 @@ def programs(num_envs: int, max_size: int = 16) -> st.SearchStrategy[list[tuple[
         st.tuples(st.just("seed"), st.one_of(st.none(), st.integers(0, 1000))),
         st.tuples(
             st.just("options"),
-            st.one_of(st.none(), option, st.lists(option, min_size=num_envs, max_size=num_envs)),
+            st.one_of(
+                st.none(),
+                option,
+                st.lists(st.one_of(option, st.none()), min_size=num_envs, max_size=num_envs),
+            ),
         ),
     )
     step = st.tuples(st.just("step"), st.integers(0, 999))

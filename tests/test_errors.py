@@ -18,11 +18,15 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
+import sb3compat
 from sb3compat import errors
 from sb3compat._to_sb3.monitor import EpisodeMonitor
+from sb3compat._upstream.vec_env import set_waiting_seeds
 from sb3compat.errors import CallOrderError, refuse_first_step, shown
-from tests.envs import fns
+from tests.envs import Identity, ScriptedEnv, fns, script
+from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import dummy
+from tests.native import NativeEnv
 
 
 def nested_space() -> None:
@@ -239,3 +243,97 @@ def test_no_message_says_by_itself_how_to_install() -> None:
         ]
         assert not said or path.name == "errors.py", f"{path}:{said}"
     assert errors.install_line("sb3") == 'pip install "sb3compat[sb3]"'
+
+
+def test_long_lists_of_rows_and_seeds_are_cut_off() -> None:
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    n = 300
+    single = sb3compat.to_gymnasium(CountingVecEnv())
+    ended = SyncVectorEnv(fns(n, lengths=(1,)))
+    ended.reset()
+    ended.step([0] * n)
+    disabled = sb3compat.to_gymnasium(dummy(fns(n, lengths=(1,))), autoreset_mode="Disabled")
+    disabled.reset()
+    disabled.step([0] * n)
+    native = sb3compat.to_sb3(NativeEnv(fns(n), AutoresetMode.SAME_STEP))
+    native.reset()
+    set_waiting_seeds(native, list(range(n, 0, -1)))
+    whole = sb3compat.to_gymnasium(vec_env.VecMonitor(dummy(fns(n))))
+    whole.reset()
+    most = {"reset_mask": np.arange(n) > 0}
+    for mistake in (
+        native.reset,
+        lambda: single.reset(seed=[10**200, 1]),
+        lambda: sb3compat.to_sb3(ended).step([0] * n),
+        lambda: disabled.step([0] * n),
+        lambda: whole.reset(options=most),
+        lambda: sb3compat.to_gymnasium(dummy(fns(n))).reset(options=most),
+        lambda: native.env_method("mu", indices=range(1, n)),
+        lambda: sb3compat.to_sb3(AsyncVectorEnv(fns(3))).get_attr("nothing"),
+    ):
+        with pytest.raises((RuntimeError, ValueError, AttributeError)) as caught:
+            mistake()
+        assert len(str(caught.value)) < 1200
+
+
+def to_sb3_with_another_mode() -> None:
+    sb3compat.to_sb3(NativeEnv(fns(), AutoresetMode.SAME_STEP), autoreset_mode="Disabled")
+
+
+def adapter_with_another_mode() -> None:
+    sb3compat.VecEnvAdapter(NativeEnv(fns(), AutoresetMode.SAME_STEP), autoreset_mode="Disabled")
+
+
+def made_with_another_mode() -> None:
+    def made(num_envs: int, **kwargs: Any) -> Any:
+        return NativeEnv(fns(), AutoresetMode.SAME_STEP)
+
+    gym.register("sb3compat-test/Warned-v0", vector_entry_point=made)
+    try:
+        sb3compat.make_vec_env("sb3compat-test/Warned-v0", 2, autoreset_mode="NextStep")
+    except sb3compat.PartialResetError:
+        pass
+    finally:
+        del gym.registry["sb3compat-test/Warned-v0"]
+
+
+def images_without_a_mode() -> None:
+    env = sb3compat.to_sb3(SyncVectorEnv(fns()))
+    env.render_mode = None
+    env.get_images()
+
+
+def repeated_observations() -> None:
+    class Repeating(ScriptedEnv):
+        def _obs(self) -> Any:
+            return np.ones(3, np.float32)
+
+    source = SyncVectorEnv(
+        [lambda: Repeating(script(lengths=(1,)))], autoreset_mode=AutoresetMode.SAME_STEP
+    )
+    env = sb3compat.to_sb3(Identity(source))
+    env.reset()
+    env.step([0])
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        to_sb3_with_another_mode,
+        adapter_with_another_mode,
+        made_with_another_mode,
+        images_without_a_mode,
+        repeated_observations,
+    ],
+)
+def test_warnings_point_at_the_line_of_the_user(cause: Callable[[], None]) -> None:
+    with pytest.warns(UserWarning, match="overrides it|rgb_array|equals the first") as caught:
+        cause()
+    assert [warning.filename for warning in caught] == [__file__] * len(caught)
+
+
+def test_all_warnings_are_given_in_one_way() -> None:
+    package = Path(errors.__file__).parent
+    for path in package.rglob("*.py"):
+        if path.name != "errors.py" and "conformance" not in path.parts:
+            assert "warnings.warn(" not in path.read_text(encoding="utf-8"), path

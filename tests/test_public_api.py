@@ -39,7 +39,9 @@ def _described_class(full: str, cls: type) -> Iterator[str]:
         yield f"exception {full}({', '.join(bases)})"
         return
     yield f"class {full}{_signature(cls)}"
-    for name, value in sorted(vars(cls).items()):
+    own = [base for base in reversed(cls.__mro__) if base.__module__.startswith("sb3compat")]
+    members = {name: value for base in own for name, value in vars(base).items()}
+    for name, value in sorted(members.items()):
         if name.startswith("_"):
             continue
         if isinstance(value, property):

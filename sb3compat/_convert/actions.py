@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from gymnasium import spaces
@@ -53,7 +53,7 @@ class Actions(BatchLayout):
         """The single actions: NumPy scalars or arrays, in a dict or tuple where the space is."""
         if self.keys is None:
             return list(batch[0])
-        return [self.pack(leaves) for leaves in zip(*batch, strict=True)]
+        return [self.pack(leaves) for leaves in _transposed(batch, self.num_envs)]
 
     def _parts(self, value: object, name: str) -> list[Action]:
         assert self.keys is not None
@@ -123,10 +123,16 @@ def action_rows(space: Space, actions: Action, num_envs: int) -> list[Action]:
             f"({type(actions).__name__}). Nothing was stepped."
         )
     columns = [action_rows(part, actions[key], num_envs) for key, part in parts]
+    rows = _transposed(columns, num_envs)
     if is_dict:
         keys = [key for key, _ in parts]
-        return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
-    return list(zip(*columns, strict=True))
+        return [dict(zip(keys, row, strict=True)) for row in rows]
+    return rows
+
+
+def _transposed(columns: Sequence[Iterable[Value]], num_envs: int) -> list[tuple[Value, ...]]:
+    """The values of each row; an empty Dict or Tuple has no column to count the rows by."""
+    return list(zip(*columns, strict=True)) if columns else [()] * num_envs
 
 
 def action_batch(space: Space, actions: Action, num_envs: int) -> Action:

@@ -254,7 +254,7 @@ def _own_value(value: Value) -> Value:
 
 def refuse_final_keys(
     reset_info: Info,
-    keys: Collection[str] = (*FINAL_OBS_KEYS, FINAL_INFO),
+    keys: Collection[str] = (FINAL_OBS_KEYS[0], FINAL_INFO),
     otherwise: str = ", or use autoreset_mode=AutoresetMode.NEXT_STEP",
 ) -> None:
     """Refuse reset infos with the keys under which SAME_STEP environments report an ending.
@@ -289,7 +289,7 @@ def same_step_info(final_obs: Observation, final_info: Info, reset_info: Info) -
     Raises:
         ConversionError: If the reset info has one of the two keys itself.
     """
-    refuse_final_keys(reset_info, ("final_obs", "final_info"), "")
+    refuse_final_keys(reset_info, otherwise="")
     final = {} if final_obs is None else {"final_obs": final_obs}
     kept = {key: value for key, value in final_info.items() if key not in SB3_KEYS}
     return {**final, "final_info": kept, **reset_info}

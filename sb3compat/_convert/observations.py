@@ -14,10 +14,25 @@ from sb3compat.errors import ConversionError, shown
 
 
 class Observations(BatchLayout):
-    """Makes, fills, copies and splits batches of observations."""
+    """Makes, fills, copies and splits batches of observations.
 
-    def __init__(self, space: Space, num_envs: int, *, from_zero: bool = True) -> None:
+    Args:
+        space: The space of one observation.
+        num_envs: The number of rows.
+        from_zero: Whether spaces with another start are shifted to 0.
+        keep_dtypes: Whether batches stay in the dtypes in which they are given.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        num_envs: int,
+        *,
+        from_zero: bool = True,
+        keep_dtypes: bool = False,
+    ) -> None:
         super().__init__(space, num_envs, "observation_space", from_zero=from_zero)
+        self._keep_dtypes = keep_dtypes
 
     @cached_property
     def only_shape(self) -> tuple[int, ...] | None:
@@ -79,6 +94,8 @@ class Observations(BatchLayout):
     ) -> list[Array]:
         """The leaf arrays of a batch of observations of all rows, in the dtypes of the space.
 
+        With `keep_dtypes`, they have the dtypes of `obs`.
+
         Args:
             obs: Arrays (NumPy, torch or JAX) of shape `(n, *leaf.shape)`, in a dict or tuple where
                 the space is one.
@@ -106,9 +123,10 @@ class Observations(BatchLayout):
                     f"(num_envs, *single shape), got shape={array.shape} ({type(obs).__name__}). "
                     f"Every step and reset has to return all rows.{advice}"
                 )
-            owned = array if array.dtype == leaf.dtype else _cast(array, leaf, careful=careful)
+            kept = self._keep_dtypes or array.dtype == leaf.dtype
+            owned = array if kept else _cast(array, leaf, careful=careful)
             if leaf.start is not None:
-                owned = owned - np.asarray(leaf.start, leaf.dtype)
+                owned = (owned - leaf.start).astype(owned.dtype)
             arrays.append(owned.copy() if copy and owned is array else owned)
         return arrays
 

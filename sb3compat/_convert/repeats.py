@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import Array, Observation
-from sb3compat.errors import ConversionError
+from sb3compat.errors import ConversionError, warn
 
 
 def refuse_same_memory(
@@ -55,12 +53,11 @@ class RepeatWatch:
             self._done = not observations.telling
         elif observations.telling or self._endings >= _REPEATS:
             self._done = True
-            warnings.warn(
+            warn(
                 f"The last observation of row {row} equals the first one of its next episode. If "
                 "that is not by design, the sub-environment returns the same array from each step "
                 "and reset, or the vector environment reports the reset observation as the last "
-                f"one. {self._advice}",
-                stacklevel=2,
+                f"one. {self._advice}"
             )
 
 

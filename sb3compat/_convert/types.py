@@ -34,6 +34,8 @@ VectorInfos = Mapping[str, Any]
 Options = dict[str, Any]
 # As users set them: for all rows, or one for each.
 GivenOptions = Sequence[Options | None] | Options | None
+# One for each row; None is for no options.
+RowOptions = Sequence[Options | None]
 Seeds = Sequence[int | None]
 Indices = int | Iterable[int] | None
 Kwargs = Mapping[str, Any]
@@ -107,6 +109,35 @@ class HoldsVectorEnv(Protocol):
         """The vector environment, if it can be driven directly from now on in that mode."""
 
 
+class SubEnvs(Protocol):
+    """How to reach the sub-environments of some rows, wherever they are; as SB3 does, if not said.
+
+    A row that has no such attribute is an `AttributeError`.
+    """
+
+    def has(self, name: str, rows: list[int]) -> list[bool]:
+        """Whether each row has the attribute."""
+
+    def get(self, name: str, rows: list[int]) -> list[Value]:
+        """The attribute of each row."""
+
+    def set(self, name: str, value: Value, rows: list[int]) -> None:
+        """Set the attribute of each row, on its outermost wrapper."""
+
+    def call(
+        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
+    ) -> list[Value]:
+        """Call the method of each row."""
+
+    def read(
+        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
+    ) -> list[Value]:
+        """The attribute of each row; called where it can be, as Gymnasium's `call` does."""
+
+    def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
+        """Whether each row is wrapped in that class."""
+
+
 class OwnVecEnv(Protocol):
     """A `VecEnv` of this package; the way to Gymnasium knows it by this."""
 
@@ -114,18 +145,52 @@ class OwnVecEnv(Protocol):
     def seeds_rows(self) -> bool:
         """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
 
-    def pass_options(self, options: Options) -> None:
-        """Pass this very dict to each row in the next reset; `set_options` copies it."""
+    def pass_options(self, options: Sequence[Options]) -> None:
+        """Pass these very dicts to the rows in the next reset; `set_options` copies them."""
+
+    def read(
+        self, name: str, *args: Value, indices: Indices = None, **kwargs: Value
+    ) -> list[Value]:
+        """An attribute of the sub-environments; called where it can be, as Gymnasium does."""
+
+
+class RowState(Protocol):
+    """How the rows of a `VecEnv` are that was adapted to Gymnasium."""
+
+    # The rows whose episode has ended and that, for the user, were not reset since.
+    ended: Flags
+
+    @property
+    def broken(self) -> bool:
+        """Whether a worker is lost."""
+
+    @property
+    def seeds_rows(self) -> bool:
+        """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
 
 
 class HoldsVecEnv(Protocol):
     """A `VectorEnv` made from a `VecEnv`, which it hands back for a round trip.
 
-    Its `reset` heeds `options["reset_mask"]` in every autoreset mode. The adapter to Gymnasium
-    derives from it; the way to SB3 knows the adapter by this protocol alone.
+    Its `reset` heeds `options["reset_mask"]` in every autoreset mode, and it hands out new arrays.
+    The adapter to Gymnasium derives from it; the way to SB3 knows the adapter by this protocol
+    alone, and asks it for what it also has to know of Gymnasium's own classes.
     """
 
     vec_env: Any
+
+    @property
+    def subenvs(self) -> SubEnvs:
+        """Reaches the sub-environments."""
+
+    @property
+    def row_state(self) -> RowState:
+        """Says how its rows are."""
+
+    def reset_rows(
+        self, rows: list[int] | None, seeds: Seeds, options: RowOptions
+    ) -> VectorResetResult:
+        """Reset some rows, or all (None); seeds and options are by row, for all of the n rows."""
 
     def settled(self) -> Any:
         """The `VecEnv`, in the state that it would have if it had been driven directly.
@@ -153,7 +218,13 @@ class RowCommands(Protocol):
 
 
 class HoldsRows(Protocol):
-    """A `VecEnv` of our own whose rows live in workers; the way to Gymnasium knows it by this."""
+    """A `VecEnv` of our own whose rows live in workers; the way to Gymnasium knows it by this.
+
+    Attributes:
+        shown_space: The space that contains the observations, as SB3's wrappers declare others.
+    """
+
+    shown_space: Space
 
     def row_commands(self) -> RowCommands | None:
         """The way to step rows one by one; None if it has parts of several rows."""

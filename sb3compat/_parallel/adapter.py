@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, cast
 
 from gymnasium.envs.registration import EnvSpec
 
 from sb3compat._convert.arguments import check_timeout
+from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import HoldsRows, Options, RowCommands, Value
 from sb3compat._parallel.commands import WorkerCommands
 from sb3compat._parallel.cores import usable_cores
@@ -40,7 +42,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
     Args:
         env_fns: Functions that make the parts: each returns a `gymnasium.Env` (one row), a
             `gymnasium.vector.VectorEnv` in any autoreset mode (its rows), or a `VecEnv` (its rows).
-            The spaces of all parts must be equal. Functions and what they need are pickled by
+            The spaces of all parts must be equal but for their bounds; those of the first are
+            presented. Parts of several rows keep the dtype that they give, which must be the same
+            for all. Functions and what they need are pickled by
             `cloudpickle`, so that lambdas work.
         workers: The number of workers, at most one for each part. By default the cores that this
             process may use, limits of a container included; with Ray, as many as have room in
@@ -50,17 +54,21 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             `close`.
         start_method: How processes are started: `"fork"`, `"forkserver"` or `"spawn"`, as in
             `multiprocessing`. By default, each is a fresh interpreter that does not import the
-            main module: a script needs no `if __name__ == "__main__"`, and workers import torch
-            only if their functions do. On Windows, the default is `"spawn"`. Not for Ray.
+            main module: a script needs no `if __name__ == "__main__"` unless its functions import
+            the script itself, and workers import torch only if their functions do. Workers know
+            what is registered with Gymnasium when they start. On Windows, the default is `"spawn"`.
+            Not for Ray.
         timeout: How many seconds a step, a reset or any other answer may take before
-            `WorkerTimeoutError` is raised. None waits for ever.
+            `WorkerTimeoutError` is raised; also how long workers may take to make their parts, once
+            they have started. None waits for ever.
         on_worker_lost: What happens if a worker dies. `"raise"`: every call raises
             `WorkerError`. `"restart"`: the next step makes its parts anew and ends the episodes of
             its rows, with reward 0, `TimeLimit.truncated=True`, the last observation that was seen
             as `terminal_observation`, and `infos[i]["sb3compat.worker_lost"]=True`. That
             transition did not happen, so this is not the exact stream.
         copy: Whether returned values stay unchanged. With False, the observations are views of the
-            shared memory, which the next step overwrites.
+            shared memory, which the next step overwrites. SB3's algorithms need True: they keep the
+            observations during the next step, and would learn from others without a word.
         actor_options: Options of each Ray actor, as its `options()` takes them: `num_cpus` (1 by
             default), `num_gpus`, `memory`, `resources`, `runtime_env`, `scheduling_strategy`.
         schedule_timeout: How many seconds Ray may take to find a place for the actors before
@@ -81,7 +89,10 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         ValueError: If an argument is not valid.
         UnsupportedEnvError: If a function returns something else.
         UnsupportedSpaceError: If the spaces differ, or SB3 has no way to batch one of them.
-        WorkerError: If a worker dies while it makes its parts, or a Ray actor finds no place.
+        TypeError: If `workers` is no int.
+        WorkerError: If a worker dies while it makes its parts, cannot be started, or imports the
+            program's script, which starts workers again; or if a Ray actor finds no place.
+        WorkerTimeoutError: If workers take longer than `timeout` to make their parts.
         ImportError: If Ray is missing.
 
     Example:
@@ -95,8 +106,8 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
     def __init__(
         self,
         env_fns: Sequence[EnvFn],
-        *,
         workers: int | None = None,
+        *,
         backend: str = "processes",
         start_method: str | None = None,
         timeout: float | None = None,
@@ -106,8 +117,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         schedule_timeout: float | None = 60.0,
     ) -> None:
         check_timeout(timeout)
-        env_fns = list(env_fns)
-        _check(env_fns, workers, backend, start_method, on_worker_lost)
+        env_fns = _functions(env_fns)
+        workers = _count(workers)
+        _check(backend, start_method, on_worker_lost)
         self._closed = True  # until there is something to close
         restart = on_worker_lost == "restart"
         team: Workers
@@ -119,7 +131,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
 
             options = options_for(actor_options)
             shares = _shares(env_fns, workers or default_workers(options))
-            team = Actors(shares, options, timeout, schedule_timeout)
+            team = Actors(shares, options, timeout, schedule_timeout, restarts=restart)
         else:
             _check_absent(backend, actor_options=actor_options)
             shares = _shares(env_fns, workers or usable_cores())
@@ -155,6 +167,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         self._restarts = restart
         self._shifted = (observations.presented, actions.presented) != spaces
         self._spec = parts[0].spec
+        shown = [part.shown_space for part in parts]
+        same = all(space == shown[0] for space in shown)
+        self.shown_space = Observations(shown[0], 1).presented if same else observations.presented
         metadata: Options = parts[0].metadata
         super().__init__(source, WorkerSubEnvs(source), observations, actions, metadata)
 
@@ -186,21 +201,36 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         )
 
 
-def _check(
-    env_fns: Sequence[EnvFn],
-    workers: int | None,
-    backend: str,
-    start_method: str | None,
-    on_worker_lost: str,
-) -> None:
-    """Refuse arguments before a process is started."""
-    if not env_fns or not all(map(callable, env_fns)):
+def _functions(env_fns: object) -> list[EnvFn]:
+    """The functions, as a list."""
+    listed = list(env_fns) if isinstance(env_fns, Iterable) else []
+    if not listed or not all(map(callable, listed)):
         raise ValueError(
             "Expected env_fns to be a list of functions, each of which makes an environment, got "
-            f"env_fns={shown(env_fns)}. Write [lambda: gym.make(id)] * n."
+            f"env_fns={shown(env_fns)} ({type(env_fns).__name__}). Write "
+            "[lambda: gym.make(id)] * n."
         )
-    if workers is not None and workers < 1:
-        raise ValueError(f"Expected workers to be at least 1, or None, got workers={workers}.")
+    return listed
+
+
+def _count(workers: object) -> int | None:
+    """The number of workers, as it was asked for."""
+    if workers is None:
+        return None
+    try:
+        count = operator.index(cast("SupportsIndex", workers))
+    except TypeError:
+        raise TypeError(
+            f"Expected workers to be an int, or None, got workers={shown(workers)} "
+            f"({type(workers).__name__})."
+        ) from None
+    if count < 1:
+        raise ValueError(f"Expected workers to be at least 1, or None, got workers={count}.")
+    return count
+
+
+def _check(backend: str, start_method: str | None, on_worker_lost: str) -> None:
+    """Refuse arguments before a process is started."""
     for name, value, allowed in (
         ("backend", backend, _BACKENDS),
         ("start_method", start_method, (None, *start_methods())),

@@ -10,20 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat._convert.infos import TERMINAL_OBSERVATION
-from sb3compat._convert.types import Info, Observation, Options, Seeds, Transition, Value
+from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
+from sb3compat._convert.types import Info, Observation, Options, Seeds, Value
 from sb3compat._parallel.columns import by_column
 from sb3compat._parallel.memory import Buffers
 from sb3compat._parallel.messages import (
+    Began,
     Described,
     Failure,
     News,
+    can_send,
     dumps,
     dumps_answer,
     failure_of,
 )
 from sb3compat._parallel.parts import EnvFn, Made, Part
 from sb3compat._parallel.program import Program
+from sb3compat._parallel.unshared import Unshared, share
 from sb3compat._to_sb3.rows_sync import EnvRows
 from sb3compat._upstream.worker_guard import COMMANDS
 from sb3compat._upstream.worker_questions import has_wrapper
@@ -88,20 +91,24 @@ class HeldRows:
                 part.source.send([array[part.rows] for array in actions])
             infos: dict[int, Info] = {}
             reset_infos: dict[int, Info] = {}
+            unshared: list[Unshared] = []
             for part in parts:
                 self._concerns(part)
-                self._receive(part, infos, reset_infos)
+                unshared += self._receive(part, infos, reset_infos)
         except BaseException as error:
             self._cancel()
             return dumps(failure_of(error, self._row, self._where))
-        if not infos and not reset_infos:
+        if not infos and not reset_infos and not unshared:
             return NOTHING
-        news = News(*by_column(infos), reset_infos)
+        news = News(*by_column(infos), reset_infos, unshared)
         return dumps_answer(news, self._row, self._where)
 
-    def _receive(self, part: Part, infos: dict[int, Info], reset_infos: dict[int, Info]) -> None:
+    def _receive(
+        self, part: Part, infos: dict[int, Info], reset_infos: dict[int, Info]
+    ) -> list[Unshared]:
         """Finish the step of a part, and sort out what does not fit into the arrays."""
         rows, out = part.rows, self._buffers
+        unshared: list[Unshared] = []
         if isinstance(part.source, EnvRows):
             out.ended[rows] = False
             out.truncated[rows] = False
@@ -114,28 +121,31 @@ class HeldRows:
                 raise
         else:
             step = part.source.receive()
-            self._write(part, step)
+            unshared = share(
+                [*out.observations, out.rewards],
+                rows,
+                [*step.observations, step.rewards],
+                part.name,
+            )
+            out.ended[rows], out.truncated[rows] = step.ended, step.truncated
             row_infos = step.infos
             resets = {part.first + i: info for i, info in step.reset_infos.items()}
         for i in resets:
             self._save_final(i, row_infos[i - part.first])
-        # Each info has `TimeLimit.truncated`, which the arrays say as well.
-        first = part.first
-        if max(map(len, row_infos)) > 1:
-            infos.update((i, info) for i, info in enumerate(row_infos, first) if len(info) > 1)
-        reset_infos.update((i, info) for i, info in resets.items() if info)
-
-    def _write(self, part: Part, step: Transition) -> None:
-        rows, out = part.rows, self._buffers
-        for array, values in zip(out.observations, step.observations, strict=True):
-            array[rows] = values
-        out.rewards[rows] = step.rewards
-        out.ended[rows], out.truncated[rows] = step.ended, step.truncated
+        for i, (info, cut) in enumerate(
+            zip(row_infos, out.truncated[rows].tolist(), strict=True), part.first
+        ):
+            # Of most rows, the arrays say all that there is.
+            if len(info) != 1 or info.get(TRUNCATED) is not cut or type(info) is not dict:
+                infos[i] = info
+        reset_infos.update(
+            (i, info) for i, info in resets.items() if info or type(info) is not dict
+        )
+        return unshared
 
     def _save_final(self, row: int, info: Info) -> None:
         """Move the last observation into the arrays, if it comes out of them as it is."""
-        final = info[TERMINAL_OBSERVATION]
-        leaves = self._leaves(final)
+        leaves = self._leaves(info[TERMINAL_OBSERVATION]) if type(info) is dict else None
         if leaves is not None:
             for array, value in zip(self._buffers.finals, leaves, strict=True):
                 array[row] = value
@@ -184,14 +194,20 @@ class HeldRows:
                 self._close()
             raise
         first = made.envs[0]
-        try:
-            spec = dumps(getattr(first, "spec", None))
-        except Exception:  # a spec may hold anything
-            spec = None
-        metadata = dict(getattr(first, "metadata", None) or {})
-        metadata.pop("autoreset_mode", None)
+        spec = getattr(first, "spec", None)
+        sent = dumps(spec) if can_send(spec) else None
+        given = dict(getattr(first, "metadata", None) or {})
+        metadata = {k: v for k, v in given.items() if k != "autoreset_mode" and can_send(v)}
         seeds_rows = all(part.source.seeds_rows for part in made.parts)
-        return Described(made.counts, *made.spaces, metadata, spec, made.single, seeds_rows)
+        return Described(
+            made.counts,
+            *made.spaces,
+            made.shown_space,
+            metadata,
+            sent,
+            made.single,
+            seeds_rows,
+        )
 
     def _check_options(self, options: Sequence[Options]) -> None:
         for part, own in self._shares(options):
@@ -203,24 +219,24 @@ class HeldRows:
             self._concerns(part)
             part.source.check_started()
 
-    def _reset(self, seeds: Seeds, options: Sequence[Options]) -> list[Info]:
-        infos: list[Info] = []
-        for (part, own_seeds), (_, own) in zip(
-            self._shares(seeds), self._shares(options), strict=True
-        ):
+    def _reset(self, seeds: Seeds, options: Sequence[Options] | None) -> Began:
+        """Reset all rows; options are None if none were set since the last time."""
+        began = Began([], [])
+        shares = self._shares([{}] * len(seeds) if options is None else options)
+        for (part, own_seeds), (_, own) in zip(self._shares(seeds), shares, strict=True):
             self._concerns(part)
-            if not isinstance(part.source, EnvRows):
+            if options is not None and not isinstance(part.source, EnvRows):
                 part.source.check_options(own)
             try:
-                batch, given = part.source.reset(own_seeds, own)
+                batch, infos = part.source.reset(own_seeds, own)
             except BaseException:
                 self._concerns(part, getattr(part.source, "failed", None))
                 raise
             if not isinstance(part.source, EnvRows):
-                for array, values in zip(self._buffers.observations, batch, strict=True):
-                    array[part.rows] = values
-            infos += given
-        return infos
+                own_arrays = share(self._buffers.observations, part.rows, batch, part.name)
+                began.unshared.extend(own_arrays)
+            began.infos.extend(infos)
+        return began
 
     def _render(self) -> list[Value]:
         frames: list[Value] = []

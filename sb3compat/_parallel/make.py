@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
+from uuid import uuid4
 
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
@@ -24,9 +25,10 @@ from sb3compat._to_sb3.native import (
     monitored,
     why_not_native,
 )
+from sb3compat._upstream.registration import spec_of
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, monitor_class
 from sb3compat._upstream.vec_env import sb3_class
-from sb3compat.errors import shown
+from sb3compat.errors import UnsupportedSpaceError, shown
 
 # What `env_id` may be.
 EnvId = str | EnvSpec | Callable[..., SingleEnv]
@@ -167,18 +169,25 @@ def make_vec_env(
         env = monitored(source, adapt, monitor_dir, start_index, monitor_kwargs)
     else:
         in_workers = mode in ("async", "parallel")
+        spec = spec_of(env_id) if in_workers and isinstance(env_id, str) else None
+        # SB3's own would bring torch into each worker.
+        light = in_workers or not HAS_SB3
+        monitor = EpisodeMonitor if light else monitor_class()
+        if vec_env_kwargs.get("on_worker_lost") == "restart":
+            # The monitor of a worker that is replaced goes on with its file.
+            monitor = partial(EpisodeMonitor, run=uuid4().hex)
         functions = [
             MonitoredEnv(
                 env_id,
                 rank,
                 seed=seed,
                 env_kwargs=env_kwargs,
-                # SB3's own would bring torch into each worker.
-                monitor=EpisodeMonitor if in_workers or not HAS_SB3 else monitor_class(),
+                monitor=monitor,
                 monitor_dir=monitor_dir,
                 monitor_kwargs=monitor_kwargs,
                 wrapper_class=wrapper_class,
                 wrapper_kwargs=wrapper_kwargs or {},
+                spec=spec,
             )
             for rank in range(start_index, start_index + n_envs)
         ]
@@ -188,7 +197,7 @@ def make_vec_env(
         if autoreset_mode is not None:
             vec_env_kwargs["autoreset_mode"] = parse_mode(autoreset_mode)
         make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
-        env = _adapted(make(functions), timeout)
+        env = _adapted(_made(make, functions, mode), timeout)
     env.seed(seed)
     return env
 
@@ -262,6 +271,21 @@ def _takes(mode: str, name: str) -> bool:
     return name in inspect.signature(_CLASSES[mode]).parameters or (
         mode == "async" and name in _OF_WORKERS
     )
+
+
+def _made(
+    make: Vectorizer, functions: Sequence[Callable[[], SingleEnv]], mode: str
+) -> VecEnv | AnyVectorEnv:
+    try:
+        return make(functions)
+    except RuntimeError as error:
+        if mode not in ("sync", "async") or "space" not in str(error):
+            raise
+        raise UnsupportedSpaceError(
+            f"Expected sub-environments with spaces that Gymnasium's {_CLASSES[mode].__name__} "
+            f"takes for equal, got: {error} Stable-Baselines3 goes by the spaces of the first one, "
+            "whatever the bounds of the others; so does vectorization_mode='parallel'."
+        ) from error
 
 
 def _adapted(source: VecEnv | AnyVectorEnv, timeout: float | None) -> VecEnv:

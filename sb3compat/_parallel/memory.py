@@ -7,8 +7,9 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
+from io import FileIO
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -98,50 +99,41 @@ class Segment:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._file: int | None = None
+        self._file: FileIO | None = None
         if sys.platform == "win32":
             self.name = f"sb3compat-{os.getpid()}-{os.urandom(8).hex()}"
             self.memory = mmap.mmap(-1, size, tagname=self.name)
         else:
             self.name = ""
             self._file = _unnamed_file()
-            os.ftruncate(self._file, size)
-            self.memory = mmap.mmap(self._file, size)
+            self._file.truncate(size)
+            self.memory = mmap.mmap(self._file.fileno(), size)
 
     def send(self, pipe: Connection[Any, Any]) -> None:
         """Hand it to the process at the other end, which calls `receive_memory`."""
         if self._file is not None:
-            with _socket_of(pipe) as end:
-                socket.send_fds(end, [b"f"], [self._file])
+            with socket.socket(fileno=os.dup(pipe.fileno())) as end:
+                socket.send_fds(end, [b"f"], [self._file.fileno()])
 
     @property
     def path(self) -> str | None:
         """Where other processes of this machine can open it; None if they cannot."""
-        path = f"/proc/{os.getpid()}/fd/{self._file}"
+        if self._file is None:
+            return None
+        path = f"/proc/{os.getpid()}/fd/{self._file.fileno()}"
         return path if os.path.exists(path) else None
 
     def close(self) -> None:
         """Give up the file; the memory stays as long as there are arrays in it."""
         if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-
-@contextmanager
-def _socket_of(pipe: Connection[Any, Any]) -> Iterator[socket.socket]:
-    """The socket that a pipe is; it takes no descriptor of its own, of which there may be none."""
-    end = socket.socket(fileno=pipe.fileno())
-    try:
-        yield end
-    finally:
-        end.detach()
+            self._file.close()
 
 
 def receive_memory(pipe: Connection[Any, Any], size: int, name: str) -> mmap.mmap:
     """The memory of a `Segment` that the other end is sending."""
     if sys.platform == "win32":
         return mmap.mmap(-1, size, tagname=name)
-    with _socket_of(pipe) as end:
+    with socket.socket(fileno=os.dup(pipe.fileno())) as end:
         _, (file,), _, _ = socket.recv_fds(end, 1, 1)
     try:
         return mmap.mmap(file, size)
@@ -160,12 +152,11 @@ def open_memory(path: str, size: int) -> mmap.mmap:
         return mmap.mmap(file.fileno(), size)
 
 
-def _unnamed_file() -> int:
+def _unnamed_file() -> FileIO:
     if hasattr(os, "memfd_create"):
-        try:
-            return os.memfd_create("sb3compat")
-        except OSError:  # a sandbox without it
-            pass
+        with suppress(OSError):  # a sandbox without it
+            # In C, where no signal handler runs before the descriptor has its owner.
+            return next(map(FileIO, map(os.memfd_create, ["sb3compat"]), ["r+"]))
     file, path = tempfile.mkstemp(prefix="sb3compat-")
     os.unlink(path)
-    return file
+    return FileIO(file, "r+")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from sb3compat._convert.types import Info, Options, Space, Value
 from sb3compat._parallel.columns import Columns
+from sb3compat._parallel.unshared import Unshared
 from sb3compat._upstream import by_value
 from sb3compat._upstream.exceptions import packed, unpacked
 from sb3compat.errors import ConversionError, UnsupportedEnvError, shown, traceback_in_worker
@@ -38,14 +39,28 @@ class News(NamedTuple):
     """What there is to say of a step besides the arrays; None is sent where there is nothing.
 
     Attributes:
-        infos: The infos with more than `TimeLimit.truncated`, by row.
+        infos: The infos that do not consist of `TimeLimit.truncated` as the arrays say it, by row.
         columns: More of them, by column.
         reset_infos: The infos of resets within the step that are not empty, by row.
+        unshared: The observations and rewards that do not fit into the arrays.
     """
 
     infos: dict[int, Info]
     columns: list[Columns]
     reset_infos: dict[int, Info]
+    unshared: list[Unshared]
+
+
+class Began(NamedTuple):
+    """The answer to a reset.
+
+    Attributes:
+        infos: The info of each row.
+        unshared: The observations that do not fit into the arrays.
+    """
+
+    infos: list[Info]
+    unshared: list[Unshared]
 
 
 class Described(NamedTuple):
@@ -55,7 +70,8 @@ class Described(NamedTuple):
         rows: The number of rows of each part.
         observation_space: The space of one observation.
         action_space: The space of one action.
-        metadata: The metadata of the first part.
+        shown_space: The space that contains the observations, as wrappers may declare another one.
+        metadata: The metadata of the first part, but for what cannot be pickled.
         spec: Its spec, pickled; None if that cannot be.
         single: Whether each part is a single environment.
         seeds_rows: Whether each row takes a seed of its own.
@@ -64,6 +80,7 @@ class Described(NamedTuple):
     rows: list[int]
     observation_space: Space
     action_space: Space
+    shown_space: Space
     metadata: Options
     spec: bytes | None
     single: bool
@@ -76,6 +93,15 @@ def dumps(value: Value) -> bytes:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except Exception:
         return by_value.dumps(value)
+
+
+def can_send(value: Value) -> bool:
+    """Whether `dumps` can pickle a value."""
+    try:
+        dumps(value)
+    except Exception:
+        return False
+    return True
 
 
 def dumps_command(*command: Any) -> bytes:

@@ -11,10 +11,14 @@ from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import SingleEnv, Space
-from sb3compat._parallel.vec_env_part import VecEnvMethods, VecEnvSource
+from sb3compat._convert.spaces import BatchLayout
+from sb3compat._convert.types import SingleEnv, Space, SubEnvs
+from sb3compat._parallel.vec_env_part import VecEnvSource
+from sb3compat._to_gymnasium.presented import presented_space
+from sb3compat._to_gymnasium.subenvs import MethodEnvs
 from sb3compat._to_sb3.rows_sync import EnvRows
-from sb3compat._to_sb3.subenvs import LocalSubEnvs, SubEnvs
+from sb3compat._to_sb3.subenvs import LocalSubEnvs
+from sb3compat._upstream.old_gym import converted
 from sb3compat._upstream.vec_env import is_vec_env
 from sb3compat.errors import UnsupportedEnvError, UnsupportedSpaceError, shown
 
@@ -32,12 +36,14 @@ class Part:
         source: Steps and resets the rows.
         subenvs: Reaches their sub-environments.
         rows: The rows, as numbers among those of all workers.
+        name: What it is, for messages.
         envs: The single environments, if that is what they are.
     """
 
     source: Source
     subenvs: SubEnvs
     rows: slice
+    name: str
     envs: list[SingleEnv] | None = None
 
     @property
@@ -79,7 +85,7 @@ class Made:
         """
         for number, env_fn in enumerate(env_fns, first_fn):
             self.making = number
-            env = env_fn()
+            env = converted(env_fn())
             self.envs.append(env)
             if any(base_of(env) is base_of(other) for other in self.envs[:-1]):
                 raise UnsupportedEnvError(
@@ -96,6 +102,13 @@ class Made:
     def spaces(self) -> tuple[Space, Space]:
         """The space of one observation, and of one action."""
         return spaces_of(self.envs[0])
+
+    @property
+    def shown_space(self) -> Space:
+        """The space that contains the observations, where all parts say the same."""
+        declared = self.spaces[0]
+        shown = [presented_space(env) if is_vec_env(env) else declared for env in self.envs]
+        return shown[0] if all(space == shown[0] for space in shown) else declared
 
     @property
     def single(self) -> bool:
@@ -119,12 +132,12 @@ class Made:
             return
         self._add_singles()
         n: int = env.num_envs
-        observations, actions = layouts(self.spaces, n)
+        observations, actions = layouts(self.spaces, n, keep_dtypes=True)
         start = sum(self.counts)
         rows = slice(start, start + n)
         if is_vec_env(env):
             source: Source = VecEnvSource(env, observations, actions)
-            self.parts.append(Part(source, VecEnvMethods(env), rows))
+            self.parts.append(Part(source, MethodEnvs(env), rows, _name_of(env)))
         else:
             self.parts.append(_vector_part(env, observations, actions, rows))
         self.counts.append(n)
@@ -139,12 +152,15 @@ class Made:
         held = [None] * len(envs)
         source = EnvRows(envs, observations, actions, copy=True, batch=[], held=held)
         rows = slice(stop - len(envs), stop)
-        self.parts.append(Part(source, LocalSubEnvs(envs), rows, envs))
+        self.parts.append(Part(source, LocalSubEnvs(envs), rows, "single environments", envs))
 
 
-def layouts(spaces: tuple[Space, Space], num_envs: int) -> tuple[Observations, Actions]:
+def layouts(
+    spaces: tuple[Space, Space], num_envs: int, *, keep_dtypes: bool = False
+) -> tuple[Observations, Actions]:
     """The layouts of batches of so many rows."""
-    return Observations(spaces[0], num_envs), Actions(spaces[1], num_envs)
+    observations = Observations(spaces[0], num_envs, keep_dtypes=keep_dtypes)
+    return observations, Actions(spaces[1], num_envs)
 
 
 def base_of(env: Any) -> object:
@@ -169,17 +185,26 @@ def spaces_of(env: Any) -> tuple[Space, Space]:
 
 
 def check_same_spaces(first: tuple[Space, Space], other: tuple[Space, Space], number: int) -> None:
-    """Refuse a part with other spaces than the first, as `SyncVectorEnv` does.
+    """Refuse a part whose rows do not fit into one batch with those of the first.
+
+    Bounds may differ: as `DummyVecEnv`, we go by those of the first.
 
     Raises:
-        UnsupportedSpaceError: If they differ; it is a `RuntimeError`, too.
+        UnsupportedSpaceError: If they do not fit; it is a `RuntimeError`, too.
     """
     for what, one, two in zip(("observation_space", "action_space"), first, other, strict=True):
-        if one != two:
+        if one != two and _form(one, what) != _form(two, what):
             raise UnsupportedSpaceError(
-                f"Expected all of env_fns to make environments with the same {what}, got {one} "
-                f"from env_fns[0] and {two} from env_fns[{number}]."
+                f"Expected all of env_fns to make environments with the same {what}, but for its "
+                f"bounds, got {one} from env_fns[0] and {two} from env_fns[{number}]."
             )
+
+
+def _form(space: Space, what: str) -> tuple[Any, ...]:
+    """What has to be equal for rows to be in one batch: all but the bounds."""
+    layout = BatchLayout(space, 1, what)
+    leaves = [(leaf.shape, leaf.dtype) for leaf in layout.leaves]
+    return layout.kind, layout.keys, [*map(type, layout.unpack(space))], leaves, layout.starts
 
 
 def _vector_part(env: Any, observations: Observations, actions: Actions, rows: slice) -> Part:
@@ -189,6 +214,15 @@ def _vector_part(env: Any, observations: Observations, actions: Actions, rows: s
     from sb3compat._to_sb3.subenvs import subenvs_of
 
     check_env(env)
+    name = _name_of(env)
     # Row by row, infos are copied before the next row is stepped, which may change what they share.
     settings = Settings(env, find_mode(env, None), copy=type(env) is SyncVectorEnv)
-    return Part(make_source(settings, observations, actions), subenvs_of(env), rows)
+    source = make_source(settings, observations, actions)
+    return Part(source, subenvs_of(env), rows, name)
+
+
+def _name_of(env: Any) -> str:
+    """The class of an environment and of those inside, as `VecNormalize(DummyVecEnv)`."""
+    inside = getattr(env, "venv", getattr(env, "env", None))
+    name = type(env).__name__
+    return name if inside is None else f"{name}({_name_of(inside)})"

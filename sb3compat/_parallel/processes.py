@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import multiprocessing
 import os
@@ -21,13 +22,15 @@ from sb3compat._parallel.messages import Described, Failure, dumps_command, dump
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program
 from sb3compat._parallel.serve import STEP
-from sb3compat._parallel.workers import check_made
-from sb3compat._upstream.pipes import Deadline, Exchange, end_processes
+from sb3compat._parallel.workers import Owner, check_made
+from sb3compat._upstream.pipes import Deadline, Exchange, end_processes, lost_worker
 from sb3compat._upstream.ready import Line
 from sb3compat.errors import WorkerError, WorkerTimeoutError
 
 # How long workers may take to end that owe an answer, or that nobody waits for.
 _CLOSE_SECONDS = 5.0
+# There are no descriptors left, in this process or in the system.
+_NONE_LEFT = (errno.EMFILE, errno.ENFILE)
 # How long interpreters may take to start, beside the timeout of the commands.
 _START_SECONDS = 60.0
 
@@ -190,10 +193,7 @@ class Processes:
         try:
             pipe, process, _ = launch(self._start_method, self._shares[worker], others, self._life)
         except OSError as error:
-            raise WorkerError(
-                f"Expected to start a worker process for {self._functions(worker)}, but the system "
-                f"refuses: {error}. Use fewer workers, or raise its limits (`ulimit -a`)."
-            ) from error
+            raise self._refused(worker, error) from error
         self._lines[worker] = Line(pipe, process)
 
     def _make(self, workers: Sequence[int]) -> dict[int, Described]:
@@ -232,9 +232,17 @@ class Processes:
         messages = {worker: self._attach[worker] for worker in workers}
         self._send(messages)
         for worker in messages.keys() & self._exchange.owed.keys():
-            with suppress(OSError):  # it has died, which `collect` notices
-                self._segments[0].send(self._lines[worker].pipe)  # type: ignore[arg-type]
+            self._send_memory(worker)
         check_made(self, workers, self.collect(), self._firsts)
+
+    def _send_memory(self, worker: int) -> None:
+        try:
+            self._segments[0].send(self._lines[worker].pipe)  # type: ignore[arg-type]
+        except OSError as error:
+            if error.errno in _NONE_LEFT:
+                raise self._refused(worker, error) from error
+            if not lost_worker(error):
+                raise
 
     def _send(self, messages: Mapping[int, bytes], timeout: float | None = None) -> None:
         self._end.check_owner()
@@ -269,6 +277,12 @@ class Processes:
             self.lost[worker] = f"exit code {process.exitcode}"
             del dead[worker]
 
+    def _refused(self, worker: int, error: OSError) -> WorkerError:
+        return WorkerError(
+            f"Expected to start a worker process for {self._functions(worker)}, but the system "
+            f"refuses: {error}. Use fewer workers, or raise its limits (`ulimit -a`)."
+        )
+
     def _late(self) -> WorkerTimeoutError:
         late = [self._rows[worker] for worker in sorted(self._exchange.owed) if self._rows]
         named = ", ".join(f"{rows.start} to {rows.stop - 1}" for rows in late)
@@ -282,7 +296,7 @@ class Processes:
         return f"env_fns[{self._firsts[worker]}] to env_fns[{self._firsts[worker + 1] - 1}]"
 
 
-class _End:
+class _End(Owner):
     """Ends worker processes: at `close`, when the environment is forgotten, at the end of Python.
 
     `multiprocessing` runs its finalizers before it waits for its processes; `atexit` may be later,
@@ -291,30 +305,13 @@ class _End:
     """
 
     def __init__(self, lines: dict[int, Line], segments: list[Segment], life: Life) -> None:
+        super().__init__()
         self._lines, self._segments, self._life = lines, segments, life
-        self._owner = os.getpid()
         self._at_end = Finalize(None, self._end, exitpriority=10)
 
     def __call__(self) -> None:
         self._end()
         self._at_end.cancel()
-
-    @property
-    def owns(self) -> bool:
-        """Whether the processes are those of this process, and not of one that has forked it."""
-        return os.getpid() == self._owner
-
-    def check_owner(self) -> None:
-        """Refuse to speak to the processes of another one.
-
-        Raises:
-            WorkerError: If this process is a fork of the one that has started them.
-        """
-        if not self.owns:
-            raise WorkerError(
-                f"Expected the process {self._owner}, which has started the workers, to use them, "
-                f"got a call from {os.getpid()}, a fork of it. Build a new environment there."
-            )
 
     def _end(self) -> None:
         if not self.owns:
@@ -322,7 +319,8 @@ class _End:
         for segment in self._segments:
             segment.close()
         _end_lines(self._lines, list(self._lines))
-        self._life.close()
+        with suppress(OSError):  # as in `_hang_up`
+            self._life.close()
 
 
 def _end_lines(lines: dict[int, Line], workers: Sequence[int]) -> None:
@@ -344,10 +342,8 @@ def _end_lines(lines: dict[int, Line], workers: Sequence[int]) -> None:
 def _hang_up(pipe: Any) -> None:
     """End the connection itself: another process may have been forked with this end of it."""
     if sys.platform != "win32":
-        with suppress(OSError):  # it is closed
-            end = socket.socket(fileno=pipe.fileno())
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            finally:
-                end.detach()
-    pipe.close()
+        # It is closed, or there is no descriptor left.
+        with suppress(OSError), socket.socket(fileno=os.dup(pipe.fileno())) as end:
+            end.shutdown(socket.SHUT_RDWR)
+    with suppress(OSError):  # an interrupt has come just after it was closed
+        pipe.close()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import pickle
-import time
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,8 +16,15 @@ import ray
 
 from sb3compat._convert.types import Array, Value
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
-from sb3compat._parallel.messages import Described, Failure, dumps_command, failure_of
+from sb3compat._parallel.messages import (
+    Described,
+    Failure,
+    dumps_command,
+    dumps_functions,
+    failure_of,
+)
 from sb3compat._parallel.parts import EnvFn
+from sb3compat._parallel.program import Program, refuse_rerun
 from sb3compat._parallel.ray_cluster import (
     check_object_stores,
     check_room,
@@ -25,11 +32,15 @@ from sb3compat._parallel.ray_cluster import (
     not_started,
 )
 from sb3compat._parallel.ray_serve import Place, RowsActor
-from sb3compat._parallel.workers import check_made
+from sb3compat._parallel.ray_wait import not_ready, ready_in_turn
+from sb3compat._parallel.workers import Owner, check_made
+from sb3compat._upstream.pipes import Deadline
 from sb3compat.errors import WorkerError, WorkerTimeoutError
 
-# How long Ray may wait at once: it holds back what a signal handler raises until it returns.
-_TURN_SECONDS = 1.0
+# How long other actors may take once something is to be raised: they may never answer.
+_GRACE_SECONDS = 5.0
+# Stands for the answer of an actor that was lost.
+_LOST = object()
 # How much of what Ray says of a dead actor is shown.
 _MOST_CHARACTERS = 600
 
@@ -44,6 +55,7 @@ class Actors:
         options: The options of each actor, as `options_for` gives them.
         timeout: How many seconds answers may take; None for ever.
         schedule_timeout: How many seconds actors may wait for a place; None for ever.
+        restarts: Whether actors that are lost will be replaced.
     """
 
     noun = "Ray actor"
@@ -55,8 +67,11 @@ class Actors:
         options: Mapping[str, Any],
         timeout: float | None,
         schedule_timeout: float | None,
+        *,
+        restarts: bool = False,
     ) -> None:
         self.lost: dict[int, str] = {}
+        self._restarts = restarts
         self._shares = shares
         self._firsts = list(itertools.accumulate(map(len, shares), initial=0))
         self._options = dict(options)
@@ -82,9 +97,7 @@ class Actors:
     def start(self) -> dict[int, Described]:
         """Start the actors, and have them make their parts."""
         connect()
-        workers = range(len(self._shares))
-        self._launch(workers)
-        return self._made(workers)
+        return self._make(range(len(self._shares)))
 
     def attach(self, shapes: Shapes, rows: Sequence[slice]) -> None:
         """Make the arrays, here and in each actor."""
@@ -102,18 +115,19 @@ class Actors:
         check_object_stores(far, shapes, rows)
 
     def restart(self, worker: int) -> None:
-        """Replace a lost actor by a new one with the same functions."""
-        self._end.kill(worker)
-        self._nodes.pop(worker, None)
-        reason = self.lost.pop(worker)
+        """Replace a lost actor by a new one with the same functions.
+
+        It is lost until all is done: after an error or an interrupt, this can be tried again.
+        """
+        self._settle()
+        self._discard(worker)
         try:
-            self._launch([worker])
-            self._made([worker])
+            self._make([worker])
             self._hand_over([worker])
         except BaseException:
-            # So that the next reset tries it again.
-            self.lost.setdefault(worker, reason)
+            self._discard(worker)
             raise
+        del self.lost[worker]
 
     def send(self, commands: Mapping[int, Sequence[Any]]) -> None:
         """Send actors a command each."""
@@ -121,7 +135,7 @@ class Actors:
         messages = {worker: dumps_command(*command) for worker, command in commands.items()}
         self._settle()
         self._renew()
-        self._submit("run", messages)
+        self._submit("run", self._alive(messages))
 
     def send_step(self, actions: list[Array]) -> None:
         """Have all actors step their rows with these actions."""
@@ -135,12 +149,12 @@ class Actors:
         if self._sharing:
             for array, values in zip(self.buffers.actions, actions, strict=True):
                 array[...] = values
-        self._submit("step", shares)
+        self._submit("step", self._alive(shares))
 
     def collect(self) -> dict[int, Value]:
         """The answers that are owed, by worker."""
         answers = self._receive(self._timeout)
-        if self._owed:
+        if self._owed and not self._failed(answers):
             workers = sorted(self._owed)
             raise WorkerTimeoutError(
                 f"The workers {workers} have not answered within timeout={self._timeout} seconds. "
@@ -148,6 +162,14 @@ class Actors:
                 "for them once more."
             )
         return answers
+
+    def _failed(self, answers: Mapping[int, Value]) -> bool:
+        """Whether something is to be raised, whatever the others answer."""
+        raised = any(isinstance(answer, Failure) for answer in answers.values())
+        return raised or (bool(self.lost) and not self._restarts)
+
+    def _alive(self, shares: Mapping[int, Any]) -> dict[int, Any]:
+        return {worker: share for worker, share in shares.items() if worker not in self.lost}
 
     def observations(self, *, copy: bool) -> list[Array]:
         """The observations of all rows."""
@@ -175,6 +197,8 @@ class Actors:
 
     def close(self, *, patient: bool = True) -> None:
         """Have the actors close their parts, and end them."""
+        if not self._end.owns:  # a fork of the parent has no connection to Ray
+            return
         # Those without a node have no place yet.
         idle = self._nodes.keys() - self._owed.keys() - self.lost.keys()
         self._owed.clear()
@@ -192,6 +216,7 @@ class Actors:
 
     def _launch(self, workers: Sequence[int]) -> None:
         """Create actors, and wait until they have a place."""
+        refuse_rerun()
         if not ray.is_initialized():
             raise WorkerError("Ray has been shut down; build a new environment.")
         check_room(len(workers), self._options)
@@ -199,7 +224,7 @@ class Actors:
         for worker in workers:
             self._actors[worker] = cls.remote()
         refs = {self._actors[worker].node.remote(): worker for worker in workers}
-        waiting = _ready(refs, self._schedule_timeout)[1]
+        waiting = not_ready(refs, self._schedule_timeout)
         if waiting:
             why = f"within schedule_timeout={self._schedule_timeout} seconds"
             raise not_started(len(waiting), len(refs), self._options, why)
@@ -220,16 +245,31 @@ class Actors:
             ) from error
         return node
 
-    def _made(self, workers: Sequence[int]) -> dict[int, Described]:
-        """Have actors make their parts, and wait for that as long as it takes."""
-        make = {
-            worker: dumps_command("make", self._shares[worker], self._firsts[worker])
-            for worker in workers
-        }
-        self._submit("run", make)
-        answers = self._receive(None)
-        check_made(self, workers, answers, self._firsts)
-        return {worker: answers[worker] for worker in workers}
+    def _make(self, workers: Sequence[int]) -> dict[int, Described]:
+        """Start actors, and have them make their parts."""
+        make = {}
+        for worker in workers:
+            first = self._firsts[worker]
+            # Before any actor is started.
+            data = dumps_functions(self._shares[worker], first)
+            make[worker] = dumps_command("make", data, first)
+        program = dumps_command("begin", Program.this())
+        self._launch(workers)
+        self._talk(dict.fromkeys(workers, program))
+        described = self._talk(make)
+        return {worker: described[worker] for worker in workers}
+
+    def _talk(self, messages: Mapping[int, bytes]) -> dict[int, Value]:
+        """What new actors answer; raises what the first of them has met."""
+        self._submit("run", messages)
+        answers = self._receive(self._timeout)
+        if self._owed and not self._failed(answers):
+            raise WorkerTimeoutError(
+                f"The workers {sorted(self._owed)} have not made their parts within "
+                f"timeout={self._timeout} seconds. Give them more time."
+            )
+        check_made(self, messages, answers, self._firsts)
+        return answers
 
     def _hand_over(self, workers: Iterable[int]) -> None:
         """Tell workers which rows are theirs, and find out which of them share memory."""
@@ -241,20 +281,18 @@ class Actors:
             place = self._place if self._nodes[worker] == home else None
             command = ("attach", self._shapes, num_envs, self._rows[worker], place)
             attach[worker] = dumps_command(*command)
-        self._submit("run", attach)
-        for worker, answer in self._receive(None).items():
-            if isinstance(answer, Failure):
-                answer.reraise()
+        for worker, answer in self._talk(attach).items():
             if answer:
                 self._sharing.add(worker)
 
     def _submit(self, method: str, arguments: Mapping[int, Any]) -> None:
+        self._end.check_owner()
         # Ray would start a cluster by itself.
         if not ray.is_initialized():
             self.lost |= dict.fromkeys(self._actors, "Ray has been shut down")
+            return
         for worker, argument in arguments.items():
-            if worker not in self.lost:
-                self._submit_to(worker, method, argument)
+            self._submit_to(worker, method, argument)
 
     def _submit_to(self, worker: int, method: str, argument: Any) -> None:
         try:
@@ -270,13 +308,22 @@ class Actors:
     def _receive(self, timeout: float | None) -> dict[int, Value]:
         """The answers that come in time; what has not come is still owed."""
         answers: dict[int, Value] = {}
-        refs = {ref: worker for worker, ref in self._owed.items()}
-        for ref in _ready(refs, timeout)[0]:
-            worker = refs[ref]
-            answer = self._take(worker, ref)
-            del self._owed[worker]
-            if worker not in self.lost:
-                answers[worker] = answer
+        deadline, grace = Deadline(timeout), Deadline(None)
+        while self._owed:
+            if grace.timeout is None and self._failed(answers):
+                grace = Deadline(_GRACE_SECONDS)
+            limits = [left for left in (deadline.left(), grace.left()) if left is not None]
+            left = min(limits, default=math.inf)
+            refs = {ref: worker for worker, ref in self._owed.items()}
+            ready = ready_in_turn(list(refs), left)
+            for ref in ready:
+                worker = refs[ref]
+                answer = self._take(worker, ref)
+                del self._owed[worker]
+                if answer is not _LOST:
+                    answers[worker] = answer
+            if left <= 0 and not ready:
+                break
         return answers
 
     def _take(self, worker: int, ref: Any) -> Value:
@@ -314,29 +361,18 @@ class Actors:
             where = f"env_fns[{first}] to env_fns[{self._firsts[worker + 1] - 1}]"
         return failure_of(error, first, where)._replace(trace=trace)
 
-    def _lose(self, worker: int, error: Exception) -> None:
+    def _lose(self, worker: int, error: Exception) -> Value:
         self.lost[worker] = " ".join(str(error).split())[:_MOST_CHARACTERS]
         # It may be alive, and only out of reach.
         self._end.kill(worker)
+        return _LOST
 
-
-def _ready(refs: Iterable[Any], timeout: float | None) -> tuple[list[Any], list[Any]]:
-    """Those of the references that are ready within the time, and the others."""
-    ready: list[Any] = []
-    waiting = list(refs)
-    until = None if timeout is None else time.monotonic() + timeout
-    while waiting:
-        left = _TURN_SECONDS if until is None else max(0.0, until - time.monotonic())
-        try:
-            more, waiting = ray.wait(
-                waiting, num_returns=len(waiting), timeout=min(left, _TURN_SECONDS)
-            )
-        except SystemError as error:  # what Ray makes of what a signal handler has raised
-            raise (error.__cause__ or error) from None
-        ready += more
-        if left <= 0:
-            break
-    return ready, waiting
+    def _discard(self, worker: int) -> None:
+        """End a lost actor, whatever it is doing, and forget what it owes."""
+        self.lost.setdefault(worker, "it could not be replaced")
+        self._owed.pop(worker, None)
+        self._nodes.pop(worker, None)
+        self._end.kill(worker)
 
 
 def _no_space() -> WorkerError:
@@ -347,12 +383,12 @@ def _no_space() -> WorkerError:
     )
 
 
-class _End:
+class _End(Owner):
     """Ends actors: at `close`, when the environment is forgotten, at the end of Python."""
 
     def __init__(self, actors: dict[int, Any], segments: list[Segment]) -> None:
+        super().__init__()
         self._actors, self._segments = actors, segments
-        self._owner = os.getpid()
 
     def __call__(self) -> None:
         for worker in list(self._actors):
@@ -364,6 +400,6 @@ class _End:
         """End an actor, whatever it is doing."""
         actor = self._actors.pop(worker, None)
         # A fork of the parent has no connection to Ray.
-        if actor is not None and ray.is_initialized() and os.getpid() == self._owner:
+        if actor is not None and ray.is_initialized() and self.owns:
             with suppress(Exception):  # it may be of an earlier session of Ray
                 ray.kill(actor)

@@ -10,8 +10,9 @@ import numpy as np
 
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, least_infos
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import Array, Info, Options, Seeds, Transition, Value
-from sb3compat._parallel.messages import Failure, News
+from sb3compat._convert.types import Array, Flags, Info, Options, Seeds, Transition, Value
+from sb3compat._parallel.messages import Began, Failure, News
+from sb3compat._parallel.unshared import Unshared, joined
 from sb3compat._parallel.workers import Workers
 from sb3compat.errors import WorkerError
 
@@ -54,6 +55,8 @@ class ParallelRows:
         self.busy = False
         # Whether a step was started and its results are lost, if only those of some rows.
         self._torn = False
+        # Whether options were set for the next reset, if only empty ones.
+        self._options_set = False
         # What was returned last, for the rows of workers that are lost after it.
         self._last: list[Array] = []
 
@@ -73,6 +76,7 @@ class ParallelRows:
 
     def check_options(self, options: Sequence[Options]) -> None:
         """Refuse options that the parts could not apply to their rows."""
+        self._options_set = True
         if not self._single and not self.busy:
             self.command(
                 {
@@ -89,8 +93,9 @@ class ParallelRows:
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows, in parallel; lost workers are replaced first, if that was asked for."""
         self._torn = True
+        told = self._options_set or any(options)
         commands = {
-            worker: ("reset", list(seeds[rows]), list(options[rows]))
+            worker: ("reset", list(seeds[rows]), list(options[rows]) if told else None)
             for worker, rows in enumerate(self._rows)
         }
         self._restart_lost()
@@ -101,9 +106,10 @@ class ParallelRows:
             if self._workers.lost:
                 raise self._lost(min(self._workers.lost))
         self._check(answers)
-        self._torn = False
-        infos = [info for worker in sorted(answers) for info in answers[worker]]
-        return self._batch(), infos
+        began: list[Began] = [answers[worker] for worker in sorted(answers)]
+        batch = self._batch([some for each in began for some in each.unshared])
+        self._options_set = self._torn = False
+        return batch, [info for each in began for info in each.infos]
 
     def send(self, actions: list[Array]) -> None:
         """Start a step."""
@@ -118,30 +124,47 @@ class ParallelRows:
         answers = self._workers.collect()
         self._check(answers)
         out = self._workers.buffers
-        infos = least_infos(self._n)
+        infos: dict[int, Info] = {}
         reset_infos: dict[int, Info] = {}
+        unshared: list[Unshared] = []
         for news in answers.values():
             if news is not None:
                 assert isinstance(news, News)
-                for given in (news.infos, *(some.infos() for some in news.columns)):
-                    for row, info in given.items():
-                        infos[row] = info
+                infos |= news.infos
+                for some in news.columns:
+                    infos |= some.infos()
                 reset_infos |= news.reset_infos
+                unshared += news.unshared
+        replaced: list[int] = []
         for worker in list(self._workers.lost):
-            self._replace(worker, infos, reset_infos)
-        rewards, ended, truncated = out.rewards.copy(), out.ended.copy(), out.truncated.copy()
-        if ended.any():
-            rows = np.flatnonzero(ended)
-            finals = self._observations.rows(out.finals, rows)
-            for row, cut, final in zip(
-                rows.tolist(), truncated[rows].tolist(), finals, strict=True
-            ):
-                info = infos[row]
-                info[TRUNCATED] = cut
-                info.setdefault(TERMINAL_OBSERVATION, final)
-                reset_infos.setdefault(row, {})
+            unshared += self._replace(worker, infos, reset_infos)
+            replaced += range(self._n)[self._rows[worker]]
+        ended, truncated = out.ended.copy(), out.truncated.copy()
+        for row in np.flatnonzero(ended).tolist():
+            reset_infos.setdefault(row, {})
+        all_infos = self._all_infos(infos, ended, truncated)
+        number = len(out.observations)
+        rewards = joined(out.rewards.copy(), number, unshared, replaced)
+        batch = self._batch(unshared)
         self._torn = False
-        return Transition(self._batch(), rewards, ended, truncated, infos, reset_infos)
+        return Transition(batch, rewards, ended, truncated, all_infos, reset_infos)
+
+    def _all_infos(self, given: Mapping[int, Info], ended: Flags, truncated: Flags) -> list[Info]:
+        """The infos of all rows: those that were sent, and what the arrays say of the others."""
+        infos = least_infos(self._n)
+        for row, info in given.items():
+            infos[row] = info
+        (rows,) = ended.nonzero()
+        if len(rows):
+            finals = self._observations.rows(self._workers.buffers.finals, rows)
+            cuts = truncated[rows].tolist()
+            for row, cut, final in zip(rows.tolist(), cuts, finals, strict=True):
+                info = infos[row]
+                if row not in given:
+                    info[TRUNCATED] = cut
+                if TERMINAL_OBSERVATION not in info:
+                    info[TERMINAL_OBSERVATION] = final
+        return infos
 
     def cancel(self) -> None:
         """Wait for the step that is under way, and drop its results."""
@@ -201,20 +224,22 @@ class ParallelRows:
             f"answer ({self._workers.lost[worker]}); its own output may say why. {way}"
         )
 
-    def _replace(self, worker: int, infos: list[Info], reset_infos: dict[int, Info]) -> None:
+    def _replace(
+        self, worker: int, infos: dict[int, Info], reset_infos: dict[int, Info]
+    ) -> list[Unshared]:
         """Make the rows of a lost worker anew; their episodes end as truncated."""
         if not self._last:  # never reset here: there is no last observation
             raise self._lost(worker)
         rows, out = self._rows[worker], self._workers.buffers
         count = rows.stop - rows.start
         self._workers.restart(worker)
-        answers = self.command({worker: ("reset", [None] * count, [{}] * count)})
+        began: Began = self.command({worker: ("reset", [None] * count, None)})[worker]
         out.rewards[rows], out.ended[rows], out.truncated[rows] = 0, True, True
-        for array, last in zip(out.finals, self._last, strict=True):
-            array[rows] = last[rows]
-        for row, info in enumerate(answers[worker], rows.start):
-            infos[row] = {WORKER_LOST: True, TRUNCATED: True}
+        finals = self._observations.rows(self._last, np.arange(rows.start, rows.stop))
+        for row, (final, info) in enumerate(zip(finals, began.infos, strict=True), rows.start):
+            infos[row] = {WORKER_LOST: True, TRUNCATED: True, TERMINAL_OBSERVATION: final}
             reset_infos[row] = info
+        return began.unshared
 
     def _restart_lost(self) -> list[int]:
         """Replace the workers that are lost, if that was asked for; which these were."""
@@ -223,7 +248,9 @@ class ParallelRows:
             self._workers.restart(worker)
         return lost
 
-    def _batch(self) -> list[Array]:
+    def _batch(self, unshared: Sequence[Unshared]) -> list[Array]:
+        shared = self._workers.observations(copy=self._copy)
+        batch = [joined(array, number, unshared) for number, array in enumerate(shared)]
         if self._restart:
-            self._last = self._workers.observations(copy=True)
-        return self._workers.observations(copy=self._copy)
+            self._last = [array.copy() for array in batch]
+        return batch

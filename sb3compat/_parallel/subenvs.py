@@ -40,6 +40,12 @@ class WorkerSubEnvs:
         """Call the method of each row, in parallel."""
         return self._reach("call", (name, args, kwargs), rows)
 
+    def read(
+        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
+    ) -> list[Value]:
+        """The attribute of each row, in parallel; called if it is a method."""
+        return self._reach("read", (name, args, kwargs), rows)
+
     def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
         """Whether each row is wrapped in that class.
 

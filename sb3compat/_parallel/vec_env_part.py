@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from sb3compat._convert.actions import Actions
+from sb3compat._convert.arrays import row_array
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
     Array,
-    ClassInfo,
     Info,
-    Kwargs,
     Options,
     Seeds,
     Transition,
     Value,
 )
-from sb3compat._upstream.vec_env import passes_seeds_and_options, set_waiting_seeds
+from sb3compat._to_gymnasium.whole import rows_take_seeds
+from sb3compat._upstream.vec_env import set_waiting_seeds
 from sb3compat.errors import MissingFinalObservationError, MissingTruncationError
 
 
@@ -48,22 +48,24 @@ class VecEnvSource:
     @property
     def seeds_rows(self) -> bool:
         """Whether a reset gives each row a seed of its own."""
-        return bool(getattr(self._base, "seeds_rows", passes_seeds_and_options(self._base)))
+        return rows_take_seeds(self._vec_env)
 
     def check_options(self, options: Sequence[Options]) -> None:
         """Set them, which is when a `VecEnv` refuses options."""
         self._vec_env.set_options(list(options))
 
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
-        """Reset all rows."""
+        """Reset all rows, with the options that `check_options` has set, and these seeds.
+
+        Where there are none, those that wait in the `VecEnv` itself are for this reset.
+        """
         first = seeds[0]
         if first is not None and list(seeds) == [first + i for i in range(len(seeds))]:
             self._vec_env.seed(first)
         elif any(seed is not None for seed in seeds):
             set_waiting_seeds(self._base, seeds)
-        self._vec_env.set_options(list(options))
         batch = self._observations.batch(self._vec_env.reset(), copy=False)
-        return batch, [dict(info) for info in self._base.reset_infos]
+        return batch, list(self._base.reset_infos)
 
     def check_started(self) -> None:
         """No autoreset is pending in a `VecEnv`."""
@@ -81,7 +83,7 @@ class VecEnvSource:
         obs, rewards, dones, infos = self._vec_env.step_wait()
         ended = np.asarray(dones, np.bool_)
         truncated = np.zeros(len(ended), np.bool_)
-        row_infos = [dict(info) for info in infos]
+        row_infos = [dict(info) if type(info) is dict else info for info in infos]
         reset_infos: dict[int, Info] = {}
         for i in np.flatnonzero(ended).tolist():
             if TRUNCATED not in row_infos[i]:
@@ -99,10 +101,10 @@ class VecEnvSource:
                 )
             final = self._observations.single(row_infos[i][TERMINAL_OBSERVATION], copy=False)
             row_infos[i][TERMINAL_OBSERVATION] = final
-            reset_infos[i] = dict(self._base.reset_infos[i])
+            reset_infos[i] = self._base.reset_infos[i]
         batch = self._observations.batch(obs, copy=False)
-        floats = np.asarray(rewards, np.float32)
-        return Transition(batch, floats, ended, truncated, row_infos, reset_infos)
+        numbers = row_array(rewards, len(ended), "rewards")
+        return Transition(batch, numbers, ended, truncated, row_infos, reset_infos)
 
     def cancel(self) -> None:
         """Wait for the step that is under way, and drop its results."""
@@ -117,32 +119,3 @@ class VecEnvSource:
     def close(self) -> None:
         """Close the environment."""
         self._vec_env.close()
-
-
-class VecEnvMethods:
-    """The sub-environments behind the methods of a `VecEnv`."""
-
-    def __init__(self, vec_env: Any) -> None:
-        self._vec_env = vec_env
-
-    def has(self, name: str, rows: list[int]) -> list[bool]:
-        """Whether every sub-environment has the attribute."""
-        return [bool(self._vec_env.has_attr(name))] * len(rows)
-
-    def get(self, name: str, rows: list[int]) -> list[Value]:
-        """The attribute of each row."""
-        return list(self._vec_env.get_attr(name, indices=rows))
-
-    def set(self, name: str, value: Value, rows: list[int]) -> None:
-        """Set the attribute of each row."""
-        self._vec_env.set_attr(name, value, indices=rows)
-
-    def call(
-        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
-    ) -> list[Value]:
-        """Call the method of each row."""
-        return list(self._vec_env.env_method(name, *args, indices=rows, **kwargs))
-
-    def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
-        """Whether each row is wrapped in that class."""
-        return list(self._vec_env.env_is_wrapped(wrapper_class, indices=rows))

@@ -6,6 +6,7 @@ carries commands and arrays to and fro.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -72,6 +73,30 @@ class Workers(Protocol):
         Args:
             patient: Whether workers that are busy get some time for it.
         """
+
+
+class Owner:
+    """The process that has started the workers; a fork of it must not use or end them."""
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+
+    @property
+    def owns(self) -> bool:
+        """Whether this is that process."""
+        return os.getpid() == self._owner
+
+    def check_owner(self) -> None:
+        """Refuse to speak to the workers of another process.
+
+        Raises:
+            WorkerError: If this process is a fork of the one that has started them.
+        """
+        if not self.owns:
+            raise WorkerError(
+                f"Expected the process {self._owner}, which has started the workers, to use them, "
+                f"got a call from {os.getpid()}, a fork of it. Build a new environment there."
+            )
 
 
 def check_made(

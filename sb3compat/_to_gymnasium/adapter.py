@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import SupportsIndex
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from sb3compat._convert.arrays import copy_value
 from sb3compat._convert.infos import SB3_KEYS, copy_added
 from sb3compat._convert.join_infos import join_infos
 from sb3compat._convert.modes import parse_mode
@@ -24,35 +22,33 @@ from sb3compat._convert.types import (
     Info,
     Observation,
     Options,
-    SingleEnv,
+    RowOptions,
+    RowState,
+    Seeds,
     Transition,
     Value,
     VecEnvLike,
-    VectorEnvBase,
     holds_vector_env,
 )
 from sb3compat._to_gymnasium.accept import check_vec_env
-from sb3compat._to_gymnasium.arguments import own_options, rows_under, seeds_by_row, values_by_row
+from sb3compat._to_gymnasium.access import ReachesSubEnvs
+from sb3compat._to_gymnasium.arguments import own_options, rows_under, seeds_by_row
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.source import (
-    call_if_any,
     check_rows_alike,
     close_vec_env,
     make_source,
     metadata_of,
     spec_of,
 )
-from sb3compat._to_gymnasium.subenvs import local_envs
 from sb3compat._upstream.driver import Driver
 from sb3compat._upstream.subproc_vec_env import has_processes
-from sb3compat._upstream.vec_env import is_plain
-from sb3compat._upstream.vector_env import set_generator
 from sb3compat.errors import (
     CallOrderError,
-    ClosedError,
     EndedRowError,
     cannot_copy,
     refuse_first_step,
+    shown,
 )
 
 _log = logging.getLogger("sb3compat")
@@ -114,7 +110,7 @@ def to_gymnasium(
     )
 
 
-class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
+class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
     """A Stable-Baselines3 `VecEnv` as a Gymnasium vector environment; `to_gymnasium` makes them.
 
     Args:
@@ -206,17 +202,32 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self._check_open()
         seeds = seeds_by_row(seed, self.num_envs)
         options = own_options(options)
-        rows = list(range(self.num_envs))
+        rows = None
         if options is not None and "reset_mask" in options:
             rows = rows_under(options.pop("reset_mask"), self.num_envs)
+        return self.reset_rows(rows, seeds, [options] * self.num_envs)
+
+    def reset_rows(
+        self, rows: list[int] | None, seeds: Seeds, options: RowOptions
+    ) -> tuple[Observation, Info]:
+        """As `reset`, with options by row.
+
+        Args:
+            rows: The rows to reset; None for all of them.
+            seeds: The seed of each of the n rows, or None.
+            options: The options of each of the n rows, or None.
+        """
+        self._check_open()
+        if rows is not None:
             self._check_step()
             # RecordEpisodeStatistics puts an array of its own there, and clears it in the reset.
             copy_added(*self._last_infos)
         elif self._lost_step or self._driver.other() is not None:
             self._source.forget()
-        self._source.check_reset(rows, seeds, options)
+        chosen = list(range(self.num_envs)) if rows is None else rows
+        self._source.check_reset(chosen, seeds, options)
         self._lost_step = True
-        observations, infos = self._source.reset(rows, seeds, options)
+        observations, infos = self._source.reset(chosen, seeds, options)
         joined = join_infos(infos, without=SB3_KEYS)
         self._driver.take()
         self._was_reset, self._settled, self._lost_step = True, False, False
@@ -252,7 +263,7 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self._check_open()
         self._check_step()
         if self._disabled and self._source.ended.any():
-            rows = np.flatnonzero(self._source.ended).tolist()
+            rows = shown(np.flatnonzero(self._source.ended).tolist())
             raise EndedRowError(
                 f"Expected rows {rows} to be reset before the next step, as their episodes have "
                 "ended and autoreset is disabled: reset(options={'reset_mask': mask}). Nothing "
@@ -274,73 +285,10 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         self._lost_step = False
         return result
 
-    def render(self) -> tuple[Value, ...]:
-        """One frame for each row."""
-        self._check_open()
-        by_row = self._is_plain or self.render_mode != "rgb_array"
-        vec_env: Value = self.vec_env
-        frames = self.call("render") if by_row else vec_env.get_images()
-        return tuple(map(copy_value, frames))
-
-    def call(self, name: str, *args: Value, **kwargs: Value) -> tuple[Value, ...]:
-        """Call a method of each sub-environment, or read an attribute that is not a method.
-
-        Args:
-            name: The method or attribute, of the environment or any wrapper around it.
-            *args: Arguments of the method.
-            **kwargs: Arguments of the method.
-        """
-        self._check_open()
-        return tuple(self._subenvs.call(name, args, kwargs))
-
-    def get_attr(self, name: str) -> tuple[Value, ...]:
-        """Read an attribute of each sub-environment; a method is called."""
-        return self.call(name)
-
-    def set_attr(self, name: str, values: Value) -> None:
-        """Set an attribute of the sub-environments.
-
-        Args:
-            name: The attribute.
-            values: A list or tuple with one value for each row, or else one value for all.
-
-        Raises:
-            ValueError: If it is a list or tuple of another length than n.
-        """
-        self._check_open()
-        self._subenvs.set(name, values_by_row(values, self.num_envs))
-
     @property
-    def envs(self) -> Sequence[SingleEnv]:
-        """The sub-environments, if they are objects in this process, as `SyncVectorEnv.envs`.
-
-        The `VecEnv`'s own list: assign to a row to replace its sub-environment.
-
-        Raises:
-            AttributeError: If they live in workers, or there are none.
-        """
-        return local_envs(self.vec_env)
-
-    @property
-    def np_random(self) -> Value:
-        """The random generators of the sub-environments; the adapter's own if they have none."""
-        value = self._call_if_any("np_random")
-        return super().np_random if value is None else value
-
-    @np_random.setter
-    def np_random(self, value: np.random.Generator) -> None:
-        if self._call_if_any("np_random") is not None:
-            raise AttributeError(
-                "Expected each sub-environment to keep its own generator: reset(seed=...) seeds "
-                "them, set_attr('np_random', [one for each row]) replaces them."
-            )
-        set_generator(self, value)
-
-    @property
-    def np_random_seed(self) -> Value:
-        """The seeds of those generators."""
-        value = self._call_if_any("np_random_seed")
-        return super().np_random_seed if value is None else value
+    def row_state(self) -> RowState:
+        """Says how the rows are, for `to_sb3`."""
+        return self._source
 
     def settled(self) -> Value:
         """The `VecEnv`, in the state that it would have if it had been driven directly.
@@ -370,10 +318,6 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
         # Up to Gymnasium 1.2, a VectorEnv closes itself here; the VecEnv was opened by the user.
         pass
 
-    @property
-    def _is_plain(self) -> bool:
-        return is_plain(self.vec_env, "DummyVecEnv") or is_plain(self.vec_env, "SubprocVecEnv")
-
     def _step(self, actions: Action) -> Transition:
         try:
             return self._source.step(actions)
@@ -381,14 +325,6 @@ class VectorEnvAdapter(VectorEnvBase, HoldsVecEnv):
             if not self._was_reset:
                 refuse_first_step(error)
             raise
-
-    def _call_if_any(self, name: str) -> tuple[Value, ...] | None:
-        values = call_if_any(self._subenvs, name)
-        return None if values is None or all(v is None for v in values) else tuple(values)
-
-    def _check_open(self) -> None:
-        if self.closed:
-            raise ClosedError(f"Expected an open environment, but {self} was closed.")
 
     def _check_step(self) -> None:
         # If a worker is lost, a reset would not help; the source's error says what to do.

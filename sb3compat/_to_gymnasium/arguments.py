@@ -72,7 +72,7 @@ def rows_under(mask: object, num_envs: int) -> list[int]:
     elif mask.dtype != np.bool_:
         got = f"reset_mask.dtype={mask.dtype}"
     elif not mask.any():
-        got = f"reset_mask={mask}"
+        got = f"reset_mask={shown(mask)}"
     else:
         return list(map(int, np.flatnonzero(mask)))
     raise ResetArgumentError(

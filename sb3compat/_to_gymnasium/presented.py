@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from sb3compat._convert.types import Array, Space
+from sb3compat._convert.types import Array, Space, holds_rows
 from sb3compat._upstream.vec_env import derives_from, keeps_method
 
 
@@ -25,7 +25,7 @@ def presented_space(vec_env: Any) -> Space:
     """
     own: Space = vec_env.observation_space
     if not hasattr(vec_env, "venv"):
-        return own
+        return vec_env.shown_space if holds_rows(vec_env) else own
     below = presented_space(vec_env.venv)
     shown = own
     if keeps_method(vec_env, "VecNormalize", "normalize_obs"):

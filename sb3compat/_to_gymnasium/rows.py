@@ -25,16 +25,16 @@ from sb3compat._convert.types import (
     Info,
     Kwargs,
     Observation,
-    Options,
     ResetResult,
     RowCommands,
+    RowOptions,
     Seeds,
     Transition,
     Value,
 )
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
 from sb3compat._upstream.worker_guard import reset_env, step_env
-from sb3compat.errors import PartialResetError
+from sb3compat.errors import PartialResetError, shown
 
 # Copies the observation of a row.
 Write = Callable[[int, Observation], None]
@@ -70,7 +70,12 @@ class Rows:
         """Whether a worker is lost."""
         return False
 
-    def check_reset(self, rows: list[int], seeds: Seeds, options: Options | None) -> None:
+    @property
+    def seeds_rows(self) -> bool:
+        """Whether a reset gives each row a seed of its own."""
+        return True
+
+    def check_reset(self, rows: list[int], seeds: Seeds, options: RowOptions) -> None:
         """Refuse a masked reset while the observations of the other rows are not known.
 
         Raises:
@@ -79,12 +84,13 @@ class Rows:
         unseen = [i for i in range(self._n) if not self._seen[i] and i not in rows]
         if unseen:
             raise PartialResetError(
-                f"Expected reset() of all rows first, got reset_mask for the rows {rows}: what the "
-                f"rows {unseen} returned last, before {self._vec_env} was adapted, is not known."
+                f"Expected reset() of all rows first, got reset_mask for the rows {shown(rows)}: "
+                f"what the rows {shown(unseen)} returned last, before {self._vec_env} was adapted, "
+                "is not known."
             )
 
     def reset(
-        self, rows: list[int], seeds: Seeds, options: Options | None
+        self, rows: list[int], seeds: Seeds, options: RowOptions
     ) -> tuple[Observation, list[Info]]:
         """Reset some rows, or all of them.
 
@@ -97,7 +103,7 @@ class Rows:
         held_seeds, held_options = waiting_seeds(self._vec_env), waiting_options(self._vec_env)
         for i in rows:
             seed = held_seeds[i] if every and seeds[i] is None else seeds[i]
-            given = (held_options[i] or options) if every and not options else options
+            given = (held_options[i] or options[i]) if every and not options[i] else options[i]
             kwargs.append({"seed": seed, "options": given})
         infos = self._reset(rows, kwargs)
         if every:

@@ -11,10 +11,12 @@ from gymnasium.vector import AutoresetMode
 from sb3compat._convert.options import same_value
 from sb3compat._convert.types import (
     Action,
-    Flags,
     Info,
     Observation,
     Options,
+    RowOptions,
+    RowState,
+    Seeds,
     Space,
     Transition,
     Value,
@@ -35,25 +37,16 @@ from sb3compat.errors import (
 )
 
 
-class Source(Protocol):
+class Source(RowState, Protocol):
     """Drives the `VecEnv`; `rows.py` and `whole.py` have three of them."""
 
-    # The rows whose episode has ended and that, for the user, were not reset since.
-    ended: Flags
-
-    @property
-    def broken(self) -> bool:
-        """Whether a worker is lost."""
-
-    def check_reset(
-        self, rows: list[int], seeds: list[int | None], options: Options | None
-    ) -> None:
+    def check_reset(self, rows: list[int], seeds: Seeds, options: RowOptions) -> None:
         """Refuse a reset that cannot be done, before any row is reset."""
 
     def reset(
-        self, rows: list[int], seeds: list[int | None], options: Options | None
+        self, rows: list[int], seeds: Seeds, options: RowOptions
     ) -> tuple[Observation, list[Info]]:
-        """Reset some rows, or all."""
+        """Reset some rows, or all; there is a seed and options for each of the n rows."""
 
     def prepare(self, actions: Action) -> Action:
         """Check the number of actions, and bring them into the form that `step` takes."""
@@ -90,13 +83,13 @@ def make_source(
             f"missing_truncation={missing_truncation!r} ({type(missing_truncation).__name__})."
         )
     if is_plain(vec_env, "DummyVecEnv"):
-        return LocalRows(vec_env, mode), LocalEnvs(vec_env.envs)
+        return LocalRows(vec_env, mode), LocalEnvs(vec_env, vec_env.envs)
     if is_plain(vec_env, "SubprocVecEnv"):
         workers = Workers(vec_env)
-        return RemoteRows(vec_env, mode, workers), WorkerEnvs(workers)
+        return RemoteRows(vec_env, mode, workers), WorkerEnvs(vec_env, workers)
     commands = vec_env.row_commands() if holds_rows(vec_env) else None
     if commands is not None:
-        return RemoteRows(vec_env, mode, commands), WorkerEnvs(commands)
+        return RemoteRows(vec_env, mode, commands), WorkerEnvs(vec_env, commands)
     if mode == AutoresetMode.NEXT_STEP:
         raise AutoresetModeError(
             f"Expected autoreset_mode='SameStep' or 'Disabled' for {vec_env}, got 'NextStep': it "
@@ -119,27 +112,31 @@ def make_source(
     return steps, _subenvs_below(vec_env)
 
 
+# The methods by which `VecEnv`s are asked for what their sub-environments have.
+_REACHING = ("has_attr", "get_attr", "set_attr", "env_method")
+
+
 def _subenvs_below(vec_env: Any) -> SubEnvs:
     """The sub-environments of a wrapped or custom environment."""
     base = vec_env
     while hasattr(base, "venv"):
-        if not all(inherits(base, name) for name in ("get_attr", "set_attr", "env_method")):
+        if not all(inherits(base, name) for name in _REACHING):
             return MethodEnvs(vec_env)
         base = base.venv
     if reaches_rows_as(base, "DummyVecEnv"):
-        return LocalEnvs(base.envs)
+        return LocalEnvs(vec_env, base.envs)
     if reaches_rows_as(base, "SubprocVecEnv"):
-        return WorkerEnvs(Workers(base))
+        return WorkerEnvs(vec_env, Workers(base))
     return MethodEnvs(vec_env)
 
 
-def call_if_any(subenvs: SubEnvs, name: str) -> list[Value] | None:
+def read_if_any(subenvs: SubEnvs, name: str, num_envs: int) -> list[Value] | None:
     """The attribute of each sub-environment, called if it is a method; None if that fails.
 
     In many hand-written environments without sub-environments, `get_attr` and the like are stubs.
     """
     try:
-        return subenvs.call(name, (), {})
+        return subenvs.read(name, (), {}, list(range(num_envs)))
     except WorkerError:
         raise
     except Exception:
@@ -148,7 +145,7 @@ def call_if_any(subenvs: SubEnvs, name: str) -> list[Value] | None:
 
 def metadata_of(vec_env: Any, subenvs: SubEnvs) -> Options:
     """The metadata of the sub-environments, as `SyncVectorEnv` has them, or of the `VecEnv`."""
-    values = call_if_any(subenvs, "metadata")
+    values = read_if_any(subenvs, "metadata", vec_env.num_envs)
     if values and isinstance(values[0], dict):
         return deepcopy(values[0])
     return dict(deepcopy(getattr(vec_env, "metadata", None) or {}))
@@ -158,7 +155,7 @@ def spec_of(vec_env: Any, subenvs: SubEnvs) -> Value:
     """The `EnvSpec` of the `VecEnv`, or the one that its sub-environments share, or None."""
     spec = getattr(vec_env, "spec", None)
     if spec is None and isinstance(subenvs, LocalEnvs):
-        first, *others = subenvs.call("spec", (), {})
+        first, *others = subenvs.read("spec", (), {}, list(range(vec_env.num_envs)))
         spec = first if all(_same_spec(other, first) for other in others) else None
     return spec
 
@@ -187,7 +184,7 @@ def check_rows_alike(vec_env: Any, subenvs: SubEnvs, observation_space: Space) -
     for name, first in shown.items():
         if first is not getattr(base, name) or not isinstance(subenvs, LocalEnvs | WorkerEnvs):
             continue
-        for row, space in enumerate(subenvs.call(name, (), {})):
+        for row, space in enumerate(subenvs.read(name, (), {}, list(range(vec_env.num_envs)))):
             if space != first:
                 raise UnsupportedSpaceError(
                     f"Expected all sub-environments of {vec_env} to have the {name} of the first "

@@ -31,18 +31,18 @@ from sb3compat._convert.types import (
     Observation,
     Options,
     Rewards,
+    RowOptions,
     Seeds,
     Transition,
     Value,
-    inherits_own,
     is_own_vec_env,
 )
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.reset_infos import ResetInfos
+from sb3compat._to_gymnasium.subenvs import inherits_to_base
 from sb3compat._upstream import subproc_vec_env
 from sb3compat._upstream.vec_env import (
     forget_waiting,
-    inherits,
     keeps_infos,
     passes_seeds_and_options,
     set_waiting_options,
@@ -127,7 +127,12 @@ class WholeSteps:
             self._observed, self.ended = [array.copy() for array in observations], ended
         return Transition(observations, rewards, ended, truncated, infos, {})
 
-    def check_reset(self, rows: list[int], seeds: Seeds, options: Options | None) -> None:
+    @property
+    def seeds_rows(self) -> bool:
+        """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
+        return rows_take_seeds(self._vec_env)
+
+    def check_reset(self, rows: list[int], seeds: Seeds, options: RowOptions) -> None:
         """Refuse a reset that the `VecEnv` has no way to do.
 
         Raises:
@@ -139,20 +144,20 @@ class WholeSteps:
             return
         if len(rows) < self._n:
             self._refuse(rows, _asks_nothing(rows, seeds, options))
-        if options and not hasattr(self._vec_env, "set_options"):
+        if any(options) and not hasattr(self._vec_env, "set_options"):
             raise ConversionError(
                 f"Expected options=None, as {self._vec_env} has no method set_options to pass them "
-                f"to, got options={shown(options)}."
+                f"to, got options={shown(_alike(options))}."
             )
         if all(seed is None for seed in seeds):
             return
         wanted = self._with_waiting(seeds)
-        if not self._counts_up(wanted) and not _seeds_by_row(self._vec_env):
-            waiting = "" if wanted == list(seeds) else f", with those that wait: {wanted}"
+        if not self._counts_up(wanted) and not self.seeds_rows:
+            waiting = "" if wanted == list(seeds) else f", with those that wait: {shown(wanted)}"
             raise ConversionError(
                 f"Expected one int as seed, from which {self._vec_env} derives those of its rows, "
-                f"as it has no way to pass each row a seed of its own; got seed={list(seeds)}"
-                f"{waiting}. Nothing was reset."
+                "as it has no way to pass each row a seed of its own; got "
+                f"seed={shown(list(seeds))}{waiting}. Nothing was reset."
             )
         if not hasattr(self._vec_env, "seed"):
             raise ConversionError(
@@ -171,7 +176,7 @@ class WholeSteps:
         first = seeds[0]
         return first is not None and list(seeds) == [first + i for i in range(self._n)]
 
-    def _hands_out(self, rows: list[int], seeds: Seeds, options: Options | None) -> bool:
+    def _hands_out(self, rows: list[int], seeds: Seeds, options: RowOptions) -> bool:
         """Whether this reset can be answered with the held beginnings of these rows."""
         # Seeds and options that were set on the VecEnv wait for a reset of all rows.
         waits = len(rows) == self._n and self._has_pending()
@@ -179,7 +184,7 @@ class WholeSteps:
         return _asks_nothing(rows, seeds, options) and held and not waits
 
     def reset(
-        self, rows: list[int], seeds: Seeds, options: Options | None
+        self, rows: list[int], seeds: Seeds, options: RowOptions
     ) -> tuple[Observation, list[Info]]:
         """Reset all rows, or hand out the beginnings that are held.
 
@@ -245,7 +250,7 @@ class WholeSteps:
                 "say why. Close this environment and build a new one."
             ) from error
 
-    def _call_reset(self, seeds: Seeds, options: Options | None) -> Observation:
+    def _call_reset(self, seeds: Seeds, options: RowOptions) -> Observation:
         self._prepare_reset(seeds, options)
         return self._vec_env.reset()
 
@@ -333,10 +338,12 @@ class WholeSteps:
 
     def _refuse(self, rows: list[int], plain: bool) -> None:
         running = [i for i in rows if i not in self._held]
-        reason = f"rows {running} have not ended" if running else "they have been reset already"
+        reason = (
+            f"rows {shown(running)} have not ended" if running else "they have been reset already"
+        )
         raise PartialResetError(
             f"Expected a reset of all rows of {self._vec_env}, or of rows that have ended and "
-            f"without seed or options, got reset_mask for the rows {rows}, of which {reason}"
+            f"without seed or options, got reset_mask for the rows {shown(rows)}, of which {reason}"
             f"{'' if plain else ', with a seed or options'}. A VecEnv resets rows by itself when "
             "their episodes end, and has no other way to reset some of them. A plain DummyVecEnv "
             "or SubprocVecEnv does: adapt that, and put Gymnasium's wrappers on top instead."
@@ -347,16 +354,9 @@ class WholeSteps:
         seeds = waiting_seeds(self._base)
         return any(seed is not None for seed in seeds) or any(waiting_options(self._base))
 
-    def _prepare_reset(self, seeds: Seeds, options: Options | None) -> None:
-        if options and not _inherits_to_base(self._vec_env, "set_options"):
-            self._vec_env.set_options(options)
-        elif options and is_own_vec_env(self._base):
-            self._base.pass_options(options)
-        elif options and passes_seeds_and_options(self._base):
-            # The very objects, as in `SyncVectorEnv`: a generator among them goes on.
-            set_waiting_options(self._base, [options] * self._n)
-        elif options:
-            self._vec_env.set_options(options)
+    def _prepare_reset(self, seeds: Seeds, options: RowOptions) -> None:
+        if any(options):
+            self._set_options([own or {} for own in options])
         if all(seed is None for seed in seeds):
             return
         wanted = self._with_waiting(seeds)
@@ -365,24 +365,31 @@ class WholeSteps:
         else:
             set_waiting_seeds(self._base, wanted)
 
+    def _set_options(self, options: list[Options]) -> None:
+        inherited = inherits_to_base(self._vec_env, "set_options")
+        # The very objects, as in `SyncVectorEnv`: a generator among them goes on.
+        if inherited and is_own_vec_env(self._base):
+            self._base.pass_options(options)
+        elif inherited and passes_seeds_and_options(self._base):
+            set_waiting_options(self._base, options)
+        else:
+            self._vec_env.set_options(_alike(options))
 
-def _asks_nothing(rows: list[int], seeds: Seeds, options: Options | None) -> bool:
+
+def _asks_nothing(rows: list[int], seeds: Seeds, options: RowOptions) -> bool:
     """Whether neither seeds nor options are asked for."""
-    return not options and all(seeds[i] is None for i in rows)
+    return not any(options[i] or seeds[i] is not None for i in rows)
 
 
-def _seeds_by_row(vec_env: Any) -> bool:
+def _alike(options: RowOptions) -> Value:
+    """The one dict that is for all rows, or else the list."""
+    same = all(own is options[0] for own in options)
+    return options[0] if same else list(options)
+
+
+def rows_take_seeds(vec_env: Any) -> bool:
     """Whether seeds that are set row by row reach the rows, by the methods of SB3 or `to_sb3`."""
     base = getattr(vec_env, "unwrapped", vec_env)
-    if not _inherits_to_base(vec_env, "seed"):
+    if not inherits_to_base(vec_env, "seed"):
         return False
     return base.seeds_rows if is_own_vec_env(base) else passes_seeds_and_options(base)
-
-
-def _inherits_to_base(vec_env: Any, method: str) -> bool:
-    """Whether this method is SB3's own in all wrappers; and in the base, or that of `to_sb3`."""
-    while hasattr(vec_env, "venv"):
-        if not inherits(vec_env, method):
-            return False
-        vec_env = vec_env.venv
-    return inherits_own(vec_env, method) or inherits(vec_env, method)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 
 import gymnasium as gym
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.modes import names_mode, parse_mode
 from sb3compat._convert.observations import Observations
@@ -14,10 +13,11 @@ from sb3compat._convert.types import (
     AnySync,
     AnyVectorEnv,
     HoldsVecEnv,
+    SubEnvs,
     Value,
     holds_vec_env,
 )
-from sb3compat._to_sb3.subenvs import SubEnvs
+from sb3compat._to_sb3.bases import base_of
 from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat.errors import (
@@ -26,6 +26,7 @@ from sb3compat.errors import (
     UnsupportedEnvError,
     UnsupportedSpaceError,
     shown,
+    warn,
 )
 
 
@@ -118,18 +119,17 @@ def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> Autoreset
     declared = (base.metadata or {}).get("autoreset_mode") if own is None else own
     if given is not None:
         mode = parse_mode(given)
-        if isinstance(base, SyncVectorEnv | AsyncVectorEnv) and parse_mode(own, "its mode") != mode:
+        if base_of(base).mode_is_sure and parse_mode(own, "its mode") != mode:
             raise AutoresetModeError(
                 f"Expected autoreset_mode={own}, which is what {base} was built with, got "
                 f"autoreset_mode={mode}. Leave the argument out, or build the environment with "
                 "the mode that you want."
             )
         if declared is not None and not names_mode(declared, mode):
-            warnings.warn(
+            warn(
                 f"{base} declares the autoreset mode {declared}, but the argument "
                 f"autoreset_mode={given!r} overrides it. If the environment does not do that, "
-                "episodes will end wrongly: leave the argument out.",
-                stacklevel=4,
+                "episodes will end wrongly: leave the argument out."
             )
         return mode
     if declared is not None:

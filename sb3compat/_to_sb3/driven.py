@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,10 +24,11 @@ from sb3compat._convert.types import (
     Options,
     OwnVecEnv,
     SingleEnv,
+    SubEnvs,
     Value,
 )
 from sb3compat._to_sb3.source import Source
-from sb3compat._to_sb3.subenvs import LocalSubEnvs, SubEnvs, resolve_indices
+from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices
 from sb3compat._upstream.driver import Driver
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import (
@@ -37,7 +37,7 @@ from sb3compat._upstream.vec_env import (
     waiting_options,
     waiting_seeds,
 )
-from sb3compat.errors import CallOrderError, ClosedError, refuse_first_step
+from sb3compat.errors import CallOrderError, ClosedError, refuse_first_step, warn
 
 
 class DrivenVecEnv(VecEnv, OwnVecEnv):
@@ -200,10 +200,9 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         self._driver.note()
         for i, info in step.reset_infos.items():
             self.reset_infos[i] = info
-        rewards = step.rewards.astype(np.float32, copy=False)
         observations = self._observations.pack(step.observations)
         self._lost_step = False
-        return observations, rewards, step.ended, step.infos
+        return observations, step.rewards, step.ended, step.infos
 
     @property
     def envs(self) -> list[SingleEnv]:
@@ -257,10 +256,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         self._rows(None)
         frames = self._source.render() if self.render_mode == "rgb_array" else None
         if frames is None:
-            warnings.warn(
-                f"The render mode is {self.render_mode}, but images need `rgb_array`.",
-                stacklevel=2,
-            )
+            warn(f"The render mode is {self.render_mode}, but images need `rgb_array`.")
             return [None] * self.num_envs
         return list(frames)
 
@@ -278,10 +274,16 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         """Whether a reset gives each row a seed of its own; if not, all rows share the first."""
         return self._source.seeds_rows
 
-    def pass_options(self, options: Options) -> None:
-        """Pass this very dict to each row in the next reset; `set_options` copies it."""
-        self._source.check_options([options] * self.num_envs)
-        set_waiting_options(self, [options] * self.num_envs)
+    def pass_options(self, options: Sequence[Options]) -> None:
+        """Pass these very dicts to the rows in the next reset; `set_options` copies them."""
+        self._source.check_options(options)
+        set_waiting_options(self, options)
+
+    def read(
+        self, name: str, *args: Value, indices: Indices = None, **kwargs: Value
+    ) -> list[Value]:
+        """Call a method of the sub-environments, or read an attribute that is not a method."""
+        return self._subenvs.read(name, args, kwargs, self._rows(indices))
 
     def _rows(self, indices: Indices) -> list[int]:
         self._check_open()

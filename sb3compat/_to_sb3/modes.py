@@ -37,13 +37,9 @@ from sb3compat._convert.types import (
 )
 from sb3compat._to_sb3.whole import Stepped, VectorSource
 from sb3compat._upstream.sync_vector_env import held_observations
-from sb3compat.errors import MissingFinalObservationError
+from sb3compat.errors import MissingFinalObservationError, shown
 
 PADDING = "sb3compat.padding"
-
-_FINAL_KEYS = frozenset(
-    prefix + key for key in (*FINAL_OBS_KEYS, FINAL_INFO) for prefix in ("", "_")
-)
 
 
 class ResetWithin(VectorSource):
@@ -78,23 +74,30 @@ class SameStep(VectorSource):
     def __init__(self, *args: Any, require_final_obs: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._require_final_obs = require_final_obs
+        # The older name is that of other classes; there, it is a key of sub-environments.
+        self._obs_keys = FINAL_OBS_KEYS[:1] if self._mode_is_sure else FINAL_OBS_KEYS
         self._repeats = RepeatWatch()
 
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows."""
         batch, infos = super().reset(seeds, options)
         for info in infos:
-            refuse_final_keys(info)
+            refuse_final_keys(info, (*self._obs_keys, FINAL_INFO))
         return batch, infos
 
     def receive(self) -> Transition:
         """Step, and sort the infos of ended rows into those of the step and of the reset."""
         step = self._step()
-        top = {key: value for key, value in step.infos.items() if key not in _FINAL_KEYS}
+        finals = [key for key in (*self._obs_keys, FINAL_INFO) if key in step.infos]
+        # A mask goes with its key. Without that key, it is none.
+        reserved = {*finals, *(f"_{key}" for key in finals)}
+        top = {key: value for key, value in step.infos.items() if key not in reserved}
         row_infos = split_step_infos(top, step.truncated)
         reset_infos: dict[int, Info] = {}
-        if self._mode_is_sure and len(top) < len(step.infos):
-            self._keep_own_keys(step, row_infos)
+        if self._mode_is_sure and finals:
+            self._keep_own_keys(
+                {k: v for k, v in step.infos.items() if k in reserved}, step, row_infos
+            )
         if step.ended.any():
             rows = np.flatnonzero(step.ended)
             reset_infos = self._sort_infos(step, top, rows, row_infos)
@@ -102,9 +105,8 @@ class SameStep(VectorSource):
             step.observations, step.rewards, step.ended, step.truncated, row_infos, reset_infos
         )
 
-    def _keep_own_keys(self, step: Stepped, row_infos: list[Info]) -> None:
+    def _keep_own_keys(self, given: Info, step: Stepped, row_infos: list[Info]) -> None:
         """Keep a `final_obs` or the like in rows that have not ended: a sub-environment gave it."""
-        given = {key: value for key, value in step.infos.items() if key in _FINAL_KEYS}
         rows = np.flatnonzero(~step.ended)
         for i, own in zip(rows.tolist(), split_infos(given, self.num_envs, rows), strict=True):
             row_infos[i].update(own)
@@ -131,7 +133,7 @@ class SameStep(VectorSource):
     def _final_observations(self, step: Stepped, rows: Rows) -> dict[int, Observation]:
         """The last observation of each ended row that has one, copied."""
         infos = step.infos
-        key = next((key for key in FINAL_OBS_KEYS if key in infos), None)
+        key = next((key for key in self._obs_keys if key in infos), None)
         found: dict[int, Observation] = {}
         if key is not None:
             mask = mask_of(infos, key, self.num_envs)
@@ -154,8 +156,9 @@ class SameStep(VectorSource):
                 "require_final_obs=False to to_sb3."
             )
             raise MissingFinalObservationError(
-                f"Expected infos['final_obs'] to hold the last observation of rows {fatal}, whose "
-                f"episodes ended in this step, as {self._tap.env} resets in the same step; got "
+                "Expected infos['final_obs'] to hold the last observation of rows "
+                f"{shown(fatal)}, whose episodes ended in this step, as {self._tap.env} resets in "
+                "the same step; got "
                 f"infos with the keys {list(step.infos)}. Make the environment return it, or build "
                 f"it in another autoreset mode. {ways}"
             )

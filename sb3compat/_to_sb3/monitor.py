@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +28,87 @@ from sb3compat._convert.types import (
     StepResult,
     Value,
 )
+from sb3compat._upstream.old_gym import converted
 
 SUFFIX = "monitor.csv"
+# The key of the header that names the run which began the file.
+RUN = "run"
+
+
+class ResultsWriter:
+    """The file of one monitor, as SB3's class of that name writes it.
+
+    A file that a run has begun is continued by the same run, whose worker was replaced. What a
+    worker was writing when it was killed is dropped: the last line, if it is not complete.
+
+    Args:
+        filename: Where to write; `.monitor.csv` is appended.
+        header: What is known of the file; with the key `"run"`, its run.
+        extra_keys: What rows hold besides `r`, `l` and `t`.
+        override_existing: Whether to begin a new file unless the run has begun this one.
+
+    Attributes:
+        file_handler: The file.
+        logger: Writes the rows.
+        t_start: When the run began, from which times count.
+    """
+
+    def __init__(
+        self,
+        filename: str,
+        header: Mapping[str, Value],
+        extra_keys: Sequence[str] = (),
+        override_existing: bool = True,
+    ) -> None:
+        path = _path_of(filename)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = _complete_lines(path)
+        begun = _header_of(lines)
+        continued = RUN in header and begun.get(RUN) == header[RUN]
+        self.t_start: float = begun["t_start"] if continued else header["t_start"]
+        append = continued or not override_existing
+        if append and lines:
+            os.truncate(path, sum(map(len, lines)))
+        self.file_handler = path.open("a" if append else "w", newline="\n")
+        self.logger = csv.DictWriter(self.file_handler, ("r", "l", "t", *extra_keys))
+        if not append:
+            self.file_handler.write(f"#{json.dumps(header)}\n")
+            self.logger.writeheader()
+        self.file_handler.flush()
+
+    def write_row(self, epinfo: Info) -> None:
+        """Write the results of an episode."""
+        self.logger.writerow(epinfo)
+        self.file_handler.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file_handler.close()
+
+
+def _path_of(filename: str) -> Path:
+    if filename.endswith(SUFFIX):
+        return Path(filename)
+    return Path(filename, SUFFIX) if Path(filename).is_dir() else Path(f"{filename}.{SUFFIX}")
+
+
+def _complete_lines(path: Path) -> list[bytes]:
+    """The lines of a file, but for a last one that was not written to its end."""
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    # A value may contain the end of a line, in quotation marks.
+    quotes = sum(line.count(b'"') for line in lines)
+    while lines and (lines[-1][-1:] != b"\n" or quotes % 2):
+        quotes -= lines.pop().count(b'"')
+    return lines
+
+
+def _header_of(lines: Sequence[bytes]) -> dict[str, Any]:
+    """What the first line says; empty if it is none of a monitor, or the second is missing."""
+    with suppress(IndexError, ValueError):
+        header = json.loads(lines[0].removeprefix(b"#"))
+        if len(lines) > 1 and isinstance(header, dict):
+            return header
+    return {}
 
 
 class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
@@ -46,14 +128,22 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         reset_keywords: Arguments of `reset` to write as well; `reset` then requires them.
         info_keywords: Info keys of the last step to write as well.
         override_existing: Whether to begin a new file; False appends to an existing one.
+        run: What a file is noted to belong to. The monitor of a replaced worker has the same one,
+            and goes on with the file.
 
     Attributes:
+        t_start: When the monitor was made, in seconds; for a replaced one, when the first was.
+        results_writer: The file, or None.
+        needs_reset: Whether no episode is running.
+        rewards: The rewards of the episode.
+        current_reset_info: The arguments of the last reset that are among the `reset_keywords`.
         total_steps: The number of steps so far.
         episode_returns: The return of each episode that has ended.
         episode_lengths: The length of each episode that has ended.
         episode_times: When each episode ended, in seconds since the monitor was made.
     """
 
+    EXT = SUFFIX
     stands_for = ("stable_baselines3.common.monitor", "Monitor")
 
     def __init__(
@@ -64,32 +154,28 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         reset_keywords: Sequence[str] = (),
         info_keywords: Sequence[str] = (),
         override_existing: bool = True,
+        run: str | None = None,
     ) -> None:
         super().__init__(env)
         self.allow_early_resets = allow_early_resets
         self.reset_keywords = tuple(reset_keywords)
         self.info_keywords = tuple(info_keywords)
-        self._reset_info: Info = {}
-        self._start = time.time()
-        self._rewards: list[float] = []
-        self._running = False
+        self.current_reset_info: Info = {}
+        self.t_start = time.time()
+        self.rewards: list[float] = []
+        self.needs_reset = True
         self.total_steps = 0
         self.episode_returns: list[float] = []
         self.episode_lengths: list[int] = []
         self.episode_times: list[float] = []
-        self._file = None
+        self.results_writer: ResultsWriter | None = None
         if filename is not None:
-            path = Path(filename if filename.endswith(SUFFIX) else f"{filename}.{SUFFIX}")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("w" if override_existing else "a", newline="\n")
-            self._writer = csv.DictWriter(
-                self._file, ("r", "l", "t", *self.reset_keywords, *self.info_keywords)
-            )
-            if override_existing:
-                spec = None if env.spec is None else env.spec.id
-                self._file.write(f"#{json.dumps({'t_start': self._start, 'env_id': str(spec)})}\n")
-                self._writer.writeheader()
-            self._file.flush()
+            header = {"t_start": self.t_start, "env_id": str(env.spec.id if env.spec else None)}
+            if run is not None:
+                header[RUN] = run
+            keys = (*self.reset_keywords, *self.info_keywords)
+            self.results_writer = ResultsWriter(filename, header, keys, override_existing)
+            self.t_start = self.results_writer.t_start
 
     def reset(self, **kwargs: Value) -> ResetResult:
         """Reset, and begin a new episode.
@@ -98,7 +184,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
             RuntimeError: If an episode is running and `allow_early_resets` is False.
             ValueError: If an argument among the `reset_keywords` is missing.
         """
-        if self._running and not self.allow_early_resets:
+        if not self.needs_reset and not self.allow_early_resets:
             raise RuntimeError(
                 "Expected the episode to end before reset(), as allow_early_resets=False."
             )
@@ -108,9 +194,9 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
                 f"Expected reset() to get the arguments reset_keywords={self.reset_keywords}, "
                 f"missing: {missing}."
             )
-        self._reset_info = {key: kwargs[key] for key in self.reset_keywords}
-        self._rewards = []
-        self._running = True
+        self.current_reset_info = {key: kwargs[key] for key in self.reset_keywords}
+        self.rewards = []
+        self.needs_reset = False
         return self.env.reset(**kwargs)
 
     def step(self, action: Action) -> StepResult:
@@ -119,26 +205,25 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         Raises:
             RuntimeError: If the episode has ended already.
         """
-        if not self._running:
+        if self.needs_reset:
             raise RuntimeError("Expected reset() before step(), as the episode has ended.")
         obs, reward, terminated, truncated, info = self.env.step(action)
         self.total_steps += 1
-        self._rewards.append(float(reward))
+        self.rewards.append(float(reward))
         if terminated or truncated:
-            self._running = False
-            self.episode_returns.append(sum(self._rewards))
-            self.episode_lengths.append(len(self._rewards))
-            self.episode_times.append(time.time() - self._start)
+            self.needs_reset = True
+            self.episode_returns.append(sum(self.rewards))
+            self.episode_lengths.append(len(self.rewards))
+            self.episode_times.append(time.time() - self.t_start)
             episode: Info = {
                 "r": round(self.episode_returns[-1], 6),
                 "l": self.episode_lengths[-1],
                 "t": round(self.episode_times[-1], 6),
             }
-            episode.update(self._reset_info)
+            episode.update(self.current_reset_info)
             episode.update((key, info[key]) for key in self.info_keywords)
-            if self._file is not None:
-                self._writer.writerow(episode)
-                self._file.flush()
+            if self.results_writer is not None:
+                self.results_writer.write_row(episode)
             info["episode"] = episode
         return obs, reward, terminated, truncated, info
 
@@ -161,8 +246,8 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
     def close(self) -> None:
         """Close the environment and the file."""
         super().close()
-        if self._file is not None:
-            self._file.close()
+        if self.results_writer is not None:
+            self.results_writer.close()
 
 
 class MonitoredEnv:
@@ -179,6 +264,7 @@ class MonitoredEnv:
         monitor_kwargs: Passed to the monitor.
         wrapper_class: Put around the monitored environment.
         wrapper_kwargs: Passed to that wrapper.
+        spec: What `env_id` means, for a worker that does not know the id.
     """
 
     def __init__(
@@ -193,7 +279,9 @@ class MonitoredEnv:
         monitor_kwargs: Kwargs,
         wrapper_class: Callable[..., SingleEnv] | None,
         wrapper_kwargs: Kwargs,
+        spec: EnvSpec | None = None,
     ) -> None:
+        self.spec = spec
         self.env_id, self.rank, self.seed = env_id, rank, seed
         self.env_kwargs = dict(env_kwargs)
         self.monitor, self.monitor_kwargs = monitor, dict(monitor_kwargs)
@@ -214,8 +302,16 @@ class MonitoredEnv:
 
     def _make(self) -> SingleEnv:
         if not isinstance(self.env_id, str | EnvSpec):
-            return self.env_id(**self.env_kwargs)
+            made: SingleEnv = converted(self.env_id(**self.env_kwargs))
+            return made
+        env_id = self.env_id
+        if self.spec is not None:
+            module = str(env_id).rpartition(":")[0]
+            if module:
+                with suppress(ImportError):  # the spec is here
+                    import_module(module)
+            env_id = self.spec
         try:
-            return gym.make(self.env_id, **{"render_mode": "rgb_array", **self.env_kwargs})
+            return gym.make(env_id, **{"render_mode": "rgb_array", **self.env_kwargs})
         except TypeError:  # an environment that takes no render_mode
-            return gym.make(self.env_id, **self.env_kwargs)
+            return gym.make(env_id, **self.env_kwargs)

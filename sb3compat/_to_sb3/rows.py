@@ -55,8 +55,8 @@ def refuse_pending(env: AnyVectorEnv, pending: Flags | None) -> None:
     reason = (
         f"whether an autoreset of {env} is pending from earlier steps cannot be known"
         if pending is None
-        else f"the episodes of the rows {np.flatnonzero(pending).tolist()} of {env} ended before "
-        "it was adapted, and these rows have not been reset since"
+        else f"the episodes of the rows {shown(np.flatnonzero(pending).tolist())} of {env} ended "
+        "before it was adapted, and these rows have not been reset since"
     )
     raise CallOrderError(f"Expected reset() before the first step: {reason}. Nothing was stepped.")
 

@@ -138,7 +138,8 @@ class EnvRows:
         """
         observations, held, copy, first = self._observations, self._held, self._copy, self.first
         # Most environments have one array for an observation, and it goes by one assignment.
-        whole, shape = batch[0], observations.only_shape
+        # There is none in an empty Dict or Tuple.
+        whole, shape = batch[0] if batch else np.empty(0), observations.only_shape
         infos: list[Info] = []
         reset_infos: dict[int, Info] = {}
         i = 0

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector as vector_wrappers
@@ -22,6 +22,7 @@ from sb3compat._convert.types import (
     Transition,
     Value,
 )
+from sb3compat._to_sb3.bases import base_of
 from sb3compat._to_sb3.modes import Padded, ResetWithin, SameStep
 from sb3compat._to_sb3.partial_reset import (
     PartialReset,
@@ -31,12 +32,12 @@ from sb3compat._to_sb3.partial_reset import (
 )
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
-from sb3compat._to_sb3.tap import BaseTap, resets_rows_itself, wrappers_of
+from sb3compat._to_sb3.tap import BaseTap, wrappers_of
 from sb3compat._to_sb3.traits import traits_of
 from sb3compat._to_sb3.wrappers import check_wrappers
 from sb3compat._upstream.async_vector_env import shares_memory
 from sb3compat._upstream.inherited import changed
-from sb3compat.errors import PartialResetError
+from sb3compat.errors import PartialResetError, UnsupportedSpaceError
 
 _log = logging.getLogger("sb3compat")
 
@@ -121,6 +122,13 @@ def make_source(settings: Settings, observations: Observations, actions: Actions
     """
     known = replace(settings, partial_reset=_partial_reset(settings))
     by_row = _row_source(known)
+    if by_row is None and not actions.leaves:
+        raise UnsupportedSpaceError(
+            f"Expected {settings.env} to have a single_action_space with at least one part, got "
+            f"single_action_space={settings.env.single_action_space}: Gymnasium splits a batch of "
+            "such actions into no rows at all. Leave the vector wrappers out, or give the "
+            "sub-environments another action space."
+        )
     _refuse(known, by_row=by_row is not None)
     make = by_row or partial(_whole_source, known)
     source = make(observations, actions)
@@ -214,7 +222,7 @@ def _no_partial_reset(base: AnyVectorEnv) -> PartialResetError:
 
 
 def _refuse_lingering_autoresets(base: AnyVectorEnv) -> None:
-    if not isinstance(base, AsyncVectorEnv) or resets_rows_itself(base):
+    if not isinstance(base, AsyncVectorEnv) or base_of(base).resets_rows:
         return
     if not shares_memory(base):
         raise PartialResetError(
@@ -272,10 +280,6 @@ _TRANSPARENT = (
 
 
 def _hands_out_fresh_arrays(env: AnyVectorEnv, *, copies: bool) -> bool:
-    """Whether observations need no copy, as Gymnasium's own environments make one each time."""
-    base: Any = env.unwrapped
-    return (
-        type(base) in (SyncVectorEnv, AsyncVectorEnv)
-        and bool(base.copy or copies)
-        and all(type(wrapper) in _TRANSPARENT for wrapper in wrappers_of(env))
-    )
+    """Whether observations need no copy, as the environment makes one each time."""
+    made = copies or base_of(env).hands_out_new_arrays
+    return made and all(type(wrapper) in _TRANSPARENT for wrapper in wrappers_of(env))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -21,12 +21,18 @@ from sb3compat._convert.types import (
     AnyAsync,
     AnyVectorEnv,
     ClassInfo,
+    HoldsVecEnv,
     Indices,
     Kwargs,
     SingleEnv,
+    SubEnvs,
     Value,
+    holds_vec_env,
 )
 from sb3compat._upstream import async_vector_env as workers
+from sb3compat._upstream.inherited import changed
+from sb3compat._upstream.worker_guard import call_env
+from sb3compat.errors import shown
 
 
 def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
@@ -64,27 +70,6 @@ def is_wrapped(env: SingleEnv, wrapper_class: ClassInfo) -> bool:
     return False
 
 
-class SubEnvs(Protocol):
-    """How to reach the sub-environments of some rows."""
-
-    def has(self, name: str, rows: list[int]) -> list[bool]:
-        """Whether each row has the attribute."""
-
-    def get(self, name: str, rows: list[int]) -> list[Value]:
-        """The attribute of each row."""
-
-    def set(self, name: str, value: Value, rows: list[int]) -> None:
-        """Set the attribute of each row."""
-
-    def call(
-        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
-    ) -> list[Value]:
-        """Call the method of each row."""
-
-    def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
-        """Whether each row is wrapped in that class."""
-
-
 class LocalSubEnvs:
     """Sub-environments that are objects in this process."""
 
@@ -109,6 +94,12 @@ class LocalSubEnvs:
     ) -> list[Value]:
         """Call the method of each row."""
         return [self.envs[i].get_wrapper_attr(name)(*args, **kwargs) for i in rows]
+
+    def read(
+        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
+    ) -> list[Value]:
+        """The attribute of each row; called if it is a method."""
+        return [call_env(self.envs[i], name, args, kwargs) for i in rows]
 
     def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
         """Whether each row is wrapped in that class."""
@@ -149,6 +140,9 @@ class RemoteSubEnvs:
         self._check(name, rows)
         return workers.call(self.env, name, args, kwargs, rows)
 
+    # What a worker of Gymnasium's does in any case.
+    read = call
+
     def _reset(self, kwargs: Kwargs, rows: list[int]) -> list[tuple[Value, Value]]:
         chosen = list(dict.fromkeys(rows))
         results = dict(
@@ -171,7 +165,7 @@ class RemoteSubEnvs:
         found = self.has(name, rows)
         missing = [i for i, has in zip(rows, found, strict=True) if not has]
         if missing:
-            raise AttributeError(f"The sub-environments of rows {missing} have no {name!r}.")
+            raise AttributeError(f"The sub-environments of rows {shown(missing)} have no {name!r}.")
 
 
 class NoSubEnvs:
@@ -225,6 +219,13 @@ class NoSubEnvs:
             return [result[i] for i in rows]
         return [result for _ in rows]
 
+    def read(
+        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
+    ) -> list[Value]:
+        """The attribute; called if it is a method."""
+        is_method = callable(getattr(self._owner(name), name))
+        return self.call(name, args, kwargs, rows) if is_method else self.get(name, rows)
+
     def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
         """False for each row: there are no sub-environments that could be wrapped."""
         return [False for _ in rows]
@@ -247,7 +248,7 @@ class NoSubEnvs:
         if set(rows) != set(range(self.env.num_envs)):
             raise ValueError(
                 f"Expected indices=None for {name!r}: {self.env} is vectorised natively, its rows "
-                f"have no environments of their own, got the rows {rows}."
+                f"have no environments of their own, got the rows {shown(rows)}."
             )
 
 
@@ -285,6 +286,10 @@ _WRAPPER_ATTR: dict[str, Callable[..., list[Value]]] = {
 }
 
 
+# What reaches the sub-environments of an adapter to Gymnasium, unless a subclass overrides it.
+_REACHING = ("call", "get_attr", "set_attr", "subenvs")
+
+
 def subenvs_of(env: AnyVectorEnv) -> SubEnvs:
     """How to reach the sub-environments of a vector environment."""
     base = env.unwrapped
@@ -292,4 +297,6 @@ def subenvs_of(env: AnyVectorEnv) -> SubEnvs:
         return LocalSubEnvs(base.envs)
     if isinstance(base, AsyncVectorEnv):
         return RemoteSubEnvs(base)
+    if holds_vec_env(base) and changed(base, HoldsVecEnv, *_REACHING) is None:
+        return base.subenvs
     return NoSubEnvs(env)

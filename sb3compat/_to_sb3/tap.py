@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
-from gymnasium.vector.utils import concatenate, iterate
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorWrapper
 
 from sb3compat._convert.arrays import to_numpy
 from sb3compat._convert.types import (
@@ -16,21 +15,17 @@ from sb3compat._convert.types import (
     AnyVectorEnv,
     AnyWrapper,
     Flags,
-    Info,
-    Kwargs,
     Options,
     Value,
     VectorResetResult,
     VectorStepResult,
 )
+from sb3compat._to_sb3.bases import base_of
 from sb3compat._to_sb3.partial_reset import PartialReset, pending_in, reset_with_mask
 from sb3compat._to_sb3.rows import reset_kwargs
 from sb3compat._to_sb3.traits import EndingWatch
 from sb3compat._upstream import async_vector_env as workers
-from sb3compat._upstream import sync_vector_env
-from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.split_step import halves_of, is_async, whole_call
-from sb3compat._upstream.unfinished import is_unfinished
 
 # The key under which options for each row travel down to the tap.
 ROW_OPTIONS = "sb3compat.row_options"
@@ -94,8 +89,9 @@ class BaseTap(AnyWrapper):
         self._mode = AutoresetMode.NEXT_STEP
         self._watch: EndingWatch | None = None
         self._copies = False
+        self.base = base_of(env)
         self._halves = halves_of(env)
-        own_methods = self._halves is None or not resets_rows_itself(env)
+        own_methods = self._halves is None or not self.base.resets_rows
         if isinstance(env, AsyncVectorEnv) and own_methods and not workers.is_broken(env):
             workers.watch(env)
         self._step = _NO_STEP
@@ -126,19 +122,17 @@ class BaseTap(AnyWrapper):
     @property
     def can_reset_rows(self) -> bool:
         """Whether some rows can be reset, each with options of its own."""
-        return self._partial_reset is not None or resets_rows_itself(self.env)
+        return self._partial_reset is not None or self.base.resets_rows
 
     def pending(self) -> Flags | None:
         """The rows that have ended and wait for a reset; None where that is not known."""
-        env, none = self.env, np.zeros(self.num_envs, np.bool_)
-        if isinstance(env, SyncVectorEnv):
-            return sync_vector_env.pending_autoresets(env)
+        known = self.base.pending()
+        if known is not None:
+            return known
         if self._mode != AutoresetMode.NEXT_STEP:
-            return none  # in DISABLED mode, to step such a row is an error of the environment
-        if isinstance(env, AsyncVectorEnv) and env.worker is None:
-            none[workers.pending_autoresets(env, range(self.num_envs))] = True
-            return none
-        return pending_in(self._partial_reset, env)
+            # In DISABLED mode, to step such a row is an error of the environment.
+            return np.zeros(self.num_envs, np.bool_)
+        return pending_in(self._partial_reset, self.env)
 
     def watch_step(self, step: Callable[[], VectorStepResult]) -> tuple[VectorStepResult, SeenStep]:
         """Call the outermost wrapper's `step`: its result, and the calls that arrived here."""
@@ -163,8 +157,7 @@ class BaseTap(AnyWrapper):
     @property
     def broken(self) -> bool:
         """Whether a worker is lost, or a call was interrupted whose results may still come."""
-        env = self.env
-        return workers.is_broken(env) if isinstance(env, AsyncVectorEnv) else is_unfinished(env)
+        return self.base.broken
 
     def start(self, actions: Action) -> None:
         """Start a step, if the environment can; `step` with the same actions finishes it."""
@@ -242,7 +235,7 @@ class BaseTap(AnyWrapper):
     def _drives_rows(self, mask: Flags | None) -> bool:
         """Whether the rows are reset one by one here, not by a function that a user registered."""
         by_user = self._partial_reset not in (None, reset_with_mask)
-        return resets_rows_itself(self.env) and not (mask is not None and by_user)
+        return self.base.resets_rows and not (mask is not None and by_user)
 
     def _reset_rows(self, mask: Flags, seed: Value, options: Options) -> VectorResetResult:
         """Reset some rows; those that the environment itself has ended, as it does itself."""
@@ -263,18 +256,16 @@ class BaseTap(AnyWrapper):
         options: Options,
         row_options: Sequence[Options] | None,
     ) -> VectorResetResult:
-        env: Any = self.env
-        n = env.num_envs
-        kwargs: list[Kwargs]
-        if mask is None:
-            seeds = [None] * n if seed is None else seed
-            options_of = [options] * n if row_options is None else row_options
-            rows = list(range(n))
-            kwargs = [reset_kwargs(seeds[i], options_of[i]) for i in rows]
-        else:
+        n = self.num_envs
+        if mask is not None:
             rows = np.flatnonzero(mask).tolist()
-            kwargs = [{}] * len(rows)
-        return _reset_rows(env, rows, kwargs, copy=env.copy or self._copies)
+            return self.base.reset_rows(rows, [{}] * n, copy=self._copies)
+        seeds = seed if isinstance(seed, Sequence) else [seed] * n
+        if isinstance(seed, int | np.integer):
+            seeds = [seed + i for i in range(n)]
+        options_of = [options] * n if row_options is None else row_options
+        kwargs = list(map(reset_kwargs, seeds, options_of))
+        return self.base.reset_rows(None, kwargs, copy=self._copies)
 
     def __getattr__(self, name: str) -> Any:
         # Wrappers read attributes that only the environment has, `self.env.envs` for instance.
@@ -288,46 +279,6 @@ class BaseTap(AnyWrapper):
     def __del__(self) -> None:
         # Up to Gymnasium 1.2, a VectorEnv closes itself here; this one was opened by the user.
         pass
-
-
-def resets_rows_itself(env: AnyVectorEnv) -> bool:
-    """Whether a tap above `env` resets its rows one by one, each with its own arguments.
-
-    So it does for `SyncVectorEnv`, `AsyncVectorEnv`, and subclasses with the same reset methods.
-    Their own masked reset passes one options dict to all rows, an empty one by default, where
-    `DummyVecEnv`, like their own autoreset, passes nothing.
-    """
-    for cls in (SyncVectorEnv, AsyncVectorEnv):
-        if isinstance(env, cls):
-            return changed(env, cls, "reset", known=sync_vector_env.ADDS_INFO) is None
-    return False
-
-
-def _reset_rows(
-    env: Any, rows: list[int], kwargs: Sequence[Kwargs], *, copy: bool
-) -> VectorResetResult:
-    """What a masked `env.reset` does, but with arguments for each row."""
-    held: list[Value] | None = None
-    results: Iterable[tuple[Value, Info]]
-    if isinstance(env, SyncVectorEnv):
-        sync_vector_env.forget_endings(env, rows)
-        # One by one: the infos of a row are read below, before the next row is reset.
-        results = (env.envs[i].reset(**row) for i, row in zip(rows, kwargs, strict=True))
-        held, out = sync_vector_env.held_observations(env), sync_vector_env.shared_batch(env)
-    else:
-        results = workers.reset(env, rows, kwargs)
-        out = workers.shared_batch(env)
-        if len(out) and not workers.shares_memory(env):  # `iterate` takes no empty Dict or Tuple
-            # Copied, as they are views of `out`, which is written to below.
-            held = deepcopy(list(iterate(env.observation_space, out)))
-    infos: Info = {}
-    for i, (obs, info) in zip(rows, results, strict=True):
-        if held is not None:
-            held[i] = obs
-        infos = sync_vector_env.add_info(env, infos, info, i)
-    if held is not None:
-        concatenate(env.single_observation_space, held, out)
-    return (deepcopy(out) if copy else out), infos
 
 
 def wrappers_of(env: AnyVectorEnv) -> Iterator[AnyWrapper]:

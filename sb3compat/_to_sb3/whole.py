@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.arrays import row_array
@@ -39,18 +39,16 @@ from sb3compat._to_sb3.tap import (
     MaskOptions,
     SeenReset,
     SeenStep,
-    resets_rows_itself,
 )
 from sb3compat._to_sb3.traits import check_seed
 from sb3compat._to_sb3.wrappers import paused_videos
 from sb3compat._upstream import async_vector_env as workers
-from sb3compat._upstream.inherited import changed
-from sb3compat._upstream.sync_vector_env import ADDS_INFO
 from sb3compat.errors import (
     AutoresetModeError,
     ConversionError,
     PartialResetError,
     UnsupportedEnvError,
+    shown,
 )
 
 _NO_VECTORS = (
@@ -113,12 +111,8 @@ class VectorSource:
         self._owned = copy or fresh
         # The workers, where there are any.
         self._async = tap.env if isinstance(tap.env, AsyncVectorEnv) else None
-        self.seeds_rows = isinstance(tap.env, SyncVectorEnv | AsyncVectorEnv)
-        # Whether the environment ends episodes as Gymnasium's own classes do in its mode.
-        self._mode_is_sure = any(
-            isinstance(tap.env, cls) and changed(tap.env, cls, "step", known=ADDS_INFO) is None
-            for cls in (SyncVectorEnv, AsyncVectorEnv)
-        )
+        self.seeds_rows = tap.base.seeds_rows
+        self._mode_is_sure = tap.base.mode_is_sure
         self._sent: Action = None
         self._was_reset = False
 
@@ -162,7 +156,7 @@ class VectorSource:
         if any(value is not None for value in seeds):
             seed = list(seeds) if self.seeds_rows else self._one_seed(seeds)
         groups = groups_of(options)
-        if len(groups) == 1 or resets_rows_itself(self._tap.env):
+        if len(groups) == 1 or self._tap.base.resets_rows:
             batch, infos = self._reset_at_once(seed, options, uniform=len(groups) == 1)
         else:
             batch, infos = self._reset_in_groups(seed, options, groups)
@@ -252,10 +246,10 @@ class VectorSource:
         if wrong.any():
             raise UnsupportedEnvError(
                 f"Expected {self.env} to end the episodes that {self._tap.env} ends, got "
-                f"dones={dones.tolist()} from {ended.tolist()}: rows "
-                f"{np.flatnonzero(wrong).tolist()} would end for SB3 and not for the environment, "
-                "or the other way round. End episodes in wrappers around the sub-environments "
-                "instead."
+                f"dones={shown(dones.tolist())} from {shown(ended.tolist())}: rows "
+                f"{shown(np.flatnonzero(wrong).tolist())} would end for SB3 and not for the "
+                "environment, or the other way round. End episodes in wrappers around the "
+                "sub-environments instead."
             )
 
     def _flags(self, flags: object, name: str) -> Flags:
@@ -290,7 +284,7 @@ class VectorSource:
         if first is None or list(seeds) != [first + i for i in range(self.num_envs)]:
             raise ConversionError(
                 f"Expected seeds that count up from the first one, which is all that "
-                f"{self._tap.env} takes, got seeds={list(seeds)}. Nothing was reset."
+                f"{self._tap.env} takes, got seeds={shown(list(seeds))}. Nothing was reset."
             )
         check_seed(self._tap.env, first)
         return operator.index(first)
@@ -305,12 +299,13 @@ class VectorSource:
             self._reset(seed, None)
             self._was_reset = True
             seed = None if one_seed else seed
-        batch = self._observations.empty()
+        batch: list[Array] = []
         row_infos: list[Info] = [{} for _ in range(self.num_envs)]
         for rows in groups:
             mask = np.zeros(self.num_envs, np.bool_)
             mask[rows] = True
             obs, infos = self._reset_rows(mask, seed, options[int(rows[0])])
+            batch = batch or self._observations.batch(obs, copy=True)
             self._assign(batch, rows, obs)
             for i, info in zip(rows, split_infos(infos, self.num_envs, rows), strict=True):
                 row_infos[i] = info
@@ -349,9 +344,9 @@ class VectorSource:
     def _check_others(self, batch: list[Array], rows: Rows, reset_obs: Observation) -> None:
         """Refuse a wrapper that took a masked reset for one of all rows, if that can be seen.
 
-        It can be seen over `SyncVectorEnv` and `AsyncVectorEnv`, which return other rows unchanged.
+        It can be seen where the environment itself returns the other rows unchanged.
         """
-        if self.env is self._tap or not resets_rows_itself(self._tap.env):
+        if self.env is self._tap or not self._tap.base.resets_rows:
             return
         others = np.setdiff1d(np.arange(self.num_envs), rows)
         after = self._observations.batch(reset_obs, copy=False)
@@ -360,16 +355,22 @@ class VectorSource:
                 array[others], values[others], equal_nan=array.dtype.kind in "fc"
             ):
                 raise PartialResetError(
-                    f"Expected a reset of the rows {rows.tolist()} to leave the observations of "
-                    f"all others as they were, but it has changed them: a wrapper in {self.env} "
-                    "resets its state for all rows. Let it reset its state for the rows in "
-                    "options['reset_mask'] only, or build "
-                    "the environment with autoreset_mode=AutoresetMode.SAME_STEP."
+                    f"Expected a reset of the rows {shown(rows.tolist())} to leave the "
+                    f"observations of all others as they were, but it has changed them: a wrapper "
+                    f"in {self.env} resets its state for all rows. Let it reset its "
+                    "state for the rows in options['reset_mask'] only, or build the "
+                    "environment with autoreset_mode=AutoresetMode.SAME_STEP."
                 )
 
     def _assign(self, batch: list[Array], rows: Rows, obs: Observation) -> None:
         source = self._observations.batch(obs, copy=False)
         for array, values in zip(batch, source, strict=True):
+            if array.dtype != values.dtype:
+                raise ConversionError(
+                    f"Expected {self.env} to give observations of one dtype, got {array.dtype} and "
+                    f"{values.dtype}: a wrapper changes the observations of steps and those of "
+                    "resets in different ways."
+                )
             array[rows] = values[rows]
 
 

@@ -6,16 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import gymnasium as gym
-from gymnasium.vector import (
-    AsyncVectorEnv,
-    AutoresetMode,
-    SyncVectorEnv,
-    VectorObservationWrapper,
-)
+from gymnasium.vector import AutoresetMode, VectorObservationWrapper
 from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.modes import names_mode
 from sb3compat._convert.types import AnyVectorEnv, AnyWrapper, Flags
+from sb3compat._to_sb3.bases import base_of
 from sb3compat._to_sb3.tap import BaseTap, wrappers_of
 from sb3compat._upstream.vector_wrappers import (
     believed_mode,
@@ -69,7 +65,7 @@ def _check_conversion(wrapper: AnyWrapper, env: AnyVectorEnv) -> None:
             "to_sb3 makes the list of dicts itself."
         )
     converter = converter_class(wrapper)
-    if converter is not None and isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv):
+    if converter is not None and base_of(env).holds_single_envs:
         raise UnsupportedEnvError(
             f"Expected no {converter.__name__} in {env}: it fails for all infos that are not "
             "numbers, such as the last observations in SAME_STEP mode, and to_sb3 would turn its "

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Iterator
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, Protocol
 
 import gymnasium as gym
 from gymnasium.vector import VectorEnv
@@ -77,16 +77,21 @@ def _versions(env: object, cls: type, name: str) -> Iterator[object]:
     order = type(env).__mro__
     known = order.index(cls)
     for place, base in enumerate(order):
-        if base not in _INTERFACES and name in vars(base):
+        if not _is_interface(base) and name in vars(base):
             yield vars(base)[name]
             if place >= known:
                 return
 
 
+def _is_interface(cls: type) -> bool:
+    """Whether what the class defines is there to be overridden."""
+    return cls in _INTERFACES or Protocol in cls.__bases__
+
+
 def _is_concrete(env: object, cls: type, methods: Collection[str]) -> bool:
     """Whether one of the methods is defined by the class, or by what it derives from."""
     order = type(env).__mro__
-    bases = [base for base in order[order.index(cls) :] if base not in _INTERFACES]
+    bases = [base for base in order[order.index(cls) :] if not _is_interface(base)]
     return any(name in vars(base) for base in bases for name in methods)
 
 

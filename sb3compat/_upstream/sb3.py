@@ -6,13 +6,15 @@ itself runs where neither SB3 nor torch is installed.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from sb3compat._upstream.private import private
+from sb3compat.errors import install_line, warn
 
 HAS_SB3 = True
 if TYPE_CHECKING:
@@ -99,10 +101,9 @@ if not TYPE_CHECKING and not HAS_SB3:
         def render(self, mode: str | None = None) -> Any:
             """The images of all rows, tiled to one; None in other render modes."""
             if self.render_mode != "rgb_array" or mode not in (None, "rgb_array"):
-                warnings.warn(
+                warn(
                     f"Expected render_mode='rgb_array', got render_mode={self.render_mode!r} "
-                    f"and mode={mode!r}: there is no image.",
-                    stacklevel=2,
+                    f"and mode={mode!r}: there is no image."
                 )
                 return None
             images = [np.asarray(image) for image in self.get_images()]
@@ -142,4 +143,20 @@ def vec_monitor_class() -> Any:
     return VecMonitor
 
 
-__all__ = ["HAS_SB3", "VecEnv", "monitor_class", "vec_monitor_class"]
+def patched_env(env: Any) -> Any:
+    """A Gymnasium environment made of one of the old `gym`.
+
+    Raises:
+        ImportError: If SB3 or shimmy is missing.
+    """
+    if not HAS_SB3:
+        raise ImportError(
+            f"Expected a gymnasium.Env, got {env} of the old gym. Stable-Baselines3 and shimmy "
+            f"convert it: {install_line('sb3')} 'shimmy>=2.0'"
+        )
+    from stable_baselines3.common.vec_env import patch_gym
+
+    return private(patch_gym, "_patch_env")(env)
+
+
+__all__ = ["HAS_SB3", "VecEnv", "monitor_class", "patched_env", "vec_monitor_class"]

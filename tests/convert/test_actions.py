@@ -106,3 +106,12 @@ def test_batch_for_a_vec_env_is_an_array_or_a_list_of_rows() -> None:
     same(action_batch(DICT, rows, 2), rows)
     with pytest.raises(ValueError, match="one shape in all rows"):
         action_batch(BOX, [np.zeros(2), np.zeros(3)], 2)
+
+
+@pytest.mark.parametrize("space", [spaces.Dict({}), spaces.Tuple([])], ids=["Dict", "Tuple"])
+def test_empty_actions_are_one_for_each_row(space: Any) -> None:
+    empty: Any = {} if isinstance(space, spaces.Dict) else ()
+    actions = Actions(space, 3)
+    for given_actions in (empty, [empty] * 3):
+        assert actions.rows(actions.prepare(given_actions)) == [empty] * 3
+        assert action_rows(space, given_actions, 3) == [empty] * 3

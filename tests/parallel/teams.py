@@ -10,7 +10,7 @@ from typing import Any
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from hypothesis import strategies as st
 
-from sb3compat import ParallelVecEnv
+from sb3compat import ParallelVecEnv, to_gymnasium
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
 from tests.envs import Identity, MakeEnv, Script
@@ -48,6 +48,7 @@ KINDS: dict[str, Callable[[Sequence[MakeEnv]], Any]] = {
     "wrapped": lambda fns: Identity(SyncVectorEnv(fns, autoreset_mode=AutoresetMode.DISABLED)),
     "async": lambda fns: AsyncVectorEnv(fns, context="fork"),
     "dummy": dummy,
+    "adapter": lambda fns: Identity(to_gymnasium(dummy(fns), autoreset_mode="Disabled")),
     "nested": lambda fns: ParallelVecEnv(fns, workers=2, start_method="fork"),
 }
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Dict, Discrete, Tuple
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.envs import MakeEnv, script
+from tests.envs import ENDINGS, MakeEnv, Script, script
 from tests.lockstep import lockstep
+from tests.native import NativeEnv
+from tests.parallel.own_values import CUT, DTYPES, ODD, CastVector, cast, split
 from tests.parallel.teams import KINDS, forked, parts_of, unshifted
 from tests.profiles import examples
 from tests.strategies import programs, scripts
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
+
+from stable_baselines3.common import vec_env as sb3
 
 Shape = Sequence[tuple[str, int]]
 Build = Callable[[list[MakeEnv]], Any]
@@ -83,3 +89,253 @@ def test_start_methods_equal_dummy_vec_env(start_method: str | None) -> None:
 def test_images_equal_those_of_dummy_vec_env() -> None:
     chosen = script(observation_space=Box(0, 255, (84, 84, 4), np.uint8), lengths=(2, 3))
     lockstep(chosen, 5, team(2), PROGRAM)
+
+
+@pytest.mark.parametrize("space", [Dict({}), Tuple([])], ids=["Dict", "Tuple"])
+def test_empty_observations_equal_those_of_dummy_vec_env(space: Any) -> None:
+    chosen = script(observation_space=space, lengths=(2, 3))
+    shape = [("single", 2), *((kind, 1) for kind in KINDS)]
+    program = [(name, given) for name, given in PROGRAM if name != "options"]
+    lockstep(chosen, 2 + len(KINDS), team(2, shape), program)
+
+
+# --- values and dtypes that the spaces do not have ----------------------------------------------
+
+
+class Cast(sb3.VecEnvWrapper):
+    """Changes observations and rewards, and leaves the space as it is."""
+
+    def __init__(self, venv: Any, dtype: Any = np.float64, rewards: Any = np.float32) -> None:
+        super().__init__(venv)
+        self.dtype, self.rewards = dtype, rewards
+
+    def reset(self) -> Any:
+        return cast(self.venv.reset(), self.dtype)
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = self.venv.step_wait()
+        for info in infos:
+            if "terminal_observation" in info:
+                info["terminal_observation"] = cast(info["terminal_observation"], self.dtype)
+        return cast(obs, self.dtype), rewards.astype(self.rewards), dones, infos
+
+
+class Beside(sb3.VecEnv):
+    """Several `VecEnv`s beside one another in this process, each with the rows of its own."""
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self.parts = parts
+        self.counts = [part.num_envs for part in parts]
+        super().__init__(sum(self.counts), parts[0].observation_space, parts[0].action_space)
+
+    @property
+    def reset_infos(self) -> list[Any]:
+        return [info for part in self.parts for info in part.unwrapped.reset_infos]
+
+    @reset_infos.setter
+    def reset_infos(self, infos: Any) -> None:
+        """As the base class sets it."""
+
+    def share(self, values: Any) -> list[Any]:
+        return split(values, self.counts)
+
+    def seed(self, seed: int | None = None) -> Any:
+        seeds = super().seed(seed)
+        for part, own in zip(self.parts, self.share(seeds), strict=True):
+            part.seed(own[0])
+        return seeds
+
+    def set_options(self, options: Any = None) -> None:
+        rows = options if isinstance(options, list) else [options or {}] * self.num_envs
+        for part, own in zip(self.parts, self.share(rows), strict=True):
+            part.set_options(own)
+
+    def reset(self) -> Any:
+        return joined([part.reset() for part in self.parts])
+
+    def step_async(self, actions: Any) -> None:
+        self.actions = actions
+
+    def step_wait(self) -> Any:
+        parts = zip(self.parts, self.share(self.actions), strict=True)
+        obs, rewards, dones, infos = zip(*(part.step(own) for part, own in parts), strict=True)
+        together = np.concatenate(rewards), np.concatenate(dones)
+        return joined(obs), *together, [info for some in infos for info in some]
+
+    def close(self) -> None:
+        for part in self.parts:
+            part.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        # What the base class asks for.
+        return [None] * self.num_envs
+
+    def set_attr(self, *args: Any) -> None: ...
+
+    def env_method(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def env_is_wrapped(self, *args: Any) -> Any: ...
+
+
+def joined(batches: Sequence[Any]) -> Any:
+    """The batches of several parts as one."""
+    if isinstance(batches[0], dict):
+        return {key: joined([batch[key] for batch in batches]) for key in batches[0]}
+    if isinstance(batches[0], tuple):
+        return tuple(map(joined, zip(*batches, strict=True)))
+    return np.concatenate(batches)
+
+
+class Odd(sb3.VecEnvWrapper):
+    """Says of rows whose episodes go on what it likes, as no one forbids it."""
+
+    steps = 0
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = self.venv.step_wait()
+        self.steps += 1
+        odd = [
+            ODD[number % len(ODD)](info) if not done else info | {CUT: np.bool_(info[CUT])}
+            for number, (info, done) in enumerate(zip(infos, dones, strict=True), self.steps)
+        ]
+        return obs, rewards, dones, odd
+
+
+VECTORS: list[Any] = [Box(0, 100, (3,), dtype) for dtype in (np.uint8, np.float32, np.float64)]
+OWN_SPACES = [*VECTORS, Dict(a=VECTORS[0], b=VECTORS[1], c=Discrete(3))]
+IMAGE = Box(0, 255, (36, 36, 3), np.uint8)
+
+WRAPPERS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
+    "normalize": (
+        lambda venv: sb3.VecNormalize(
+            venv, norm_obs_keys=["b"] if isinstance(venv.observation_space, Dict) else None
+        ),
+        OWN_SPACES,
+    ),
+    "normalize_rewards": (partial(sb3.VecNormalize, norm_obs=False), OWN_SPACES),
+    "stack": (partial(sb3.VecFrameStack, n_stack=2), VECTORS),
+    "transpose": (sb3.VecTransposeImage, [IMAGE]),
+    "scale": (lambda venv: Cast(sb3.VecTransposeImage(venv), np.float32), [IMAGE]),
+    "monitor": (sb3.VecMonitor, OWN_SPACES),
+    "odd": (Odd, OWN_SPACES),
+    **{
+        f"{np.dtype(dtype).name}": (partial(Cast, dtype=dtype, rewards=dtype), OWN_SPACES)
+        for dtype in DTYPES
+    },
+}
+
+
+def drive_vec_envs(
+    wrap: Any, chosen: Script, counts: list[int], build: Any, program: Any, nested: bool = False
+) -> None:
+    """Drive parts that are wrapped `DummyVecEnv`s, and the same ones without workers."""
+
+    def parts(fns: Any, inner: Any) -> list[Any]:
+        return [lambda own=own: inner(own) for own in split(fns, counts)]
+
+    def alone(own: Any) -> Any:
+        return wrap(sb3.DummyVecEnv([copying(fn) for fn in own]))
+
+    def inside(own: Any) -> Any:
+        return forked([lambda: alone(own)]) if nested else alone(own)
+
+    lockstep(
+        chosen,
+        sum(counts),
+        lambda fns: build(parts(fns, inside)),
+        program,
+        refer=lambda fns: Beside([part() for part in parts(fns, alone)]),
+    )
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_vec_env_part_of_each_kind_equals_what_it_gives_by_itself(name: str) -> None:
+    wrap, spaces = WRAPPERS[name]
+    chosen = script(observation_space=spaces[-1], lengths=(5, 7), endings=("truncated", "both"))
+    program = [*PROGRAM[:2], ("reset", None), *[("step", number) for number in range(14)]]
+    drive_vec_envs(wrap, chosen, [2, 3], team(2), program)
+
+
+@given(data=st.data(), counts=st.lists(st.integers(1, 3), min_size=1, max_size=3))
+@settings(max_examples=examples(200))
+def test_vec_env_parts_equal_what_they_give_by_themselves(
+    data: st.DataObject, counts: list[int]
+) -> None:
+    wrap, spaces = WRAPPERS[data.draw(st.sampled_from([*WRAPPERS]))]
+    chosen = script(
+        observation_space=data.draw(st.sampled_from(spaces)),
+        lengths=data.draw(st.sampled_from([(1,), (2, 3), (9,)])),
+        endings=data.draw(st.permutations(ENDINGS)),
+        infos=data.draw(st.sampled_from(["none", "plain", "wild"])),
+    )
+    on_worker_lost = data.draw(st.sampled_from(["raise", "restart"]))
+    build = partial(forked, workers=data.draw(st.integers(1, 2)), on_worker_lost=on_worker_lost)
+    program = data.draw(programs(sum(counts)))
+    drive_vec_envs(wrap, chosen, counts, build, program, nested=data.draw(st.booleans()))
+
+
+def copying(fn: Any) -> Any:
+    return MakeEnv(fn.script, fn.row, copying=True) if isinstance(fn, MakeEnv) else fn
+
+
+def native(fns: Any) -> Any:
+    env = NativeEnv(fns, AutoresetMode.SAME_STEP)
+    env.render_mode = "rgb_array"
+    return env
+
+
+def forked_async(fns: Any, **kwargs: Any) -> Any:
+    return AsyncVectorEnv(fns, context="fork", **kwargs)
+
+
+OWN_KINDS: dict[str, Callable[[Any, Any], Any]] = {
+    "vec_env": lambda fns, dtype: Cast(sb3.DummyVecEnv([copying(fn) for fn in fns]), dtype),
+    "nested": lambda fns, dtype: forked([lambda: OWN_KINDS["vec_env"](fns, dtype)]),
+    "native": lambda fns, dtype: CastVector(native(fns), dtype),
+    **{
+        f"{make.__name__}-{mode.name}": lambda fns, dtype, make=make, mode=mode: CastVector(
+            make(fns, autoreset_mode=mode), dtype
+        )
+        for make in (SyncVectorEnv, forked_async)
+        for mode in AutoresetMode
+    },
+}
+
+
+@given(data=st.data(), workers=st.integers(1, 3))
+@settings(max_examples=examples(100))
+def test_parts_of_every_kind_keep_their_dtype(data: st.DataObject, workers: int) -> None:
+    kinds = st.tuples(st.sampled_from([*OWN_KINDS]), st.integers(1, 2))
+    shape = data.draw(st.lists(kinds, min_size=1, max_size=3))
+    n = sum(count for _, count in shape)
+    dtype = data.draw(st.sampled_from(DTYPES))
+    space = data.draw(st.sampled_from([*OWN_SPACES, Tuple(VECTORS)]))
+    chosen = script(
+        observation_space=space, lengths=(1, 3), endings=data.draw(st.permutations(ENDINGS))
+    )
+
+    def build(fns: Any) -> Any:
+        own = split(fns, [count for _, count in shape])
+        return forked(
+            [
+                lambda kind=kind, some=some: OWN_KINDS[kind](some, dtype)
+                for (kind, _), some in zip(shape, own, strict=True)
+            ],
+            workers,
+        )
+
+    program = data.draw(programs(n))
+    if any(kind == "native" for kind, _ in shape):  # which takes one seed, and the same options
+        program = [
+            (name, given[0] if isinstance(given, list) else given) for name, given in program
+        ]
+    lockstep(
+        chosen,
+        n,
+        build,
+        program,
+        refer=lambda fns: Beside([Cast(sb3.DummyVecEnv(fns), dtype)]),
+    )

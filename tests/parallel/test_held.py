@@ -128,7 +128,7 @@ def test_error_of_one_part_ends_the_steps_of_the_others() -> None:
     failure = pickle.loads(held.step())
     assert isinstance(failure, Failure)
     assert (failure.row, failure.where) == (5, "row 5")
-    assert answer(held, "reset", [None] * 5, [{}] * 5)[0]["resets"] == 2
+    assert answer(held, "reset", [None] * 5, None).infos[0]["resets"] == 2
 
 
 def test_commands_to_rows_fail_alone() -> None:

@@ -190,6 +190,42 @@ def test_sub_environments_may_have_different_bounds() -> None:
     same(stream(ours, [False]), stream(reference, [False]))
 
 
+class Limited(ScriptedEnv):
+    """Each takes other actions; SB3 goes by the first."""
+
+    def __init__(self, numbers: Any, what: str) -> None:
+        number = numbers.pop()
+        spaces_ = {what: spaces.Box(-1, float(number), (3,))}
+        super().__init__(script(**spaces_))
+
+
+def limited(make: Any, what: str, **kwargs: Any) -> Any:
+    # A worker gets a copy of the list, and the parent makes one to look at.
+    functions = iter(range(1, 9))
+    return make(lambda: Limited([next(functions)], what), 3, seed=1, **kwargs)
+
+
+@pytest.mark.parametrize("what", ["observation_space", "action_space"])
+def test_bounds_may_differ_in_parallel_or_the_error_says_so(what: str) -> None:
+    reference = limited(env_util.make_vec_env, what)
+    ours = limited(
+        sb3compat.make_vec_env,
+        what,
+        vectorization_mode="parallel",
+        vec_env_kwargs={"start_method": "fork", "workers": 1},
+    )
+    assert repr(ours) != repr(reference)
+    same(stream(ours, [False]), stream(reference, [False]))
+    for mode in ("sync", "async"):
+        if (mode, what) == ("sync", "observation_space"):
+            continue
+        kwargs = {"context": "fork"} if mode == "async" else {}
+        with pytest.raises(RuntimeError, match="vectorization_mode='parallel'"):
+            limited(
+                sb3compat.make_vec_env, what, vectorization_mode=mode, vec_env_kwargs=kwargs
+            ).reset()
+
+
 def test_seed_of_numpy_is_an_int() -> None:
     given, plain = (sb3compat.make_vec_env("CartPole-v1", 2, seed=s) for s in (np.int64(5), 5))
     same(given.reset(), plain.reset())

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete, Text
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
@@ -47,7 +48,7 @@ def test_something_else_is_refused(value: Any) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize(
-    "other", [{"observation_space": Box(-1, 1, (4,))}, {"action_space": Discrete(5)}]
+    "other", [{"observation_space": Box(-1, 1, (4,))}, {"action_space": Discrete(4, start=1)}]
 )
 def test_parts_with_other_spaces_are_refused_as_sync_vector_env_does(
     workers: int, other: dict[str, Any]
@@ -58,6 +59,49 @@ def test_parts_with_other_spaces_are_refused_as_sync_vector_env_does(
     with pytest.raises(RuntimeError, match=rf"same {next(iter(other))}.*env_fns\[2\]") as caught:
         forked(functions, workers)
     assert isinstance(caught.value, sb3compat.UnsupportedSpaceError)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("what", ["observation_space", "action_space"])
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (Box(0, 1, (3,)), Box(-5, 5, (3,))),
+        (Discrete(4), Discrete(9)),
+        (MultiDiscrete([2, 3]), MultiDiscrete([4, 5])),
+        (Dict(a=Box(0, 1, (3,)), b=Discrete(2)), Dict(a=Box(0, 9, (3,)), b=Discrete(3))),
+        (Tuple([Discrete(2)]), Tuple([Discrete(3)])),
+    ],
+)
+def test_bounds_of_parts_may_differ_as_in_dummy_vec_env(
+    one: Any, two: Any, what: str, workers: int
+) -> None:
+    env = forked([MakeEnv(script(**{what: space}), i) for i, space in enumerate((one, two, one))])
+    assert getattr(env, what) == one
+    env.reset()
+    env.step([env.action_space.sample() for _ in range(3)])
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (Box(0, 1, (3,)), Box(0, 1, (3,), np.float64)),
+        (Discrete(4), Box(0, 3, (), np.int64)),
+        (MultiBinary(2), Box(0, 1, (2,), np.int8)),
+        (Dict(a=Discrete(2)), Dict(b=Discrete(2))),
+        (Dict(a=Discrete(2)), Tuple([Discrete(2)])),
+        (Tuple([Discrete(2)]), Tuple([Discrete(2), Discrete(2)])),
+        (Tuple([Discrete(4)]), Tuple([Box(0, 3, (), np.int64)])),
+        (MultiDiscrete([2, 3]), MultiDiscrete([2, 3], start=[0, 1])),
+    ],
+)
+def test_spaces_that_do_not_fit_into_one_batch_are_refused(one: Any, two: Any) -> None:
+    functions = [MakeEnv(script(observation_space=space), 0) for space in (one, two)]
+    with pytest.raises(
+        sb3compat.UnsupportedSpaceError, match=r"same observation_space.*env_fns\[5"
+    ):
+        made(*functions)
 
 
 def test_space_that_sb3_cannot_batch_is_refused() -> None:

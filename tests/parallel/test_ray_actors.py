@@ -15,13 +15,14 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
+from gymnasium.vector import SyncVectorEnv
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat import ParallelVecEnv
-from tests.envs import script
-from tests.lockstep import lockstep
+from tests.envs import fns, script
+from tests.lockstep import lockstep, same
 from tests.parallel.actors import (
     ACTIONS,
     STORE,
@@ -35,6 +36,7 @@ from tests.parallel.actors import (
 )
 from tests.parallel.kills import use_until_killed
 from tests.parallel.known import Clinging, Known, Waiting
+from tests.parallel.own_values import CastVector, cast, split
 from tests.parallel.teams import KINDS
 from tests.profiles import nightly, some
 from tests.strategies import programs, scripts
@@ -128,6 +130,31 @@ def test_large_observations_of_other_nodes_equal_dummy_vec_env(far: int) -> None
     # 180 kB for each actor; Ray sends up to 100 kB with the message.
     chosen = script(observation_space=Box(0, 255, (300, 200), np.uint8), lengths=(2, 3))
     lockstep(chosen, 6, lambda fns: spread(fns, 2, far), [PROGRAM[0], *PROGRAM[2:]])
+
+
+@needs_sb3
+@pytest.mark.usefixtures("connected")
+def test_parts_keep_their_dtype_here_and_on_other_nodes() -> None:
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    functions = fns(4, observation_space=Box(0, 255, (3,), np.uint8))
+    reference = DummyVecEnv(functions)
+    env = spread(
+        [
+            lambda own=own: CastVector(SyncVectorEnv(own), np.float32)
+            for own in split(functions, [2, 2])
+        ],
+        2,
+        1,
+    )
+    same(env.reset(), cast(reference.reset(), np.float32))
+    for _ in range(4):
+        ours, theirs = env.step(np.zeros(4, int)), reference.step(np.zeros(4, int))
+        same(ours[:3], (cast(theirs[0], np.float32), *theirs[1:3]))
+        for row in np.flatnonzero(ours[2]):
+            last = cast(theirs[3][row]["terminal_observation"], np.float32)
+            same(ours[3][row]["terminal_observation"], last)
+    env.close()
 
 
 # --- faults -----------------------------------------------------------------------------------

@@ -65,8 +65,8 @@ def test_memory_of_another_process_at_that_path_is_not_taken() -> None:
 
 def test_reset_and_step_return_the_arrays_of_its_own_rows() -> None:
     actor = attached()
-    infos, observations = actor.run(dumps_command("reset", [5, 6], [{}, {}]))
-    assert [info["seed"] for info in pickle.loads(infos)] == [5, 6]
+    began, observations = actor.run(dumps_command("reset", [5, 6], None))
+    assert [info["seed"] for info in pickle.loads(began).infos] == [5, 6]
     assert observations is not None
     envs = [ScriptedEnv(SCRIPT, 3), ScriptedEnv(SCRIPT, 4)]
     expected = [env.reset(seed=seed)[0] for env, seed in zip(envs, (5, 6), strict=True)]

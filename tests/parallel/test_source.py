@@ -76,4 +76,4 @@ def test_wrong_actions_leave_the_rows_alone(env: Any) -> None:
             with pytest.raises(ValueError, match="Nothing was stepped"):
                 env.step(actions)
     assert not env.step(STEP)[2].any()
-    assert News({}, [], {}) == News({}, [], {})
+    assert News({}, [], {}, []) == News({}, [], {}, [])

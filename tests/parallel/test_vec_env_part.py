@@ -16,6 +16,7 @@ pytest.importorskip("stable_baselines3")
 
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMonitor, VecNormalize
 
+from tests.parallel.own_values import CUT, OwnInfo
 from tests.parallel.teams import forked
 
 
@@ -70,6 +71,102 @@ def test_wrapped_vec_env_gives_what_it_gives_by_itself() -> None:
         for one, two in zip(got[:3], expected[:3], strict=True):
             np.testing.assert_array_equal(one, two)
         assert [info.keys() for info in got[3]] == [info.keys() for info in expected[3]]
+    ours.close()
+
+
+class OwnInfos(VecEnvWrapper):
+    """Gives infos of another class than dict."""
+
+    def reset(self) -> Any:
+        obs = self.venv.reset()
+        self.venv.reset_infos = [OwnInfo(info) for info in self.venv.reset_infos]
+        return obs
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = self.venv.step_wait()
+        self.venv.reset_infos = [OwnInfo()] * self.num_envs
+        return (
+            obs,
+            rewards,
+            dones,
+            [
+                OwnInfo(info if done else {CUT: False})
+                for info, done in zip(infos, dones, strict=True)
+            ],
+        )
+
+
+def test_infos_keep_their_class() -> None:
+    env = forked([lambda: OwnInfos(DummyVecEnv(fns(2, lengths=(1, 9))))])
+    env.reset()
+    assert [type(info) for info in env.reset_infos] == [OwnInfo] * 2
+    _, _, dones, infos = env.step(np.zeros(2, int))
+    assert sorted(dones) == [False, True]
+    assert [type(info) for info in infos] == [OwnInfo] * 2
+    assert [type(info) for info in env.reset_infos] == [OwnInfo] * 2
+    assert "terminal_observation" in infos[dones.argmax()]
+    env.close()
+
+
+def waiting(nested: bool) -> Any:
+    vec_env = DummyVecEnv(fns(2, infos="wild"))
+    made = VecMonitor(forked([lambda: vec_env]) if nested else vec_env)
+    made.seed(7)
+    made.set_options([{"x": 1}, {"x": 2}])
+    return made
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("restart", [False, True])
+def test_seeds_and_options_that_wait_in_a_part_are_for_its_first_reset(
+    nested: bool, restart: bool
+) -> None:
+    ours, alone = forked([lambda: waiting(nested)]), waiting(nested)
+    if restart:
+        ours = forked([lambda: waiting(nested)], on_worker_lost="restart")
+    for _ in range(2):
+        np.testing.assert_array_equal(ours.reset(), alone.reset())
+        assert ours.reset_infos == alone.unwrapped.reset_infos
+    assert ours.reset_infos[0]["options"] is None
+    ours.close()
+    alone.close()
+
+
+@pytest.mark.parametrize("given", [None, {}, {"x": 3}, [{}, {"x": 4}]])
+@pytest.mark.parametrize("stepping", [False, True])
+def test_options_that_are_set_later_replace_those_that_wait_in_a_part(
+    given: Any, stepping: bool
+) -> None:
+    ours, alone = forked([lambda: waiting(False)]), waiting(False)
+    for env in (ours, alone):
+        if stepping:
+            env.reset()
+            env.set_options({"x": 9})
+            env.step_async(np.zeros(2, int))
+        env.set_options(given)
+        if stepping and env is alone:
+            env.step_wait()
+        env.reset()
+    assert ours.reset_infos == alone.unwrapped.reset_infos
+    ours.close()
+
+
+def test_wrapper_with_a_seed_of_its_own_is_not_passed_by() -> None:
+    class OneSeed(VecMonitor):
+        def seed(self, seed: int | None = None) -> Any:
+            return self.venv.seed(None if seed is None else seed + 100)
+
+    def make() -> Any:
+        return OneSeed(DummyVecEnv(fns(2)))
+
+    ours, alone = forked([make]), make()
+    for env in (ours, alone):
+        env.seed(3)
+        env.reset()
+    assert [info["seed"] for info in ours.reset_infos] == [103, 104]
+    assert not ours.seeds_rows
+    with pytest.raises(ValueError, match="seed"):
+        sb3compat.to_gymnasium(ours).reset(seed=[5, 3])
     ours.close()
 
 

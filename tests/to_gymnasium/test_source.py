@@ -102,14 +102,15 @@ def test_source_and_access_are_chosen_by_class(name: str) -> None:
 def test_spec_is_the_one_that_all_sub_environments_share() -> None:
     cartpole, longer = (partial(gym.make, "CartPole-v1", max_episode_steps=n) for n in (5, 6))
     for made, expected in (([cartpole] * 2, "CartPole-v1"), ([cartpole, longer], None)):
-        spec = spec_of(None, LocalEnvs([make() for make in made]))
+        vec_env = dummy(made)
+        spec = spec_of(vec_env, LocalEnvs(vec_env, vec_env.envs))
         assert (spec and spec.id) == expected
 
 
 def test_spec_of_the_vec_env_itself_comes_first() -> None:
     env = CountingVecEnv()
     env.spec = gym.spec("Acrobot-v1")
-    assert spec_of(env, LocalEnvs([gym.make("CartPole-v1")])) is env.spec
+    assert spec_of(env, LocalEnvs(env, [gym.make("CartPole-v1")])) is env.spec
     assert spec_of(CountingVecEnv(), MethodEnvs(CountingVecEnv())) is None
 
 

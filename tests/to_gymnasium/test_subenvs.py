@@ -7,56 +7,23 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode
 
 import sb3compat
 from sb3compat._to_gymnasium.subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
 from sb3compat._upstream.subproc_vec_env import Workers
 from tests.envs import ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
-from tests.lockstep import same
-from tests.lockstep_back import dummy, monitored, subproc
+from tests.lockstep_back import dummy, subproc
 
 pytest.importorskip("stable_baselines3")
 
 SAME_STEP = AutoresetMode.SAME_STEP
 
 
-def test_sub_environments_can_be_called(envs: Any) -> None:
-    theirs = SyncVectorEnv(fns(), autoreset_mode=SAME_STEP)
-    for env in (envs, theirs):
-        env.reset(seed=[3, 4])
-        assert env.call("set_mu", 2.5) == (2.5, 3.5)
-        assert env.call("set_mu", mu=1.5) == (1.5, 2.5)
-        assert env.get_attr("mu") == env.call("mu") == (1.5, 1.5)
-        assert env.get_attr("__str__") == env.call("__str__")  # a method is called
-        env.set_attr("mu", 4)
-        assert env.get_attr("mu") == (4, 4)
-        env.set_attr("mu", [5, 6])
-        assert env.get_attr("mu") == (5, 6)
-        env.set_attr("mu", (7, 8))
-        assert env.get_attr("mu") == (7, 8)
-        with pytest.raises(ValueError, match="values"):
-            env.set_attr("mu", [1, 2, 3])
-        with pytest.raises(AttributeError, match="nu"):
-            env.get_attr("nu")
-        assert env.get_attr("mu") == (7, 8)
-        assert env.np_random_seed == (3, 4)
-    numbers = [[rng.random() for rng in env.np_random] for env in (envs, theirs)]
-    assert numbers[0] == numbers[1]
-    same(envs.render(), theirs.render())
-
-
-def test_set_attr_lands_where_gymnasium_sets_it() -> None:
-    made = [lambda: gym.wrappers.TimeLimit(ScriptedEnv(script()), 5)] * 2
-    ours = sb3compat.to_gymnasium(dummy(made))
-    ours.set_attr("mu", 9)
-    assert [env.unwrapped.mu for env in ours.vec_env.envs] == [9, 9]
-
-
 WAYS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], SubEnvs]]] = {
-    "local": (dummy, lambda env: LocalEnvs(env.envs)),
-    "workers": (subproc, lambda env: WorkerEnvs(Workers(env))),
+    "local": (dummy, lambda env: LocalEnvs(env, env.envs)),
+    "workers": (subproc, lambda env: WorkerEnvs(env, Workers(env))),
     "methods": (dummy, MethodEnvs),
 }
 
@@ -72,30 +39,30 @@ def access(request: pytest.FixtureRequest) -> Iterator[SubEnvs]:
 
 
 def test_every_way_calls_methods_and_reads_attributes(access: SubEnvs) -> None:
-    assert access.call("mu", (), {}) == [0.5, 0.5]
-    assert access.call("set_mu", (2.0,), {}) == [2.0, 3.0]
-    assert access.call("set_mu", (), {"mu": 3.0}) == [3.0, 4.0]
-    assert access.call("get_wrapper_attr", ("mu",), {}) == [3.0, 3.0]
-    frames = access.call("render", (), {})  # a method without arguments is called
+    assert access.read("mu", (), {}, [0, 1]) == [0.5, 0.5]
+    assert access.read("set_mu", (2.0,), {}, [0, 1]) == [2.0, 3.0]
+    assert access.read("set_mu", (), {"mu": 3.0}, [0, 1]) == [3.0, 4.0]
+    assert access.read("get_wrapper_attr", ("mu",), {}, [0, 1]) == [3.0, 3.0]
+    frames = access.read("render", (), {}, [0, 1])  # a method without arguments is called
     assert [frame[0, 0, 0] for frame in frames] == [0, 1]
     with pytest.raises(AttributeError, match="nothing_here"):
-        access.call("nothing_here", (), {})
+        access.read("nothing_here", (), {}, [0, 1])
 
 
 def test_every_way_sets_one_value_for_each_row_where_it_is_held(access: SubEnvs) -> None:
-    access.set("mu", [[1, 2], 3])
-    assert access.call("mu", (), {}) == [[1, 2], 3]
+    access.write("mu", [[1, 2], 3])
+    assert access.read("mu", (), {}, [0, 1]) == [[1, 2], 3]
     # The sub-environment itself has it, and not the wrapper around it.
-    assert access.call("set_mu", (5.0,), {}) == [5.0, 6.0]
-    assert access.call("mu", (), {}) == [5.0, 5.0]
+    assert access.read("set_mu", (5.0,), {}, [0, 1]) == [5.0, 6.0]
+    assert access.read("mu", (), {}, [0, 1]) == [5.0, 5.0]
 
 
 def test_missing_methods_of_a_vec_env_are_named() -> None:
     access = MethodEnvs(CountingVecEnv())
     for use, name in (
-        (lambda: access.call("mu", (), {}), "get_attr"),
-        (lambda: access.call("mu", (1,), {}), "env_method"),
-        (lambda: access.set("mu", [1, 2]), "set_attr"),
+        (lambda: access.read("mu", (), {}, [0, 1]), "get_attr"),
+        (lambda: access.read("mu", (1,), {}, [0, 1]), "env_method"),
+        (lambda: access.write("mu", [1, 2]), "set_attr"),
     ):
         with pytest.raises(AttributeError, match=f"no method '{name}'"):
             use()
@@ -112,7 +79,7 @@ def test_values_are_set_by_set_attr_where_wrappers_cannot_be_asked() -> None:
             raise NotImplementedError
 
     env = Bare()
-    MethodEnvs(env).set("mu", [7, [8]])
+    MethodEnvs(env).write("mu", [7, [8]])
     assert env.values == {0: ("mu", 7), 1: ("mu", [8])}
 
 
@@ -132,27 +99,7 @@ def test_one_value_is_set_where_rows_share_the_attribute() -> None:
 def test_equal_values_that_can_be_written_to_stay_those_of_their_rows() -> None:
     access = MethodEnvs(dummy(fns()))
     values: list[Any] = [[], []]
-    access.set("mu", values)
-    held = access.call("mu", (), {})
+    access.write("mu", values)
+    held = access.read("mu", (), {}, [0, 1])
     assert held[0] is values[0]
     assert held[1] is values[1]
-
-
-def test_envs_are_those_of_sync_vector_env() -> None:
-    for build in (dummy, monitored, lambda made: sb3compat.to_sb3(SyncVectorEnv(made))):
-        vec_env = build(fns())
-        envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
-        assert [env.unwrapped.row for env in envs.envs] == [0, 1]
-        assert envs.envs is vec_env.unwrapped.envs
-        envs.envs[1] = gym.wrappers.TimeLimit(envs.envs[1], 1)
-        envs.reset()
-        assert envs.step([0, 0])[3].tolist() == [False, True]
-
-
-def test_envs_in_workers_are_no_attribute() -> None:
-    envs = sb3compat.to_gymnasium(subproc(fns()))
-    assert not hasattr(envs, "envs")
-    with pytest.raises(AttributeError, match="no sub-environments in this process"):
-        envs.envs  # noqa: B018
-    envs.close()
-    assert not hasattr(sb3compat.to_gymnasium(CountingVecEnv()), "envs")

@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -195,3 +196,26 @@ def test_images_equal_those_of_dummy_vec_env(
 
     chosen = script(observation_space=Box(0, 255, (84, 84, 4), np.uint8), lengths=(2, 3))
     lockstep(chosen, 2, build(mode), PROGRAM)
+
+
+EMPTY = (spaces.Dict({}), spaces.Tuple([]))
+
+
+@mode_of
+@pytest.mark.parametrize("space", EMPTY, ids=["Dict", "Tuple"])
+def test_empty_observations_equal_those_of_dummy_vec_env(mode: AutoresetMode, space: Any) -> None:
+    program: list[Any] = [("reset", None), *[("step", number) for number in range(4)]]
+    chosen = script(observation_space=space, lengths=(2, 3))
+    for build in (sync(mode), wrapped(sync(mode)), parallel(mode), wrapped(parallel(mode))):
+        lockstep(chosen, 2, build, program)
+
+
+@pytest.mark.parametrize("space", EMPTY, ids=["Dict", "Tuple"])
+def test_empty_actions_equal_those_of_dummy_vec_env(space: Any) -> None:
+    # As lists of single actions, which is how DummyVecEnv takes them.
+    program: list[Any] = [("reset", None), *[("step", number) for number in (1, 3, 5)]]
+    chosen = script(action_space=space, lengths=(2, 3))
+    for build in (sync(AutoresetMode.NEXT_STEP), parallel(AutoresetMode.NEXT_STEP)):
+        lockstep(chosen, 2, build, program)
+        with pytest.raises(sb3compat.UnsupportedSpaceError, match="at least one part"):
+            lockstep(chosen, 2, wrapped(build), program)

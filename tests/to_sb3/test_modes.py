@@ -19,10 +19,11 @@ from gymnasium.vector import (
 from gymnasium.wrappers.vector import (
     RecordEpisodeStatistics,
 )
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sb3compat
+from sb3compat._convert.observations import Observations
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import lockstep, same
 from tests.native import Form, NativeEnv, UnknownEnv, reset_native
@@ -58,6 +59,8 @@ def test_third_party_env_equals_dummy_vec_env(
         return Identity(env) if layers else env
 
     chosen = data.draw(scripts(("none", "plain"), reuse=False))
+    # By which this environment counts its rows.
+    assume(Observations(chosen.observation_space, 1).leaves)
     program = data.draw(programs(n))
     if n > 1:  # the first reset of all comes before options that differ: see the next test
         program = [(name, a[0] if isinstance(a, list) else a) for name, a in program]
@@ -258,7 +261,7 @@ def test_copy_false_never_writes_into_arrays_of_the_environment() -> None:
     assert step(env)[2].all()
 
 
-@pytest.mark.parametrize("key", ["final_obs", "final_info", "final_observation"])
+@pytest.mark.parametrize("key", ["final_obs", "final_info"])
 def test_reset_infos_with_final_keys_are_refused(key: str) -> None:
 
     class Named(ScriptedEnv):
@@ -357,7 +360,14 @@ FINAL = ("final_obs", "final_info", "final_observation")
 
 
 class Finals(gym.Wrapper[Any, Any, Any, Any]):
-    """Gives, in each step, infos under the keys that SAME_STEP environments use."""
+    """Gives, in each step, infos under the keys that SAME_STEP environments use.
+
+    And in each reset under the one that only other environments than Gymnasium's use.
+    """
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, info = self.env.reset(**kwargs)
+        return obs, {**info, "final_observation": "text"}
 
     def step(self, action: Any) -> Any:
         *result, info = self.env.step(action)
@@ -365,22 +375,57 @@ class Finals(gym.Wrapper[Any, Any, Any, Any]):
         return *result, {**info, **own}
 
 
+def bare(cls: Any, fns: Any, mode: AutoresetMode) -> Any:
+    return cls(fns, autoreset_mode=mode)
+
+
+def wrapped(cls: Any, fns: Any, mode: AutoresetMode) -> Any:
+    return Identity(cls(fns, autoreset_mode=mode))
+
+
+def adapted(cls: Any, fns: Any, mode: AutoresetMode) -> Any:
+    """As `wrapped`, by SB3's class and our own adapter."""
+    from stable_baselines3.common import vec_env
+
+    theirs = vec_env.DummyVecEnv if cls is SyncVectorEnv else vec_env.SubprocVecEnv
+    kwargs = {} if cls is SyncVectorEnv else {"start_method": "fork"}
+    return Identity(sb3compat.to_gymnasium(theirs(fns, **kwargs), autoreset_mode=mode))
+
+
 @mode_of
 @pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-@pytest.mark.parametrize("layers", [0, 1])
+@pytest.mark.parametrize("make", [bare, wrapped, adapted])
 def test_keys_of_endings_may_be_keys_of_sub_environments(
-    cls: Any, layers: int, mode: AutoresetMode
+    make: Any, cls: Any, mode: AutoresetMode
 ) -> None:
     pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
 
     def build(fns: Any) -> Any:
-        source = cls([lambda fn=fn: Finals(fn()) for fn in fns], autoreset_mode=mode)
-        return Identity(source) if layers else source
+        return make(cls, [lambda fn=fn: Finals(fn()) for fn in fns], mode)
 
     program: list[Any] = [("reset", None), *[("step", number) for number in range(6)]]
     # In SAME_STEP mode under a wrapper, Gymnasium itself would write one `final_info` over another.
-    lengths = (9,) if mode == SAME_STEP and layers else (2, 3)
+    lengths = (9,) if mode == SAME_STEP and make is wrapped else (2, 3)
     lockstep(script(lengths=lengths, infos="none"), 2, build, program, wrap=Finals)
+
+
+class Masks(gym.Wrapper[Any, Any, Any, Any]):
+    """Gives infos under the names of the masks, without the keys whose masks these would be."""
+
+    def step(self, action: Any) -> Any:
+        *result, info = self.env.step(action)
+        return *result, {**info, "_final_obs": 3, "_final_info": "text"}
+
+
+@pytest.mark.parametrize("make", [wrapped, adapted])
+def test_names_of_masks_may_be_keys_of_sub_environments(make: Any) -> None:
+    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
+
+    def build(fns: Any) -> Any:
+        return make(SyncVectorEnv, [lambda fn=fn: Masks(fn()) for fn in fns], SAME_STEP)
+
+    program: list[Any] = [("reset", None), *[("step", number) for number in range(3)]]
+    lockstep(script(lengths=(9,), infos="none"), 2, build, program, wrap=Masks)
 
 
 def test_unknown_environment_with_such_a_key_is_told_to_rename_it() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._to_sb3.monitor import EpisodeMonitor
+from sb3compat._to_sb3.monitor import EpisodeMonitor, ResultsWriter
 from tests.envs import BOX, DISCRETE, Script, ScriptedEnv, WorkerReport
 
 env_util: Any = pytest.importorskip("stable_baselines3.common.env_util")
@@ -19,8 +22,13 @@ vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 monitor: Any = pytest.importorskip("stable_baselines3.common.monitor")
 
 
+class WithPid(ScriptedEnv):
+    def pid(self) -> int:
+        return os.getpid()
+
+
 def scripted(row: int = 0) -> ScriptedEnv:
-    return ScriptedEnv(Script(BOX, DISCRETE, lengths=(2, 3), endings=("truncated", "both")), row)
+    return WithPid(Script(BOX, DISCRETE, lengths=(2, 3), endings=("truncated", "both")), row)
 
 
 @pytest.mark.parametrize("mode", ["sync", "async", "vector_entry_point"])
@@ -131,3 +139,147 @@ def test_early_resets_can_be_forbidden() -> None:
     with pytest.raises(RuntimeError, match="allow_early_resets"):
         env.reset()
     env.close()
+
+
+# --- SB3's `Monitor`, name for name ---------------------------------------------------------------
+
+
+def names_of(value: Any) -> set[str]:
+    return {name for name in dir(value) if not name.startswith("_")}
+
+
+def program(env: Any) -> Any:
+    """The monitor at several moments of an episode."""
+    yield env
+    env.reset(seed=3)
+    yield env
+    for _ in range(5):
+        if env.needs_reset:
+            env.reset()
+        env.step(0)
+        yield env
+    env.close()
+    yield env
+
+
+@pytest.mark.parametrize("file", [False, True])
+def test_every_public_attribute_is_that_of_sb3s_monitor(file: bool, tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) if file else None for name in ("theirs", "ours")]
+    classes: list[Any] = [monitor.Monitor, EpisodeMonitor]
+    theirs, ours = (cls(scripted(), path) for cls, path in zip(classes, paths, strict=True))
+    if file:
+        assert names_of(theirs.results_writer) <= names_of(ours.results_writer)
+    for one, two in zip(program(theirs), program(ours), strict=True):
+        assert names_of(one) <= names_of(two)
+        for name in sorted(
+            names_of(one) - {"env", "np_random", "np_random_seed", "results_writer"}
+        ):
+            value, own = getattr(one, name), getattr(two, name)
+            if name in ("t_start", "episode_times"):
+                assert type(own) is type(value)
+            elif callable(value):
+                assert callable(own)
+            elif name not in ("unwrapped", "spec"):
+                assert own == value, name
+    for name in ("total_steps", "episode_rewards", "episode_lengths"):
+        assert getattr(ours, f"get_{name}")() == getattr(theirs, f"get_{name}")()
+
+
+@pytest.mark.parametrize("mode", ["sync", "async", "parallel"])
+def test_attributes_of_the_monitor_are_reached_in_every_mode(mode: str) -> None:
+    kwargs = {} if mode == "sync" else {"start_method": "fork"}
+    ours = sb3compat.make_vec_env(scripted, 2, vectorization_mode=mode, vec_env_kwargs=kwargs)
+    theirs = env_util.make_vec_env(scripted, 2)
+    reached = names_of(theirs.envs[0]) & set(vars(theirs.envs[0]))
+    for step in range(4):
+        for env in (ours, theirs):
+            env.step(np.zeros(2, int)) if step else env.reset()
+        for name in sorted(reached - {"env", "t_start", "episode_times"}):
+            assert ours.get_attr(name) == theirs.get_attr(name), name
+        assert len(ours.get_attr("t_start")) == 2
+    assert ours.env_method("get_episode_rewards") == theirs.env_method("get_episode_rewards")
+    ours.close()
+
+
+# --- files that go on -----------------------------------------------------------------------------
+
+BEGUN = '#{"t_start": 100.0, "env_id": "x", "run": "mine"}\nr,l,t,word\r\n'
+ROW = {"r": 1.0, "l": 2, "t": 3.0, "word": 'a\n"b"'}
+WRITTEN = '1.0,2,3.0,"a\n""b"""\r\n'
+
+
+def written(path: Path, header: dict[str, Any], **kwargs: Any) -> str:
+    writer = ResultsWriter(
+        str(path), {"t_start": 200.0, "env_id": "x", **header}, ("word",), **kwargs
+    )
+    writer.write_row(ROW)
+    writer.close()
+    return path.read_bytes().decode()
+
+
+@pytest.mark.parametrize("cut", range(len(WRITTEN)))
+def test_line_that_a_killed_worker_was_writing_is_dropped(cut: int, tmp_path: Path) -> None:
+    path = tmp_path / "0.monitor.csv"
+    path.write_bytes((BEGUN + WRITTEN + WRITTEN[:cut]).encode())
+    assert written(path, {"run": "mine"}) == BEGUN + WRITTEN * 2
+    path.write_bytes((BEGUN + WRITTEN + WRITTEN[:cut]).encode())
+    assert written(path, {}, override_existing=False) == BEGUN + WRITTEN * 2
+
+
+@pytest.mark.parametrize("header", [{}, {"run": "another"}])
+@pytest.mark.parametrize("before", [BEGUN + WRITTEN, BEGUN[:30], "", "r,l\n1,2\n", "#[]\n\n"])
+def test_another_run_begins_a_new_file(before: str, header: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "0.monitor.csv"
+    path.write_text(before)
+    first, *rest = written(path, header).split("\n", 1)
+    assert json.loads(first[1:]) == {"t_start": 200.0, "env_id": "x", **header}
+    assert rest == [f"r,l,t,word\r\n{WRITTEN}"]
+
+
+@pytest.mark.parametrize("end", [*range(0, len(BEGUN), 7), len(BEGUN) - 1])
+def test_beginning_that_was_not_written_to_its_end_is_written_anew(
+    end: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "0.monitor.csv"
+    path.write_bytes(BEGUN[:end].encode())
+    assert written(path, {"run": "mine"}).count("\n") == (BEGUN + WRITTEN).count("\n")
+
+
+def test_times_go_on_from_the_begin_of_the_file(tmp_path: Path) -> None:
+    first = EpisodeMonitor(scripted(), str(tmp_path / "0"), run="mine")
+    again = EpisodeMonitor(scripted(), str(tmp_path / "0"), run="mine")
+    assert again.t_start == first.t_start
+    assert EpisodeMonitor(scripted(), str(tmp_path / "0"), run="other").t_start > first.t_start
+
+
+def test_folder_gets_the_file_that_sb3_writes(tmp_path: Path) -> None:
+    for cls in (monitor.Monitor, EpisodeMonitor):
+        folder = tmp_path / cls.__name__
+        folder.mkdir()
+        cls(scripted(), str(folder)).close()
+        assert [path.name for path in folder.iterdir()] == ["monitor.csv"]
+
+
+def test_episodes_stay_when_a_worker_is_replaced(tmp_path: Path) -> None:
+    pytest.importorskip("pandas", reason="SB3's load_results needs pandas")
+    env: Any = sb3compat.make_vec_env(
+        scripted,
+        3,
+        monitor_dir=str(tmp_path),
+        vectorization_mode="parallel",
+        vec_env_kwargs={"workers": 2, "start_method": "fork", "on_worker_lost": "restart"},
+    )
+    env.reset()
+    returns: list[float] = []
+    for step in range(40):
+        if step % 13 == 12:
+            os.kill(env.env_method("pid", indices=[step % 3])[0], signal.SIGKILL)
+        infos = env.step(np.zeros(3, int))[3]
+        returns += [info["episode"]["r"] for info in infos if "episode" in info]
+    env.close()
+    results = monitor.load_results(str(tmp_path))
+    assert sorted(results["r"]) == sorted(returns)
+    assert len(results) > 30
+    # Another run begins new files.
+    sb3compat.make_vec_env(scripted, 3, monitor_dir=str(tmp_path)).close()
+    assert len(monitor.load_results(str(tmp_path))) == 0

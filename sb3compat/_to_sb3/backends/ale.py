@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 from sb3compat._convert.types import AnyVectorEnv, Flags, VectorInfos
 from sb3compat._to_sb3.partial_reset import register_by_name, reset_with_mask
 from sb3compat._to_sb3.traits import Traits, register_traits
-from sb3compat.errors import UnsupportedEnvError
+from sb3compat.errors import UnsupportedEnvError, shown
 
 _NAME = "ale_py.vector_env.AtariVectorEnv"
 _INSTEAD = (
@@ -49,7 +49,9 @@ class LivesWatch:
             key = "episode_frame_number"
             lost &= infos[key] > before[key]
             if lost.any():
-                raise _plays_on(self._env, f"rows {np.flatnonzero(lost).tolist()} have lost a life")
+                raise _plays_on(
+                    self._env, f"rows {shown(np.flatnonzero(lost).tolist())} have lost a life"
+                )
         elif (lost & (infos["lives"] > 0)).any():
             raise UnsupportedEnvError(
                 f"Expected to know what {self._env} does after a lost life, but it was built "

@@ -224,6 +224,12 @@ WRAPPERS_AND_NATIVE = (
         },
     ),
     *names(
+        "gymnasium.envs.registration",
+        Kind.NAME,
+        "_upstream/registration.py",
+        {"_find_spec": "ids could not be resolved before workers are started"},
+    ),
+    *names(
         "gymnasium.envs.classic_control.utils",
         Kind.NAME,
         "_upstream/cartpole.py",

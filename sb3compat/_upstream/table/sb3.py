@@ -11,6 +11,12 @@ _SUBPROC_LOOP = "stable_baselines3.common.vec_env.subproc_vec_env:_worker"
 
 STABLE_BASELINES3 = (
     *names(
+        f"{_VEC_ENVS}.patch_gym",
+        Kind.NAME,
+        "_upstream/sb3.py",
+        {"_patch_env": "environments of the old gym would be refused"},
+    ),
+    *names(
         _VEC_ENVS,
         Kind.NAME,
         "_upstream/vec_env.py",

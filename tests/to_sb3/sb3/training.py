@@ -12,15 +12,25 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 import sb3compat
-from tests.envs import MakeEnv, script
+from tests.envs import Identity, MakeEnv, script
 from tests.lockstep import same
 
 EnvFns = list[Callable[[], gym.Env[Any, Any]]]
 Source = Callable[[EnvFns], VectorEnv[Any, Any, Any]]
+
+
+def adapter(fns: EnvFns) -> Any:
+    """SB3's own class, presented to Gymnasium, in one of Gymnasium's wrappers."""
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return Identity(sb3compat.to_gymnasium(DummyVecEnv(fns), autoreset_mode="Disabled"))
+
+
 SOURCES: dict[str, Source] = {
     "sync-next": partial(SyncVectorEnv, autoreset_mode=AutoresetMode.NEXT_STEP),
     "sync-same": partial(SyncVectorEnv, autoreset_mode=AutoresetMode.SAME_STEP),
     "async-next": partial(AsyncVectorEnv, autoreset_mode=AutoresetMode.NEXT_STEP),
+    "adapter": adapter,
 }
 
 

@@ -1,0 +1,114 @@
+"""What a `VectorEnv` has from its sub-environments besides transitions: attributes, frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sb3compat._convert.arrays import copy_value
+from sb3compat._convert.types import SingleEnv, Value, VectorEnvBase
+from sb3compat._to_gymnasium.arguments import values_by_row
+from sb3compat._to_gymnasium.source import read_if_any
+from sb3compat._to_gymnasium.subenvs import SubEnvs, local_envs
+from sb3compat._upstream.vec_env import is_plain
+from sb3compat._upstream.vector_env import set_generator
+from sb3compat.errors import ClosedError
+
+
+class ReachesSubEnvs(VectorEnvBase):
+    """The part of the adapter that reaches the sub-environments.
+
+    Attributes:
+        vec_env: The `VecEnv`, with its wrappers.
+    """
+
+    vec_env: Any
+    _subenvs: SubEnvs
+
+    def render(self) -> tuple[Value, ...]:
+        """One frame for each row."""
+        self._check_open()
+        by_row = self._is_plain or self.render_mode != "rgb_array"
+        vec_env: Value = self.vec_env
+        frames = self.call("render") if by_row else vec_env.get_images()
+        return tuple(map(copy_value, frames))
+
+    def call(self, name: str, *args: Value, **kwargs: Value) -> tuple[Value, ...]:
+        """Call a method of each sub-environment, or read an attribute that is not a method.
+
+        Args:
+            name: The method or attribute, of the environment or any wrapper around it.
+            *args: Arguments of the method.
+            **kwargs: Arguments of the method.
+        """
+        self._check_open()
+        return tuple(self._subenvs.read(name, args, kwargs, list(range(self.num_envs))))
+
+    def get_attr(self, name: str) -> tuple[Value, ...]:
+        """Read an attribute of each sub-environment; a method is called."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Value) -> None:
+        """Set an attribute of the sub-environments.
+
+        Args:
+            name: The attribute.
+            values: A list or tuple with one value for each row, or else one value for all.
+
+        Raises:
+            ValueError: If it is a list or tuple of another length than n.
+        """
+        self._check_open()
+        self._subenvs.write(name, values_by_row(values, self.num_envs))
+
+    @property
+    def envs(self) -> Sequence[SingleEnv]:
+        """The sub-environments, if they are objects in this process, as `SyncVectorEnv.envs`.
+
+        The `VecEnv`'s own list: assign to a row to replace its sub-environment.
+
+        Raises:
+            AttributeError: If they live in workers, or there are none.
+        """
+        return local_envs(self.vec_env)
+
+    @property
+    def np_random(self) -> Value:
+        """The random generators of the sub-environments; the adapter's own if they have none."""
+        value = self._read_if_any("np_random")
+        return super().np_random if value is None else value
+
+    @np_random.setter
+    def np_random(self, value: np.random.Generator) -> None:
+        if self._read_if_any("np_random") is not None:
+            raise AttributeError(
+                "Expected each sub-environment to keep its own generator: reset(seed=...) seeds "
+                "them, set_attr('np_random', [one for each row]) replaces them."
+            )
+        set_generator(self, value)
+
+    @property
+    def np_random_seed(self) -> Value:
+        """The seeds of those generators."""
+        value = self._read_if_any("np_random_seed")
+        return super().np_random_seed if value is None else value
+
+    @property
+    def subenvs(self) -> SubEnvs:
+        """Reaches the sub-environments by row, for `to_sb3`."""
+        self._check_open()
+        return self._subenvs
+
+    @property
+    def _is_plain(self) -> bool:
+        return is_plain(self.vec_env, "DummyVecEnv") or is_plain(self.vec_env, "SubprocVecEnv")
+
+    def _read_if_any(self, name: str) -> tuple[Value, ...] | None:
+        values = read_if_any(self._subenvs, name, self.num_envs)
+        return None if values is None or all(v is None for v in values) else tuple(values)
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ClosedError(f"Expected an open environment, but {self} was closed.")

@@ -1,0 +1,306 @@
+"""Workers that hang, fail or are interrupted while they are made, replaced or closed."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sb3compat
+from sb3compat._parallel import processes
+from tests.interrupts import attempt, count, counting, interrupt, points, within
+from tests.lockstep import same
+from tests.parallel.failing import OPENED, opened
+from tests.parallel.teams import children, forked
+from tests.parallel.test_interrupts import transcript
+from tests.to_sb3.test_faults import Failing, SeveralError
+
+pytestmark = [
+    pytest.mark.usefixtures("nobody_is_left"),
+    # CPython: after an interrupt within `Connection.close`, it closes its descriptor once more.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+METHODS = ["fork", None]
+
+
+def dummy() -> Any:
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return DummyVecEnv(counting(3))
+
+
+def wait_until_nobody_is_left() -> None:
+    """A process whose start was interrupted, of which its parent knows nothing, ends by itself."""
+    while children():
+        gc.collect()  # the end of its pipe, which the interrupt has left in a frame
+        time.sleep(0.01)
+
+
+def kill_last(env: Any) -> None:
+    """Kill the worker of the last row."""
+    os.kill(children()[-1], signal.SIGKILL)
+
+
+def with_loss(method: str | None) -> Any:
+    env = sb3compat.ParallelVecEnv(counting(3), 2, start_method=method, on_worker_lost="restart")
+    OPENED.append(env)
+    env.reset()
+    kill_last(env)
+    return env
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_interrupt_at_any_point_of_making_leaves_nothing(method: str | None) -> None:
+    def make() -> None:
+        sb3compat.ParallelVecEnv(counting(3), 2, start_method=method).close()
+
+    total = count(make)
+    for at, error in points(total):
+        with within(60):
+            interrupt(make, at, error)
+            wait_until_nobody_is_left()
+
+
+@pytest.mark.parametrize("use", ["reset", "step"])
+def test_interrupt_at_any_point_of_a_replacement_is_drained_by_the_next_reset(use: str) -> None:
+    def call(env: Any) -> Any:
+        return env.reset() if use == "reset" else env.step(np.zeros(3, int))
+
+    expected = transcript(dummy())
+    first = with_loss("fork")
+    total = count(lambda: call(first))
+    first.close()
+    for at, error in points(total):
+        env = with_loss("fork")
+        where = f"{error.__name__} at point {at} of {total}"
+        with within(60):
+            raised = interrupt(lambda env=env: call(env), at, error)
+            same(transcript(env), expected, f"{where}: {raised}")
+            env.close()
+            wait_until_nobody_is_left()
+
+
+@pytest.mark.parametrize("again", [1, 2])
+def test_interrupted_close_is_finished_by_the_next(again: int) -> None:
+    def started() -> Any:
+        env = forked(counting(2), 2)
+        env.reset()
+        return env
+
+    total = count(started().close)
+    for at, error in points(total):
+        env = started()
+        with within(60):
+            for _ in range(again):
+                interrupt(env.close, at, error)
+            env.close()
+        assert not children(), f"{error.__name__} at point {at} of {total}"
+
+
+class Hangs:
+    """Makes an environment, or hangs while a file is there."""
+
+    def __init__(self, row: int, path: Path) -> None:
+        self.row, self.path = row, path
+
+    def __call__(self) -> Any:
+        if self.path.exists():
+            threading.Event().wait()
+        return counting(self.row + 1)[self.row]()
+
+
+def limited(env: Any, seconds: float) -> Any:
+    """The environment, with another timeout from now on."""
+    env._source._workers._timeout = seconds
+    return env
+
+
+@pytest.fixture
+def flag(tmp_path: Path) -> Path:
+    path = tmp_path / "flag"
+    path.touch()
+    return path
+
+
+def test_function_that_hangs_is_a_timeout_error(flag: Path) -> None:
+    with within(60), pytest.raises(sb3compat.WorkerTimeoutError, match=r"env_fns\[2\] .*timeout=1"):
+        forked([*counting(2), Hangs(2, flag)], 3, timeout=1.0)
+
+
+def test_interrupt_while_a_function_hangs_ends_all_workers(flag: Path) -> None:
+    def alarm(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            forked([Hangs(0, flag)])
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not children()
+
+
+def test_function_that_raises_is_reported_while_another_hangs(
+    flag: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> Any:
+        raise SeveralError(3, "make")
+
+    monkeypatch.setattr(processes.WorkerExchange, "grace_seconds", 0.2)
+    with within(60), pytest.raises(SeveralError, match=r"^make 3$"):
+        forked([Hangs(0, flag), fails], 2)
+
+
+def test_step_that_raises_is_reported_while_another_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes.WorkerExchange, "grace_seconds", 0.2)
+    env = opened([lambda: Failing(0, "hang"), lambda: Failing(1, "raise")], 2)
+    actions = np.zeros(2, int)
+    env.step(actions)
+    with within(60), pytest.raises(SeveralError, match=r"^number 1$"):
+        env.step(actions)
+    with pytest.raises(sb3compat.WorkerTimeoutError, match="rows 0 to 0"):
+        limited(env, 0.2).reset()
+    monkeypatch.setattr(processes, "_CLOSE_SECONDS", 0.2)
+    env.close()
+
+
+def test_replacement_that_fails_leaves_the_worker_lost_and_the_next_reset_tries_again(
+    tmp_path: Path,
+) -> None:
+    flag = tmp_path / "fail"
+
+    def fails() -> Any:
+        if flag.exists():
+            raise SeveralError(1, "again")
+        return counting(3)[2]()
+
+    env = opened([*counting(2), fails], 2, on_worker_lost="restart")
+    kill_last(env)
+    flag.touch()
+    for use in (lambda: env.step(np.zeros(3, int)), env.reset, env.reset):
+        with pytest.raises(SeveralError, match=r"^again 1$"):
+            use()
+    with pytest.raises(sb3compat.WorkerError, match="row"):
+        env.get_attr("row")
+    flag.unlink()
+    same(transcript(env), transcript(dummy()))
+
+
+def test_replacement_that_hangs_is_a_timeout_error_and_the_next_reset_tries_again(
+    tmp_path: Path,
+) -> None:
+    flag = tmp_path / "hang"
+    env = opened([*counting(2), Hangs(2, flag)], 2, on_worker_lost="restart")
+    kill_last(env)
+    flag.touch()
+    with within(60), pytest.raises(sb3compat.WorkerTimeoutError, match="have not made their parts"):
+        limited(env, 1.0).reset()
+    assert len(children()) == 1
+    flag.unlink()
+    same(transcript(limited(env, 60.0)), transcript(dummy()))
+
+
+@pytest.mark.parametrize("left", [0, 1, 2, 3, 4, 5, 6])
+def test_no_descriptors_left_is_an_error_that_says_so(left: int) -> None:
+    with few_descriptors(left), pytest.raises((sb3compat.WorkerError, OSError), match="open files"):
+        forked(counting(6), 6)
+    env = with_loss("fork")
+    with few_descriptors(left):
+        attempt(env.reset, sb3compat.WorkerError, OSError)
+    same(transcript(env), transcript(dummy()))
+
+
+@contextmanager
+def few_descriptors(left: int) -> Iterator[None]:
+    """Only so many descriptors are to be had, besides those that are open."""
+    gc.collect()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (300, limits[1]))
+    taken: list[int] = []
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        for _ in range(left):
+            os.close(taken.pop())
+        yield
+    finally:
+        for number in taken:
+            os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+LONG = bytes(10_000_000)  # more than a pipe holds
+
+
+def test_long_message_to_a_stopped_worker_ends_by_the_timeout() -> None:
+    env = opened(counting(2), 2)
+    stopped = children()[-1]
+    os.kill(stopped, signal.SIGSTOP)
+    with within(60), pytest.raises(sb3compat.WorkerTimeoutError, match="rows 1 to 1"):
+        limited(env, 0.2).set_attr("mark", LONG)
+    # Half of the message is in its pipe: the other half has to come before the next one.
+    os.kill(stopped, signal.SIGCONT)
+    assert limited(env, 60.0).env_method("add", 2) == [2, 3]
+    assert env.get_attr("mark", indices=1) == [LONG]
+
+
+def test_interrupt_while_a_long_message_is_sent_leaves_no_answer_for_the_next_call() -> None:
+    env = opened(counting(2), 2)
+    total = count(lambda: env.set_attr("mark", LONG))
+    for at, error in points(total):
+        with within(60):
+            interrupt(lambda: env.set_attr("mark", LONG), at, error)
+            assert env.env_method("add", 2) == [2, 3], at
+
+
+def test_close_and_use_in_a_fork_leave_the_workers_alone() -> None:
+    env = opened(counting(2), 2)
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        with suppress(BaseException):
+            refused = attempt(env.reset, sb3compat.WorkerError)[1]
+            env.close()
+            env.close()
+            code = 0 if "a fork of it" in str(refused) else 2
+        os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    env.reset()
+    assert env.env_method("add", 2) == [2, 3]
+
+
+class Marking(Failing):
+    """Writes a file when it is closed."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(0, "never")
+        self.path = path
+
+    def close(self) -> None:
+        self.path.touch()
+
+
+def test_forgotten_environment_closes_its_parts_though_another_was_forked_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_CLOSE_SECONDS", 60.0)  # else they would be terminated
+    first = forked([lambda: Marking(tmp_path / "closed")])
+    second = opened(counting(1))
+    with within(30):
+        del first
+        gc.collect()
+    assert (tmp_path / "closed").exists()
+    second.reset()

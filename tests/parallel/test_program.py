@@ -1,0 +1,426 @@
+"""What workers know of the program; scripts run as users run them: a file, stdin, a notebook."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+import sb3compat
+from sb3compat._parallel.program import Program, refuse_rerun
+from tests.parallel.actors import ROOT
+from tests.parallel.test_launch import METHODS, started, wait_for_end
+from tests.profiles import nightly, some
+
+MODULE = """
+    import gymnasium as gym
+    import numpy as np
+
+    class Small(gym.Env):
+        observation_space = gym.spaces.Box(-99, 99, (2,), np.float32)
+        action_space = gym.spaces.Discrete(2)
+
+        def __init__(self, mark=1, render_mode=None):
+            self.mark = mark
+
+        def reset(self, *, seed=None, options=None):
+            return np.array([self.mark, seed or 0], np.float32), {}
+
+        def step(self, action):
+            return np.array([self.mark, 9], np.float32), 0.5, False, False, {}
+
+    gym.register("Imported-v0", entry_point=Small, kwargs={"mark": 2})
+"""
+
+REGISTERING = """
+    import sys
+    import gymnasium as gym
+    import numpy as np
+    import sb3compat
+    import a_module
+
+    class OfScript(a_module.Small):
+        pass
+
+    def make_one(**kwargs):
+        return OfScript(**kwargs)
+
+    gym.register_envs(a_module)
+    gym.register("OfClass-v0", entry_point=OfScript, kwargs={"mark": 3})
+    gym.register("OfFunction-v0", entry_point=make_one, kwargs={"mark": 4})
+    gym.register("OfLambda-v0", entry_point=lambda **kwargs: OfScript(mark=5))
+    gym.register("OfText-v0", entry_point="a_module:Small", kwargs={"mark": 6})
+    gym.register("space/Limited-v2", entry_point=OfScript, max_episode_steps=2)
+    gym.register("MountainCar-v0", entry_point=OfScript, kwargs={"mark": 7})
+    gym.registry["Changed-v0"] = gym.spec("OfText-v0")
+    IDS = ["Imported-v0", "OfClass-v0", "OfFunction-v0", "OfLambda-v0", "OfText-v0",
+           "space/Limited-v2", "space/Limited", "MountainCar-v0", "Changed-v0"]
+
+    def stream(env):
+        env.seed(3)
+        first = env.reset()
+        steps = [env.step(np.zeros(env.num_envs, int)) for _ in range(3)]
+        env.close()
+        steps = [(obs.tolist(), dones.tolist(), infos) for obs, _, dones, infos in steps]
+        return first.tolist(), steps
+
+    def made(**kwargs):
+        return stream(sb3compat.ParallelVecEnv([lambda i=i: gym.make(i) for i in IDS], **kwargs))
+
+    if {guard}:
+        single = [stream(sb3compat.make_vec_env(lambda i=i: gym.make(i), 1)) for i in IDS]
+        marks = [float(each[0][0][0]) for each in single]
+        assert marks == [2, 3, 4, 5, 6, 1, 1, 7, 6], marks
+        for kwargs in {kwargs}:
+            got = made(workers=2, **kwargs)
+            assert [row[0] for row in got[0]] == marks, (kwargs, got)
+            for name in ("OfClass-v0", "space/Limited"):
+                made_by_id = sb3compat.make_vec_env(
+                    name, 2, vectorization_mode="parallel", vec_env_kwargs=kwargs
+                )
+                same = stream(sb3compat.make_vec_env(name, 2)), stream(made_by_id)
+                for each in same:
+                    for _, _, infos in each[1]:
+                        for info in infos:
+                            info.pop("episode", None)
+                assert str(same[0]) == str(same[1]), same
+        print("the same")
+"""
+
+
+def as_file(folder: Path, text: str) -> str:
+    path = folder / "script.py"
+    path.write_text(text)
+    return run([sys.executable, str(path)], folder)
+
+
+def as_stdin(folder: Path, text: str) -> str:
+    return run([sys.executable, "-"], folder, input=text)
+
+
+def as_notebook(folder: Path, text: str) -> str:
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    cells = [nbformat.v4.new_code_cell(part) for part in text.split("\n\n")]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    resources = {"metadata": {"path": str(folder)}}
+    nbclient.NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources=resources
+    ).execute()
+    outputs = [output for cell in notebook.cells for output in cell.outputs]
+    return "".join(str(output.get("text", "")) for output in outputs)
+
+
+def run(command: list[str], folder: Path, **kwargs: Any) -> str:
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, **kwargs
+    )
+    assert done.returncode == 0, done.stderr
+    # The program's own warning and the line that it comes from: workers do not repeat it.
+    assert done.stderr.count("Overriding environment") <= 2
+    return done.stdout
+
+
+WAYS: dict[str, Callable[[Path, str], str]] = {
+    "file": as_file,
+    "stdin": as_stdin,
+    "notebook": as_notebook,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ids_that_the_program_registered_are_known_to_workers(way: str, tmp_path: Path) -> None:
+    methods = [None, "fork"] if nightly() else [None]
+    if nightly() and way == "file":
+        methods += ["forkserver", "spawn"]
+    text = REGISTERING.replace("{kwargs}", str([{"start_method": each} for each in methods]))
+    text = text.replace("{guard}", '__name__ == "__main__"')
+    (tmp_path / "a_module.py").write_text(dedent(MODULE))
+    assert "the same" in WAYS[way](tmp_path, dedent(text))
+
+
+@pytest.mark.ray
+def test_ids_that_the_program_registered_are_known_to_actors(tmp_path: Path) -> None:
+    if not nightly():
+        pytest.skip("takes long")
+    text = REGISTERING.replace("{kwargs}", '[{"backend": "ray", "workers": 1}]').replace(
+        "workers=2, **kwargs", "**kwargs"
+    )
+    (tmp_path / "a_module.py").write_text(dedent(MODULE))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(tmp_path)]))
+        assert "the same" in as_file(tmp_path, dedent(text).replace("{guard}", "True"))
+
+
+ATARI = """
+    import ale_py
+    import gymnasium as gym
+    import sb3compat
+
+    gym.register_envs(ale_py)
+    env = sb3compat.make_vec_env("ALE/Pong-v5", 1, vectorization_mode="parallel")
+    print(env.reset().shape)
+    env.close()
+"""
+
+
+def test_games_that_the_program_registered_are_known_to_workers(tmp_path: Path) -> None:
+    pytest.importorskip("ale_py")
+    assert "(1, 210, 160, 3)" in as_file(tmp_path, dedent(ATARI))
+
+
+def test_id_that_nobody_knows_says_what_to_do() -> None:
+    with pytest.raises(gym.error.NameNotFound) as caught:
+        sb3compat.ParallelVecEnv([lambda: gym.make("Nowhere-v0")])
+    if sys.version_info >= (3, 11):
+        assert "call gymnasium.register in the function" in caught.value.__notes__[0]
+
+
+def test_spec_that_cannot_be_pickled_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = (x for x in ())
+    monkeypatch.setitem(
+        gym.registry, "Clinging-v0", gym.envs.registration.EnvSpec("Clinging-v0", lambda: held)
+    )
+    program = Program.this()
+    assert list(program.missing) == ["Clinging-v0"]
+    assert len(program.specs) == len(gym.registry) - 1
+    if sys.version_info >= (3, 11):
+        error = gym.error.NameNotFound("Clinging")
+        program.note(error)
+        assert "Clinging-v0" in error.__notes__[0]
+
+
+FLAGS = """
+    import multiprocessing, pathlib, sys
+    import gymnasium as gym
+    import sb3compat
+
+    sys.path.append(pathlib.Path("/nowhere"))
+
+    def told():
+        process = multiprocessing.current_process()
+        return sys.argv, sys.flags.optimize, sys.warnoptions, bytes(process.authkey)
+
+    class Telling(gym.Wrapper):
+        def tell(self):
+            return told()
+
+    env = sb3compat.ParallelVecEnv([lambda: Telling(gym.make("CartPole-v1"))])
+    if env.env_method("tell") != [told()]:  # no assert, as -O leaves it out
+        raise RuntimeError(f"{env.env_method('tell')}")
+    env.close()
+"""
+
+
+def test_arguments_and_flags_are_those_of_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(dedent(FLAGS))
+    run([sys.executable, "-O", "-W", "ignore::FutureWarning", str(path), "--one", "2"], tmp_path)
+
+
+MAIN_CLASSES = """
+    import enum
+    import gymnasium as gym
+    import numpy as np
+    import sb3compat
+
+    class Registering:
+        seen = []
+
+        def __init_subclass__(cls):
+            Registering.seen.append(cls.__name__)
+
+    class Thing(Registering):
+        count = 0
+
+        def name(self):
+            return "first"
+
+    class Mode(enum.Enum):
+        ONE = 1
+
+    class OwnError(BaseException):
+        count = 0
+
+        def __init__(self, row, text):
+            super().__init__(f"{row}: {text}")
+            self.held = (x for x in ())
+
+    class Telling(gym.Env):
+        observation_space = gym.spaces.Box(-99, 99, (2,), np.float32)
+        action_space = gym.spaces.Discrete(2)
+        times = 0
+
+        def reset(self, *, seed=None, options=None):
+            return np.zeros(2, np.float32), {"thing": Thing(), "mode": Mode.ONE}
+
+        def step(self, action):
+            if action:
+                raise OwnError(3, "stop")
+            return np.zeros(2, np.float32), 0.5, False, False, {"thing": Thing()}
+
+        def take(self, thing):
+            Telling.times += 1
+            Thing.count += 10
+            return type(thing) is Thing, Thing.count, Telling.times, len(Registering.seen)
+
+    def check(**kwargs):
+        Thing.count, Thing.name = 0, lambda self: "first"
+        env = sb3compat.ParallelVecEnv([Telling, Telling], workers=1, **kwargs)
+        seen = list(Registering.seen)
+        Thing.count, Thing.name, OwnError.count = 5, lambda self: "changed", 6
+        env.reset()
+        infos = env.step([0, 0])[3]
+        things = [info["thing"] for info in (*env.reset_infos, *infos)]
+        assert all(type(thing) is Thing for thing in things), things
+        assert env.reset_infos[0]["mode"] is Mode.ONE
+        first, second = env.env_method("take", Thing())
+        assert first[0] and second[0], (first, second)
+        assert (first[2], second[2]) == (1, 2), (first, second)
+        assert second[1] == first[1] + 10, (first, second)
+        third = env.env_method("take", Thing(), indices=1)[0]
+        assert third[1] == second[1] + 10, (second, third)
+        assert third[3] == first[3], (first, third)
+        try:
+            env.step([0, 1])
+        except OwnError as error:
+            assert str(error) == "3: stop"
+        else:
+            raise AssertionError
+        assert (Thing.count, Thing().name(), OwnError.count) == (5, "changed", 6)
+        assert Registering.seen == seen
+        env.close()
+
+    if __name__ == "__main__":
+        for kwargs in {kwargs}:
+            check(**kwargs)
+        print("unchanged")
+"""
+
+
+@pytest.mark.parametrize("way", some([*WAYS]))
+def test_classes_of_the_program_stay_as_they_are(way: str, tmp_path: Path) -> None:
+    methods = METHODS if way == "file" and nightly() else [None, "fork"]
+    text = MAIN_CLASSES.replace("{kwargs}", str([{"start_method": each} for each in methods]))
+    assert "unchanged" in WAYS[way](tmp_path, dedent(text))
+
+
+@pytest.mark.ray
+def test_classes_of_the_program_stay_as_they_are_with_actors(tmp_path: Path) -> None:
+    if not nightly():
+        pytest.skip("takes long")
+    text = MAIN_CLASSES.replace("{kwargs}", '[{"backend": "ray"}]')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("PYTHONPATH", str(ROOT))
+        assert "unchanged" in as_file(tmp_path, dedent(text))
+
+
+SELFISH = """
+    import os, pathlib, sys
+
+    runs = pathlib.Path(__file__).with_name("runs")
+    with runs.open("a") as file:
+        file.write("run\\n")
+    if len(runs.read_text().split()) > 12:
+        os._exit(9)  # the brake
+
+    import gymnasium as gym
+    import sb3compat
+
+    class Own(gym.Wrapper):
+        def __init__(self, render_mode=None):
+            super().__init__(gym.make("CartPole-v1"))
+
+    def imports():
+        import selfish
+        return selfish.Own()
+
+    if "Own-v0" not in gym.registry:
+        gym.register("Own-v0", entry_point="selfish:Own")
+
+    {make}
+"""
+
+MAKES = {
+    "by_id": 'sb3compat.make_vec_env("Own-v0", 2, vectorization_mode="parallel")',
+    "by_import": "sb3compat.ParallelVecEnv([imports] * 2, workers=2)",
+    "nested": "sb3compat.ParallelVecEnv([lambda: sb3compat.ParallelVecEnv([imports])], workers=1)",
+    "fork": 'sb3compat.ParallelVecEnv([imports] * 2, workers=2, start_method="fork")',
+    "forkserver": 'sb3compat.ParallelVecEnv([imports], start_method="forkserver")',
+    "spawn": 'sb3compat.ParallelVecEnv([imports], start_method="spawn")',
+    "ray": 'sb3compat.ParallelVecEnv([imports], backend="ray")',
+}
+
+
+@pytest.mark.parametrize("name", [*MAKES] if nightly() else ["by_id", "spawn"])
+def test_script_without_a_guard_is_not_run_again_by_workers_that_start_workers(
+    name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "selfish.py"
+    path.write_text(dedent(SELFISH).replace("{make}", MAKES[name]))
+    folders = os.pathsep.join([str(tmp_path), str(ROOT)])
+    environment = os.environ | {"PYTHONPATH": folders, "RAY_USAGE_STATS_ENABLED": "0"}
+    done = subprocess.run(
+        [sys.executable, str(path)], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Put what it does behind 'if __name__ == \"__main__\":'" in done.stderr
+    assert len((tmp_path / "runs").read_text().split()) <= 4
+
+
+def test_workers_may_be_started_where_no_script_is_imported() -> None:
+    refuse_rerun()
+
+
+@pytest.mark.parametrize("name", ["__mp_main__", "sb3compat._parallel.serve"])
+def test_module_that_a_worker_imports_may_not_start_workers(name: str) -> None:
+    code = compile("refuse_rerun()", "the_script.py", "exec")
+    outer = {"run": lambda: exec(code, {"refuse_rerun": refuse_rerun}), "__name__": name}
+    with pytest.raises(sb3compat.WorkerError, match=r"Expected the_script\.py to start"):
+        exec("def serve():\n    run()\nserve()", outer)
+
+
+HANGING = """
+    import os
+    import gymnasium as gym
+    import sb3compat
+
+    class Hanging(gym.Wrapper):
+        def pid(self):
+            return os.getpid()
+
+        def step(self, action):
+            while True:
+                pass
+
+    def make():
+        return Hanging(gym.make("CartPole-v1"))
+
+    if {method!r} == None or __name__ == "__main__":
+        env = sb3compat.ParallelVecEnv([make] * 2, workers=2, start_method={method!r})
+        env.reset()
+        print(env.env_method("pid"), flush=True)
+        env.step([0, 0])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux, which sends a signal")
+@pytest.mark.parametrize("method", METHODS if nightly() else [None])
+def test_worker_that_hangs_ends_with_its_killed_parent(method: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(dedent(HANGING).format(method=method))
+    process, pids = started(path)
+    process.kill()
+    process.wait()
+    wait_for_end(pids)
+    assert process.stdout is not None
+    process.stdout.close()

@@ -1,0 +1,122 @@
+"""Arrays that do not fit into the shared ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+from gymnasium.vector import SyncVectorEnv
+
+import sb3compat
+from sb3compat import ParallelVecEnv, to_gymnasium
+from sb3compat._parallel.unshared import Unshared, joined, share
+from tests.envs import fns
+from tests.parallel.own_values import CastVector
+from tests.parallel.teams import forked
+
+BYTES = Box(0, 255, (3,), np.uint8)
+
+
+def floats(n: int = 2, dtype: Any = np.float32) -> Any:
+    return CastVector(SyncVectorEnv(fns(n, observation_space=BYTES)), dtype)
+
+
+def test_what_fits_is_written_and_what_does_not_is_returned() -> None:
+    arrays = [np.zeros(4, np.float32), np.zeros((4, 2), np.uint8)]
+    values = [np.ones(2, np.float32), np.ones((2, 2), ">u2")]
+    (unshared,) = share(arrays, slice(1, 3), values, "part")
+    assert (unshared.number, unshared.first) == (1, 1)
+    assert arrays[0].tolist() == [0, 1, 1, 0]
+    assert not arrays[1].any()
+
+
+def test_array_is_joined_of_the_parts_that_gave_it() -> None:
+    shared = np.arange(4, dtype=np.float32)
+    assert joined(shared, 0, [Unshared(1, 0, "part", np.zeros(4))]) is shared
+    halves = [Unshared(0, row, "part", np.array([row, 0.5])) for row in (0, 2)]
+    whole = joined(shared, 0, halves)
+    assert whole.dtype == np.float64
+    assert whole.tolist() == [0, 0.5, 2, 0.5]
+    assert joined(shared, 0, halves[:1], nobody=[2, 3]).tolist() == [0, 0.5, 0, 0]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    "other", [lambda: fns(1, observation_space=BYTES)[0](), lambda: floats(dtype=np.float64)]
+)
+def test_parts_of_different_dtypes_are_refused_and_named(other: Any, workers: int) -> None:
+    env = forked([floats, other], workers)
+    with pytest.raises(sb3compat.ConversionError) as caught:
+        env.reset()
+    message = str(caught.value)
+    assert "float32 from CastVector(SyncVectorEnv) (row 0)" in message
+    assert "row 2" in message
+    env.close()
+
+
+def test_worker_that_is_replaced_keeps_the_dtype() -> None:
+    env = forked([floats, floats], on_worker_lost="restart", workers=2)
+    first = env.reset()
+    os.kill(env._source._workers._lines[1].process.pid, signal.SIGKILL)
+    obs, rewards, dones, infos = env.step(np.zeros(4, int))
+    assert (obs.dtype, rewards.dtype) == (np.float32, np.float32)
+    assert dones.tolist() == [False, False, True, True]
+    for row in (2, 3):
+        assert infos[row]["terminal_observation"].dtype == np.float32
+        np.testing.assert_array_equal(infos[row]["terminal_observation"], first[row])
+    env.close()
+
+
+def test_rewards_of_a_worker_that_is_replaced_are_zeros_of_their_dtype() -> None:
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+
+    class Doubles(vec_env.VecEnvWrapper):  # type: ignore[misc, name-defined]
+        def reset(self) -> Any:
+            return self.venv.reset()
+
+        def step_wait(self) -> Any:
+            obs, rewards, dones, infos = self.venv.step_wait()
+            return obs, rewards / np.float64(3), dones, infos
+
+    parts = [lambda: Doubles(vec_env.DummyVecEnv(fns(2)))] * 2
+    env = forked(parts, workers=2, on_worker_lost="restart")
+    env.reset()
+    os.kill(env._source._workers._lines[0].process.pid, signal.SIGKILL)
+    rewards = env.step(np.zeros(4, int))[1]
+    assert rewards.dtype == np.float64
+    assert rewards[:2].tolist() == [0, 0]
+    assert rewards[2:].all()
+    env.close()
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_observations_of_one_step_are_not_those_of_the_next(copy: bool) -> None:
+    env = forked([floats, floats], workers=2, copy=copy)
+    first = env.reset()
+    kept = first.copy()
+    env.step(np.zeros(4, int))
+    np.testing.assert_array_equal(first, kept)
+    env.close()
+
+
+def test_the_way_to_gymnasium_declares_what_it_presents() -> None:
+    sb3 = pytest.importorskip("stable_baselines3.common.vec_env")
+
+    def normalized() -> Any:
+        return sb3.VecNormalize(sb3.DummyVecEnv(fns(2, observation_space=BYTES)))
+
+    nested = [lambda: ParallelVecEnv([normalized], start_method="fork"), normalized]
+    for parts in ([normalized] * 2, nested):
+        env = to_gymnasium(forked(parts, workers=2))
+        obs, _ = env.reset()
+        assert obs.dtype == env.single_observation_space.dtype == np.float32
+        assert obs in env.observation_space
+        env.close()
+    refused = to_gymnasium(forked([floats]))
+    with pytest.raises(sb3compat.ConversionError, match="observation_space of its own"):
+        refused.reset()
+    refused.close()

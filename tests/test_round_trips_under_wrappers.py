@@ -1,0 +1,273 @@
+"""Our own adapters below wrappers: they are bases like Gymnasium's and SB3's own classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from threading import Lock
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import sb3compat
+from sb3compat._convert.spaces import BatchLayout
+from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
+from tests.lockstep import lockstep, same
+from tests.lockstep_back import back_programs, dummy, subproc
+from tests.lockstep_back import lockstep as lockstep_back
+from tests.profiles import examples, some
+from tests.strategies import programs, scripts
+
+vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+Monitor: Any = pytest.importorskip("stable_baselines3.common.monitor").Monitor
+
+MODES = list(AutoresetMode)
+SAME_STEP, NEXT_STEP, DISABLED = MODES[1], MODES[0], MODES[2]
+mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+
+
+class Hands(vec_envs.VecEnvWrapper):  # type: ignore[misc]
+    """A wrapper of SB3's kind that hands everything on."""
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        return self.venv.step_wait()
+
+
+def parallel(made: list[Any]) -> Any:
+    return sb3compat.ParallelVecEnv(made, workers=2)
+
+
+def shell(vec_env: Any, mode: AutoresetMode = SAME_STEP) -> Any:
+    return Identity(sb3compat.to_gymnasium(vec_env, autoreset_mode=mode))
+
+
+# `VecEnv`s to be adapted to Gymnasium and wrapped there.
+LOCAL: dict[str, Callable[[list[Any]], Any]] = {
+    "dummy": dummy,
+    "wrapped dummy": lambda made: Hands(dummy(made)),
+    "to_sb3": lambda made: Hands(sb3compat.to_sb3(SyncVectorEnv(made))),
+    "wrapped to_sb3": lambda made: Hands(sb3compat.to_sb3(Identity(SyncVectorEnv(made)))),
+    "twice": lambda made: Hands(sb3compat.to_sb3(shell(dummy(made), DISABLED))),
+}
+ALL: dict[str, Callable[[list[Any]], Any]] = {
+    **LOCAL,
+    "subproc": subproc,
+    "parallel": parallel,
+    "wrapped subproc": lambda made: Hands(subproc(made)),
+    "wrapped parallel": lambda made: Hands(parallel(made)),
+    "async": lambda made: Hands(sb3compat.to_sb3(AsyncVectorEnv(made))),
+}
+BY_ROW = ("dummy", "subproc", "parallel")
+
+
+@mode_of
+@pytest.mark.parametrize("name", LOCAL)
+@given(data=st.data(), n=st.integers(1, 3))
+@settings(max_examples=examples(60))
+def test_vec_env_below_a_vector_wrapper_is_dummy_vec_env(
+    mode: AutoresetMode, name: str, data: st.DataObject, n: int
+) -> None:
+    if mode == NEXT_STEP and name not in BY_ROW:
+        return  # refused, as its rows cannot be stepped one by one
+    chosen = data.draw(scripts(("none", "plain"), reuse=False))
+    program = data.draw(programs(n, max_size=10))
+    lockstep(chosen, n, lambda made: shell(LOCAL[name](made), mode), program)
+
+
+@mode_of
+@pytest.mark.parametrize("name", some([name for name in ALL if name not in LOCAL], 2))
+def test_workers_below_a_vector_wrapper_are_dummy_vec_env(mode: AutoresetMode, name: str) -> None:
+    if mode == NEXT_STEP and name not in BY_ROW:
+        return
+    chosen = script(lengths=(2, 3), endings=("truncated", "both"))
+    program: list[Any] = [("seed", 5), ("options", [{"x": 1}, None, {"x": 2}]), ("reset", None)]
+    program += [*[("step", number) for number in range(5)], ("seed", 2), ("reset", None)]
+    lockstep(chosen, 3, lambda made: shell(ALL[name](made), mode), program)
+
+
+@pytest.mark.parametrize("mode", [SAME_STEP, DISABLED])
+@pytest.mark.parametrize("layer", [lambda env: env, Identity])
+@given(data=st.data(), n=st.integers(1, 3), own=st.sampled_from([NEXT_STEP, SAME_STEP]))
+@settings(max_examples=examples(60))
+def test_vector_env_below_a_vec_env_wrapper_is_sync_vector_env(
+    mode: AutoresetMode, layer: Any, data: st.DataObject, n: int, own: AutoresetMode
+) -> None:
+    def build(made: Any) -> Any:
+        return Hands(sb3compat.to_sb3(layer(SyncVectorEnv(made, autoreset_mode=own))))
+
+    chosen = data.draw(scripts(("none", "plain"), reuse=False))
+    for space in (chosen.observation_space, chosen.action_space):
+        assume(space == BatchLayout(space, n, "observation_space").presented)  # SB3 counts from 0
+    lockstep_back(chosen, n, mode, build, data.draw(back_programs(n)), rounds=True, whole=True)
+
+
+class Masked(gym.Wrapper[Any, Any, Any, Any]):
+    """Has what MaskablePPO asks for, a wrapper around it, and what cannot be pickled."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(gym.wrappers.TimeLimit(ScriptedEnv(script(), row), 9))
+        self.lock = Lock()
+
+    def action_masks(self) -> Any:
+        return np.arange(4) != self.unwrapped.row  # type: ignore[attr-defined]
+
+
+def masked(row: int) -> Any:
+    return lambda: Monitor(Masked(row)) if row else Masked(row)
+
+
+def made_masked() -> list[Any]:
+    return [masked(row) for row in range(3)]
+
+
+@pytest.fixture(params=["dummy", "twice", "subproc", *some(list(ALL), 0)])
+def pair(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Any]]:
+    """Ours and the reference, with the same sub-environments."""
+    env = sb3compat.to_sb3(shell(ALL[request.param](made_masked())))
+    yield env, dummy(made_masked())
+    env.close()
+
+
+@pytest.mark.parametrize("indices", [None, 1, [2, 0], -1])
+def test_sub_environments_below_a_vector_wrapper_are_reached(pair: Any, indices: Any) -> None:
+    for env in pair:
+        env.reset()
+    answers = []
+    for env in pair:
+        env.set_attr("mark", [1, 2], indices)
+        env.env_method("set_mu", 2.5, indices=indices)
+        answers.append(
+            {
+                "mu": env.get_attr("mu", indices),
+                "called": env.env_method("set_mu", mu=1.5, indices=indices),
+                "has": [env.has_attr(name) for name in ("mu", "row", "nothing", "mark")],
+                "mark": env.get_attr("mark", indices),
+                "wrapped": [
+                    env.env_is_wrapped(cls, indices) for cls in (Monitor, gym.wrappers.TimeLimit)
+                ],
+                "masks": env.env_method("action_masks", indices=indices),
+                "outermost": env.get_attr("render_mode", indices),
+            }
+        )
+    same(*answers)
+
+
+def test_attributes_land_on_the_outermost_wrapper_below_a_vector_wrapper() -> None:
+    vec_env = dummy(made_masked())
+    sb3compat.to_sb3(shell(vec_env)).set_attr("mu", 7, indices=[1])
+    assert ["mu" in vars(env) for env in vec_env.envs] == [False, True, False]
+    assert [env.unwrapped.mu for env in vec_env.envs] == [0.5] * 3
+
+
+def test_missing_attributes_below_a_vector_wrapper_leave_the_workers_alive(pair: Any) -> None:
+    env, _ = pair
+    for use, indices in ((env.get_attr, None), (env.env_method, None), (env.env_method, [1])):
+        with pytest.raises(AttributeError, match="nothing_here"):
+            use("nothing_here", indices=indices)
+    env.reset()
+    assert env.step([0, 1, 2])[0].shape == (3, 3)
+
+
+@pytest.mark.parametrize("name", some(["async", "parallel", "to_sb3", "subproc"], 2))
+def test_methods_of_environments_that_cannot_be_sent_are_called(name: str) -> None:
+    envs = sb3compat.to_gymnasium(Hands(ALL[name](made_masked())))
+    try:
+        assert [mask.tolist().index(False) for mask in envs.call("action_masks")] == [0, 1, 2]
+        assert envs.get_attr("row") == (0, 1, 2)
+    finally:
+        envs.close()
+
+
+class Louder(sb3compat.VectorEnvAdapter):
+    """A subclass that does more than the adapter, in each of its methods."""
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, *rest = super().step(actions)
+        return obs, rewards + 100, *rest
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, infos = super().reset(**kwargs)
+        return obs + 50, infos
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        return tuple(("louder", value) for value in super().call(name, *args, **kwargs))
+
+
+@mode_of
+@pytest.mark.parametrize("wrap", [lambda env: env, Identity])
+def test_overridden_methods_of_the_adapter_are_not_bypassed(wrap: Any, mode: AutoresetMode) -> None:
+    ours = wrap(Louder(dummy(fns(lengths=(1,))), autoreset_mode=mode))
+    if mode != SAME_STEP:
+        sb3compat.register_partial_reset(Louder, sb3compat.reset_with_mask)
+    env = sb3compat.to_sb3(ours)
+    assert (env.reset() > 40).all()
+    obs, rewards, dones, _ = env.step([0, 0])
+    assert dones.all()
+    assert (rewards > 90).all()
+    assert (obs > 40).all() == (mode != SAME_STEP)  # there, the adapter's own step resets
+    with pytest.raises(AttributeError, match="no sub-environments"):
+        env.get_attr("mu")
+
+
+class Quieter(sb3compat.VecEnvAdapter):
+    """A subclass that answers for its sub-environments."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        return [f"quieter {attr_name}" for _ in super().get_attr(attr_name, indices)]
+
+
+@pytest.mark.parametrize("wrap", [lambda env: env, Hands])
+def test_overridden_methods_of_the_adapter_to_sb3_are_not_bypassed(wrap: Any) -> None:
+    envs = sb3compat.to_gymnasium(wrap(Quieter(SyncVectorEnv(fns()))))
+    assert envs.get_attr("mu") == ("quieter mu",) * 2
+
+
+def test_mode_of_the_adapter_below_a_vector_wrapper_is_certain() -> None:
+    with pytest.raises(sb3compat.AutoresetModeError, match="which is what"):
+        sb3compat.to_sb3(shell(dummy(fns()), DISABLED), autoreset_mode="SameStep")
+
+
+def test_first_step_after_a_pending_autoreset_is_refused() -> None:
+    for mode in (NEXT_STEP, DISABLED):
+        env = shell(dummy(fns(lengths=(1,))), mode)
+        env.reset()
+        env.step([0, 0])
+        with pytest.raises(RuntimeError, match=r"rows \[0, 1\] of VectorEnvAdapter"):
+            sb3compat.to_sb3(env).step([0, 0])
+
+
+def test_seeds_that_do_not_count_up_reach_their_rows_below_a_vector_wrapper() -> None:
+    for name in LOCAL:
+        env = shell(LOCAL[name](fns(3)), DISABLED)
+        assert env.reset(seed=[3, None, 9])[1]["seed"].tolist() == [3, -1, 9]
+        assert isinstance(env, Identity)
+
+
+def test_wrapper_that_resets_all_of_its_state_in_a_masked_reset_is_found() -> None:
+    class Counting(Identity):
+        """Adds the number of steps since its last reset, whichever rows that was for."""
+
+        steps = 0
+
+        def reset(self, **kwargs: Any) -> Any:
+            obs, infos = super().reset(**kwargs)
+            self.steps = 0
+            return obs + self.steps, infos
+
+        def step(self, actions: Any) -> Any:
+            obs, *rest = super().step(actions)
+            self.steps += 1
+            return obs + self.steps, *rest
+
+    source = dummy([MakeEnv(script(lengths=(length,)), row) for row, length in enumerate((1, 5))])
+    env = sb3compat.to_sb3(Counting(sb3compat.to_gymnasium(source, autoreset_mode=DISABLED)))
+    env.reset()
+    with pytest.raises(sb3compat.PartialResetError, match="resets its state for all rows"):
+        env.step([0, 0])

@@ -1,0 +1,71 @@
+"""Attributes and frames of the sub-environments, as `SyncVectorEnv` has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import sb3compat
+from tests.envs import ScriptedEnv, fns, script
+from tests.handwritten import CountingVecEnv
+from tests.lockstep import same
+from tests.lockstep_back import dummy, monitored, subproc
+
+pytest.importorskip("stable_baselines3")
+
+SAME_STEP = AutoresetMode.SAME_STEP
+
+
+def test_sub_environments_can_be_called(envs: Any) -> None:
+    theirs = SyncVectorEnv(fns(), autoreset_mode=SAME_STEP)
+    for env in (envs, theirs):
+        env.reset(seed=[3, 4])
+        assert env.call("set_mu", 2.5) == (2.5, 3.5)
+        assert env.call("set_mu", mu=1.5) == (1.5, 2.5)
+        assert env.get_attr("mu") == env.call("mu") == (1.5, 1.5)
+        assert env.get_attr("__str__") == env.call("__str__")  # a method is called
+        env.set_attr("mu", 4)
+        assert env.get_attr("mu") == (4, 4)
+        env.set_attr("mu", [5, 6])
+        assert env.get_attr("mu") == (5, 6)
+        env.set_attr("mu", (7, 8))
+        assert env.get_attr("mu") == (7, 8)
+        with pytest.raises(ValueError, match="values"):
+            env.set_attr("mu", [1, 2, 3])
+        with pytest.raises(AttributeError, match="nu"):
+            env.get_attr("nu")
+        assert env.get_attr("mu") == (7, 8)
+        assert env.np_random_seed == (3, 4)
+    numbers = [[rng.random() for rng in env.np_random] for env in (envs, theirs)]
+    assert numbers[0] == numbers[1]
+    same(envs.render(), theirs.render())
+
+
+def test_set_attr_lands_where_gymnasium_sets_it() -> None:
+    made = [lambda: gym.wrappers.TimeLimit(ScriptedEnv(script()), 5)] * 2
+    ours = sb3compat.to_gymnasium(dummy(made))
+    ours.set_attr("mu", 9)
+    assert [env.unwrapped.mu for env in ours.vec_env.envs] == [9, 9]
+
+
+def test_envs_are_those_of_sync_vector_env() -> None:
+    for build in (dummy, monitored, lambda made: sb3compat.to_sb3(SyncVectorEnv(made))):
+        vec_env = build(fns())
+        envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
+        assert [env.unwrapped.row for env in envs.envs] == [0, 1]
+        assert envs.envs is vec_env.unwrapped.envs
+        envs.envs[1] = gym.wrappers.TimeLimit(envs.envs[1], 1)
+        envs.reset()
+        assert envs.step([0, 0])[3].tolist() == [False, True]
+
+
+def test_envs_in_workers_are_no_attribute() -> None:
+    envs = sb3compat.to_gymnasium(subproc(fns()))
+    assert not hasattr(envs, "envs")
+    with pytest.raises(AttributeError, match="no sub-environments in this process"):
+        envs.envs  # noqa: B018
+    envs.close()
+    assert not hasattr(sb3compat.to_gymnasium(CountingVecEnv()), "envs")

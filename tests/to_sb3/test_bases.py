@@ -1,0 +1,109 @@
+"""What is known of a vector environment without its wrappers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+import sb3compat
+from sb3compat._to_sb3.bases import AdapterBase, AsyncBase, Base, SyncBase, base_of
+from tests.envs import Identity, fns
+from tests.lockstep import same
+from tests.native import NativeEnv
+
+vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+
+NEXT_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
+
+
+def dummy(made: Any) -> Any:
+    return vec_envs.DummyVecEnv(made)
+
+
+KINDS: dict[str, Any] = {
+    "sync": (lambda: SyncVectorEnv(fns()), SyncBase),
+    "async": (lambda: AsyncVectorEnv(fns()), AsyncBase),
+    "adapter": (
+        lambda: sb3compat.to_gymnasium(dummy(fns()), autoreset_mode="NextStep"),
+        AdapterBase,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_bases_of_single_environments_are_known(name: str) -> None:
+    make, kind = KINDS[name]
+    env = make()
+    base = base_of(Identity(env))
+    assert type(base) is kind
+    assert base.env is env
+    assert base.holds_single_envs
+    assert base.seeds_rows
+    assert base.resets_rows
+    assert base.mode_is_sure
+    assert base.hands_out_new_arrays
+    assert not base.broken
+    env.reset(seed=3)
+    assert base.pending() is not None
+    env.close()
+
+
+def test_nothing_is_known_of_other_environments() -> None:
+    base = base_of(NativeEnv(fns(), NEXT_STEP))
+    assert type(base) is Base
+    known = [base.holds_single_envs, base.seeds_rows, base.resets_rows, base.mode_is_sure]
+    assert not any([*known, base.hands_out_new_arrays, base.broken])
+    assert base.pending() is None
+    with pytest.raises(NotImplementedError):
+        base.reset_rows(None, [{}, {}], copy=True)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_rows_are_reset_with_arguments_of_their_own(name: str) -> None:
+    env = KINDS[name][0]()
+    base = base_of(env)
+    before = base.reset_rows(None, [{"seed": 4}, {"options": {"x": 1}}], copy=True)
+    assert before[1]["seed"].tolist() == [4, -1]
+    assert before[1]["given"].tolist() == [0, 1]
+    obs, infos = base.reset_rows([1], [{}, {}], copy=True)
+    assert infos["_resets"].tolist() == [False, True]
+    assert infos["given"].tolist() == [0, 0]
+    same(obs[0], before[0][0])
+    assert not np.array_equal(obs[1], before[0][1])
+    env.close()
+
+
+def test_pending_rows_are_those_that_have_ended() -> None:
+    for mode in (NEXT_STEP, DISABLED):
+        made = fns(lengths=(1, 2))
+        for env in (
+            SyncVectorEnv(made, autoreset_mode=mode),
+            sb3compat.to_gymnasium(dummy(made), autoreset_mode=mode),
+        ):
+            env.reset()
+            ended = env.step([0, 0])[2]
+            pending = base_of(env).pending()
+            assert pending is not None
+            assert pending.tolist() == ended.tolist()
+            assert ended.any()
+            assert not ended.all()
+
+
+class OwnStep(SyncVectorEnv):  # type: ignore[type-arg]
+    def step(self, actions: Any) -> Any:
+        return super().step(actions)
+
+
+class StepOfAdapter(sb3compat.VectorEnvAdapter):
+    def step(self, actions: Any) -> Any:
+        return super().step(actions)
+
+
+def test_subclasses_keep_what_they_do_not_override() -> None:
+    for base in (base_of(OwnStep(fns())), base_of(StepOfAdapter(dummy(fns())))):
+        assert base.resets_rows
+        assert base.seeds_rows
+        assert not any([base.mode_is_sure, base.hands_out_new_arrays])

@@ -1,0 +1,159 @@
+"""What goes by value changes nothing that exists where it arrives."""
+
+from __future__ import annotations
+
+import abc
+import enum
+import gc
+import pickle
+import subprocess
+import sys
+import types
+from typing import Any
+
+import pytest
+
+from sb3compat._upstream import by_value
+
+SEEN: list[str] = []
+
+
+class Registering:
+    """Its subclasses are noted."""
+
+    def __init_subclass__(cls) -> None:
+        SEEN.append(cls.__name__)
+
+
+def local_classes() -> list[Any]:
+    class Plain:
+        mark = 1
+
+        def text(self) -> str:
+            return "first"
+
+    class Abstract(abc.ABC):  # noqa: B024
+        mark = 1
+
+        def text(self) -> str:
+            return "first"
+
+    class Noted(Registering):
+        mark = 1
+
+        def text(self) -> str:
+            return "first"
+
+    class Slotted:
+        __slots__ = ("own",)
+        mark = 1
+
+        def text(self) -> str:
+            return "first"
+
+    return [Plain, Abstract, Noted, Slotted]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_class_that_exists_stays_as_it_is(place: int) -> None:
+    cls = local_classes()[place]
+    data = by_value.dumps(cls())
+    cls.mark, cls.text = 2, lambda self: "second"
+    seen = list(SEEN)
+    value = pickle.loads(data)
+    assert type(value) is cls
+    assert (cls.mark, value.text()) == (2, "second")
+    assert seen == SEEN
+
+
+def test_enumeration_that_exists_stays_as_it_is() -> None:
+    class Mode(enum.Enum):
+        ONE = 1
+
+    data = by_value.dumps(Mode.ONE)
+    Mode.extra = 3  # type: ignore[attr-defined]
+    assert pickle.loads(data) is Mode.ONE
+    assert Mode.extra == 3  # type: ignore[attr-defined]
+
+
+# Run in another process, which knows none of the classes.
+def arrives(data: bytes) -> Any:
+    value = pickle.loads(data)
+    first = type(value), value.text(), type(value).mark
+    type(value).mark = 5
+    again = pickle.loads(data)
+    return first[1:], type(again) is first[0], type(again).mark, by_value.dumps(again)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_class_is_made_once_elsewhere_and_comes_back_as_itself(place: int) -> None:
+    cls = local_classes()[place]
+    code = "import pickle, sys; from tests.upstream.test_by_value import arrives; "
+    code += "sys.stdout.buffer.write(pickle.dumps(arrives(sys.stdin.buffer.read())))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=by_value.dumps(cls()), capture_output=True, check=True
+    )
+    first, same, mark, back = pickle.loads(done.stdout)
+    assert (first, same, mark) == (("first", 1), True, 5)
+    assert type(pickle.loads(back)) is cls
+    assert cls.mark == 1  # what the other process has set is its own
+
+
+class Once:
+    """Cannot be unpickled the first time."""
+
+    tries = 0
+
+    def __reduce__(self) -> Any:
+        return fails_once, ()
+
+
+def fails_once() -> int:
+    Once.tries += 1
+    if Once.tries == 1:
+        raise ValueError("not yet")
+    return Once.tries
+
+
+def test_class_whose_attributes_could_not_come_is_filled_later() -> None:
+    class Late:
+        tried = Once()
+
+    data = by_value.dumps(Late)
+    del Late
+    gc.collect()
+    gc.disable()  # the class that was begun stays
+    try:
+        with pytest.raises(ValueError, match="not yet"):
+            pickle.loads(data)
+        assert pickle.loads(data).tried == 2
+    finally:
+        gc.enable()
+
+
+@pytest.fixture
+def main_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    module = types.ModuleType("__mp_main__")
+    monkeypatch.setitem(sys.modules, "__mp_main__", module)
+    return module
+
+
+def test_worker_that_has_imported_the_main_module_takes_its_class(
+    main_of_a_worker: types.ModuleType,
+) -> None:
+    data = []
+    for _ in range(2):
+        cls = type("OfMain", (), {"__module__": "__main__", "mark": 1})
+        data.append(by_value.dumps(cls()))
+    own = type("OfMain", (), {"__module__": "__main__", "mark": 7})
+    main_of_a_worker.OfMain = own  # type: ignore[attr-defined]
+    del cls
+    gc.collect()
+    value = pickle.loads(data[0])
+    assert type(value) is own
+    assert own.mark == 7  # type: ignore[attr-defined]
+
+
+def test_functions_go_by_value_with_what_they_hold() -> None:
+    number = 3
+    assert pickle.loads(by_value.dumps(lambda: number))() == 3
