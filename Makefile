@@ -22,7 +22,7 @@ TESTING := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test pairs real nightly lint types bench docs changelog matrix conformance dist clean
+.PHONY: help demo test pairs real nightly lint types bench docs changelog matrix endurance conformance dist clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -45,8 +45,8 @@ pairs:  ## Run the tests on every supported pair of versions: docs/reference/ver
 real:  ## Run the training scripts of other libraries, each in an environment of its own
 	@$(TESTING) $(PYTHON) -m versions.real $(ARGS)
 
-nightly:  ## Everything: all examples, pairs of wrappers, mutants, pairs of versions, scripts
-	@SB3COMPAT_PROFILE=nightly $(MAKE) --keep-going lint types demo matrix pairs real
+nightly:  ## Everything: all examples, pairs of wrappers, mutants, faults, pairs of versions, scripts
+	@SB3COMPAT_PROFILE=nightly $(MAKE) --keep-going lint types demo matrix endurance pairs real
 
 lint: $(VENV)/dev.stamp  ## Check style (ruff) and types (mypy)
 	@$(BIN)/python -m ruff check
@@ -69,6 +69,9 @@ changelog: $(VENV)/dev.stamp  ## Write the section of CHANGELOG.md that is made 
 
 matrix: $(VENV)/dev.stamp  ## Run every check on every mutant: docs/reference/kill-matrix.md
 	@$(TESTING) $(BIN)/python -m conformance.matrix $(ARGS)
+
+endurance: $(VENV)/dev.stamp  ## Millions of steps, a thousand faults: docs/explanation/how-it-holds-up.md
+	@$(TESTING) $(BIN)/python -m endurance $(ARGS)
 
 conformance: $(WORLD)/world.stamp  ## Run the kit on the world, and write conformance/RESULTS.md
 	@$(TESTING) $(WORLD)/bin/python -W ignore -m conformance $(ARGS)

@@ -28,9 +28,17 @@ from tests.resources import descendants
 
 LOST = "sb3compat.worker_lost"
 # What an operation may raise that meets a fault. Whatever else it raises fails the test.
-SAID = (WorkerError, CallOrderError, ArmedError, ArmedBaseError, *ERRORS)
+SAID: tuple[type[BaseException], ...] = (
+    WorkerError,
+    CallOrderError,
+    ArmedError,
+    ArmedBaseError,
+    *ERRORS,
+)
 # How long an operation may take before it counts as one that hangs.
 LIMIT = 60
+# With such a timeout in seconds, workers are neither stopped nor hang.
+PATIENT = 20
 
 Call = Callable[[], Any]
 Shape = Sequence[tuple[str, int]]
@@ -46,6 +54,8 @@ class Pair:
 
     Attributes:
         endings: What each fault ended in, and how often.
+        said: What an operation may raise.
+        interrupts: How many operations were interrupted.
     """
 
     def __init__(self, folder: Path, shape: Shape, **kwargs: Any) -> None:
@@ -53,26 +63,29 @@ class Pair:
         self.shape, self.kwargs = shape, kwargs
         self.n = sum(count for _, count in shape)
         self.restarts = kwargs.get("on_worker_lost") == "restart"
+        self.patient = kwargs.get("timeout", 0) >= PATIENT
         self.on_ray = kwargs.get("backend") == "ray"
+        self.said = SAID
         self.endings: Counter[str] = Counter()
-        self.token = 0
+        self.token = self.interrupts = 0
         self.seen: list[ActorProcess] = []
         self.build()
 
     def build(self) -> None:
         """Make both environments anew."""
         self.stopped: list[int] = []
+        self.last: Any = None
         self.armed: dict[int, str] = {}
         self.waiting: Any = None
         self.ours: Any = self.make()
         self._watch()
         self.theirs: Any = self.reference()
-        same(self.ours.reset(), self.theirs.reset(), "first reset")
+        self._was_reset(self.ours.reset())
 
-    def make(self) -> Any:
-        """One of our environments."""
+    def make(self, **kwargs: Any) -> Any:
+        """One of our environments, with other arguments."""
         fns: list[Any] = [MakeEchoing(row, str(self.gate)) for row in range(self.n)]
-        return sb3compat.ParallelVecEnv(parts_of(fns, self.shape), **self.kwargs)
+        return sb3compat.ParallelVecEnv(parts_of(fns, self.shape), **{**self.kwargs, **kwargs})
 
     def reference(self) -> Any:
         from stable_baselines3.common.vec_env import DummyVecEnv
@@ -95,7 +108,7 @@ class Pair:
     def step_wait(self) -> None:
         actions, self.waiting = self.waiting, None
         if actions is None:
-            assert attempt(self.ours.step_wait, *SAID)[1] is not None, "a wait for no step"
+            assert attempt(self.ours.step_wait, *self.said)[1] is not None, "a wait for no step"
         else:
             self._try(self.ours.step_wait, lambda got: self._stepped(got, actions))
 
@@ -130,6 +143,7 @@ class Pair:
     # Faults.
 
     def arm(self, row: int, how: str) -> None:
+        how = "raise" if how == "hang" and self.patient else how
         self.gate.unlink(missing_ok=True)
         if self._try(lambda: self.ours.env_method("arm", how, indices=[row])):
             self.armed[row] = how
@@ -144,6 +158,8 @@ class Pair:
     def stop(self, which: int) -> None:
         """Stop a worker, until `go`."""
         pid = self.workers[which % len(self.workers)].pid
+        if self.patient:
+            return
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGSTOP)
             self.stopped.append(pid)
@@ -156,6 +172,13 @@ class Pair:
             with suppress(ProcessLookupError):
                 os.kill(self.stopped.pop(), signal.SIGCONT)
 
+    def interrupt(self, call: Call, at: int, error: type[BaseException]) -> str | None:
+        """Interrupt a call at a bytecode instruction; where that was, or None."""
+        with within(LIMIT):
+            where = interrupt(call, at, error)
+        self.interrupts += where is not None
+        return where
+
     def interrupted(self, name: str, at: int, error: type[BaseException], actions: Any) -> None:
         """Interrupt an operation at a bytecode instruction, and see that the next one is right."""
         if self.waiting is not None:
@@ -166,33 +189,32 @@ class Pair:
             "echo": lambda: self.ours.env_method("echo", -1),
             "set_mark": lambda: self.ours.set_attr("mark", 7),
         }[name]
-        with within(LIMIT):
-            raised, other = attempt(lambda: interrupt(call, at, error), *SAID)
+        raised, other = attempt(lambda: self.interrupt(call, at, error), *self.said)
         if other is None and name == "step" and raised is not None:
             other = self._after_a_step_that_may_be_taken(actions)
         elif other is None and name == "echo":
             return None
-        return self._recover(other)
+        return self.recover(other)
 
     def interrupted_start(self, at: int, error: type[BaseException]) -> None:
         """Interrupt the construction of one more environment: nothing of it stays."""
-        before = children()
+        before = {*children()}
         made: list[Any] = []
-        with within(LIMIT):
-            interrupt(lambda: made.append(self.make()), at, error)
+        self.interrupt(lambda: made.append(self.make()), at, error)
         while made:
             made.pop().close()
         gc.collect()
-        assert children() == before, "workers of an interrupted construction are left"
+        for pid in {*children()} - before:
+            with suppress(ProcessLookupError):
+                assert ActorProcess(pid).has_ended(), "a worker is left"
 
     # How it goes on.
 
     def _watch(self) -> None:
         """Note the processes of our workers, and those below them."""
-        if self.on_ray:
-            pids = [self.ours.env_method("pid", indices=r[0])[0] for r in self.ours.rows_of_worker]
-        else:
-            pids = children()
+        # Those of a fork server are no children of this process, nor are the actors of Ray.
+        pids = [] if self.on_ray else children()
+        pids = pids or sorted(set(self.ours.env_method("pid")))
         known = {process.pid: process for process in self.seen}
         for pid in [each for worker in pids for each in (worker, *descendants(worker))]:
             with suppress(ProcessLookupError):
@@ -203,9 +225,9 @@ class Pair:
     def close(self, at: int | None = None) -> None:
         """Close ours, interrupted at some point the first time."""
         self.go()
+        if at is not None:
+            attempt(lambda: self.interrupt(self.ours.close, at, KeyboardInterrupt), *self.said)
         with within(LIMIT):
-            if at is not None:
-                attempt(lambda: interrupt(self.ours.close, at, KeyboardInterrupt), *SAID)
             self.ours.close()
             self.ours.close()
         self.gate.unlink(missing_ok=True)
@@ -216,13 +238,13 @@ class Pair:
     def _try(self, call: Call, compare: Callable[[Any], Any] = lambda _: None) -> bool:
         """Whether a call has given what it has to; otherwise it has said so, and all goes on."""
         with within(LIMIT):
-            got, error = attempt(call, *SAID)
+            got, error = attempt(call, *self.said)
         if error is None:
             compare(got)
             return True
         busy = self.waiting is not None and isinstance(error, CallOrderError)
         if not busy:
-            self._recover(error)
+            self.recover(error)
         return False
 
     def _same(self, read: Callable[[Any], Any]) -> None:
@@ -237,31 +259,33 @@ class Pair:
         for row in lost:
             self.armed.pop(row, None)
         assert not self.armed, f"{self.armed} have not failed"
-        before = [deepcopy(env.unwrapped._observation()) for env in self.theirs.envs]
         expected = self.theirs.step(actions)
         for row in lost:
             self.theirs.envs[row] = env = Echoing(row)
             expected[0][row], self.theirs.reset_infos[row] = env.reset()
             expected[1][row], expected[2][row] = 0, True
             expected[3][row] = {
-                LOST: True, "TimeLimit.truncated": True, "terminal_observation": before[row],
+                LOST: True, "TimeLimit.truncated": True, "terminal_observation": self.last[row],
             }  # fmt: skip
         same(got, expected)
+        self.last = got[0]
         same(self.ours.reset_infos, self.theirs.reset_infos)
-        self._note("went on with lost rows" if lost else "")
+        if lost:
+            self._watch()
+            self.note("went on with lost rows")
 
     def _after_a_step_that_may_be_taken(self, actions: Any) -> BaseException | None:
         """The error of the next step; if there is none, the first was taken as a whole or not."""
         with within(LIMIT):
-            got, raised = attempt(lambda: self.ours.step(actions), *SAID)
-        error: BaseException | None = raised
-        if error is None:
+            got, error = attempt(lambda: self.ours.step(actions), *self.said)
+        missed: BaseException | None = error
+        if missed is None:
             untaken = deepcopy(self.theirs)
             self.theirs.step(actions)
             ways = [attempt(lambda env=env: same(got, env.step(actions)), AssertionError)[1]
                     for env in (untaken, self.theirs)]  # fmt: skip
             assert None in ways, ways
-        return error
+        return missed
 
     def _wait_for(self, seed: int | None, options: Any) -> None:
         def ask(env: Any) -> None:
@@ -275,25 +299,29 @@ class Pair:
     def _was_reset(self, observations: Any) -> None:
         self.waiting, self.armed = None, {}
         same(observations, self.theirs.reset())
+        self.last = observations
         same(self.ours.reset_infos, self.theirs.reset_infos)
 
-    def _recover(self, error: BaseException | None) -> None:
+    def recover(self, error: BaseException | None) -> None:
         """Bring both together by a reset with a seed, or close ours if it says so."""
         self.go()
         self.waiting = None
         for _ in range(5):
             self.token += 1
             with within(LIMIT):
-                got, error = attempt(lambda: self._reset_both(self.token), *SAID)
+                got, error = attempt(lambda: self._reset_both(self.token), *self.said)
             if error is None:
                 self._was_reset(got)
                 self.gate.unlink(missing_ok=True)
                 self._watch()
-                return self._note("error, reset")
+                return self.note("error, reset")
             assert isinstance(error, WorkerError), f"a reset asks for a reset: {error!r}"
-            if not isinstance(error, WorkerTimeoutError) and not self.restarts:
-                assert "build a new one" in str(error), error
+            if "build a new one" in str(error):
                 return self.rebuild()
+            assert self.restarts or isinstance(error, WorkerTimeoutError), error
+            # Options are checked by the parts, which a reset makes anew.
+            with within(LIMIT):
+                attempt(self.ours.reset, *self.said)
         raise AssertionError(f"no reset goes on: {error!r}")
 
     def _reset_both(self, seed: int) -> Any:
@@ -306,11 +334,11 @@ class Pair:
         """Close ours, and make both anew."""
         self.close()
         del self.ours
-        self._note("error, close")
+        self.note("error, close")
         self.build()
 
-    def _note(self, ending: str) -> None:
-        self.endings.update([ending] if ending else [])
+    def note(self, ending: str) -> None:
+        self.endings.update([ending])
 
 
 def list_of(value: Any) -> list[Any]:

@@ -19,10 +19,13 @@ from tests.strategies import scripts
 Part = Callable[[], Any]
 
 
-def dummy(fns: Sequence[MakeEnv]) -> Any:
+def dummy(fns: Sequence[Any]) -> Any:
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    return DummyVecEnv([MakeEnv(fn.script, fn.row, copying=fn.script.reuse) for fn in fns])
+    return DummyVecEnv([
+        MakeEnv(fn.script, fn.row, copying=fn.script.reuse) if isinstance(fn, MakeEnv) else fn
+        for fn in fns
+    ])  # fmt: skip
 
 
 def children() -> list[int]:

@@ -1,0 +1,53 @@
+"""The page `make endurance` writes: each part in small, and what is made of it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import Any
+
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+from endurance.faults import KINDS, run
+from endurance.mistakes import GROUPS, made, names
+from endurance.page import page
+from endurance.soak import SOURCES, soak
+
+CODES = [code for codes in GROUPS.values() for code in codes]
+
+
+def test_shares_are_those_of_a_whole() -> None:
+    assert sum(source.share for source in SOURCES.values()) == pytest.approx(1)
+    assert sum(sum(kinds.values()) for kinds in KINDS.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_mistakes_name_what_is_there(code: str) -> None:
+    used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+    assert used <= {*names([]), *dir(builtins)}
+
+
+def test_page_says_what_the_parts_have_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {"processes": {"raise": 0.5, "kill": 0.5}}
+    monkeypatch.setattr("endurance.faults.KINDS", few)
+    faults: dict[str, Any] = {"processes": run("processes", 4)}
+    soaked = {name: soak(SOURCES[name], 20) for name in ("sync", "processes")}
+    mistakes = [("Making", code, made(code)) for code in ("ParallelVecEnv([])", "to_sb3('x')")]
+    text = page(soaked, faults, mistakes, 60, 1.0)
+    assert not faults["processes"]["wrong"]
+    for part in (
+        "| `ParallelVecEnv`, two processes | 5,120 |",
+        "## 4 faults",
+        "| kill, processes | 2 |",
+        "**Wrong values: 0. Calls that hung: 0.**",
+        "- `ParallelVecEnv([])`\n\n  > ValueError: Expected env\\_fns to be a list",
+    ):
+        assert part in text
+
+
+def test_a_stream_that_is_wrong_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("endurance.faults.KINDS", {"processes": {"raise": 1.0}})
+    monkeypatch.setattr("tests.parallel.operations.Pair.echo", lambda _: 1 / 0)
+    assert len(run("processes", 2)["wrong"]) == 2
