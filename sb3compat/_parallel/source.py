@@ -77,13 +77,17 @@ class ParallelRows:
     def check_options(self, options: Sequence[Options]) -> None:
         """Refuse options that the parts could not apply to their rows."""
         self._options_set = True
-        if not self._single and not self.busy:
-            self.command(
-                {
-                    worker: ("check_options", list(options[rows]))
-                    for worker, rows in enumerate(self._rows)
-                }
-            )
+        if self._single or self.busy:
+            return
+        # Those of workers that will be replaced are checked in the reset.
+        lost = self._workers.lost if self._restart else ()
+        self.command(
+            {
+                worker: ("check_options", list(options[rows]))
+                for worker, rows in enumerate(self._rows)
+                if worker not in lost
+            }
+        )
 
     def check_started(self) -> None:
         """Refuse a first step where an autoreset of a part is pending."""

@@ -197,6 +197,8 @@ class Exchange:
         A long message to a worker that is dead would block for ever where another worker, forked
         from the same parent, holds the other end of its pipe.
         """
+        for row in self.unsent:  # an interrupt may have come before it was noted
+            self.owed.setdefault(row, None)
         while self.unsent:
             ends = {
                 row: (line.pipe.fileno(), line.process.sentinel)
