@@ -109,8 +109,8 @@ def dumps_command(*command: Any) -> bytes:
     return by_value.dumps(command)
 
 
-def dumps_functions(env_fns: Sequence[Callable[[], Value]], first: int) -> bytes:
-    """Pickle the functions of a worker.
+def dumps_make(env_fns: Sequence[Callable[[], Value]], first: int) -> bytes:
+    """Pickle the command to make parts, with the functions that make them.
 
     Args:
         env_fns: The functions.
@@ -120,7 +120,7 @@ def dumps_functions(env_fns: Sequence[Callable[[], Value]], first: int) -> bytes
         UnsupportedEnvError: If one cannot be pickled; the message says which.
     """
     try:
-        return by_value.dumps(list(env_fns))
+        return dumps_command("make", by_value.dumps(list(env_fns)), first)
     except Exception:
         for number, env_fn in enumerate(env_fns, first):
             _check_picklable(env_fn, number)

@@ -18,7 +18,7 @@ from typing import Any
 from sb3compat._convert.types import Array, Value
 from sb3compat._parallel.launch import Life, launch
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
-from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_functions
+from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program
 from sb3compat._parallel.serve import STEP
@@ -199,12 +199,11 @@ class Processes:
     def _make(self, workers: Sequence[int]) -> dict[int, Described]:
         """Start workers, and have them make their parts."""
         forks = self._start_method == "fork"
+        # Before any process is started.
         make = {}
         for worker in workers:
-            first = self._firsts[worker]
-            # Before any process is started.
-            data = None if forks else dumps_functions(self._shares[worker], first)
-            make[worker] = dumps_command("make", data, first)
+            share, first = self._shares[worker], self._firsts[worker]
+            make[worker] = dumps_command("make", None, first) if forks else dumps_make(share, first)
         program = dumps_command("begin", None if forks else Program.this())
         for worker in workers:
             self._launch(worker)

@@ -20,7 +20,7 @@ from sb3compat._parallel.messages import (
     Described,
     Failure,
     dumps_command,
-    dumps_functions,
+    dumps_make,
     failure_of,
 )
 from sb3compat._parallel.parts import EnvFn
@@ -83,9 +83,8 @@ class Actors:
         self._owed: dict[int, Any] = {}
         self._rows: Sequence[slice] = []
         self._shapes: Shapes
-        # The workers that share memory, and where it is.
-        self._sharing: set[int] = set()
-        self._place: Place | None = None
+        self._sharing: set[int] = set()  # the workers that share memory
+        self._place: Place | None = None  # where it is
         # The observations of all rows, where some come from other nodes: whether those of the
         # sharing workers are in it as well, and whether it belongs to the caller by now.
         self._batch: list[Array] = []
@@ -155,9 +154,8 @@ class Actors:
         """The answers that are owed, by worker."""
         answers = self._receive(self._timeout)
         if self._owed and not self._failed(answers):
-            workers = sorted(self._owed)
             raise WorkerTimeoutError(
-                f"The workers {workers} have not answered within timeout={self._timeout} seconds. "
+                f"The workers {sorted(self._owed)} have not answered within timeout={self._timeout} seconds. "
                 "Close this environment, which ends them; or call reset(), which waits as long "
                 "for them once more."
             )
@@ -165,8 +163,8 @@ class Actors:
 
     def _failed(self, answers: Mapping[int, Value]) -> bool:
         """Whether something is to be raised, whatever the others answer."""
-        raised = any(isinstance(answer, Failure) for answer in answers.values())
-        return raised or (bool(self.lost) and not self._restarts)
+        lost = bool(self.lost) and not self._restarts
+        return lost or any(isinstance(answer, Failure) for answer in answers.values())
 
     def _alive(self, shares: Mapping[int, Any]) -> dict[int, Any]:
         return {worker: share for worker, share in shares.items() if worker not in self.lost}
@@ -225,8 +223,8 @@ class Actors:
             self._actors[worker] = cls.remote()
         refs = {self._actors[worker].node.remote(): worker for worker in workers}
         waiting = not_ready(refs, self._schedule_timeout)
+        why = f"within schedule_timeout={self._schedule_timeout} seconds"
         if waiting:
-            why = f"within schedule_timeout={self._schedule_timeout} seconds"
             raise not_started(len(waiting), len(refs), self._options, why)
         for ref, worker in refs.items():
             self._nodes[worker] = self._node_in(ref, len(refs))
@@ -247,12 +245,10 @@ class Actors:
 
     def _make(self, workers: Sequence[int]) -> dict[int, Described]:
         """Start actors, and have them make their parts."""
-        make = {}
-        for worker in workers:
-            first = self._firsts[worker]
-            # Before any actor is started.
-            data = dumps_functions(self._shares[worker], first)
-            make[worker] = dumps_command("make", data, first)
+        # Before any actor is started.
+        make = {
+            worker: dumps_make(self._shares[worker], self._firsts[worker]) for worker in workers
+        }
         program = dumps_command("begin", Program.this())
         self._launch(workers)
         self._talk(dict.fromkeys(workers, program))
@@ -274,13 +270,12 @@ class Actors:
     def _hand_over(self, workers: Iterable[int]) -> None:
         """Tell workers which rows are theirs, and find out which of them share memory."""
         home = ray.get_runtime_context().get_node_id()
-        num_envs = self._rows[-1].stop
+        shapes, n = self._shapes, self._rows[-1].stop
         attach = {}
         for worker in workers:
             self._sharing.discard(worker)
             place = self._place if self._nodes[worker] == home else None
-            command = ("attach", self._shapes, num_envs, self._rows[worker], place)
-            attach[worker] = dumps_command(*command)
+            attach[worker] = dumps_command("attach", shapes, n, self._rows[worker], place)
         for worker, answer in self._talk(attach).items():
             if answer:
                 self._sharing.add(worker)

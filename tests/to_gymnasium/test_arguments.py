@@ -53,7 +53,7 @@ def test_rows_under_a_mask() -> None:
         ([True, False, True], r"reset_mask=\[True, False, True\] \(list\)"),
         (np.ones(2, bool), r"reset_mask.shape=\(2,\)"),
         (np.ones(3, int), "reset_mask.dtype=int64"),
-        (np.zeros(3, bool), r"reset_mask=\[False False False\]"),
+        (np.zeros(3, bool), r"reset_mask=array\(\[False, False, False\]\)"),
     ],
 )
 def test_masks_that_break_a_rule_are_refused(mask: Any, got: str) -> None:
