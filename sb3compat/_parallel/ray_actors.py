@@ -155,9 +155,9 @@ class Actors:
         answers = self._receive(self._timeout)
         if self._owed and not self._failed(answers):
             raise WorkerTimeoutError(
-                f"The workers {sorted(self._owed)} have not answered within timeout={self._timeout} seconds. "
-                "Close this environment, which ends them; or call reset(), which waits as long "
-                "for them once more."
+                f"The workers {sorted(self._owed)} have not answered within timeout="
+                f"{self._timeout} seconds. Close this environment, which ends them; or call "
+                "reset(), which waits as long for them once more."
             )
         return answers
 
