@@ -85,7 +85,11 @@ def _class_of(
 
 def _of_main(name: str) -> type | None:
     """The class in a worker that has imported the parent's main module itself."""
-    found = getattr(sys.modules.get("__mp_main__"), name, None)
+    main = sys.modules.get("__mp_main__")
+    # Elsewhere, this is another name of `__main__`.
+    if main is None or main.__name__ != "__mp_main__":
+        return None
+    found = getattr(main, name, None)
     return found if isinstance(found, type) else None
 
 

@@ -308,7 +308,7 @@ MAIN_CLASSES = """
 
 @pytest.mark.parametrize("way", some([*WAYS]))
 def test_classes_of_the_program_stay_as_they_are(way: str, tmp_path: Path) -> None:
-    methods = METHODS if way == "file" and nightly() else [None, "fork"]
+    methods = METHODS if way == "file" and nightly() else ["fork", None]
     text = MAIN_CLASSES.replace("{kwargs}", str([{"start_method": each} for each in methods]))
     assert "unchanged" in WAYS[way](tmp_path, dedent(text))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from typing import Any
@@ -43,6 +44,8 @@ class Failing(ScriptedEnv):
             raise LocalError("from inside")
         if action == 4:
             os._exit(3)
+        if action == 5:
+            raise asyncio.CancelledError("stop")
         return super().step(action)
 
     def reset(self, **kwargs: Any) -> Any:
@@ -74,6 +77,7 @@ def test_exceptions_keep_their_type_and_the_workers_live(mode: AutoresetMode) ->
         (1, KeyError, "several"),
         (2, OddError, "1 and 2"),
         (3, Exception, r"^from inside$"),
+        (5, asyncio.CancelledError, r"^stop$"),
     ):
         with pytest.raises(kind, match=message) as caught:
             envs.step([0, action])
