@@ -13,6 +13,7 @@ import pickle
 import sys
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import cloudpickle.cloudpickle as cloudpickle
 
@@ -21,6 +22,10 @@ from sb3compat._upstream.private import private
 
 # The classes that were begun here, and whose attributes have not come.
 _UNFINISHED: weakref.WeakSet[type] = weakref.WeakSet()
+
+# What cloudpickle makes a class of, and then fills it with.
+_Make = Callable[..., type]
+_Fill = Callable[[type, Value], type]
 
 
 class ByValue:
@@ -31,10 +36,12 @@ class ByValue:
     """
 
     def __init__(self, value: Value) -> None:
-        self._data: bytes = cloudpickle.dumps(value)
+        with io.BytesIO() as file:
+            _Pickler(file).dump(value)
+            self._data = file.getvalue()
 
     def __reduce__(self) -> tuple[Callable[[bytes], Value], tuple[bytes]]:
-        return loads, (self._data,)
+        return pickle.loads, (self._data,)
 
 
 def dumps(value: Value) -> bytes:
@@ -42,62 +49,61 @@ def dumps(value: Value) -> bytes:
     return pickle.dumps(ByValue(value), pickle.HIGHEST_PROTOCOL)
 
 
-def loads(data: bytes) -> Value:
-    """What cloudpickle has pickled; classes that exist here stay as they are."""
-    return _Unpickler(io.BytesIO(data)).load()
-
-
 def name_main_classes() -> None:
     """Give the classes of `__main__` the names by which a fork knows them as its own."""
-    for value in list(vars(sys.modules["__main__"]).values()):
-        if isinstance(value, type) and value.__module__ == "__main__":
-            private(cloudpickle, "_get_or_create_tracker_id")(value)
+    pending: list[object] = [sys.modules["__main__"]]
+    while pending:
+        for value in list(vars(pending.pop()).values()):
+            if isinstance(value, type) and value.__module__ == "__main__":
+                if value not in private(cloudpickle, "_DYNAMIC_CLASS_TRACKER_BY_CLASS"):
+                    pending.append(value)
+                private(cloudpickle, "_get_or_create_tracker_id")(value)
 
 
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Value:
-        found = super().find_class(module, name)
-        if module.partition(".")[0] != "cloudpickle":
-            return found
-        if name == "_make_skeleton_class":
-            return lambda *args: _class_of(found, args, args[1], args[3].get("__module__"))
-        if name == "_make_skeleton_enum":
-            return lambda *args: _class_of(found, args, args[2], args[4])
-        return _fill(found) if name == "_class_setstate" else found
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    def reducer_override(self, obj: Any) -> Any:
+        reduced = super().reducer_override(obj)
+        if not isinstance(obj, type) or not isinstance(reduced, tuple) or len(reduced) < 6:
+            return reduced
+        make, args, state, _, _, fill = reduced
+        path = obj.__qualname__ if _of_main(obj.__qualname__, "__main__") is obj else None
+        return _begin, (make, args, path), (fill, state), None, None, _finish
 
 
-def _class_of(
-    make: Callable[..., type], args: tuple[Value, ...], name: str, module: str | None
-) -> type:
-    """The class that these arguments of cloudpickle mean; begun here if it does not exist."""
-    known = private(cloudpickle, "_DYNAMIC_CLASS_TRACKER_BY_ID").get(args[-2])
-    if known is None and module == "__main__":
-        known = _of_main(name)
+def _begin(make: _Make, args: tuple[Value, ...], path: str | None) -> type:
+    """The class that cloudpickle has described; begun here if it does not exist.
+
+    Args:
+        make: What begins it.
+        args: The arguments for that, the last but one being what the class is known by.
+        path: Where the main module of the sender has it, if it does.
+    """
+    known: type | None = private(cloudpickle, "_DYNAMIC_CLASS_TRACKER_BY_ID").get(args[-2])
+    if known is None and path is not None:
+        known = _of_main(path, "__mp_main__")
         if known is not None:
             private(cloudpickle, "_lookup_class_or_track")(args[-2], known)
-    if known is not None:
-        cls: type = known
-        return cls
-    cls = make(*args)
-    _UNFINISHED.add(cls)
+    if known is None:
+        known = make(*args)
+        _UNFINISHED.add(known)
+    return known
+
+
+def _finish(cls: type, filling: tuple[_Fill, Value]) -> type:
+    fill, state = filling
+    if cls in _UNFINISHED:
+        _UNFINISHED.discard(cls)
+        fill(cls, state)
     return cls
 
 
-def _of_main(name: str) -> type | None:
-    """The class in a worker that has imported the parent's main module itself."""
-    main = sys.modules.get("__mp_main__")
-    # Elsewhere, this is another name of `__main__`.
-    if main is None or main.__name__ != "__mp_main__":
+def _of_main(path: str, name: str) -> type | None:
+    """The class at this path of the main module, or of a worker's import of its parent's."""
+    main = sys.modules.get(name)
+    # In other processes than such workers, `__mp_main__` is another name of `__main__`.
+    if main is None or main.__name__ != name:
         return None
-    found = getattr(main, name, None)
+    found: Value = main
+    for part in path.split("."):
+        found = getattr(found, part, None)
     return found if isinstance(found, type) else None
-
-
-def _fill(setstate: Callable[[type, Value], type]) -> Callable[[type, Value], type]:
-    def fill(cls: type, state: Value) -> type:
-        if cls not in _UNFINISHED:
-            return cls
-        _UNFINISHED.discard(cls)
-        return setstate(cls, state)
-
-    return fill

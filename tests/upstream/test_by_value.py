@@ -138,20 +138,50 @@ def main_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     return module
 
 
+def sent_from_main(monkeypatch: pytest.MonkeyPatch, path: str) -> bytes:
+    """An object of a class that the main module has at this path, or nowhere; it is forgotten."""
+    outer = type("Outer", (), {"__module__": "__main__"})
+    cls = type("Inner", (), {"__module__": "__main__", "__qualname__": path, "mark": 1})
+    outer.Inner = cls  # type: ignore[attr-defined]
+    monkeypatch.setattr(sys.modules["__main__"], "Outer", outer, raising=False)
+    monkeypatch.setattr(sys.modules["__main__"], "Inner", None, raising=False)
+    data = by_value.dumps(cls())
+    monkeypatch.undo()
+    del cls, outer
+    gc.collect()
+    return data
+
+
 def test_worker_that_has_imported_the_main_module_takes_its_class(
     main_of_a_worker: types.ModuleType,
 ) -> None:
-    data = []
-    for _ in range(2):
-        cls = type("OfMain", (), {"__module__": "__main__", "mark": 1})
-        data.append(by_value.dumps(cls()))
-    own = type("OfMain", (), {"__module__": "__main__", "mark": 7})
-    main_of_a_worker.OfMain = own  # type: ignore[attr-defined]
-    del cls
-    gc.collect()
-    value = pickle.loads(data[0])
-    assert type(value) is own
-    assert own.mark == 7  # type: ignore[attr-defined]
+    own = type("Outer", (), {"Inner": type("Inner", (), {"mark": 7})})
+    main_of_a_worker.Outer = own  # type: ignore[attr-defined]
+    with pytest.MonkeyPatch.context() as patch:
+        data = sent_from_main(patch, "Outer.Inner")
+    value = pickle.loads(data)
+    assert type(value) is own.Inner  # type: ignore[attr-defined]
+    assert value.mark == 7
+
+
+@pytest.mark.parametrize("path", ["Inner", "local.<locals>.Inner"])
+def test_class_of_the_same_name_is_another_one(
+    main_of_a_worker: types.ModuleType, path: str
+) -> None:
+    main_of_a_worker.Inner = type("Inner", (), {"mark": 7})  # type: ignore[attr-defined]
+    with pytest.MonkeyPatch.context() as patch:
+        data = sent_from_main(patch, path)
+    assert pickle.loads(data).mark == 1
+
+
+def test_other_names_of_the_main_module_are_no_import_of_it() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        data = sent_from_main(patch, "Outer.Inner")
+    assert sys.modules["__mp_main__"] is sys.modules["__main__"]
+    with pytest.MonkeyPatch.context() as patch:
+        other = type("Outer", (), {"Inner": type("Inner", (), {"mark": 7})})
+        patch.setattr(sys.modules["__main__"], "Outer", other, raising=False)
+        assert pickle.loads(data).mark == 1
 
 
 def test_functions_go_by_value_with_what_they_hold() -> None:
