@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -185,6 +186,8 @@ class HeldRows:
         made.making = first_fn
         try:
             env_fns = pickle.loads(env_fns) if isinstance(env_fns, bytes) else env_fns
+            if self._program is not None:
+                env_fns = [partial(self._program.make, env_fn) for env_fn in env_fns]
             made.make(env_fns, first_fn)
         except BaseException as error:
             self._where = f"env_fns[{made.making}]"

@@ -145,6 +145,7 @@ class Processes:
         """The answers that are owed, by worker."""
         exchange = self._exchange
         deadline = self._deadline if self._deadline.timeout else Deadline(self._timeout)
+        self._deadline = Deadline(None)  # what is left over is waited for as long once more
         exchange.receive(deadline.left())
         failed = exchange.failed
         self._note_dead()

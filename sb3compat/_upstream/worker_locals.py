@@ -7,6 +7,7 @@ lies in the local variables of the loop, which is a frame below the code that as
 from __future__ import annotations
 
 import sys
+from threading import Thread
 from types import FrameType
 
 import gymnasium as gym
@@ -34,6 +35,12 @@ def loop_of_worker() -> FrameType:
         if _function(frame) in _LOOPS or isinstance(frame.f_locals.get("env"), gym.Env):
             return frame
     raise _missing("env", None)
+
+
+def frame_of_thread(thread: Thread) -> FrameType | None:
+    """The innermost frame of another thread of this process."""
+    frames: dict[int | None, FrameType] = private(sys, "_current_frames")()
+    return frames.get(thread.ident)
 
 
 def env_of_worker() -> SingleEnv:

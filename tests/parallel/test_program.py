@@ -360,6 +360,13 @@ MAKES = {
     "forkserver": 'sb3compat.ParallelVecEnv([imports], start_method="forkserver")',
     "spawn": 'sb3compat.ParallelVecEnv([imports], start_method="spawn")',
     "ray": 'sb3compat.ParallelVecEnv([imports], backend="ray")',
+    "thread": """
+    import threading
+    thread = threading.Thread(target=lambda: sb3compat.ParallelVecEnv([imports] * 2, workers=2))
+    thread.start()
+    thread.join()
+    raise SystemExit(1)
+""",
 }
 
 
@@ -368,7 +375,7 @@ def test_script_without_a_guard_is_not_run_again_by_workers_that_start_workers(
     name: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "selfish.py"
-    path.write_text(dedent(SELFISH).replace("{make}", MAKES[name]))
+    path.write_text(dedent(SELFISH).replace("{make}", dedent(MAKES[name])))
     folders = os.pathsep.join([str(tmp_path), str(ROOT)])
     environment = os.environ | {"PYTHONPATH": folders, "RAY_USAGE_STATS_ENABLED": "0"}
     done = subprocess.run(
@@ -383,12 +390,27 @@ def test_workers_may_be_started_where_no_script_is_imported() -> None:
     refuse_rerun()
 
 
-@pytest.mark.parametrize("name", ["__mp_main__", "sb3compat._parallel.serve"])
-def test_module_that_a_worker_imports_may_not_start_workers(name: str) -> None:
+def imported(module: str, loop: str) -> None:
+    """Run a script as this module, in a function of the module `loop`."""
     code = compile("refuse_rerun()", "the_script.py", "exec")
-    outer = {"run": lambda: exec(code, {"refuse_rerun": refuse_rerun}), "__name__": name}
+    inner = {"refuse_rerun": refuse_rerun, "__name__": module}
+    outer = {"run": lambda: exec(code, inner), "__name__": loop}
+    exec("def serve():\n    run()", outer)
+    outer["serve"]()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("module", "loop"),
+    [("a_script", "sb3compat._parallel.serve"), ("__mp_main__", "multiprocessing.spawn")],
+)
+def test_module_that_a_worker_imports_may_not_start_workers(module: str, loop: str) -> None:
     with pytest.raises(sb3compat.WorkerError, match=r"Expected the_script\.py to start"):
-        exec("def serve():\n    run()\nserve()", outer)
+        imported(module, loop)
+
+
+def test_module_that_another_process_imports_may_start_workers() -> None:
+    imported("a_script", "__mp_main__")
+    imported("a_script", "multiprocessing.spawn")
 
 
 HANGING = """
@@ -426,3 +448,64 @@ def test_worker_that_hangs_ends_with_its_killed_parent(method: str | None, tmp_p
     wait_for_end(pids)
     assert process.stdout is not None
     process.stdout.close()
+
+
+CHANGED = """
+    import concurrent.futures, sys, types
+    import gymnasium as gym
+    import numpy as np
+    import sb3compat
+    import a_module
+    import another_module
+
+    class Own(a_module.Small):
+        pass
+
+    class Wrapping(gym.Wrapper):
+        pass
+
+    gym.registry["Another-v0"].max_episode_steps = 5
+    gym.register("OfMain-v0", entry_point="__main__:Own", kwargs={"mark": 8})
+    wrapper = gym.envs.registration.WrapperSpec("w", "__main__:Wrapping", {})
+    gym.register("Wrapped-v0", entry_point=Own, additional_wrappers=(wrapper,), kwargs={"mark": 9})
+    del gym.registry["CartPole-v1"]
+    by_hand = types.ModuleType("by_hand")
+    exec("class Made: pass", by_hand.__dict__)
+    sys.modules["by_hand"] = by_hand
+    gym.register("ByHand-v0", entry_point=by_hand.Made)
+
+    def lengths(*ids, **kwargs):
+        env = sb3compat.ParallelVecEnv([lambda i=i: gym.make(i) for i in ids], workers=1, **kwargs)
+        first = env.reset()[:, 0].tolist()
+        dones = [env.step(np.zeros(env.num_envs, int))[2].tolist() for _ in range(5)]
+        env.close()
+        return first, [row.index(True) + 1 if True in row else None for row in zip(*dones)]
+
+    def refused(*ids):
+        try:
+            lengths(*ids)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        raise AssertionError("not refused")
+
+    if __name__ == "__main__":
+        assert lengths(*["Another-v0"] * 3) == ([2, 2, 2], [5, 5, 5])
+        assert lengths("OfMain-v0", "Wrapped-v0") == ([8, 9], [None, None])
+        assert "spec = gymnasium.spec('Another-v0')" in refused("another_module:Another-v0")
+        assert "VersionNotFound" in refused("CartPole-v1")
+        assert "No module named 'by_hand'" in refused("ByHand-v0")
+        spec = gym.spec("Another-v0")
+        env = sb3compat.ParallelVecEnv([lambda: gym.make(spec)], workers=1)
+        env.close()
+        env = sb3compat.make_vec_env("another_module:Another-v0", 2, vectorization_mode="parallel")
+        env.reset()
+        assert [env.step([0, 0])[2].all() for _ in range(5)] == [False] * 4 + [True]
+        env.close()
+        print("as the program has it")
+"""
+
+
+def test_ids_mean_in_workers_what_they_mean_in_the_program(tmp_path: Path) -> None:
+    (tmp_path / "a_module.py").write_text(dedent(MODULE))
+    (tmp_path / "another_module.py").write_text(dedent(MODULE).replace("Imported-v0", "Another-v0"))
+    assert "as the program has it" in as_file(tmp_path, dedent(CHANGED))

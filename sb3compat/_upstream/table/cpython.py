@@ -57,7 +57,10 @@ CPYTHON = (
         "sys",
         Kind.NAME,
         "_upstream/worker_locals.py",
-        {"_getframe": "a worker's local variables could not be read"},
+        {
+            "_getframe": "a worker's local variables could not be read",
+            "_current_frames": "a script that starts workers in a thread could run without end",
+        },
     ),
     *names(
         "multiprocessing.process:BaseProcess.run",
