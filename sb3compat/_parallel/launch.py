@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from io import FileIO
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.spawn import get_command_line
 from typing import Any, NamedTuple
@@ -95,6 +97,32 @@ def start_methods() -> list[str]:
     return multiprocessing.get_all_start_methods()
 
 
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """While a worker is started, let the signals of this thread wait, and those of the new process.
+
+    Ctrl-C would end an interpreter that has not come to ignore it. And what a handler raises here
+    could lose the number of the process, which would stay as a zombie; where there are other
+    threads, one of these may take the signal all the same.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def start_helpers(start_method: str | None) -> None:
+    """Start what `multiprocessing` shares between all processes, which is to have its signals."""
+    if sys.platform != "win32" and start_method in ("forkserver", "spawn"):
+        resource_tracker.ensure_running()
+        if start_method == "forkserver":
+            forkserver.ensure_running()
+
+
 class Life(NamedTuple):
     """A pipe that nobody writes to: it ends with the process that holds the one end of it.
 
@@ -115,7 +143,6 @@ class Life(NamedTuple):
 def launch(
     start_method: str | None,
     env_fns: Sequence[EnvFn],
-    others: Sequence[Connection[Any, Any]],
     life: Life,
 ) -> tuple[Connection[Any, Any], ProcessLike, bool]:
     """Start a worker.
@@ -124,7 +151,6 @@ def launch(
         start_method: One of `multiprocessing`; None for a fresh interpreter, where there is a way
             to hand it a pipe, and `"spawn"` elsewhere.
         env_fns: The functions that make its parts.
-        others: The parent's ends of other workers' pipes.
         life: What tells the workers that the parent has ended.
 
     Returns:
@@ -148,7 +174,7 @@ def launch(
             name_main_classes()
         arguments: tuple[Any, ...] = (theirs, life.theirs)
         if forks:
-            arguments += (env_fns, [*others, ours, life.ours])
+            arguments += (env_fns, ours)
         process = context.Process(target=serve, args=arguments)
         process.start()
         return ours, process, forks

@@ -16,7 +16,7 @@ from multiprocessing.util import Finalize
 from typing import Any
 
 from sb3compat._convert.types import Array, Value
-from sb3compat._parallel.launch import Life, launch
+from sb3compat._parallel.launch import Life, launch, signals_held, start_helpers
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make
 from sb3compat._parallel.parts import EnvFn
@@ -190,12 +190,16 @@ class Processes:
         return [answer for answer in exchange.answers.values() if isinstance(answer, Failure)]
 
     def _launch(self, worker: int) -> None:
-        others: list[Any] = [line.pipe for line in self._lines.values()]
+        method = self._start_method
+        start_helpers(method)
         try:
-            pipe, process, _ = launch(self._start_method, self._shares[worker], others, self._life)
+            with signals_held():
+                pipe, process, _ = launch(method, self._shares[worker], self._life)
+                self._lines[worker] = Line(pipe, process)
         except OSError as error:
+            if not lost_worker(error):  # what a handler has raised
+                raise
             raise self._refused(worker, error) from error
-        self._lines[worker] = Line(pipe, process)
 
     def _make(self, workers: Sequence[int]) -> dict[int, Described]:
         """Start workers, and have them make their parts."""
@@ -308,6 +312,7 @@ class _End(Owner):
         super().__init__()
         self._lines, self._segments, self._life = lines, segments, life
         self._at_end = Finalize(None, self._end, exitpriority=10)
+        _ENDS.add(self)
 
     def __call__(self) -> None:
         self._end()
@@ -322,6 +327,24 @@ class _End(Owner):
         with suppress(OSError):  # as in `_hang_up`
             self._life.close()
 
+    def let_go(self) -> None:
+        """Close a fork's copies of the parent's ends, so that only the parent's own count."""
+        for end in (*(line.pipe for line in self._lines.values()), self._life.ours):
+            with suppress(OSError):
+                end.close()
+
+
+_ENDS: weakref.WeakSet[_End] = weakref.WeakSet()
+
+
+def _let_go_in_fork() -> None:
+    for end in list(_ENDS):
+        end.let_go()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_fork)
+
 
 def _end_lines(lines: dict[int, Line], workers: Sequence[int]) -> None:
     """Close the pipes, which ends the workers; and end those that have not ended in time.
@@ -335,8 +358,10 @@ def _end_lines(lines: dict[int, Line], workers: Sequence[int]) -> None:
         lines[worker].process.join(max(0.0, until - time.monotonic()))
     end_processes(lines[worker].process for worker in workers if lines[worker].process.is_alive())
     for worker in workers:
-        # A process of `multiprocessing` frees its descriptors as well.
-        lines.pop(worker).process.close()  # type: ignore[attr-defined]
+        # A process of `multiprocessing` frees its descriptors as well. It does not if somebody else
+        # has waited for its end, as Python cannot tell that it has ended.
+        with suppress(ValueError):
+            lines.pop(worker).process.close()  # type: ignore[attr-defined]
 
 
 def _hang_up(pipe: Any) -> None:

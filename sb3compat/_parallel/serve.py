@@ -27,7 +27,7 @@ def serve(
     pipe: Connection[Any, Any],
     life: Connection[Any, Any] | None = None,
     env_fns: Sequence[EnvFn] | None = None,
-    others: Sequence[Connection[Any, Any]] = (),
+    other: Connection[Any, Any] | None = None,
 ) -> None:
     """Answer commands until the parent closes its end of the pipe, or is gone.
 
@@ -35,14 +35,16 @@ def serve(
         pipe: This worker's end of the pipe.
         life: The end of a pipe whose other end only the parent holds.
         env_fns: The functions that make the parts, where they need not be pickled.
-        others: Ends of pipes that a fork has copied: as long as they are open here, other workers
-            would not notice the end of the parent.
+        other: The parent's end of the pipe, which a fork has copied: as long as it is open here,
+            this worker would not notice the end of the parent.
     """
-    for other in others:
+    if other is not None:
         other.close()
     # Ctrl-C is for the parent. And the parent's handlers are not for this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):  # they had to wait while this process was started
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
     held, working = HeldRows(), EndsWithParent(life.fileno() if life else None)
     try:
         while _answer(pipe, held, env_fns, working):

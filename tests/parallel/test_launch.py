@@ -160,7 +160,7 @@ def test_main_module_is_not_imported_and_torch_is_not_loaded(tmp_path: Path) -> 
 @method_of
 def test_process_has_what_the_exchange_needs(method: str | None) -> None:
     life = Life(*multiprocessing.Pipe(duplex=False))
-    pipe, process, has_fns = launch(method, [], [], life)
+    pipe, process, has_fns = launch(method, [], life)
     assert has_fns == (method == "fork")
     assert process.is_alive()
     assert process.pid != os.getpid()
@@ -176,7 +176,7 @@ def test_process_has_what_the_exchange_needs(method: str | None) -> None:
 def test_processes_can_be_killed(method: str | None) -> None:
     for end in ("terminate", "kill"):
         life = Life(*multiprocessing.Pipe(duplex=False))
-        pipe, process, _ = launch(method, [], [], life)
+        pipe, process, _ = launch(method, [], life)
         pipe.send_bytes(b"nonsense")
         pipe.recv_bytes()  # its handlers are set by now
         process.join(0.01)

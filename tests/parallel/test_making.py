@@ -18,11 +18,13 @@ import pytest
 
 import sb3compat
 from sb3compat._parallel import processes
+from sb3compat._parallel.launch import signals_held
 from tests.interrupts import attempt, count, counting, interrupt, points, within
 from tests.lockstep import same
 from tests.parallel.failing import OPENED, opened
 from tests.parallel.teams import children, forked
 from tests.parallel.test_interrupts import transcript
+from tests.profiles import some
 from tests.to_sb3.test_faults import Failing, SeveralError
 
 pytestmark = [
@@ -304,3 +306,67 @@ def test_forgotten_environment_closes_its_parts_though_another_was_forked_since(
         gc.collect()
     assert (tmp_path / "closed").exists()
     second.reset()
+
+
+@pytest.mark.parametrize("method", [None, "fork", "spawn"])
+def test_parent_that_is_not_asked_for_the_ends_of_its_children_closes_all_the_same(
+    method: str | None,
+) -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        env = sb3compat.ParallelVecEnv(counting(2), 2, start_method=method)
+        env.reset()
+        with within(60):
+            env.close()
+            env.close()
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert not children()
+
+
+@pytest.mark.parametrize("method", some([None, "spawn", "forkserver", "fork"], 2))
+def test_ctrl_c_while_workers_start_is_for_the_parent(method: str | None) -> None:
+    seen: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+    sent = threading.Event()
+
+    def interrupt_new_workers() -> None:
+        known: set[int] = set()
+        while not sent.is_set():
+            for pid in {*children()} - known:
+                known.add(pid)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt_new_workers)
+    thread.start()
+    try:
+        env = sb3compat.ParallelVecEnv(counting(2), 2, start_method=method)
+        OPENED.append(env)
+        env.reset()
+    finally:
+        sent.set()
+        thread.join()
+        signal.signal(signal.SIGINT, before)
+    assert env.env_method("add", 2) == [2, 3]
+
+
+def test_signals_that_come_while_a_worker_starts_are_handled_afterwards() -> None:
+    def alarm(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    def start() -> None:
+        with signals_held():
+            # To this thread, as any other one would take it.
+            signal.pthread_kill(threading.get_ident(), signal.SIGALRM)
+            held.append(signal.SIGALRM in signal.sigpending())
+
+    held: list[bool] = []
+    before = signal.signal(signal.SIGALRM, alarm)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert held == [True]
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())

@@ -414,7 +414,7 @@ def test_module_that_another_process_imports_may_start_workers() -> None:
 
 
 HANGING = """
-    import os
+    import os, sys
     import gymnasium as gym
     import sb3compat
 
@@ -432,22 +432,29 @@ HANGING = """
     if {method!r} == None or __name__ == "__main__":
         env = sb3compat.ParallelVecEnv([make] * 2, workers=2, start_method={method!r})
         env.reset()
-        print(env.env_method("pid"), flush=True)
-        env.step([0, 0])
+        pids = env.env_method("pid")
+        {fork}
+        env.step_async([0, 0])
+        print(pids, flush=True)
+        env.step_wait()
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux, which sends a signal")
-@pytest.mark.parametrize("method", METHODS if nightly() else [None])
-def test_worker_that_hangs_ends_with_its_killed_parent(method: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fork", some(["os.fork() or (sys.stdin.read(), os._exit(0))", "pass"]))
+@pytest.mark.parametrize("method", some(METHODS))
+def test_worker_that_hangs_ends_with_its_killed_parent(
+    method: str | None, fork: str, tmp_path: Path
+) -> None:
     path = tmp_path / "script.py"
-    path.write_text(dedent(HANGING).format(method=method))
-    process, pids = started(path)
+    path.write_text(dedent(HANGING).format(method=method, fork=fork))
+    process, pids = started(path, stdin=subprocess.PIPE)
     process.kill()
     process.wait()
     wait_for_end(pids)
-    assert process.stdout is not None
-    process.stdout.close()
+    for end in (process.stdin, process.stdout):
+        assert end is not None
+        end.close()  # which ends the fork
 
 
 CHANGED = """
