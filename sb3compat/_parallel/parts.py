@@ -101,7 +101,7 @@ class Made:
     @property
     def spaces(self) -> tuple[Space, Space]:
         """The space of one observation, and of one action."""
-        return spaces_of(self.envs[0])
+        return spaces_of(self.envs[0], self.making)
 
     @property
     def shown_space(self) -> Space:
@@ -123,7 +123,7 @@ class Made:
             first += count
 
     def _check_spaces(self, number: int) -> None:
-        check_same_spaces(self.spaces, spaces_of(self.envs[-1]), number)
+        check_same_spaces(self.spaces, spaces_of(self.envs[-1], number), number)
 
     def _add(self, env: Any, number: int) -> None:
         if isinstance(env, gym.Env):
@@ -168,8 +168,12 @@ def base_of(env: Any) -> object:
     return getattr(env, "unwrapped", env)
 
 
-def spaces_of(env: Any) -> tuple[Space, Space]:
+def spaces_of(env: Any, number: int) -> tuple[Space, Space]:
     """The spaces of one row.
+
+    Args:
+        env: What a function has returned.
+        number: The number of the function.
 
     Raises:
         UnsupportedEnvError: If this is no environment.
@@ -179,7 +183,7 @@ def spaces_of(env: Any) -> tuple[Space, Space]:
     if isinstance(env, gym.Env) or is_vec_env(env):
         return env.observation_space, env.action_space
     raise UnsupportedEnvError(
-        "Expected each of env_fns to return a gymnasium.Env, a gymnasium.vector.VectorEnv or a "
+        f"Expected env_fns[{number}] to return a gymnasium.Env, a gymnasium.vector.VectorEnv or a "
         f"VecEnv, got {shown(env)} ({type(env).__name__})."
     )
 

@@ -226,3 +226,12 @@ def test_saving_and_evaluating_work_on_it(tmp_path: Any) -> None:
     mean, _ = evaluate_policy(model, env, n_eval_episodes=4)
     assert mean >= 1
     env.close()
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("returned", [None, (1, 2), make_cartpole])
+def test_function_that_makes_no_environment_is_named(place: int, returned: Any) -> None:
+    functions: list[Any] = fns(3)
+    functions[place] = lambda: returned
+    with pytest.raises(sb3compat.UnsupportedEnvError, match=rf"Expected env_fns\[{place}\] to"):
+        forked(functions, 2)
