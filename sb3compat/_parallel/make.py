@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -17,7 +18,7 @@ from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv
 from sb3compat._parallel.adapter import ParallelVecEnv
 from sb3compat._to_sb3.adapter import to_sb3
-from sb3compat._to_sb3.monitor import EpisodeMonitor, MonitoredEnv
+from sb3compat._to_sb3.monitor import EpisodeMonitor, MonitoredEnv, Run
 from sb3compat._to_sb3.native import (
     NATIVE,
     is_native_only,
@@ -174,9 +175,8 @@ def make_vec_env(
         # SB3's own would bring torch into each worker.
         light = in_workers or not HAS_SB3
         monitor = EpisodeMonitor if light else monitor_class()
-        if vec_env_kwargs.get("on_worker_lost") == "restart":
-            # The monitor of a worker that is replaced goes on with its file.
-            monitor = partial(EpisodeMonitor, run=uuid4().hex)
+        # Any other class may replace workers, whatever arguments that takes.
+        run = None if mode in ("sync", "async") else Run(uuid4().hex, time.time())
         functions = [
             MonitoredEnv(
                 env_id,
@@ -189,6 +189,7 @@ def make_vec_env(
                 wrapper_class=wrapper_class,
                 wrapper_kwargs=wrapper_kwargs or {},
                 spec=spec,
+                run=run,
             )
             for rank in range(start_index, start_index + n_envs)
         ]
