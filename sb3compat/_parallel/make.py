@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -12,6 +13,7 @@ from uuid import uuid4
 
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector.utils import batch_differing_spaces
 
 from sb3compat._convert.arguments import check_timeout, plain_count, plain_seed
 from sb3compat._convert.modes import parse_mode
@@ -280,14 +282,24 @@ def _made(
 ) -> VecEnv | AnyVectorEnv:
     try:
         return make(functions)
-    except RuntimeError as error:
-        if mode not in ("sync", "async") or "space" not in str(error):
+    except Exception as error:
+        if mode not in ("sync", "async") or not _is_about_spaces(error):
             raise
         raise UnsupportedSpaceError(
             f"Expected sub-environments with spaces that Gymnasium's {_CLASSES[mode].__name__} "
             f"takes for equal, got: {error} Stable-Baselines3 goes by the spaces of the first one, "
             "whatever the bounds of the others; so does vectorization_mode='parallel'."
         ) from error
+
+
+def _is_about_spaces(error: Exception) -> bool:
+    """Whether Gymnasium has compared the spaces of sub-environments, and refused them."""
+    if isinstance(error, RuntimeError):
+        return "space" in str(error)
+    # What batches different spaces raises errors of many classes.
+    batching: Any = inspect.unwrap(batch_differing_spaces)
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code is batching.__code__ for frame, _ in frames)
 
 
 def _adapted(source: VecEnv | AnyVectorEnv, timeout: float | None) -> VecEnv:
