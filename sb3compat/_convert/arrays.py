@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sb3compat._convert.types import Array, Value
-from sb3compat.errors import ConversionError
+from sb3compat.errors import ConversionError, shown
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
@@ -122,12 +122,18 @@ def row_array(value: object, num_envs: int, name: str, hint: str = "") -> Array:
         hint: What to do if the shape is another one, for the message.
 
     Raises:
-        ConversionError: If its shape is not `(n,)`.
+        ConversionError: If its shape is not `(n,)`, or its elements are no numbers on a line: a
+            cast would drop the imaginary part, and read a string.
     """
     array = np.asarray(to_numpy(value))
     if array.shape != (num_envs,):
         raise ConversionError(
             f"Expected {name} of shape ({num_envs},), one for each row, got "
             f"{name}.shape={array.shape}.{hint}"
+        )
+    if array.dtype.kind not in "biufO":
+        raise ConversionError(
+            f"Expected {name} as real numbers, got {name}.dtype={array.dtype}: "
+            f"{shown(array.tolist())}. Return one int, float or bool for each row."
         )
     return array

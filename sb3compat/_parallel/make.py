@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import logging
+import time
+import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -11,13 +13,14 @@ from uuid import uuid4
 
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector.utils import batch_differing_spaces
 
 from sb3compat._convert.arguments import check_timeout, plain_count, plain_seed
 from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv
 from sb3compat._parallel.adapter import ParallelVecEnv
 from sb3compat._to_sb3.adapter import to_sb3
-from sb3compat._to_sb3.monitor import EpisodeMonitor, MonitoredEnv
+from sb3compat._to_sb3.monitor import EpisodeMonitor, MonitoredEnv, Run
 from sb3compat._to_sb3.native import (
     NATIVE,
     is_native_only,
@@ -174,9 +177,8 @@ def make_vec_env(
         # SB3's own would bring torch into each worker.
         light = in_workers or not HAS_SB3
         monitor = EpisodeMonitor if light else monitor_class()
-        if vec_env_kwargs.get("on_worker_lost") == "restart":
-            # The monitor of a worker that is replaced goes on with its file.
-            monitor = partial(EpisodeMonitor, run=uuid4().hex)
+        # Any other class may replace workers, whatever arguments that takes.
+        run = None if mode in ("sync", "async") else Run(uuid4().hex, time.time())
         functions = [
             MonitoredEnv(
                 env_id,
@@ -189,6 +191,7 @@ def make_vec_env(
                 wrapper_class=wrapper_class,
                 wrapper_kwargs=wrapper_kwargs or {},
                 spec=spec,
+                run=run,
             )
             for rank in range(start_index, start_index + n_envs)
         ]
@@ -279,14 +282,24 @@ def _made(
 ) -> VecEnv | AnyVectorEnv:
     try:
         return make(functions)
-    except RuntimeError as error:
-        if mode not in ("sync", "async") or "space" not in str(error):
+    except Exception as error:
+        if mode not in ("sync", "async") or not _is_about_spaces(error):
             raise
         raise UnsupportedSpaceError(
             f"Expected sub-environments with spaces that Gymnasium's {_CLASSES[mode].__name__} "
             f"takes for equal, got: {error} Stable-Baselines3 goes by the spaces of the first one, "
             "whatever the bounds of the others; so does vectorization_mode='parallel'."
         ) from error
+
+
+def _is_about_spaces(error: Exception) -> bool:
+    """Whether Gymnasium has compared the spaces of sub-environments, and refused them."""
+    if isinstance(error, RuntimeError):
+        return "space" in str(error)
+    # What batches different spaces raises errors of many classes.
+    batching: Any = inspect.unwrap(batch_differing_spaces)
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code is batching.__code__ for frame, _ in frames)
 
 
 def _adapted(source: VecEnv | AnyVectorEnv, timeout: float | None) -> VecEnv:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from sb3compat._convert.actions import Actions
-from sb3compat._convert.arrays import row_array
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
@@ -20,9 +19,14 @@ from sb3compat._convert.types import (
     Transition,
     Value,
 )
-from sb3compat._to_gymnasium.whole import rows_take_seeds
-from sb3compat._upstream.vec_env import set_waiting_seeds
-from sb3compat.errors import MissingFinalObservationError, MissingTruncationError
+from sb3compat._to_gymnasium.seeds import pass_seeds, rows_take_seeds
+from sb3compat._to_gymnasium.whole import checked_step
+from sb3compat.errors import (
+    ConversionError,
+    MissingFinalObservationError,
+    MissingTruncationError,
+    shown,
+)
 
 
 class VecEnvSource:
@@ -40,8 +44,10 @@ class VecEnvSource:
 
     def __init__(self, vec_env: Any, observations: Observations, actions: Actions) -> None:
         self._vec_env = vec_env
-        # Wrappers have a `reset_infos` of their own, which stays empty.
         self._base = getattr(vec_env, "unwrapped", vec_env)
+        # Which of its layers has the infos of resets, the outermost first. SB3's wrappers have a
+        # list of their own, which stays empty.
+        self._layers = [(layer, getattr(layer, "reset_infos", None)) for layer in _layers(vec_env)]
         self._observations = observations
         self._actions = actions
         self._waiting = False
@@ -60,13 +66,9 @@ class VecEnvSource:
 
         Where there are none, those that wait in the `VecEnv` itself are for this reset.
         """
-        first = seeds[0]
-        if first is not None and list(seeds) == [first + i for i in range(len(seeds))]:
-            self._vec_env.seed(first)
-        elif any(seed is not None for seed in seeds):
-            set_waiting_seeds(self._base, seeds)
+        pass_seeds(self._vec_env, self._base, seeds)
         batch = self._batch(self._vec_env.reset())
-        return batch, list(self._base.reset_infos)
+        return batch, list(self._reset_infos())
 
     def check_started(self) -> None:
         """No autoreset is pending in a `VecEnv`."""
@@ -81,30 +83,40 @@ class VecEnvSource:
     def receive(self) -> Transition:
         """Finish the step."""
         self._waiting = False
-        obs, rewards, dones, infos = self._vec_env.step_wait()
-        ended = np.asarray(dones, np.bool_)
+        result = self._vec_env.step_wait()
+        obs, rewards, ended, infos = checked_step(self._vec_env, result, self._vec_env.num_envs)
         truncated = np.zeros(len(ended), np.bool_)
         row_infos = [dict(info) if type(info) is dict else info for info in infos]
         reset_infos: dict[int, Info] = {}
         for i in np.flatnonzero(ended).tolist():
-            if TRUNCATED not in row_infos[i]:
-                raise MissingTruncationError(
-                    f"Expected infos[{i}][{TRUNCATED!r}] at the end of an episode from "
-                    f"{self._vec_env}, got the keys {sorted(map(str, row_infos[i]))}. Add it to "
-                    "that VecEnv."
-                )
+            self._check_ending(row_infos[i], i)
             truncated[i] = bool(row_infos[i][TRUNCATED])
-            if TERMINAL_OBSERVATION not in row_infos[i]:
-                raise MissingFinalObservationError(
-                    f"Expected infos[{i}][{TERMINAL_OBSERVATION!r}] at the end of an episode from "
-                    f"{self._vec_env}, got the keys {sorted(map(str, row_infos[i]))}. Add it to "
-                    "that VecEnv."
-                )
             final = self._observations.single(row_infos[i][TERMINAL_OBSERVATION], copy=False)
             row_infos[i][TERMINAL_OBSERVATION] = final
-            reset_infos[i] = self._base.reset_infos[i]
-        numbers = row_array(rewards, len(ended), "rewards")
-        return Transition(self._batch(obs), numbers, ended, truncated, row_infos, reset_infos)
+            reset_infos[i] = self._reset_infos()[i]
+        return Transition(self._batch(obs), rewards, ended, truncated, row_infos, reset_infos)
+
+    def _check_ending(self, info: Info, row: int) -> None:
+        missing: dict[str, type[ConversionError]] = {
+            TRUNCATED: MissingTruncationError,
+            TERMINAL_OBSERVATION: MissingFinalObservationError,
+        }
+        for key, error in missing.items():
+            if key not in info:
+                raise error(
+                    f"Expected infos[{row}][{key!r}] at the end of an episode from "
+                    f"{self._vec_env}, got the keys {shown(sorted(map(str, info)))}. Add it to "
+                    "that VecEnv."
+                )
+
+    def _reset_infos(self) -> Sequence[Info]:
+        """Those of the outermost layer that has ever written its own, or else of the innermost."""
+        for number, (layer, first) in enumerate(self._layers[:-1]):
+            if layer.reset_infos is not first or any(first):
+                self._layers = self._layers[: number + 1]
+                break
+        infos: Sequence[Info] = self._layers[-1][0].reset_infos
+        return infos
 
     def _batch(self, obs: Observation) -> list[Array]:
         return self._observations.batch(obs, copy=False, source=self._vec_env)
@@ -122,3 +134,12 @@ class VecEnvSource:
     def close(self) -> None:
         """Close the environment."""
         self._vec_env.close()
+
+
+def _layers(vec_env: Any) -> Iterator[Any]:
+    """The wrappers and what is inside of them, but for those without infos of resets."""
+    while hasattr(vec_env, "venv"):
+        if hasattr(vec_env, "reset_infos"):
+            yield vec_env
+        vec_env = vec_env.venv
+    yield vec_env

@@ -39,6 +39,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.reset_infos import ResetInfos
+from sb3compat._to_gymnasium.seeds import counts_up, pass_seeds, rows_take_seeds, with_waiting
 from sb3compat._to_gymnasium.subenvs import inherits_to_base
 from sb3compat._upstream import subproc_vec_env
 from sb3compat._upstream.vec_env import (
@@ -46,7 +47,6 @@ from sb3compat._upstream.vec_env import (
     keeps_infos,
     passes_seeds_and_options,
     set_waiting_options,
-    set_waiting_seeds,
     shares_infos,
     waiting_options,
     waiting_seeds,
@@ -151,8 +151,8 @@ class WholeSteps:
             )
         if all(seed is None for seed in seeds):
             return
-        wanted = self._with_waiting(seeds)
-        if not self._counts_up(wanted) and not self.seeds_rows:
+        wanted = with_waiting(self._base, seeds)
+        if not counts_up(wanted) and not self.seeds_rows:
             waiting = "" if wanted == list(seeds) else f", with those that wait: {shown(wanted)}"
             raise ConversionError(
                 f"Expected one int as seed, from which {self._vec_env} derives those of its rows, "
@@ -164,17 +164,6 @@ class WholeSteps:
                 f"Expected seed=None, as {self._vec_env} has no method seed to pass it to, got "
                 f"seed={seeds[0]}."
             )
-
-    def _with_waiting(self, seeds: Seeds) -> list[int | None]:
-        """The seeds; in rows without one, that which was set on the `VecEnv` itself and waits."""
-        waiting = waiting_seeds(self._base)
-        if len(waiting) != self._n:
-            return list(seeds)
-        return [held if seed is None else seed for seed, held in zip(seeds, waiting, strict=True)]
-
-    def _counts_up(self, seeds: Seeds) -> bool:
-        first = seeds[0]
-        return first is not None and list(seeds) == [first + i for i in range(self._n)]
 
     def _hands_out(self, rows: list[int], seeds: Seeds, options: RowOptions) -> bool:
         """Whether this reset can be answered with the held beginnings of these rows."""
@@ -261,22 +250,9 @@ class WholeSteps:
         return self._vec_env.step_wait()
 
     def _checked(self, result: Value) -> tuple[list[Array], Rewards, Flags, list[Info]]:
-        if not isinstance(result, tuple) or len(result) != 4:
-            raise ConversionError(
-                f"Expected {self._vec_env}.step to return (observations, rewards, dones, infos), "
-                f"got {shown(result)} ({type(result).__name__} of "
-                f"{len(result) if isinstance(result, tuple) else 1})."
-            )
-        batch, rewards, dones, infos = result
+        batch, rewards, ended, infos = checked_step(self._vec_env, result, self._n)
         observations = self._owned(batch)
-        floats = row_array(rewards, self._n, "rewards").astype(np.float64)
-        ended = row_array(dones, self._n, "dones").astype(np.bool_)
-        listed = isinstance(infos, list | tuple) and len(infos) == self._n
-        if not listed or not all(issubclass(kind, dict) for kind in set(map(type, infos))):
-            raise ConversionError(
-                f"Expected infos as a list of {self._n} dicts, one for each row, got "
-                f"infos={shown(infos)} ({type(infos).__name__})."
-            )
+        floats = rewards.astype(np.float64)
         if self._marks_infos and shares_infos(self._base):
             raise ConversionError(
                 f"Expected each sub-environment of {self._base} to return an info dict of its own, "
@@ -358,13 +334,7 @@ class WholeSteps:
     def _prepare_reset(self, seeds: Seeds, options: RowOptions) -> None:
         if any(options):
             self._set_options([own or {} for own in options])
-        if all(seed is None for seed in seeds):
-            return
-        wanted = self._with_waiting(seeds)
-        if self._counts_up(wanted):
-            self._vec_env.seed(wanted[0])
-        else:
-            set_waiting_seeds(self._base, wanted)
+        pass_seeds(self._vec_env, self._base, seeds)
 
     def _set_options(self, options: list[Options]) -> None:
         inherited = inherits_to_base(self._vec_env, "set_options")
@@ -377,6 +347,34 @@ class WholeSteps:
             self._vec_env.set_options(_alike(options))
 
 
+def checked_step(
+    vec_env: Any, result: Value, num_envs: int
+) -> tuple[Observation, Array, Flags, list[Info]]:
+    """What a step of a `VecEnv` has returned, with one element for each row in all but the first.
+
+    Rewards keep their dtype.
+
+    Raises:
+        ConversionError: If it has another form.
+    """
+    if not isinstance(result, tuple) or len(result) != 4:
+        raise ConversionError(
+            f"Expected {vec_env}.step to return (observations, rewards, dones, infos), got "
+            f"{shown(result)} ({type(result).__name__} of "
+            f"{len(result) if isinstance(result, tuple) else 1})."
+        )
+    observations, rewards, dones, infos = result
+    numbers = row_array(rewards, num_envs, "rewards")
+    ended = row_array(dones, num_envs, "dones").astype(np.bool_)
+    listed = isinstance(infos, list | tuple) and len(infos) == num_envs
+    if not listed or not all(issubclass(kind, dict) for kind in set(map(type, infos))):
+        raise ConversionError(
+            f"Expected infos as a list of {num_envs} dicts, one for each row, got "
+            f"infos={shown(infos)} ({type(infos).__name__})."
+        )
+    return observations, numbers, ended, list(infos)
+
+
 def _asks_nothing(rows: list[int], seeds: Seeds, options: RowOptions) -> bool:
     """Whether neither seeds nor options are asked for."""
     return not any(options[i] or seeds[i] is not None for i in rows)
@@ -386,11 +384,3 @@ def _alike(options: RowOptions) -> Value:
     """The one dict that is for all rows, or else the list."""
     same = all(own is options[0] for own in options)
     return options[0] if same else list(options)
-
-
-def rows_take_seeds(vec_env: Any) -> bool:
-    """Whether seeds that are set row by row reach the rows, by the methods of SB3 or `to_sb3`."""
-    base = getattr(vec_env, "unwrapped", vec_env)
-    if not inherits_to_base(vec_env, "seed"):
-        return False
-    return base.seeds_rows if is_own_vec_env(base) else passes_seeds_and_options(base)

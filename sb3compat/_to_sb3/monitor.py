@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
@@ -30,16 +30,55 @@ from sb3compat._convert.types import (
 )
 from sb3compat._upstream.old_gym import converted
 
+# Makes a monitor: a class with the arguments and attributes of SB3's `Monitor`.
+Monitor = Callable[..., SingleEnv]
+
 SUFFIX = "monitor.csv"
 # The key of the header that names the run which began the file.
 RUN = "run"
+
+
+class Run(NamedTuple):
+    """What the files of some monitors belong to.
+
+    A worker that is replaced makes its environments anew, whose monitors then go on with the files
+    of their run.
+
+    Attributes:
+        name: No other run has it.
+        t_start: When it began, in seconds, from which times count.
+    """
+
+    name: str
+    t_start: float
+
+    def monitored(
+        self, monitor: Monitor, env: SingleEnv, filename: str, kwargs: Kwargs
+    ) -> SingleEnv:
+        """Put a monitor around an environment, whose file belongs to this run.
+
+        Args:
+            monitor: The class: SB3's `Monitor`, or `EpisodeMonitor`.
+            env: The environment.
+            filename: Where to write; `.monitor.csv` is appended.
+            kwargs: Passed to the class, but for `override_existing`.
+        """
+        override = kwargs.get("override_existing", True)
+        own: Any = monitor(env, filename=None, **kwargs)
+        own.t_start = self.t_start
+        header = {"t_start": self.t_start, "env_id": env_id_of(env), RUN: self.name}
+        keys = (*own.reset_keywords, *own.info_keywords)
+        own.results_writer = ResultsWriter(filename, header, keys, override)
+        monitored: SingleEnv = own
+        return monitored
 
 
 class ResultsWriter:
     """The file of one monitor, as SB3's class of that name writes it.
 
     A file that a run has begun is continued by the same run, whose worker was replaced. What a
-    worker was writing when it was killed is dropped: the last line, if it is not complete.
+    worker was writing when it was killed is dropped: the last line, if it is not complete. Nothing
+    is dropped from another file that is appended to.
 
     Args:
         filename: Where to write; `.monitor.csv` is appended.
@@ -50,7 +89,6 @@ class ResultsWriter:
     Attributes:
         file_handler: The file.
         logger: Writes the rows.
-        t_start: When the run began, from which times count.
     """
 
     def __init__(
@@ -62,14 +100,15 @@ class ResultsWriter:
     ) -> None:
         path = _path_of(filename)
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines = _complete_lines(path)
-        begun = _header_of(lines)
-        continued = RUN in header and begun.get(RUN) == header[RUN]
-        self.t_start: float = begun["t_start"] if continued else header["t_start"]
+        written = path.read_bytes() if path.exists() else b""
+        lines = _complete_lines(written)
+        continued = RUN in header and _header_of(lines).get(RUN) == header[RUN]
         append = continued or not override_existing
-        if append and lines:
+        if continued:
             os.truncate(path, sum(map(len, lines)))
         self.file_handler = path.open("a" if append else "w", newline="\n")
+        if append and not continued and written and not written.endswith(b"\n"):
+            self.file_handler.write("\n")
         self.logger = csv.DictWriter(self.file_handler, ("r", "l", "t", *extra_keys))
         if not append:
             self.file_handler.write(f"#{json.dumps(header)}\n")
@@ -92,11 +131,16 @@ def _path_of(filename: str) -> Path:
     return Path(filename, SUFFIX) if Path(filename).is_dir() else Path(f"{filename}.{SUFFIX}")
 
 
-def _complete_lines(path: Path) -> list[bytes]:
-    """The lines of a file, but for a last one that was not written to its end."""
-    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+def env_id_of(env: SingleEnv) -> str:
+    """What a file says of the environment that it is about, as SB3 writes it."""
+    return str(env.spec.id if env.spec else None)
+
+
+def _complete_lines(written: bytes) -> list[bytes]:
+    """The lines of a file of ours, but for a last one that was not written to its end."""
+    lines = written.splitlines(keepends=True)
     # A value may contain the end of a line, in quotation marks.
-    quotes = sum(line.count(b'"') for line in lines)
+    quotes = written.partition(b"\n")[2].count(b'"')
     while lines and (lines[-1][-1:] != b"\n" or quotes % 2):
         quotes -= lines.pop().count(b'"')
     return lines
@@ -118,7 +162,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
     without one evaluates the rewards and endings that wrappers outside of the monitor make.
 
     `info["episode"]` holds the return `r` (rounded to 6 digits), the length `l` and the seconds `t`
-    since the monitor was made, as `stable_baselines3.common.monitor.Monitor` has them. SB3's
+    since `t_start`, as `stable_baselines3.common.monitor.Monitor` has them. SB3's
     `load_results` reads the files.
 
     Args:
@@ -128,11 +172,9 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         reset_keywords: Arguments of `reset` to write as well; `reset` then requires them.
         info_keywords: Info keys of the last step to write as well.
         override_existing: Whether to begin a new file; False appends to an existing one.
-        run: What a file is noted to belong to. The monitor of a replaced worker has the same one,
-            and goes on with the file.
 
     Attributes:
-        t_start: When the monitor was made, in seconds; for a replaced one, when the first was.
+        t_start: When the monitor was made, in seconds, or the run that its file belongs to.
         results_writer: The file, or None.
         needs_reset: Whether no episode is running.
         rewards: The rewards of the episode.
@@ -140,7 +182,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         total_steps: The number of steps so far.
         episode_returns: The return of each episode that has ended.
         episode_lengths: The length of each episode that has ended.
-        episode_times: When each episode ended, in seconds since the monitor was made.
+        episode_times: When each episode ended, in seconds since `t_start`.
     """
 
     EXT = SUFFIX
@@ -154,7 +196,6 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         reset_keywords: Sequence[str] = (),
         info_keywords: Sequence[str] = (),
         override_existing: bool = True,
-        run: str | None = None,
     ) -> None:
         super().__init__(env)
         self.allow_early_resets = allow_early_resets
@@ -170,12 +211,9 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         self.episode_times: list[float] = []
         self.results_writer: ResultsWriter | None = None
         if filename is not None:
-            header = {"t_start": self.t_start, "env_id": str(env.spec.id if env.spec else None)}
-            if run is not None:
-                header[RUN] = run
+            header = {"t_start": self.t_start, "env_id": env_id_of(env)}
             keys = (*self.reset_keywords, *self.info_keywords)
             self.results_writer = ResultsWriter(filename, header, keys, override_existing)
-            self.t_start = self.results_writer.t_start
 
     def reset(self, **kwargs: Value) -> ResetResult:
         """Reset, and begin a new episode.
@@ -240,7 +278,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         return self.episode_lengths
 
     def get_episode_times(self) -> list[float]:
-        """When each episode ended, in seconds since the monitor was made."""
+        """When each episode ended, in seconds since `t_start`."""
         return self.episode_times
 
     def close(self) -> None:
@@ -262,6 +300,7 @@ class MonitoredEnv:
         monitor: The monitor's class.
         monitor_dir: The folder of the monitor files, or None.
         monitor_kwargs: Passed to the monitor.
+        run: What the monitor files belong to, where the environment may be made anew.
         wrapper_class: Put around the monitored environment.
         wrapper_kwargs: Passed to that wrapper.
         spec: What `env_id` means, for a worker that does not know the id.
@@ -274,14 +313,15 @@ class MonitoredEnv:
         *,
         seed: int | None,
         env_kwargs: Kwargs,
-        monitor: Callable[..., SingleEnv],
+        monitor: Monitor,
         monitor_dir: str | None,
         monitor_kwargs: Kwargs,
         wrapper_class: Callable[..., SingleEnv] | None,
         wrapper_kwargs: Kwargs,
         spec: EnvSpec | None = None,
+        run: Run | None = None,
     ) -> None:
-        self.spec = spec
+        self.spec, self.run = spec, run
         self.env_id, self.rank, self.seed = env_id, rank, seed
         self.env_kwargs = dict(env_kwargs)
         self.monitor, self.monitor_kwargs = monitor, dict(monitor_kwargs)
@@ -297,7 +337,10 @@ class MonitoredEnv:
         if self.monitor_dir is not None:
             Path(self.monitor_dir).mkdir(parents=True, exist_ok=True)
             filename = str(Path(self.monitor_dir) / str(self.rank))
-        env = self.monitor(env, filename=filename, **self.monitor_kwargs)
+        if self.run is not None and filename is not None:
+            env = self.run.monitored(self.monitor, env, filename, self.monitor_kwargs)
+        else:
+            env = self.monitor(env, filename=filename, **self.monitor_kwargs)
         return env if self.wrapper_class is None else self.wrapper_class(env, **self.wrapper_kwargs)
 
     def _make(self) -> SingleEnv:

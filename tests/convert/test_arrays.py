@@ -65,6 +65,17 @@ def test_row_array_of_another_shape_is_refused(value: Any) -> None:
         row_array(value, 2, "rewards", " Add them up.")
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "str", "bytes", "m8[s]", "M8[s]", "f4,f4"])
+def test_row_array_of_what_is_no_number_is_refused(dtype: str) -> None:
+    with pytest.raises(ConversionError, match="Expected rewards as real numbers"):
+        row_array(np.zeros(2, dtype), 2, "rewards")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "longdouble", "object"])
+def test_row_array_of_numbers_keeps_its_dtype(dtype: str) -> None:
+    assert row_array(np.ones(2, dtype), 2, "rewards").dtype == dtype
+
+
 def test_numpy_arrays_are_returned_as_they_are() -> None:
     array = np.arange(3)
     assert to_numpy(array) is array

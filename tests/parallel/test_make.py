@@ -226,6 +226,45 @@ def test_bounds_may_differ_in_parallel_or_the_error_says_so(what: str) -> None:
             ).reset()
 
 
+FLAT = spaces.Box(-1, 1, (2,), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (FLAT, spaces.Box(-1, 1, (2,), np.float64)),
+        (FLAT, spaces.Box(-1, 1, (3,), np.float32)),
+        (spaces.Box(0, 9, (), np.int64), spaces.Discrete(9)),
+        (spaces.MultiDiscrete([3, 3]), spaces.MultiDiscrete([3])),
+        (spaces.MultiBinary(2), spaces.MultiBinary(3)),
+        (spaces.Dict(a=FLAT), spaces.Dict(b=FLAT)),
+        (spaces.Dict(a=FLAT), FLAT),
+        (spaces.Tuple([FLAT]), spaces.Tuple([FLAT, FLAT])),
+    ],
+)
+def test_spaces_that_fit_into_no_batch_are_refused_in_our_words(
+    first: spaces.Space[Any], second: spaces.Space[Any]
+) -> None:
+    numbers = iter(range(9))
+
+    class Either(ScriptedEnv):
+        def __init__(self, render_mode: None = None) -> None:
+            super().__init__(script(observation_space=second if next(numbers) else first))
+
+    with pytest.raises(sb3compat.UnsupportedSpaceError, match="SyncVectorEnv takes for equal"):
+        sb3compat.make_vec_env(Either, 2)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_error_of_an_environment_is_none_about_spaces(mode: str) -> None:
+    def broken() -> Any:
+        raise ValueError("Expected all dtypes of spaces to be equal")
+
+    with pytest.raises(ValueError, match="Expected all dtypes of spaces") as caught:
+        sb3compat.make_vec_env(broken, 2, vectorization_mode=mode)
+    assert type(caught.value) is ValueError
+
+
 def test_seed_of_numpy_is_an_int() -> None:
     given, plain = (sb3compat.make_vec_env("CartPole-v1", 2, seed=s) for s in (np.int64(5), 5))
     same(given.reset(), plain.reset())

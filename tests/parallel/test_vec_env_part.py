@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,130 @@ def test_wrapped_vec_env_gives_what_it_gives_by_itself() -> None:
             np.testing.assert_array_equal(one, two)
         assert [info.keys() for info in got[3]] == [info.keys() for info in expected[3]]
     ours.close()
+
+
+class Malformed(VecEnvWrapper):
+    """Changes what a step returns."""
+
+    def __init__(self, venv: Any, change: Any) -> None:
+        super().__init__(venv)
+        self.change = change
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        return self.change(*self.venv.step_wait())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda o, r, d, i: (o, r, d, d, i),
+        lambda o, r, d, i: [o, r, d, i],
+        lambda o, r, d, i: (o, r[:1], d[:1], i),
+        lambda o, r, d, i: (o, r[:1], d, i),
+        lambda o, r, d, i: (o, r, d[:1], i),
+        lambda o, r, d, i: (o, r, None, i),
+        lambda o, r, d, i: (o, r.astype(str), d, i),
+        lambda o, r, d, i: (o, r * 1j, d, i),
+        lambda o, r, d, i: (o, r, d, i[:1]),
+        lambda o, r, d, i: (o, r, d, {}),
+        lambda o, r, d, i: (o, r, d, [None, None]),
+    ],
+)
+def test_malformed_step_is_refused_with_the_words_that_one_by_itself_gets(change: Any) -> None:
+    def make() -> Any:
+        return Malformed(DummyVecEnv(fns(2, lengths=(1, 9))), change)
+
+    words = []
+    source = source_over(make())
+    source.reset([None, None], [{}, {}])
+    source.send([np.zeros(2, int)])
+    with pytest.raises(sb3compat.ConversionError) as caught:
+        source.receive()
+    words.append(str(caught.value))
+    alone = sb3compat.to_gymnasium(make())
+    alone.reset()
+    with pytest.raises(sb3compat.ConversionError) as caught:
+        alone.step(np.zeros(2, int))
+    words.append(str(caught.value))
+    one, two = (re.sub("0x[0-9a-f]+", "", text) for text in words)
+    assert one.partition(".step")[2] == two.partition(".step")[2]
+    assert one.partition(", got (")[0] == two.partition(", got (")[0]
+
+
+def test_message_about_an_info_with_many_keys_is_short() -> None:
+    def change(obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
+        return obs, rewards, ~dones, [dict.fromkeys(range(3000))] * 2
+
+    source = source_over(Malformed(DummyVecEnv(fns(2)), change))
+    source.reset([None, None], [{}, {}])
+    source.send([np.zeros(2, int)])
+    with pytest.raises(sb3compat.MissingTruncationError) as caught:
+        source.receive()
+    assert len(str(caught.value)) < 1000
+
+
+class Telling(VecEnvWrapper):
+    """Has infos of resets of its own, written anew or in place."""
+
+    def __init__(self, venv: Any, anew: bool) -> None:
+        super().__init__(venv)
+        self.anew = anew
+
+    def reset(self) -> Any:
+        obs = self.venv.reset()
+        infos = [{"mine": row} for row in range(self.num_envs)]
+        if self.anew:
+            self.reset_infos = infos
+        else:
+            self.reset_infos[:] = infos
+        return obs
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = self.venv.step_wait()
+        for row in np.flatnonzero(dones):
+            self.reset_infos[row] = {"mine": 100 + row} if row else {}
+        return obs, rewards, dones, infos
+
+
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("outside", [False, True])
+def test_infos_of_resets_are_those_that_a_wrapper_has_written(anew: bool, outside: bool) -> None:
+    def make() -> Any:
+        inside = Telling(VecMonitor(DummyVecEnv(fns(2, lengths=(1, 2), infos="wild"))), anew)
+        return VecMonitor(inside) if outside else inside
+
+    ours, alone = forked([make]), make()
+    telling = alone.venv if outside else alone
+    for _ in range(2):
+        for env in (ours, alone):
+            env.reset()
+        assert ours.reset_infos == telling.reset_infos
+        for _ in range(4):
+            for env in (ours, alone):
+                env.step(np.zeros(2, int))
+            assert ours.reset_infos == telling.reset_infos
+    ours.close()
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("seeds", [[None, 5], [4, None], [None, 41], [None, None], [3, 8]])
+def test_seeds_that_wait_in_a_part_stay_in_rows_without_another(seeds: Any, wrapped: bool) -> None:
+    def make() -> Any:
+        vec_env = DummyVecEnv(fns(2, infos="wild"))
+        vec_env.seed(40)
+        return VecMonitor(vec_env) if wrapped else vec_env
+
+    used = []
+    for vec_env in (make(), forked([make])):
+        env = sb3compat.to_gymnasium(vec_env)
+        env.reset(seed=seeds)
+        used.append([info["seed"] for info in vec_env.unwrapped.reset_infos])
+        env.close()
+    assert used[0] == used[1]
+    assert used[0] == [40 + i if seed is None else seed for i, seed in enumerate(seeds)]
 
 
 class OwnInfos(VecEnvWrapper):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._to_sb3.monitor import EpisodeMonitor, ResultsWriter
+from sb3compat._to_sb3.monitor import EpisodeMonitor, ResultsWriter, Run
 from tests.envs import BOX, DISCRETE, Script, ScriptedEnv, WorkerReport
 
 env_util: Any = pytest.importorskip("stable_baselines3.common.env_util")
@@ -222,8 +222,6 @@ def test_line_that_a_killed_worker_was_writing_is_dropped(cut: int, tmp_path: Pa
     path = tmp_path / "0.monitor.csv"
     path.write_bytes((BEGUN + WRITTEN + WRITTEN[:cut]).encode())
     assert written(path, {"run": "mine"}) == BEGUN + WRITTEN * 2
-    path.write_bytes((BEGUN + WRITTEN + WRITTEN[:cut]).encode())
-    assert written(path, {}, override_existing=False) == BEGUN + WRITTEN * 2
 
 
 @pytest.mark.parametrize("header", [{}, {"run": "another"}])
@@ -245,11 +243,67 @@ def test_beginning_that_was_not_written_to_its_end_is_written_anew(
     assert written(path, {"run": "mine"}).count("\n") == (BEGUN + WRITTEN).count("\n")
 
 
-def test_times_go_on_from_the_begin_of_the_file(tmp_path: Path) -> None:
-    first = EpisodeMonitor(scripted(), str(tmp_path / "0"), run="mine")
-    again = EpisodeMonitor(scripted(), str(tmp_path / "0"), run="mine")
-    assert again.t_start == first.t_start
-    assert EpisodeMonitor(scripted(), str(tmp_path / "0"), run="other").t_start > first.t_start
+HEADER = '#{"t_start": 5.0, "env_id": "x"}\nr,l,t,word\n'
+
+
+@pytest.mark.parametrize("header", [{}, {"run": "mine"}])
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        HEADER,
+        f"{HEADER}1.0,1,0.5,a\n2.0,2,0.6,b",
+        f'{HEADER}1.0,1,0.5,5" disk\n2.0,2,0.6,b\n',
+        f'{HEADER}# note: 5"\n2.0,1,0.6,b\n',
+        f"{HEADER}1.0,1,0.5,a\n\n2.0,2,0.6,b\n",
+    ],
+)
+def test_nothing_is_dropped_from_a_file_of_others(
+    before: str, header: dict[str, str], tmp_path: Path
+) -> None:
+    """SB3's `Monitor` appends its rows as well; ours begin on a line of their own."""
+    path = tmp_path / "0.monitor.csv"
+    path.write_text(before)
+    after = written(path, header, override_existing=False)
+    assert after == before + "\n" * (before[-1:] not in ("", "\n")) + WRITTEN
+    path.write_text(before)
+    theirs = monitor.ResultsWriter(str(path), {}, ("word",), override_existing=False)
+    theirs.write_row(ROW)
+    theirs.close()
+    assert after.replace("\n", "") == path.read_bytes().decode().replace("\n", "")
+
+
+@pytest.mark.parametrize("cls", [monitor.Monitor, EpisodeMonitor])
+@pytest.mark.parametrize("override", [True, False])
+@pytest.mark.parametrize("before", ["", BEGUN])
+def test_monitor_that_is_made_anew_goes_on(
+    cls: Any, override: bool, before: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "0.monitor.csv"
+    path.write_text(before)
+    run, times = Run("this", 50.0), []
+    for _ in range(2):
+        env: Any = run.monitored(cls, scripted(), str(path), {"override_existing": override})
+        assert isinstance(env, cls)
+        assert env.t_start == 50
+        env.reset()
+        while not env.needs_reset:
+            info = env.step(0)[4]
+        times.append(info["episode"]["t"])
+        env.close()
+    lines = path.read_text().splitlines()
+    assert [line.split(",")[2] for line in lines[-2:]] == [str(t) for t in times]
+    assert times == sorted(times)
+    assert len(lines) == 4 if override else len(before.splitlines()) + 2
+
+
+def test_quotation_mark_in_an_id_is_none_of_a_value(tmp_path: Path) -> None:
+    path = str(tmp_path / "0")
+    for count in (3, 4):
+        writer = ResultsWriter(path, {"t_start": 1.0, "env_id": 'a"', "run": "mine"})
+        writer.write_row({"r": 1.0, "l": 2, "t": 3.0})
+        writer.close()
+        assert len(Path(f"{path}.monitor.csv").read_text().splitlines()) == count
 
 
 def test_folder_gets_the_file_that_sb3_writes(tmp_path: Path) -> None:
@@ -260,15 +314,27 @@ def test_folder_gets_the_file_that_sb3_writes(tmp_path: Path) -> None:
         assert [path.name for path in folder.iterdir()] == ["monitor.csv"]
 
 
-def test_episodes_stay_when_a_worker_is_replaced(tmp_path: Path) -> None:
+RESTARTED = {"workers": 2, "start_method": "fork", "on_worker_lost": "restart"}
+
+
+class Restarted(sb3compat.ParallelVecEnv):
+    def __init__(self, env_fns: Any) -> None:
+        super().__init__(env_fns, **RESTARTED)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"vectorization_mode": "parallel", "vec_env_kwargs": RESTARTED},
+        {"vec_env_cls": partial(sb3compat.ParallelVecEnv, **RESTARTED)},
+        {"vec_env_cls": Restarted},
+    ],
+    ids=["arguments", "partial", "subclass"],
+)
+def test_episodes_stay_when_a_worker_is_replaced(how: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("pandas", reason="SB3's load_results needs pandas")
-    env: Any = sb3compat.make_vec_env(
-        scripted,
-        3,
-        monitor_dir=str(tmp_path),
-        vectorization_mode="parallel",
-        vec_env_kwargs={"workers": 2, "start_method": "fork", "on_worker_lost": "restart"},
-    )
+    env: Any = sb3compat.make_vec_env(scripted, 3, monitor_dir=str(tmp_path), **how)
+    assert env.env_is_wrapped(monitor.Monitor) == [True] * 3
     env.reset()
     returns: list[float] = []
     for step in range(40):

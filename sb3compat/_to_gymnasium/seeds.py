@@ -1,0 +1,48 @@
+"""How the rows of a `VecEnv` get seeds of their own, whose `seed` takes that of the first only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sb3compat._convert.types import Seeds, is_own_vec_env
+from sb3compat._to_gymnasium.subenvs import inherits_to_base
+from sb3compat._upstream.vec_env import passes_seeds_and_options, set_waiting_seeds, waiting_seeds
+
+
+def pass_seeds(vec_env: Any, base: Any, seeds: Seeds) -> None:
+    """Give rows their seeds for the next reset; None leaves what waits in the `VecEnv` itself.
+
+    Args:
+        vec_env: The environment.
+        base: What is inside of its wrappers.
+        seeds: The seed of each row, or None.
+    """
+    if all(seed is None for seed in seeds):
+        return
+    wanted = with_waiting(base, seeds)
+    if counts_up(wanted):
+        vec_env.seed(wanted[0])
+    else:
+        set_waiting_seeds(base, wanted)
+
+
+def with_waiting(base: object, seeds: Seeds) -> list[int | None]:
+    """The seeds; in rows without one, that which was set on the `VecEnv` itself and waits."""
+    waiting = waiting_seeds(base)
+    if len(waiting) != len(seeds):
+        return list(seeds)
+    return [held if seed is None else seed for seed, held in zip(seeds, waiting, strict=True)]
+
+
+def counts_up(seeds: Seeds) -> bool:
+    """Whether these are the seeds that a `VecEnv` derives from the first one."""
+    first = seeds[0]
+    return first is not None and list(seeds) == [first + i for i in range(len(seeds))]
+
+
+def rows_take_seeds(vec_env: Any) -> bool:
+    """Whether seeds that are set row by row reach the rows, by the methods of SB3 or `to_sb3`."""
+    base = getattr(vec_env, "unwrapped", vec_env)
+    if not inherits_to_base(vec_env, "seed"):
+        return False
+    return base.seeds_rows if is_own_vec_env(base) else passes_seeds_and_options(base)
