@@ -31,7 +31,7 @@ from sb3compat._to_sb3.native import (
 from sb3compat._upstream.registration import spec_of
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, monitor_class
 from sb3compat._upstream.vec_env import sb3_class
-from sb3compat.errors import UnsupportedSpaceError, shown
+from sb3compat.errors import UnsupportedSpaceError, WorkerError, shown
 
 # What `env_id` may be.
 EnvId = str | EnvSpec | Callable[..., SingleEnv]
@@ -132,6 +132,7 @@ def make_vec_env(
         ValueError: If the vectorization mode is unknown, or contradicts another argument; if
             `n_envs` is less than 1.
         TypeError: If an argument is unknown, or of the wrong type.
+        WorkerError: If a worker ends while it is started.
     """
     _refuse_unknown(unknown)
     n_envs, seed = plain_count("n_envs", n_envs), plain_seed(seed)
@@ -283,6 +284,12 @@ def _made(
     try:
         return make(functions)
     except Exception as error:
+        if mode == "async" and isinstance(error, EOFError | ConnectionError):
+            raise WorkerError(
+                "Expected the workers of AsyncVectorEnv to start, but one has ended; its own "
+                "output says why. With the start methods 'spawn' and 'forkserver', a script has to "
+                "start workers behind 'if __name__ == \"__main__\":'."
+            ) from error
         if mode not in ("sync", "async") or not _is_about_spaces(error):
             raise
         raise UnsupportedSpaceError(

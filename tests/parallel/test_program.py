@@ -390,6 +390,20 @@ def test_workers_may_be_started_where_no_script_is_imported() -> None:
     refuse_rerun()
 
 
+@pytest.mark.parametrize("context", some(["spawn", "forkserver"]))
+def test_unguarded_script_is_told_so_where_gymnasium_starts_the_workers(
+    context: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "selfish.py"
+    make = f"""sb3compat.make_vec_env(
+        "Own-v0", 2, vectorization_mode="async", vec_env_kwargs={{"start_method": "{context}"}})"""
+    path.write_text(dedent(SELFISH).replace("{make}", make))
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "a script has to start workers behind" in done.stderr
+    assert len((tmp_path / "runs").read_text().split()) <= 6
+
+
 def imported(module: str, loop: str) -> None:
     """Run a script as this module, in a function of the module `loop`."""
     code = compile("refuse_rerun()", "the_script.py", "exec")
