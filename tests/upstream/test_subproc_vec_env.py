@@ -152,6 +152,33 @@ def test_pending_step_of_the_user_is_refused() -> None:
     envs.close()
 
 
+@pytest.mark.parametrize("rows", [[0, 0], [1, 0, 1, 1], [1, 1, 0, 2, 2]])
+def test_row_may_be_named_twice_as_before_the_adaptation(rows: list[int]) -> None:
+    vec_env = subproc([Make(i, 9) for i in range(3)])
+    before = vec_env.get_attr("row", rows)
+    envs = sb3compat.to_gymnasium(vec_env)
+    assert vec_env.get_attr("row", rows) == before == rows
+    assert vec_env.env_method("get_wrapper_attr", "row", indices=rows) == rows
+    vec_env.set_attr("mu", 3, rows)
+    assert envs.get_attr("mu") == tuple(3 if i in rows else 0.5 for i in range(3))
+    envs.reset()
+    vec_env.close()
+    assert not any(process.is_alive() for process in vec_env.processes)
+
+
+def test_answers_of_a_row_named_twice_are_not_those_of_the_next_call() -> None:
+    envs = failing()
+    pipe = envs.vec_env.remotes[0]
+    for _ in range(2):  # a call that an interrupt has ended before it received
+        pipe.send(("get_attr", "row"))
+    with pytest.raises(sb3compat.WorkerError, match="owe no answer"):
+        envs.vec_env.get_attr("mu")
+    assert pipe.recv() == 0
+    with pytest.raises(sb3compat.WorkerError, match="lost some"):
+        envs.reset()
+    envs.close()
+
+
 def test_vec_env_closed_by_the_user_refuses_calls() -> None:
     envs = failing()
     envs.vec_env.close()
