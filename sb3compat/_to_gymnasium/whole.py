@@ -214,6 +214,11 @@ class WholeSteps:
         self._held.clear()
         self.ended[:] = False
 
+    def forget_options(self) -> None:
+        """Forget the options that wait for the next reset, unless a user's class keeps them."""
+        if inherits_to_base(self._vec_env, "set_options") and hasattr(self._base, "set_options"):
+            self._base.set_options()
+
     def settle(self) -> None:
         """Forget the held rows: the `VecEnv` itself has reset them already."""
         self.forget()
@@ -300,7 +305,7 @@ class WholeSteps:
         if TRUNCATED not in info and not self._assume_terminated:
             raise MissingTruncationError(
                 f"Expected infos[{row}][{TRUNCATED!r}] at the end of an episode, got the keys "
-                f"{sorted(map(str, info))} from {self._vec_env}: without it, a truncated "
+                f"{shown(list(map(str, info)))} from {self._vec_env}: without it, a truncated "
                 f"episode looks like a terminated one. Add info[{TRUNCATED!r}] = truncated and "
                 "not terminated to the VecEnv or, if its episodes only ever terminate, pass "
                 "missing_truncation='terminated'. DummyVecEnv loses it where a sub-environment "
@@ -328,8 +333,8 @@ class WholeSteps:
             if self._require_final_obs:
                 raise MissingFinalObservationError(
                     f"Expected infos[{row}][{TERMINAL_OBSERVATION!r}] at the end of an episode, "
-                    f"got the keys {sorted(map(str, info))} from {self._vec_env}. Add it to the "
-                    "VecEnv, before it resets the row; or, in SAME_STEP mode, pass "
+                    f"got the keys {shown(list(map(str, info)))} from {self._vec_env}. Add it to "
+                    "the VecEnv, before it resets the row; or, in SAME_STEP mode, pass "
                     "require_final_obs=False to go without."
                 )
             return None
@@ -384,8 +389,7 @@ def _asks_nothing(rows: list[int], seeds: Seeds, options: RowOptions) -> bool:
 
 def _alike(options: RowOptions) -> Value:
     """The one dict that is for all rows, or else the list."""
-    same = all(own is options[0] for own in options)
-    return options[0] if same else list(options)
+    return options[0] if all(own is options[0] for own in options) else list(options)
 
 
 def rows_take_seeds(vec_env: Any) -> bool:
