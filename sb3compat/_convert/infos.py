@@ -308,7 +308,7 @@ def same_step_info(final_obs: Observation, final_info: Info, reset_info: Info) -
 
     Args:
         final_obs: The last observation; None where it is not known.
-        final_info: The info of the step; the keys that SB3 adds are left out.
+        final_info: The info of the step.
         reset_info: The info of the reset.
 
     Raises:
@@ -316,5 +316,4 @@ def same_step_info(final_obs: Observation, final_info: Info, reset_info: Info) -
     """
     refuse_final_keys(reset_info, otherwise="")
     final = {} if final_obs is None else {"final_obs": final_obs}
-    kept = {key: value for key, value in final_info.items() if key not in SB3_KEYS}
-    return {**final, "final_info": kept, **reset_info}
+    return {**final, "final_info": dict(final_info), **reset_info}

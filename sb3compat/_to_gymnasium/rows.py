@@ -51,6 +51,9 @@ class Rows:
         mode: The autoreset mode to present.
     """
 
+    # Info keys that SB3 adds: none, as none of its code is between.
+    added_keys: tuple[str, ...] = ()
+
     def __init__(self, vec_env: Any, mode: AutoresetMode) -> None:
         self._vec_env = vec_env
         self._mode = mode

@@ -15,6 +15,7 @@ from gymnasium.vector import AutoresetMode
 from sb3compat._convert.actions import action_batch
 from sb3compat._convert.arrays import row_array
 from sb3compat._convert.infos import (
+    SB3_KEYS,
     TERMINAL_OBSERVATION,
     TRUNCATED,
     own_info,
@@ -72,6 +73,8 @@ class WholeSteps:
         assume_terminated: Whether an ending without `TimeLimit.truncated` counts as termination.
         require_final_obs: Whether every ending must come with its last observation.
     """
+
+    added_keys = SB3_KEYS
 
     def __init__(
         self,
@@ -319,7 +322,8 @@ class WholeSteps:
         if final is not None:
             self._repeats.note(row, self._layout, final, observations)
         if not self._holding:
-            return same_step_info(final, step_info, self._reset_infos.within_step(row))
+            own = {key: value for key, value in step_info.items() if key not in SB3_KEYS}
+            return same_step_info(final, own, self._reset_infos.within_step(row))
         first = [array[row].copy() for array in observations]
         leaves = self._layout.cast(final, f"{TERMINAL_OBSERVATION!r} of {self._vec_env}")
         for array, value in zip(observations, leaves, strict=True):
