@@ -217,14 +217,12 @@ class WholeSteps:
         self._held.clear()
         self.ended[:] = False
 
+    settle = forget  # the `VecEnv` itself has reset them already
+
     def forget_options(self) -> None:
         """Forget the options that wait for the next reset, unless a user's class keeps them."""
         if inherits_to_base(self._vec_env, "set_options") and hasattr(self._base, "set_options"):
             self._base.set_options()
-
-    def settle(self) -> None:
-        """Forget the held rows: the `VecEnv` itself has reset them already."""
-        self.forget()
 
     def _answer(self, call: Function, *args: Value) -> Value:
         """Call the `VecEnv`, and note whether its workers are able to answer the next call.
@@ -244,7 +242,7 @@ class WholeSteps:
         """As `_answer`, where a handwritten environment may have processes."""
         if self._died:
             raise WorkerError(
-                f"Expected {self._base} with all of its workers, but one has died. Close this "
+                f"Expected {self._base} with all its workers, but one has died. Close this "
                 "environment and build a new one."
             )
         try:
@@ -348,9 +346,7 @@ class WholeSteps:
 
     def _refuse(self, rows: list[int], plain: bool) -> None:
         running = [i for i in rows if i not in self._held]
-        reason = (
-            f"rows {shown(running)} have not ended" if running else "they have been reset already"
-        )
+        reason = f"rows {shown(running)} have not ended" if running else "they have been reset"
         raise PartialResetError(
             f"Expected a reset of all rows of {self._vec_env}, or of rows that have ended and "
             f"without seed or options, got reset_mask for the rows {shown(rows)}, of which {reason}"
@@ -376,8 +372,8 @@ class WholeSteps:
             set_waiting_seeds(self._base, wanted)
 
     def _set_options(self, options: list[Options]) -> None:
-        inherited = inherits_to_base(self._vec_env, "set_options")
         # The very objects, as in `SyncVectorEnv`: a generator among them goes on.
+        inherited = inherits_to_base(self._vec_env, "set_options")
         if inherited and is_own_vec_env(self._base):
             self._base.pass_options(options)
         elif inherited and passes_seeds_and_options(self._base):

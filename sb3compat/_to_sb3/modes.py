@@ -175,9 +175,8 @@ class SameStep(VectorSource):
             raise MissingFinalObservationError(
                 "Expected infos['final_obs'] to hold the last observation of rows "
                 f"{shown(fatal)}, whose episodes ended in this step, as {self._tap.env} resets in "
-                "the same step; got "
-                f"infos with the keys {list(step.infos)}. Make the environment return it, or build "
-                f"it in another autoreset mode. {ways}"
+                f"the same step; got infos with the keys {shown(list(step.infos))}. Make the "
+                f"environment return it, or build it in another autoreset mode. {ways}"
             )
 
     def _final(self, row: int, obs: Observation, batch: list[Array]) -> Observation:
