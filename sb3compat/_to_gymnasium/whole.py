@@ -74,7 +74,7 @@ class WholeSteps:
         require_final_obs: Whether every ending must come with its last observation.
     """
 
-    added_keys = SB3_KEYS
+    added_keys: tuple[str, ...] = SB3_KEYS
 
     def __init__(
         self,
