@@ -394,8 +394,8 @@ def test_last_observations_are_never_cut() -> None:
 
 def test_infos_with_many_keys_do_not_fill_the_message() -> None:
     class Many(CountingVecEnv):
-        def step_wait(self) -> Any:
-            *rest, infos = super().step_wait()
+        def step(self, actions: Any) -> Any:
+            *rest, infos = super().step(actions)
             return *rest, [{**info, **dict.fromkeys(map(str, range(3000)))} for info in infos]
 
     for key in ("TimeLimit.truncated", "terminal_observation"):
