@@ -14,7 +14,7 @@ import numpy as np
 
 from sb3compat._convert.arrays import copy_dict, copy_value, is_foreign_array, to_numpy
 from sb3compat._convert.types import Array, Flags, Info, Observation, Rows, Value, VectorInfos
-from sb3compat.errors import ConversionError
+from sb3compat.errors import ConversionError, shown
 
 TRUNCATED = "TimeLimit.truncated"
 TERMINAL_OBSERVATION = "terminal_observation"
@@ -144,6 +144,31 @@ def dicts_of(keys: Sequence[str], columns: Sequence[Sequence[Value]]) -> list[In
         columns: For each key, one value for each row.
     """
     return _builder(len(keys))(keys, columns)
+
+
+def refuse_mixed_final(infos: VectorInfos, num_envs: int) -> None:
+    """Refuse the infos of a SAME_STEP ending that Gymnasium has mixed with those of other rows.
+
+    Args:
+        infos: The infos of the step.
+        num_envs: The number of rows.
+
+    Raises:
+        ConversionError: If a sub-environment gives `_final_obs` or `_final_info`, over which
+            Gymnasium writes a mask; or a `final_info` that is no dict, which it adds to the dict of
+            the rows that ended.
+    """
+    _mask_keys({key: mask_of(infos, key, num_envs) for key in infos})
+    final = infos.get(FINAL_INFO)
+    if isinstance(final, Mapping):
+        # Gymnasium gives a mask to each key of an info. These are numbers of rows.
+        rows = [key for key in final if not isinstance(key, str) and f"_{key}" not in final]
+        if rows:
+            raise ConversionError(
+                f"Expected infos[{FINAL_INFO!r}] to hold the last infos of the rows that ended, "
+                f"got the values of the rows {shown(rows)} beside them: a sub-environment gives "
+                "that key, and Gymnasium mixes the two. Rename it there."
+            )
 
 
 def _mask_keys(masks: Mapping[str, Flags | None]) -> set[str]:
@@ -283,7 +308,7 @@ def same_step_info(final_obs: Observation, final_info: Info, reset_info: Info) -
 
     Args:
         final_obs: The last observation; None where it is not known.
-        final_info: The info of the step; the keys that SB3 adds are left out.
+        final_info: The info of the step.
         reset_info: The info of the reset.
 
     Raises:
@@ -291,5 +316,4 @@ def same_step_info(final_obs: Observation, final_info: Info, reset_info: Info) -
     """
     refuse_final_keys(reset_info, otherwise="")
     final = {} if final_obs is None else {"final_obs": final_obs}
-    kept = {key: value for key, value in final_info.items() if key not in SB3_KEYS}
-    return {**final, "final_info": kept, **reset_info}
+    return {**final, "final_info": dict(final_info), **reset_info}

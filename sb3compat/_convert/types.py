@@ -168,6 +168,9 @@ class RowState(Protocol):
     def seeds_rows(self) -> bool:
         """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
 
+    def forget_options(self) -> None:
+        """Forget the options that wait in the `VecEnv` for its next reset."""
+
 
 class HoldsVecEnv(Protocol):
     """A `VectorEnv` made from a `VecEnv`, which it hands back for a round trip.

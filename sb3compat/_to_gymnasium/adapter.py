@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from sb3compat._convert.infos import SB3_KEYS, copy_added
+from sb3compat._convert.infos import copy_added
 from sb3compat._convert.join_infos import join_infos
 from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.observations import Observations
@@ -228,7 +228,7 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
         self._source.check_reset(chosen, seeds, options)
         self._lost_step = True
         observations, infos = self._source.reset(chosen, seeds, options)
-        joined = join_infos(infos, without=SB3_KEYS)
+        joined = join_infos(infos, without=self._source.added_keys)
         self._driver.take()
         self._was_reset, self._settled, self._lost_step = True, False, False
         return observations, joined
@@ -278,7 +278,7 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
             step.rewards.astype(np.float64, copy=False),
             step.ended & ~step.truncated,
             step.truncated,
-            join_infos(step.infos, without=SB3_KEYS),
+            join_infos(step.infos, without=self._source.added_keys),
         )
         self._last_infos = result[4], len(result[4])
         self._driver.note()

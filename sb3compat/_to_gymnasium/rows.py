@@ -51,6 +51,9 @@ class Rows:
         mode: The autoreset mode to present.
     """
 
+    # Info keys that SB3 adds: none, as none of its code is between.
+    added_keys: tuple[str, ...] = ()
+
     def __init__(self, vec_env: Any, mode: AutoresetMode) -> None:
         self._vec_env = vec_env
         self._mode = mode
@@ -101,14 +104,19 @@ class Rows:
         every = len(rows) == self._n
         # Seeds and options set on the VecEnv itself are for the next reset of all rows, as in SB3.
         held_seeds, held_options = waiting_seeds(self._vec_env), waiting_options(self._vec_env)
+        use_held = every and not any(options)
         for i in rows:
             seed = held_seeds[i] if every and seeds[i] is None else seeds[i]
-            given = (held_options[i] or options[i]) if every and not options[i] else options[i]
+            given = (held_options[i] if use_held else None) or options[i]
             kwargs.append({"seed": seed, "options": given})
         infos = self._reset(rows, kwargs)
         if every:
             forget_waiting(self._vec_env)
         return self._layout.pack(self._batch()), infos
+
+    def forget_options(self) -> None:
+        """Forget the options that wait for the next reset."""
+        self._vec_env.set_options()
 
     def prepare(self, actions: Action) -> list[Action]:
         """The single actions, one for each row."""

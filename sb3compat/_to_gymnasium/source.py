@@ -40,6 +40,9 @@ from sb3compat.errors import (
 class Source(RowState, Protocol):
     """Drives the `VecEnv`; `rows.py` and `whole.py` have three of them."""
 
+    # The info keys that SB3 adds below.
+    added_keys: tuple[str, ...]
+
     def check_reset(self, rows: list[int], seeds: Seeds, options: RowOptions) -> None:
         """Refuse a reset that cannot be done, before any row is reset."""
 

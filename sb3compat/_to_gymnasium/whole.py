@@ -15,6 +15,7 @@ from gymnasium.vector import AutoresetMode
 from sb3compat._convert.actions import action_batch
 from sb3compat._convert.arrays import row_array
 from sb3compat._convert.infos import (
+    SB3_KEYS,
     TERMINAL_OBSERVATION,
     TRUNCATED,
     own_info,
@@ -72,6 +73,8 @@ class WholeSteps:
         assume_terminated: Whether an ending without `TimeLimit.truncated` counts as termination.
         require_final_obs: Whether every ending must come with its last observation.
     """
+
+    added_keys: tuple[str, ...] = SB3_KEYS
 
     def __init__(
         self,
@@ -203,9 +206,12 @@ class WholeSteps:
         self._held.clear()
         self.ended[:] = False
 
-    def settle(self) -> None:
-        """Forget the held rows: the `VecEnv` itself has reset them already."""
-        self.forget()
+    settle = forget  # the `VecEnv` itself has reset them already
+
+    def forget_options(self) -> None:
+        """Forget the options that wait for the next reset, unless a user's class keeps them."""
+        if inherits_to_base(self._vec_env, "set_options") and hasattr(self._base, "set_options"):
+            self._base.set_options()
 
     def _answer(self, call: Function, *args: Value) -> Value:
         """Call the `VecEnv`, and note whether its workers are able to answer the next call.
@@ -225,7 +231,7 @@ class WholeSteps:
         """As `_answer`, where a handwritten environment may have processes."""
         if self._died:
             raise WorkerError(
-                f"Expected {self._base} with all of its workers, but one has died. Close this "
+                f"Expected {self._base} with all its workers, but one has died. Close this "
                 "environment and build a new one."
             )
         try:
@@ -276,7 +282,7 @@ class WholeSteps:
         if TRUNCATED not in info and not self._assume_terminated:
             raise MissingTruncationError(
                 f"Expected infos[{row}][{TRUNCATED!r}] at the end of an episode, got the keys "
-                f"{sorted(map(str, info))} from {self._vec_env}: without it, a truncated "
+                f"{shown(list(map(str, info)))} from {self._vec_env}: without it, a truncated "
                 f"episode looks like a terminated one. Add info[{TRUNCATED!r}] = truncated and "
                 "not terminated to the VecEnv or, if its episodes only ever terminate, pass "
                 "missing_truncation='terminated'. DummyVecEnv loses it where a sub-environment "
@@ -290,7 +296,8 @@ class WholeSteps:
         if final is not None:
             self._repeats.note(row, self._layout, final, observations)
         if not self._holding:
-            return same_step_info(final, step_info, self._reset_infos.within_step(row))
+            own = {key: value for key, value in step_info.items() if key not in SB3_KEYS}
+            return same_step_info(final, own, self._reset_infos.within_step(row))
         first = [array[row].copy() for array in observations]
         leaves = self._layout.cast(final, f"{TERMINAL_OBSERVATION!r} of {self._vec_env}")
         for array, value in zip(observations, leaves, strict=True):
@@ -304,8 +311,8 @@ class WholeSteps:
             if self._require_final_obs:
                 raise MissingFinalObservationError(
                     f"Expected infos[{row}][{TERMINAL_OBSERVATION!r}] at the end of an episode, "
-                    f"got the keys {sorted(map(str, info))} from {self._vec_env}. Add it to the "
-                    "VecEnv, before it resets the row; or, in SAME_STEP mode, pass "
+                    f"got the keys {shown(list(map(str, info)))} from {self._vec_env}. Add it to "
+                    "the VecEnv, before it resets the row; or, in SAME_STEP mode, pass "
                     "require_final_obs=False to go without."
                 )
             return None
@@ -315,9 +322,7 @@ class WholeSteps:
 
     def _refuse(self, rows: list[int], plain: bool) -> None:
         running = [i for i in rows if i not in self._held]
-        reason = (
-            f"rows {shown(running)} have not ended" if running else "they have been reset already"
-        )
+        reason = f"rows {shown(running)} have not ended" if running else "they have been reset"
         raise PartialResetError(
             f"Expected a reset of all rows of {self._vec_env}, or of rows that have ended and "
             f"without seed or options, got reset_mask for the rows {shown(rows)}, of which {reason}"
@@ -337,8 +342,8 @@ class WholeSteps:
         pass_seeds(self._vec_env, self._base, seeds)
 
     def _set_options(self, options: list[Options]) -> None:
-        inherited = inherits_to_base(self._vec_env, "set_options")
         # The very objects, as in `SyncVectorEnv`: a generator among them goes on.
+        inherited = inherits_to_base(self._vec_env, "set_options")
         if inherited and is_own_vec_env(self._base):
             self._base.pass_options(options)
         elif inherited and passes_seeds_and_options(self._base):
@@ -382,5 +387,4 @@ def _asks_nothing(rows: list[int], seeds: Seeds, options: RowOptions) -> bool:
 
 def _alike(options: RowOptions) -> Value:
     """The one dict that is for all rows, or else the list."""
-    same = all(own is options[0] for own in options)
-    return options[0] if same else list(options)
+    return options[0] if all(own is options[0] for own in options) else list(options)

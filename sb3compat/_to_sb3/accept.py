@@ -78,11 +78,15 @@ def _check_distinct(env: AnySync) -> None:
             )
 
 
+# What else a subclass of the adapter may present in its own way.
+ADAPTER_REACHES = ("call", "get_attr", "set_attr", "render", "subenvs")
+
+
 def vec_env_inside(env: object) -> VecEnv | None:
     """The `VecEnv` that `to_gymnasium` has adapted, ready to be driven directly; else None."""
     if not holds_vec_env(env) or not isinstance(env.vec_env, VecEnv):
         return None
-    if changed(env, HoldsVecEnv, "step", "reset") is not None:
+    if changed(env, HoldsVecEnv, "step", "reset", "reset_rows", *ADAPTER_REACHES) is not None:
         return None  # a subclass, which may present the VecEnv differently
     vec_env: VecEnv | None = env.settled()
     return vec_env

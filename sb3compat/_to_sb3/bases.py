@@ -72,6 +72,9 @@ class Base:
         """The rows whose next step is an autoreset; None where that is not known."""
         return None
 
+    def forget_options(self) -> None:
+        """Forget options that wait inside for the next reset, as others replace them."""
+
     def reset_rows(
         self, rows: list[int] | None, kwargs: Sequence[Kwargs], *, copy: bool
     ) -> VectorResetResult:
@@ -237,6 +240,10 @@ class AdapterBase(Base):
     def pending(self) -> Flags:
         """Those that ended, in the modes in which they are not reset at once."""
         return self.env.row_state.ended.copy()
+
+    def forget_options(self) -> None:
+        """Those of the `VecEnv`, and of what is inside that."""
+        self.env.row_state.forget_options()
 
     def reset_rows(
         self, rows: list[int] | None, kwargs: Sequence[Kwargs], *, copy: bool

@@ -21,6 +21,7 @@ from sb3compat._convert.infos import (
     TRUNCATED,
     mask_of,
     refuse_final_keys,
+    refuse_mixed_final,
     split_infos,
     split_step_infos,
 )
@@ -89,6 +90,8 @@ class SameStep(VectorSource):
         """Step, and sort the infos of ended rows into those of the step and of the reset."""
         step = self._step()
         finals = [key for key in (*self._obs_keys, FINAL_INFO) if key in step.infos]
+        if finals:
+            refuse_mixed_final(step.infos, self.num_envs)
         # A mask goes with its key. Without that key, it is none.
         reserved = {*finals, *(f"_{key}" for key in finals)}
         top = {key: value for key, value in step.infos.items() if key not in reserved}
@@ -172,9 +175,8 @@ class SameStep(VectorSource):
             raise MissingFinalObservationError(
                 "Expected infos['final_obs'] to hold the last observation of rows "
                 f"{shown(fatal)}, whose episodes ended in this step, as {self._tap.env} resets in "
-                "the same step; got "
-                f"infos with the keys {list(step.infos)}. Make the environment return it, or build "
-                f"it in another autoreset mode. {ways}"
+                f"the same step; got infos with the keys {shown(list(step.infos))}. Make the "
+                f"environment return it, or build it in another autoreset mode. {ways}"
             )
 
     def _final(self, row: int, obs: Observation, batch: list[Array]) -> Observation:

@@ -16,6 +16,7 @@ from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
     AnyVectorEnv,
     Array,
+    HoldsVecEnv,
     Info,
     Options,
     Seeds,
@@ -126,8 +127,9 @@ def make_source(settings: Settings, observations: Observations, actions: Actions
         raise UnsupportedSpaceError(
             f"Expected {settings.env} to have a single_action_space with at least one part, got "
             f"single_action_space={settings.env.single_action_space}: Gymnasium splits a batch of "
-            "such actions into no rows at all. Leave the vector wrappers out, or give the "
-            "sub-environments another action space."
+            "such actions into no rows at all. Adapt a SyncVectorEnv or AsyncVectorEnv without "
+            "vector wrappers, or take a VecEnv as it is; or give the sub-environments another "
+            "action space."
         )
     _refuse(known, by_row=by_row is not None)
     make = by_row or partial(_whole_source, known)
@@ -206,8 +208,9 @@ def _no_partial_reset(base: AnyVectorEnv) -> PartialResetError:
     known = ""
     if override is not None:
         cls, name = override
+        shown_name = "VectorEnvAdapter" if cls is HoldsVecEnv else cls.__name__
         known = (
-            f" The one known for {cls.__name__} does not hold here: {name!r} is overridden, and "
+            f" The one known for {shown_name} does not hold here: {name!r} is overridden, and "
             "that code would be bypassed."
         )
     return PartialResetError(

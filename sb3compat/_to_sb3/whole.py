@@ -132,7 +132,7 @@ class VectorSource:
         return self._tap.broken
 
     def check_options(self, options: Sequence[Options]) -> None:
-        """Refuse options that this environment could not apply to its rows.
+        """Refuse options that this environment could not apply, and forget those that wait in it.
 
         Raises:
             ValueError: If they contain a `reset_mask`.
@@ -149,6 +149,7 @@ class VectorSource:
                 "one by one. Pass one dict, or register a partial reset for "
                 f"{type(self._tap.env).__name__} with sb3compat.register_partial_reset."
             )
+        self._tap.base.forget_options()
 
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows; in groups of equal options, if one call cannot pass different ones."""

@@ -65,6 +65,28 @@ def test_sb3_keys_left_in_a_reused_info_dict_stay_out() -> None:
             assert not {"TimeLimit.truncated", "terminal_observation"} & set(infos)
 
 
+class OwnKeys(ScriptedEnv):
+    """Gives infos under the names that SB3 uses."""
+
+    def reset(self, **kwargs: Any) -> Any:
+        return super().reset(**kwargs)[0], {"TimeLimit.truncated": 1, "terminal_observation": 7}
+
+    def step(self, action: Any) -> Any:
+        return *super().step(action)[:-1], {"TimeLimit.truncated": 2, "terminal_observation": 8}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("build", [dummy, subproc])
+def test_keys_of_sb3_may_be_those_of_sub_environments(build: Any, mode: AutoresetMode) -> None:
+    made = [lambda: OwnKeys(script(lengths=(2,)))]
+    ours = sb3compat.to_gymnasium(build(made), autoreset_mode=mode)
+    theirs = SyncVectorEnv(made, autoreset_mode=mode)
+    same(ours.reset(seed=1), theirs.reset(seed=1))
+    for _ in range(1 if mode == DISABLED else 5):
+        same(ours.step([0])[-1], theirs.step([0])[-1])
+    ours.close()
+
+
 def test_vec_env_can_be_used_again() -> None:
     for mode in MODES:
         for build in (dummy, subproc):

@@ -169,3 +169,42 @@ def test_options_that_cannot_be_sent_to_a_worker_change_nothing() -> None:
         ours.reset(options={"lock": threading.Lock()})
     assert ours.reset(seed=4)[1]["resets"].tolist() == [2, 2]
     ours.close()
+
+
+class Told(gym.Wrapper[Any, Any, Any, Any]):
+    """Reports the options of a reset."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return self.env.reset(seed=seed, options=options)[0], {"options": repr(options)}
+
+
+def told(vec_env: Any) -> list[list[Any]]:
+    """The options of two resets, for each row."""
+    return [[vec_env.reset(), list(vec_env.unwrapped.reset_infos)][1] for _ in range(2)]
+
+
+def round_trip(build: Build, made: list[Any]) -> Any:
+    return sb3compat.to_sb3(Identity(sb3compat.to_gymnasium(build(made))))
+
+
+@source_of
+@pytest.mark.parametrize(
+    "then", [(), (None,), ({},), ([None, {"o": 2}, None],), ([{}] * N,), ({"o": 1}, None)]
+)
+def test_options_replace_those_that_wait_inside(build: Build, then: tuple[Any, ...]) -> None:
+    made = [lambda fn=fn: Told(fn()) for fn in fns(N)]
+    direct, inner = dummy(made), build(made)
+    for vec_env in (direct, inner):
+        vec_env.set_options([{"p": 1}, {"q": 2}, {}])
+    outer = round_trip(lambda _: inner, made)
+    for options in then:
+        direct.set_options(options)
+        outer.set_options(options)
+    assert told(outer) == told(direct)
+    for vec_env in (direct, outer):
+        vec_env.set_options({"p": 1})
+    twice = round_trip(lambda _: outer, made)  # with the adapter inside, as options wait there
+    for options in then:
+        direct.set_options(options)
+        twice.set_options(options)
+    assert told(twice) == told(direct)

@@ -390,3 +390,18 @@ def test_last_observations_are_never_cut() -> None:
             continue
         with pytest.raises(sb3compat.ConversionError, match=r"terminal_observation.* of .*Halving"):
             envs.step([0, 0])
+
+
+def test_infos_with_many_keys_do_not_fill_the_message() -> None:
+    class Many(CountingVecEnv):
+        def step(self, actions: Any) -> Any:
+            *rest, infos = super().step(actions)
+            return *rest, [{**info, **dict.fromkeys(map(str, range(3000)))} for info in infos]
+
+    for key in ("TimeLimit.truncated", "terminal_observation"):
+        envs = sb3compat.to_gymnasium(Many(forget=(key,)))
+        envs.reset()
+        envs.step(ACTIONS)
+        with pytest.raises(sb3compat.ConversionError) as caught:
+            envs.step(ACTIONS)
+        assert len(str(caught.value)) < 2000

@@ -187,3 +187,17 @@ def test_option_without_effect_on_a_vec_env_is_refused(option: dict[str, Any]) -
         with pytest.raises(ValueError, match="a VecEnv already"):
             sb3compat.to_sb3(env, **option)
     assert sb3compat.to_sb3(vec_env, copy=False, autoreset_mode="NextStep") is vec_env
+
+
+@pytest.mark.parametrize("name", ["call", "get_attr", "set_attr", "render", "reset_rows"])
+def test_subclass_of_the_adapter_is_not_thrown_away(name: str) -> None:
+    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env")
+
+    def own(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(sb3compat.VectorEnvAdapter, name)(self, *args, **kwargs)
+
+    cls = type("Own", (sb3compat.VectorEnvAdapter,), {name: own})
+    vec_env = vec_envs.DummyVecEnv(fns(2))
+    assert sb3compat.to_sb3(sb3compat.VectorEnvAdapter(vec_env)) is vec_env
+    adapter = cls(vec_env)
+    assert getattr(sb3compat.to_sb3(adapter), "env", None) is adapter

@@ -455,6 +455,42 @@ def test_names_of_masks_may_be_keys_of_sub_environments(make: Any) -> None:
     lockstep(script(lengths=(9,), infos="none"), 2, build, program, wrap=Masks)
 
 
+class Gives(gym.Wrapper[Any, Any, Any, Any]):
+    """Gives an info of its own in each step of an episode but the last, or in each reset."""
+
+    def __init__(self, env: Any, info: dict[str, Any], *, when: str) -> None:
+        super().__init__(env)
+        self.info, self.when = info, when
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, info = self.env.reset(**kwargs)
+        return obs, {**info, **(self.info if self.when == "reset" else {})}
+
+    def step(self, action: Any) -> Any:
+        *result, info = self.env.step(action)
+        ended = result[2] or result[3]
+        return *result, {**info, **({} if ended or self.when == "reset" else self.info)}
+
+
+@pytest.mark.parametrize(
+    ("info", "when"),
+    [
+        ({"_final_obs": 4}, "step"),
+        ({"_final_obs": True}, "step"),
+        ({"_final_info": "text"}, "step"),
+        ({"_final_obs": False}, "reset"),
+        ({"_final_info": 3}, "reset"),
+        ({"final_info": 3}, "step"),
+    ],
+)
+def test_what_gymnasium_mixes_with_an_ending_is_refused(info: dict[str, Any], when: str) -> None:
+    factories = [lambda fn=fn: Gives(fn(), info, when=when) for fn in fns(3, lengths=(9, 2, 9))]
+    env = sb3compat.to_sb3(Identity(SyncVectorEnv(factories, autoreset_mode=SAME_STEP)))
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match="a sub-environment gives"):
+        list(map(step, [env] * 9))
+
+
 def test_unknown_environment_with_such_a_key_is_told_to_rename_it() -> None:
     class Odd(NativeEnv):
         def _add_info(self, infos: Any, info: Any, row: int) -> Any:

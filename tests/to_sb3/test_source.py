@@ -162,3 +162,15 @@ def test_how_one_object_adds_infos_is_heeded(cls: Any, mode: AutoresetMode) -> N
         assert [info["added"] for info in infos] == [10, 11]
         assert [info["added"] for info in env.reset_infos] == [10, 11]
     env.close()
+
+
+def test_subclass_of_the_adapter_is_told_of_that_class() -> None:
+    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env")
+
+    class Own(sb3compat.VectorEnvAdapter):
+        def reset(self, **kwargs: Any) -> Any:
+            return super().reset(**kwargs)
+
+    own = Own(vec_envs.DummyVecEnv(fns(2)), autoreset_mode="NextStep")
+    with pytest.raises(sb3compat.PartialResetError, match="one known for VectorEnvAdapter"):
+        sb3compat.to_sb3(own)
