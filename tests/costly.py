@@ -85,8 +85,14 @@ CASES = {
         "test_each_script_of_a_report_shows_its_defect": 0,
     },
     "tests/parallel/test_program.py": {
-        "test_ids_that_the_program_registered_are_known_to_workers": 2,
+        "test_ids_that_the_program_registered_are_known_to_workers": 1,
         "test_script_without_a_guard_is_not_run_again_by_workers_that_start_workers": 1,
+        "test_unguarded_script_is_told_so_where_gymnasium_starts_the_workers": 0,
+    },
+    "tests/parallel/test_ray_making.py": {
+        "test_function_that_hangs_is_a_timeout_error": 0,
+        "test_function_that_raises_is_reported_while_another_hangs": 0,
+        "test_replacement_that_fails_can_be_tried_again": 0,
     },
     "tests/parallel/test_ray_actors.py": {
         "test_parts_of_every_kind_equal_dummy_vec_env": 1,
