@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-KIT, THERE = "tests/conformance", "tests/to_sb3"
+KIT, THERE, WORKERS = "tests/conformance", "tests/to_sb3", "tests/parallel"
 CHECKS = f"{KIT}/checks"
 # The scripts of other libraries, each in an environment of its own: `make real`.
 REAL = "--ignore=tests/real"
@@ -34,9 +34,11 @@ SUITE = {
         "not jax and not ray",
         f"--ignore={KIT}",
         f"--ignore={THERE}",
+        f"--ignore={WORKERS}",
         REAL,
         "tests",
     ),
+    "workers": ("-m", "not jax and not ray", WORKERS),
     "checks": ("-m", "not jax", CHECKS),
     "kit": ("-m", "not jax", f"--ignore={CHECKS}", KIT),
     "to_sb3": ("-m", "not jax", THERE),
