@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sb3compat._make.make import make_vec_env
     from sb3compat._parallel.adapter import ParallelVecEnv
-    from sb3compat._parallel.make import make_vec_env
     from sb3compat._to_gymnasium.adapter import VectorEnvAdapter, to_gymnasium
     from sb3compat._to_sb3.adapter import VecEnvAdapter, to_sb3
     from sb3compat._to_sb3.partial_reset import register_partial_reset, reset_with_mask
@@ -77,7 +77,7 @@ _HOME = {
     "VectorEnvAdapter": "_to_gymnasium.adapter",
     "WorkerError": "errors",
     "WorkerTimeoutError": "errors",
-    "make_vec_env": "_parallel.make",
+    "make_vec_env": "_make.make",
     "register_partial_reset": "_to_sb3.partial_reset",
     "reset_with_mask": "_to_sb3.partial_reset",
     "to_gymnasium": "_to_gymnasium.adapter",

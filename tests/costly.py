@@ -78,7 +78,7 @@ CASES = {
         "test_process_of_multiprocessing_ends_without_close": 2,
         "test_python_ends_without_close": 2,
     },
-    "tests/parallel/test_make.py": {
+    "tests/make/test_make.py": {
         "test_arguments_of_atari_games_are_those_of_single_ones": 2,
     },
     "tests/conformance/test_reports.py": {
@@ -163,13 +163,13 @@ CASES = {
         "test_entry_with_another_name_or_form_is_missing": 20,
         "test_name_that_upstream_renames_is_missing": 20,
     },
-    "tests/upstream/test_exceptions.py": {
+    "tests/ipc/test_exceptions.py": {
         "test_exception_arrives_as_it_was_raised": 25,
     },
     "tests/upstream/test_missing_names_of_sb3.py": {
         "test_module_that_has_moved": 1,
     },
-    "tests/upstream/test_pipes.py": {
+    "tests/ipc/test_pipes.py": {
         "test_answers_of_all_sizes": 8,
     },
 }

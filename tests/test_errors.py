@@ -20,7 +20,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from sb3compat import errors
-from sb3compat._to_sb3.monitor import EpisodeMonitor
+from sb3compat._make.monitor import EpisodeMonitor
 from sb3compat._upstream.vec_env import set_waiting_seeds
 from sb3compat.errors import CallOrderError, refuse_first_step, shown
 from tests.envs import Identity, ScriptedEnv, fns, script

@@ -10,9 +10,9 @@ TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "sb3compat"
 
 # The folders whose every module has a test module.
-BY_MODULE = ("_convert", "_parallel", "_to_sb3", "_to_gymnasium")
+BY_MODULE = ("_convert", "_make", "_parallel", "_rows", "_to_sb3", "_to_gymnasium")
 # The folders that have a folder of tests, whose modules may have other names.
-BY_FOLDER = ("_parallel", "_trace", "_upstream", "conformance")
+BY_FOLDER = ("_ipc", "_trace", "_upstream", "conformance")
 # Modules without a test module of their name, and why.
 EXCEPTIONS = {
     "__init__.py": "its names are those of test_public_api.py, its imports those of test_import.py",
@@ -20,7 +20,9 @@ EXCEPTIONS = {
     "cli.py": "runs the commands, which are tested in conformance/commands/",
     "pytest_plugin.py": "belongs to the kit, and is tested in conformance/",
     "_convert/__init__.py": "is empty",
+    "_make/__init__.py": "is empty",
     "_parallel/__init__.py": "is empty",
+    "_rows/__init__.py": "is empty",
     "_parallel/workers.py": "is a protocol; processes.py follows it",
     "_to_gymnasium/__init__.py": "is empty",
     "_to_sb3/__init__.py": "is empty",

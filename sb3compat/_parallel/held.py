@@ -13,6 +13,8 @@ import numpy as np
 
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
 from sb3compat._convert.types import Info, Observation, Options, Seeds, Value
+from sb3compat._ipc.worker_guard import COMMANDS
+from sb3compat._ipc.worker_questions import has_wrapper
 from sb3compat._parallel.columns import by_column
 from sb3compat._parallel.memory import Buffers
 from sb3compat._parallel.messages import (
@@ -29,8 +31,6 @@ from sb3compat._parallel.parts import EnvFn, Made, Part
 from sb3compat._parallel.program import Program
 from sb3compat._parallel.unshared import Unshared, share
 from sb3compat._to_sb3.rows_sync import EnvRows
-from sb3compat._upstream.worker_guard import COMMANDS
-from sb3compat._upstream.worker_questions import has_wrapper
 
 NOTHING = dumps(None)
 

@@ -16,10 +16,10 @@ from multiprocessing.spawn import get_command_line
 from typing import Any, NamedTuple
 
 from sb3compat._convert.types import ProcessLike
+from sb3compat._ipc.by_value import name_main_classes
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import refuse_rerun
 from sb3compat._parallel.serve import serve
-from sb3compat._upstream.by_value import name_main_classes
 
 # What the fresh interpreter runs; the user's own main module is not imported.
 _CODE = "import sys; sys.path[:] = {path!r}; from {module} import main; main{ends}"

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from sb3compat._convert.types import Info, Options, Space, Value
+from sb3compat._ipc import by_value
+from sb3compat._ipc.exceptions import packed, unpacked
 from sb3compat._parallel.columns import Columns
 from sb3compat._parallel.unshared import Unshared
-from sb3compat._upstream import by_value
-from sb3compat._upstream.exceptions import packed, unpacked
 from sb3compat.errors import ConversionError, UnsupportedEnvError, shown, traceback_in_worker
 
 

@@ -14,10 +14,10 @@ from sb3compat._convert.observations import Observations
 from sb3compat._convert.spaces import BatchLayout
 from sb3compat._convert.types import SingleEnv, Space, SubEnvs
 from sb3compat._parallel.vec_env_part import VecEnvSource
+from sb3compat._rows.subenvs import LocalSubEnvs
+from sb3compat._rows.vec_env_subenvs import MethodEnvs
 from sb3compat._to_gymnasium.presented import presented_space
-from sb3compat._to_gymnasium.subenvs import MethodEnvs
 from sb3compat._to_sb3.rows_sync import EnvRows
-from sb3compat._to_sb3.subenvs import LocalSubEnvs
 from sb3compat._upstream.old_gym import converted
 from sb3compat._upstream.vec_env import is_vec_env
 from sb3compat.errors import UnsupportedEnvError, UnsupportedSpaceError, shown
@@ -213,9 +213,9 @@ def _form(space: Space, what: str) -> tuple[Any, ...]:
 
 def _vector_part(env: Any, observations: Observations, actions: Actions, rows: slice) -> Part:
     # Imported only where there is a vector environment.
+    from sb3compat._rows.subenvs import subenvs_of
     from sb3compat._to_sb3.accept import check_env, find_mode
     from sb3compat._to_sb3.source import Settings, make_source
-    from sb3compat._to_sb3.subenvs import subenvs_of
 
     check_env(env)
     name = _name_of(env)

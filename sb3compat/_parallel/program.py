@@ -19,8 +19,8 @@ from gymnasium.envs.registration import EnvSpec
 
 from sb3compat._convert.options import same_value
 from sb3compat._convert.types import Value
-from sb3compat._upstream import by_value
-from sb3compat._upstream.worker_locals import frame_of_thread
+from sb3compat._ipc import by_value
+from sb3compat._ipc.worker_locals import frame_of_thread
 from sb3compat.errors import WorkerError
 
 _GUARD = 'if __name__ == "__main__":'

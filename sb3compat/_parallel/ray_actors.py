@@ -15,6 +15,7 @@ import numpy as np
 import ray
 
 from sb3compat._convert.types import Array, Value
+from sb3compat._ipc.pipes import Deadline
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import (
     Described,
@@ -34,7 +35,6 @@ from sb3compat._parallel.ray_cluster import (
 from sb3compat._parallel.ray_serve import Place, RowsActor
 from sb3compat._parallel.ray_wait import not_ready, ready_in_turn
 from sb3compat._parallel.workers import Owner, check_made
-from sb3compat._upstream.pipes import Deadline
 from sb3compat.errors import WorkerError, WorkerTimeoutError
 
 # How long other actors may take once something is to be raised: they may never answer.

@@ -8,7 +8,7 @@ from typing import Any
 
 import ray
 
-from sb3compat._upstream.pipes import Deadline
+from sb3compat._ipc.pipes import Deadline
 
 # How long Ray may wait at once: it holds back what a signal handler raises until it returns.
 _TURN_SECONDS = 1.0

@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
+from sb3compat._ipc.ready import polled
 from sb3compat._parallel.held import NOTHING, HeldRows
 from sb3compat._parallel.memory import Shapes, buffers_in, receive_memory
 from sb3compat._parallel.parts import EnvFn
-from sb3compat._upstream.ready import polled
 
 if sys.platform != "win32":
     import fcntl

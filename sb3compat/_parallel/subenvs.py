@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sb3compat._convert.types import ClassInfo, Kwargs, Value
-from sb3compat._upstream import by_value
-from sb3compat._upstream.worker_questions import class_name, classes_of
+from sb3compat._ipc import by_value
+from sb3compat._ipc.worker_questions import class_name, classes_of
 
 if TYPE_CHECKING:
     from sb3compat._parallel.source import ParallelRows

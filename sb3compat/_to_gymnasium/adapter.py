@@ -30,6 +30,8 @@ from sb3compat._convert.types import (
     VecEnvLike,
     holds_vector_env,
 )
+from sb3compat._ipc.subproc_vec_env import has_processes
+from sb3compat._rows.driver import Driver
 from sb3compat._to_gymnasium.accept import check_vec_env
 from sb3compat._to_gymnasium.access import ReachesSubEnvs
 from sb3compat._to_gymnasium.arguments import own_options, rows_under, seeds_by_row
@@ -41,8 +43,6 @@ from sb3compat._to_gymnasium.source import (
     metadata_of,
     spec_of,
 )
-from sb3compat._upstream.driver import Driver
-from sb3compat._upstream.subproc_vec_env import has_processes
 from sb3compat.errors import (
     CallOrderError,
     EndedRowError,

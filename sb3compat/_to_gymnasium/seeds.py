@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sb3compat._convert.types import Seeds, is_own_vec_env
-from sb3compat._to_gymnasium.subenvs import inherits_to_base
+from sb3compat._rows.vec_env_subenvs import inherits_to_base
 from sb3compat._upstream.vec_env import passes_seeds_and_options, set_waiting_seeds, waiting_seeds
 
 

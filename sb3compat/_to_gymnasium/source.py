@@ -22,12 +22,12 @@ from sb3compat._convert.types import (
     Value,
     holds_rows,
 )
+from sb3compat._ipc import subproc_vec_env
+from sb3compat._ipc.subproc_vec_env import Workers
+from sb3compat._rows.vec_env_subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
 from sb3compat._to_gymnasium.presented import normalizes
 from sb3compat._to_gymnasium.rows import LocalRows, RemoteRows
-from sb3compat._to_gymnasium.subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
 from sb3compat._to_gymnasium.whole import WholeSteps
-from sb3compat._upstream import subproc_vec_env
-from sb3compat._upstream.subproc_vec_env import Workers
 from sb3compat._upstream.vec_env import inherits, is_plain, reaches_rows_as
 from sb3compat.errors import (
     AutoresetModeError,

@@ -38,11 +38,11 @@ from sb3compat._convert.types import (
     Value,
     is_own_vec_env,
 )
+from sb3compat._ipc import subproc_vec_env
+from sb3compat._rows.vec_env_subenvs import inherits_to_base
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.reset_infos import ResetInfos
 from sb3compat._to_gymnasium.seeds import counts_up, pass_seeds, rows_take_seeds, with_waiting
-from sb3compat._to_gymnasium.subenvs import inherits_to_base
-from sb3compat._upstream import subproc_vec_env
 from sb3compat._upstream.vec_env import (
     forget_waiting,
     keeps_infos,

@@ -11,6 +11,7 @@ from sb3compat._convert.actions import Actions
 from sb3compat._convert.arguments import check_timeout
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import AnyVectorEnv, HoldsVectorEnv, Value
+from sb3compat._rows.subenvs import subenvs_of
 from sb3compat._to_sb3.accept import (
     check_env,
     check_starts,
@@ -20,7 +21,6 @@ from sb3compat._to_sb3.accept import (
 )
 from sb3compat._to_sb3.driven import DrivenVecEnv
 from sb3compat._to_sb3.source import Settings, make_source
-from sb3compat._to_sb3.subenvs import subenvs_of
 from sb3compat._to_sb3.traits import seed_within
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import waiting_options, waiting_seeds

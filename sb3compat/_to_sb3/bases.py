@@ -24,10 +24,10 @@ from sb3compat._convert.types import (
     VectorResetResult,
     holds_vec_env,
 )
-from sb3compat._upstream import async_vector_env as workers
+from sb3compat._ipc import async_vector_env as workers
+from sb3compat._ipc.unfinished import is_unfinished
 from sb3compat._upstream import sync_vector_env
 from sb3compat._upstream.inherited import changed
-from sb3compat._upstream.unfinished import is_unfinished
 
 
 class Base:

@@ -27,9 +27,9 @@ from sb3compat._convert.types import (
     SubEnvs,
     Value,
 )
+from sb3compat._rows.driver import Driver
+from sb3compat._rows.subenvs import LocalSubEnvs, resolve_indices
 from sb3compat._to_sb3.source import Source
-from sb3compat._to_sb3.subenvs import LocalSubEnvs, resolve_indices
-from sb3compat._upstream.driver import Driver
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import (
     forget_waiting,

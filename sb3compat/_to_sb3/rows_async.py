@@ -25,6 +25,8 @@ from sb3compat._convert.types import (
     Transition,
     Value,
 )
+from sb3compat._ipc import async_vector_env as workers
+from sb3compat._ipc.pipes import Deadline
 from sb3compat._to_sb3.rows import (
     received_info,
     refuse_pending,
@@ -32,8 +34,6 @@ from sb3compat._to_sb3.rows import (
     set_reward,
     step_info,
 )
-from sb3compat._upstream import async_vector_env as workers
-from sb3compat._upstream.pipes import Deadline
 
 
 class AsyncRows:

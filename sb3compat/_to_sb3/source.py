@@ -23,6 +23,7 @@ from sb3compat._convert.types import (
     Transition,
     Value,
 )
+from sb3compat._ipc.async_vector_env import shares_memory
 from sb3compat._to_sb3.bases import base_of
 from sb3compat._to_sb3.modes import Padded, ResetWithin, SameStep
 from sb3compat._to_sb3.partial_reset import (
@@ -36,7 +37,6 @@ from sb3compat._to_sb3.rows_sync import SyncRows
 from sb3compat._to_sb3.tap import BaseTap, wrappers_of
 from sb3compat._to_sb3.traits import traits_of
 from sb3compat._to_sb3.wrappers import check_wrappers
-from sb3compat._upstream.async_vector_env import shares_memory
 from sb3compat._upstream.inherited import changed
 from sb3compat.errors import PartialResetError, UnsupportedSpaceError
 

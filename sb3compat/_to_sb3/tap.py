@@ -22,12 +22,12 @@ from sb3compat._convert.types import (
     VectorResetResult,
     VectorStepResult,
 )
+from sb3compat._ipc import async_vector_env as workers
 from sb3compat._to_sb3.bases import base_of
 from sb3compat._to_sb3.partial_reset import PartialReset, pending_in, reset_with_mask
 from sb3compat._to_sb3.rows import reset_kwargs
+from sb3compat._to_sb3.split_step import halves_of, is_async, whole_call
 from sb3compat._to_sb3.traits import EndingWatch
-from sb3compat._upstream import async_vector_env as workers
-from sb3compat._upstream.split_step import halves_of, is_async, whole_call
 
 # The key under which options for each row travel down to the tap.
 ROW_OPTIONS = "sb3compat.row_options"

@@ -32,6 +32,7 @@ from sb3compat._convert.types import (
     Value,
     VectorInfos,
 )
+from sb3compat._ipc import async_vector_env as workers
 from sb3compat._to_sb3.rows import refuse_pending
 from sb3compat._to_sb3.tap import (
     ROW_OPTIONS,
@@ -42,7 +43,6 @@ from sb3compat._to_sb3.tap import (
 )
 from sb3compat._to_sb3.traits import check_seed
 from sb3compat._to_sb3.wrappers import paused_videos
-from sb3compat._upstream import async_vector_env as workers
 from sb3compat.errors import (
     AutoresetModeError,
     ConversionError,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._upstream import pipes, subproc_vec_env
+from sb3compat._ipc import pipes, subproc_vec_env
 from tests.interrupts import Counting, counting, within
 from tests.lockstep import same
 

@@ -14,9 +14,9 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
+from sb3compat._rows.vec_env_subenvs import LocalEnvs, MethodEnvs, WorkerEnvs
 from sb3compat._to_gymnasium.rows import LocalRows, RemoteRows
 from sb3compat._to_gymnasium.source import close_vec_env, make_source, metadata_of, spec_of
-from sb3compat._to_gymnasium.subenvs import LocalEnvs, MethodEnvs, WorkerEnvs
 from sb3compat._to_gymnasium.whole import WholeSteps
 from tests.envs import MakeEnv, ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv

@@ -13,8 +13,8 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 import sb3compat
-from sb3compat._upstream import async_vector_env as workers
-from sb3compat._upstream import pipes
+from sb3compat._ipc import async_vector_env as workers
+from sb3compat._ipc import pipes
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, script
 
 

@@ -17,7 +17,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
-from sb3compat._upstream import cartpole, sync_vector_env, vector_env, worker_locals
+from sb3compat._ipc import worker_locals
+from sb3compat._upstream import cartpole, sync_vector_env, vector_env
 from sb3compat._upstream.private import installed, missing, private
 from sb3compat.errors import UpstreamError
 from tests.envs import GYMNASIUM, ScriptedEnv, script

@@ -92,7 +92,7 @@ def test_pending_step_of_workers_that_have_died(subproc: Any, sb3: Any) -> None:
     subproc.processes[1].join()
     type(subproc).step_async(subproc, [0, 0])
     del subproc.waiting
-    from sb3compat._upstream.subproc_vec_env import forget_step
+    from sb3compat._ipc.subproc_vec_env import forget_step
 
     with lacks("waiting", SB3):
         forget_step(subproc)

@@ -70,7 +70,7 @@ def test_missing_name_is_described_and_ends_with_1(tmp_path: Path) -> None:
     assert "Missing, of the private names that sb3compat relies on: 3." in out
     assert "method send(action)\n  expected in  envpool.python.envpool:EnvPoolMixin" in out
     assert "without it   a step is more than its two halves" in out
-    assert "used in      sb3compat/_upstream/split_step.py" in out
+    assert "used in      sb3compat/_to_sb3/split_step.py" in out
     assert "Every private name" not in out
 
 

@@ -14,13 +14,13 @@ BACKENDS = (
     *names(
         "ale_py.vector_env:AtariVectorEnv.step",
         Kind.BODY,
-        "_upstream/split_step.py",
+        "_to_sb3/split_step.py",
         {"self.send(actions); return self.ale.recv()": "a step is more than its two halves"},
     ),
     *names(
         "ale_py.vector_env:AtariVectorEnv.recv",
         Kind.BODY,
-        "_upstream/split_step.py",
+        "_to_sb3/split_step.py",
         {"return self.ale.recv()": "the second half is more than what step does"},
     ),
     *names(
@@ -32,7 +32,7 @@ BACKENDS = (
     *names(
         "envpool.python.envpool:EnvPoolMixin.step",
         Kind.BODY,
-        "_upstream/split_step.py",
+        "_to_sb3/split_step.py",
         {
             "self.send(action, env_id); return self.recv(reset=False, return_info=True)": (
                 "a step is more than its two halves"
@@ -42,13 +42,13 @@ BACKENDS = (
     *names(
         "envpool.python.envpool:EnvPoolMixin.recv",
         Kind.CODE,
-        "_upstream/split_step.py",
+        "_to_sb3/split_step.py",
         {"self._recv()": "results could be taken without a note that they were, at an interrupt"},
     ),
     *names(
         "envpool.python.envpool:EnvPoolMixin",
         Kind.METHOD,
-        "_upstream/split_step.py",
+        "_to_sb3/split_step.py",
         {
             "send(action)": "a step could not be started",
             "recv()": "a step could not be finished",

@@ -8,13 +8,13 @@ CPYTHON = (
     *names(
         "pickle",
         Kind.NAME,
-        "_upstream/exceptions.py",
+        "_ipc/exceptions.py",
         {"_Unpickler": "exceptions whose class takes several arguments could not be read"},
     ),
     *names(
         "pickle:_Unpickler",
         Kind.ATTRIBUTE,
-        "_upstream/exceptions.py",
+        "_ipc/exceptions.py",
         {
             "dispatch": "sb3compat's way to build exceptions would not be called",
             "load_reduce": "sb3compat's way to build exceptions would not be called",
@@ -26,7 +26,7 @@ CPYTHON = (
     *names(
         "multiprocessing.queues:Queue",
         Kind.ATTRIBUTE,
-        "_upstream/exceptions.py",
+        "_ipc/exceptions.py",
         {
             "_rlock": "an exception could be read by two at once",
             "_reader": "an exception that never comes would be waited for: a hang",
@@ -36,7 +36,7 @@ CPYTHON = (
     *names(
         "multiprocessing.connection:Connection._recv_bytes",
         Kind.CODE,
-        "_upstream/framing.py",
+        "_ipc/framing.py",
         {
             'struct.unpack("!i", buf.getvalue())': "the size of an answer would be read wrongly",
             'struct.unpack("!Q", buf.getvalue())': "the size of an answer would be read wrongly",
@@ -45,7 +45,7 @@ CPYTHON = (
     *names(
         "cloudpickle.cloudpickle",
         Kind.NAME,
-        "_upstream/by_value.py",
+        "_ipc/by_value.py",
         {
             "_DYNAMIC_CLASS_TRACKER_BY_ID": "what workers answer would reset the user's classes",
             "_DYNAMIC_CLASS_TRACKER_BY_CLASS": "classes within classes would be a walk without end",
@@ -56,7 +56,7 @@ CPYTHON = (
     *names(
         "sys",
         Kind.NAME,
-        "_upstream/worker_locals.py",
+        "_ipc/worker_locals.py",
         {
             "_getframe": "a worker's local variables could not be read",
             "_current_frames": "a script that starts workers in a thread could run without end",
@@ -65,7 +65,7 @@ CPYTHON = (
     *names(
         "multiprocessing.process:BaseProcess.run",
         Kind.CODE,
-        "_upstream/worker_locals.py",
+        "_ipc/worker_locals.py",
         {
             "self._target(*self._args, **self._kwargs)": (
                 "the end of a worker's own frames could not be found: its parent's would be read"

@@ -42,7 +42,7 @@ VECTOR_ENVS = (
     *names(
         _SYNC,
         Kind.ATTRIBUTE,
-        "_to_sb3/subenvs.py",
+        "_rows/subenvs.py",
         {"envs": "the sub-environments could not be stepped one by one"},
     ),
 )
@@ -51,7 +51,7 @@ ASYNC_VECTOR_ENV = (
     *names(
         _ASYNC,
         Kind.ATTRIBUTE,
-        "_upstream/async_vector_env.py",
+        "_ipc/async_vector_env.py",
         {
             "_state": "a pending call would not be noticed: its answer would be taken for another",
             "parent_pipes": "a message to a single worker could not be sent",
@@ -72,7 +72,7 @@ ASYNC_VECTOR_ENV = (
     *names(
         _ASYNC,
         Kind.METHOD,
-        "_upstream/async_vector_env.py",
+        "_ipc/async_vector_env.py",
         {
             "close_extras(terminate=True)": "workers that cannot answer would not be ended",
             "step_async(actions)": "an override of it would not be noticed",
@@ -82,13 +82,13 @@ ASYNC_VECTOR_ENV = (
     *names(
         f"{_ASYNC}.step",
         Kind.BODY,
-        "_upstream/split_step.py",
+        "_to_sb3/split_step.py",
         {"self.step_async(actions); return self.step_wait()": "a step is more than its two halves"},
     ),
     *names(
         "gymnasium.vector.async_vector_env:AsyncState",
         Kind.ATTRIBUTE,
-        "_upstream/async_vector_env.py",
+        "_ipc/async_vector_env.py",
         {
             "DEFAULT": "nothing would show whether an answer is due",
             "WAITING_STEP": "nothing would show whether a step is under way",
@@ -97,13 +97,13 @@ ASYNC_VECTOR_ENV = (
     *names(
         _ASYNC_LOOP,
         Kind.LOCAL,
-        "_upstream/worker_locals.py",
+        "_ipc/worker_locals.py",
         {"env": "whether a sub-environment is wrapped could not be asked"},
     ),
     *names(
         _ASYNC_LOOP,
         Kind.LOCAL,
-        "_upstream/async_vector_env.py",
+        "_ipc/async_vector_env.py",
         {
             "autoreset": "whether an autoreset is pending could not be asked: a row reset twice",
             "error_queue": "exceptions that cannot be pickled would be dropped",
@@ -112,13 +112,13 @@ ASYNC_VECTOR_ENV = (
     *names(
         _ASYNC_LOOP,
         Kind.CODE,
-        "_upstream/pipes.py",
+        "_ipc/pipes.py",
         {"command, data = pipe.recv()": "a message has another form"},
     ),
     *names(
         _ASYNC_LOOP,
         Kind.COMMAND,
-        "_upstream/async_vector_env.py",
+        "_ipc/async_vector_env.py",
         {
             "reset": "single rows could not be reset",
             "step": "single rows could not be stepped",
@@ -128,7 +128,7 @@ ASYNC_VECTOR_ENV = (
     *names(
         _ASYNC_LOOP,
         Kind.CODE,
-        "_upstream/async_vector_env.py",
+        "_ipc/async_vector_env.py",
         {
             "reset -> env.reset(**data)": "the arguments of a reset would not arrive",
             "reset -> pipe.send(((observation, info), True))": "the answer has another form",
@@ -144,7 +144,7 @@ ASYNC_VECTOR_ENV = (
     *names(
         _ASYNC_LOOP,
         Kind.CODE,
-        "_upstream/exceptions.py",
+        "_ipc/exceptions.py",
         {"error_queue.put((index, kind, value, trace))": "an error could not be read"},
     ),
     *names(

@@ -34,7 +34,7 @@ STABLE_BASELINES3 = (
     *names(
         "stable_baselines3.common.monitor",
         Kind.NAME,
-        "_to_sb3/monitor.py",
+        "_make/monitor.py",
         {"Monitor": "evaluate_policy would not recognise sb3compat's monitor"},
     ),
     *names(
@@ -64,7 +64,7 @@ STABLE_BASELINES3 = (
     *names(
         _SUBPROC,
         Kind.ATTRIBUTE,
-        "_upstream/subproc_vec_env.py",
+        "_ipc/subproc_vec_env.py",
         {
             "remotes": "a single worker could not be asked, nor its death noticed: a hang",
             "processes": "the death of a worker would not be noticed: a hang",
@@ -87,19 +87,19 @@ STABLE_BASELINES3 = (
     *names(
         "stable_baselines3.common.vec_env.dummy_vec_env:DummyVecEnv",
         Kind.ATTRIBUTE,
-        "_upstream/driver.py",
+        "_rows/driver.py",
         {"buf_infos": "steps beside the adapter would not be noticed"},
     ),
     *names(
         _SUBPROC_LOOP,
         Kind.LOCAL,
-        "_upstream/worker_locals.py",
+        "_ipc/worker_locals.py",
         {"env": "the sub-environment could not be driven from within its worker"},
     ),
     *names(
         _SUBPROC_LOOP,
         Kind.COMMAND,
-        "_upstream/subproc_vec_env.py",
+        "_ipc/subproc_vec_env.py",
         {
             "env_method": "single sub-environments could not be asked",
             "set_attr": "the object that answers sb3compat's commands could not be set",
@@ -109,13 +109,13 @@ STABLE_BASELINES3 = (
     *names(
         _SUBPROC_LOOP,
         Kind.CODE,
-        "_upstream/pipes.py",
+        "_ipc/pipes.py",
         {"cmd, data = remote.recv()": "a message has another form"},
     ),
     *names(
         _SUBPROC_LOOP,
         Kind.CODE,
-        "_upstream/subproc_vec_env.py",
+        "_ipc/subproc_vec_env.py",
         {
             "env_method -> env.get_wrapper_attr(data[0])": "a message has another form",
             "env_method -> remote.send(method(*data[1], **data[2]))": "the answer has another form",

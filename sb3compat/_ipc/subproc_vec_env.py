@@ -9,8 +9,8 @@ from multiprocessing.connection import wait
 from typing import Any, Protocol
 
 from sb3compat._convert.types import Value
-from sb3compat._upstream.exceptions import reraise, unpacked
-from sb3compat._upstream.pipes import (
+from sb3compat._ipc.exceptions import reraise, unpacked
+from sb3compat._ipc.pipes import (
     Deadline,
     died,
     end_processes,
@@ -18,10 +18,10 @@ from sb3compat._upstream.pipes import (
     lost_worker,
     pickled,
 )
+from sb3compat._ipc.watched_pipes import Watch, can_watch, unwatched, watch_of
+from sb3compat._ipc.worker_guard import NAME, Guard
 from sb3compat._upstream.private import private
 from sb3compat._upstream.vec_env import sb3_class
-from sb3compat._upstream.watched_pipes import Watch, can_watch, unwatched, watch_of
-from sb3compat._upstream.worker_guard import NAME, Guard
 from sb3compat.errors import CallOrderError, ClosedError, WorkerError
 
 # How long a worker may take to close its sub-environment when others are lost already.

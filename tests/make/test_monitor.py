@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._to_sb3.monitor import EpisodeMonitor, ResultsWriter, Run
+from sb3compat._make.monitor import EpisodeMonitor, ResultsWriter, Run
 from tests.envs import BOX, DISCRETE, Script, ScriptedEnv, WorkerReport
 
 env_util: Any = pytest.importorskip("stable_baselines3.common.env_util")

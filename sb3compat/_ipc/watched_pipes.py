@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sb3compat._convert.types import ConnectionLike, ProcessLike, Value
-from sb3compat._upstream.pipes import Exchange, died, lines_of, pickled
+from sb3compat._ipc.pipes import Exchange, died, lines_of, pickled
 from sb3compat.errors import WorkerError
 
 

@@ -11,7 +11,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from sb3compat._upstream.driver import Driver
+from sb3compat._rows.driver import Driver
 from sb3compat.errors import CallOrderError
 from tests.envs import Identity, fns
 from tests.handwritten import AsyncCountingVecEnv, CountingVecEnv

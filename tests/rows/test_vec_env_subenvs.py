@@ -10,8 +10,8 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
-from sb3compat._to_gymnasium.subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
-from sb3compat._upstream.subproc_vec_env import Workers
+from sb3compat._ipc.subproc_vec_env import Workers
+from sb3compat._rows.vec_env_subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
 from tests.envs import ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import dummy, subproc

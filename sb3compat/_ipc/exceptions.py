@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from sb3compat._convert.types import Value
-from sb3compat._upstream.by_value import ByValue
+from sb3compat._ipc.by_value import ByValue
 from sb3compat._upstream.private import private
 from sb3compat.errors import WorkerError, traceback_in_worker
 

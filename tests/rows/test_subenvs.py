@@ -11,7 +11,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from sb3compat._to_sb3.subenvs import resolve_indices
+from sb3compat._rows.subenvs import resolve_indices
 from tests.envs import MakeEnv, ScriptedEnv, script
 from tests.lockstep import same
 from tests.native import NativeEnv

@@ -15,8 +15,8 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from sb3compat._convert.types import ConnectionLike, ProcessLike, Value
-from sb3compat._upstream.framing import Answer, Message
-from sb3compat._upstream.ready import (
+from sb3compat._ipc.framing import Answer, Message
+from sb3compat._ipc.ready import (
     READABLE,
     WAIT_SECONDS,
     Line,

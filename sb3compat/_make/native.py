@@ -16,8 +16,8 @@ from gymnasium.envs.registration import (
 )
 
 from sb3compat._convert.types import AnyVectorEnv, Kwargs, Value
+from sb3compat._make.monitor import SUFFIX
 from sb3compat._to_sb3.adapter import to_sb3
-from sb3compat._to_sb3.monitor import SUFFIX
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, vec_monitor_class
 from sb3compat.errors import install_line, shown
 

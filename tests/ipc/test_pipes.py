@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from sb3compat._upstream import framing, pipes
-from sb3compat._upstream import ready as ready_module
-from sb3compat._upstream.pipes import Exchange, end_processes, pickled
-from sb3compat._upstream.ready import PollReady, WaitReady
+from sb3compat._ipc import framing, pipes
+from sb3compat._ipc import ready as ready_module
+from sb3compat._ipc.pipes import Exchange, end_processes, pickled
+from sb3compat._ipc.ready import PollReady, WaitReady
 from tests.interrupts import count, interrupt
+from tests.ipc.pipe_workers import LONG, Workers, fork
 from tests.profiles import nightly
-from tests.upstream.pipe_workers import LONG, Workers, fork
 
 
 def fail(*_: Any) -> None:

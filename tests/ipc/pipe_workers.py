@@ -8,8 +8,8 @@ import signal
 import struct
 from typing import Any
 
-from sb3compat._upstream.pipes import pickled
-from sb3compat._upstream.ready import Line
+from sb3compat._ipc.pipes import pickled
+from sb3compat._ipc.ready import Line
 
 fork = multiprocessing.get_context("fork")
 LONG = bytes(10_000_000)  # more than a pipe holds

@@ -18,16 +18,16 @@ from gymnasium.vector.utils import batch_differing_spaces
 from sb3compat._convert.arguments import check_timeout, plain_count, plain_seed
 from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv
-from sb3compat._parallel.adapter import ParallelVecEnv
-from sb3compat._to_sb3.adapter import to_sb3
-from sb3compat._to_sb3.monitor import EpisodeMonitor, MonitoredEnv, Run
-from sb3compat._to_sb3.native import (
+from sb3compat._make.monitor import EpisodeMonitor, MonitoredEnv, Run
+from sb3compat._make.native import (
     NATIVE,
     is_native_only,
     make_native,
     monitored,
     why_not_native,
 )
+from sb3compat._parallel.adapter import ParallelVecEnv
+from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._upstream.registration import spec_of
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, monitor_class
 from sb3compat._upstream.vec_env import sb3_class

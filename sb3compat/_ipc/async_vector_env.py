@@ -29,8 +29,8 @@ from sb3compat._convert.types import (
     Value,
     VectorStepResult,
 )
-from sb3compat._upstream.exceptions import Raised, next_raised, reraise
-from sb3compat._upstream.pipes import (
+from sb3compat._ipc.exceptions import Raised, next_raised, reraise
+from sb3compat._ipc.pipes import (
     Deadline,
     Exchange,
     died,
@@ -38,12 +38,12 @@ from sb3compat._upstream.pipes import (
     lines_of,
     pickled,
 )
+from sb3compat._ipc.ready import Line
+from sb3compat._ipc.unfinished import is_unfinished
+from sb3compat._ipc.watched_pipes import WatchedPipe, watch_of
+from sb3compat._ipc.worker_questions import Question, class_name, classes_of
 from sb3compat._upstream.private import private
-from sb3compat._upstream.ready import Line
 from sb3compat._upstream.sync_vector_env import add_info
-from sb3compat._upstream.unfinished import is_unfinished
-from sb3compat._upstream.watched_pipes import WatchedPipe, watch_of
-from sb3compat._upstream.worker_questions import Question, class_name, classes_of
 from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError
 
 # A command and its data, or that pickled.

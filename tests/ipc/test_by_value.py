@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sb3compat._upstream import by_value
+from sb3compat._ipc import by_value
 
 SEEN: list[str] = []
 
@@ -88,7 +88,7 @@ def arrives(data: bytes) -> Any:
 @pytest.mark.parametrize("place", range(4))
 def test_class_is_made_once_elsewhere_and_comes_back_as_itself(place: int) -> None:
     cls = local_classes()[place]
-    code = "import pickle, sys; from tests.upstream.test_by_value import arrives; "
+    code = "import pickle, sys; from tests.ipc.test_by_value import arrives; "
     code += "sys.stdout.buffer.write(pickle.dumps(arrives(sys.stdin.buffer.read())))"
     done = subprocess.run(
         [sys.executable, "-c", code], input=by_value.dumps(cls()), capture_output=True, check=True

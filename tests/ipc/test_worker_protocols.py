@@ -1,7 +1,7 @@
 """The workers of Gymnasium and SB3 answer as `_upstream` expects: asked for real, by raw messages.
 
 Where one of these fails, look at the worker's loop in the installed library, then at
-`_upstream/async_vector_env.py` or `_upstream/subproc_vec_env.py`, and at the entries for the loop
+`_ipc/async_vector_env.py` or `_ipc/subproc_vec_env.py`, and at the entries for the loop
 in `_upstream/table/`.
 """
 
@@ -16,13 +16,13 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from sb3compat._upstream import async_vector_env as workers
+from sb3compat._ipc import async_vector_env as workers
 from sb3compat._upstream.private import private
 from sb3compat._upstream.table import NAMES, Kind, Name
 from tests.envs import GYMNASIUM, ScriptedEnv, script
 
-LOOK = "look at gymnasium.vector.async_vector_env._async_worker and _upstream/async_vector_env.py"
-LOOK_SB3 = "look at stable_baselines3's subproc_vec_env._worker and _upstream/subproc_vec_env.py"
+LOOK = "look at gymnasium.vector.async_vector_env._async_worker and _ipc/async_vector_env.py"
+LOOK_SB3 = "look at stable_baselines3's subproc_vec_env._worker and _ipc/subproc_vec_env.py"
 
 
 class Failing(ScriptedEnv):

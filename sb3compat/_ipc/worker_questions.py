@@ -7,8 +7,8 @@ from typing import Any, get_args
 import gymnasium as gym
 
 from sb3compat._convert.types import ClassInfo, Value
-from sb3compat._upstream.exceptions import mend_queue
-from sb3compat._upstream.worker_locals import env_of_worker, local_of_worker
+from sb3compat._ipc.exceptions import mend_queue
+from sb3compat._ipc.worker_locals import env_of_worker, local_of_worker
 
 
 class Question:

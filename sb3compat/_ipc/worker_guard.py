@@ -24,8 +24,8 @@ from sb3compat._convert.types import (
     SingleEnv,
     Value,
 )
-from sb3compat._upstream.exceptions import packed
-from sb3compat._upstream.worker_locals import env_of_worker
+from sb3compat._ipc.exceptions import packed
+from sb3compat._ipc.worker_locals import env_of_worker
 
 # The attribute of the sub-environment that holds the guard.
 NAME = "_sb3compat_guard"

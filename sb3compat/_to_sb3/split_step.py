@@ -14,7 +14,7 @@ from weakref import WeakSet
 from gymnasium.vector import AsyncVectorEnv
 
 from sb3compat._convert.types import Action, AnyVectorEnv, Value, VectorStepResult
-from sb3compat._upstream import async_vector_env, unfinished
+from sb3compat._ipc import async_vector_env, unfinished
 from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.private import private
 from sb3compat._upstream.sync_vector_env import ADDS_INFO

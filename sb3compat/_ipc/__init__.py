@@ -1,0 +1,1 @@
+"""Pipes with deadlines, death watch and what is owed; exceptions across processes."""

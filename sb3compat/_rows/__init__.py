@@ -1,0 +1,1 @@
+"""A set of rows, whoever steps them: the commands on a row, and its sub-environments."""
