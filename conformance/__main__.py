@@ -21,6 +21,7 @@ from sb3compat.conformance.output import render
 from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Report
+from versions import stamps
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build" / "conformance"
@@ -58,7 +59,7 @@ def main() -> int:
     if text is None:
         print(f"{path.name} is written when all targets have been run.")
     else:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        stamps.write(path, text, whole=not options.names)
         print(f"Written: {path}")
     return 0 if all(clean) else 1
 

@@ -22,6 +22,7 @@ from endurance.faults import KINDS
 from endurance.page import page
 from endurance.soak import SOURCES
 from tests.parallel.operations import LIMIT
+from versions import stamps
 
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "how-it-holds-up.md"
 # How long a part may take, in seconds.
@@ -57,7 +58,7 @@ def main() -> int:
     faults = {backend: part("faults", backend, args.faults) for backend in KINDS}
     mistakes = part("mistakes")
     seconds = time.monotonic() - started
-    args.page.write_text(page(soak, faults, mistakes, LIMIT, seconds), "utf-8")
+    stamps.write(args.page, page(soak, faults, mistakes, LIMIT, seconds))
     wrong = [text for one in faults.values() for text in one["wrong"]]
     print(*wrong, f"{args.page}, in {seconds:.0f} seconds", sep="\n")
     return min(len(wrong), 1)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timezone
-from importlib import metadata
 from typing import Any
 
 from endurance.soak import SOURCES
 
-PACKAGES = ("gymnasium", "stable-baselines3", "numpy", "ray", "cloudpickle")
 ENDINGS = {
     "stream went on": "the stream went on",
     "went on with lost rows": "rows of a lost worker ended as truncated, the stream went on",
@@ -25,8 +21,7 @@ HEAD = """\
 
 How much comes through without a wrong value, what remains after a fault, and what a mistake gets
 to read. This page is generated: `make endurance`, which `make nightly` calls. The figures are of
-one run: {date}, {seconds:.0f} seconds on {cores} cores that did other work as well; sb3compat
-{version}, Python {python}, {packages}.
+one run of {seconds:.0f} seconds on {cores} cores that did other work as well.
 
 ## Millions of steps
 
@@ -143,12 +138,8 @@ def page(
     wrong = [text for one in faults.values() for text in one["wrong"]]
     hung = sum("a call hangs" in text for text in wrong)
     return HEAD.format(
-        date=datetime.now(timezone.utc).strftime("%d %B %Y"),
         seconds=seconds,
         cores=len(os.sched_getaffinity(0)),
-        version=metadata.version("sb3compat"),
-        python=platform.python_version(),
-        packages=", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES),
         soak=soak_table(soak),
         faults=sum(
             sum(count.values()) for one in faults.values() for count in one["ended"].values()

@@ -12,12 +12,12 @@ import pytest
 
 from sb3compat._upstream.versions import PAIRS
 from tests.side_by_side import Ended
+from versions import stamps
 from versions.__main__ import main, result
 from versions.install import NotInstalledError, constraints, find_python
+from versions.libraries import LIBRARIES
 from versions.pairs import Environment, environments
-from versions.real import LIBRARIES, SCRIPTS
-from versions.real import main as run_scripts
-from versions.results import FILE, PAGE, counts, page, read
+from versions.results import FILE, REFERENCE, counts, pages, read
 
 ROOT = Path(__file__).parents[1]
 HERE = ".".join(map(str, sys.version_info[:2]))
@@ -67,12 +67,14 @@ def test_contributing_names_the_pairs() -> None:
 
 
 def test_the_page_shows_the_results() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(environments(), read()), "run: make pairs"
-    assert set(read(FILE)) <= {each.name for each in environments()}
+    for name, text in pages(read()).items():
+        shown = (REFERENCE / name).read_text(encoding="utf-8")
+        assert stamps.bare(shown) == text, f"{name}: python -m versions.stamps"
+    assert set(read(FILE)) <= {each.name for each in (*environments(), *LIBRARIES)}
 
 
 def test_every_environment_has_a_row() -> None:
-    lines = page(environments(), {}).splitlines()
+    lines = pages({})["versions.md"].splitlines()
     for each in environments():
         row = f"| {each.sb3 or 'none'} | {each.gymnasium} | {each.python} | not run yet |"
         assert sum(line.startswith(row) for line in lines) == 1
@@ -126,19 +128,20 @@ def test_pair_that_cannot_be_run_is_no_success(
 ) -> None:
     monkeypatch.setattr("versions.install.FOLDER", tmp_path / "none")
     monkeypatch.setenv("PATH", str(tmp_path))
-    results, shown = tmp_path / "results.json", tmp_path / "versions.md"
+    results = tmp_path / "results.json"
     other = next(each for each in environments() if each.python != HERE)
-    assert main(["--only", other.name], results=results, shown=shown) == 1
+    assert main(["--only", other.name], results=results, reference=tmp_path) == 1
     out, err = capsys.readouterr()
     assert f"Expected a Python {other.python}, found none on the path. Name one:" in out
     assert err == f"{other.name}: not run, see above\n"
     assert not results.exists()
-    assert shown.read_text() == page(environments(), {})
+    assert (tmp_path / "versions.md").read_text() == pages({})["versions.md"]
 
 
 def test_unknown_name_is_refused(capsys: pytest.CaptureFixture) -> None:
     assert main(["--only", "sb3-1.0"]) == 2
-    assert capsys.readouterr().out.split() == [each.name for each in environments()]
+    every = [*environments(), *LIBRARIES]
+    assert capsys.readouterr().out.split() == [each.name for each in every]
 
 
 def test_the_numbers_are_those_of_pytest(tmp_path: Path) -> None:
@@ -169,7 +172,9 @@ def test_cannot_be_run(missing): ...
 
 
 def test_every_script_has_an_environment_of_its_own() -> None:
-    names = {path.stem.removeprefix("test_") for path in SCRIPTS.glob("test_*.py")}
+    names = {
+        path.stem.removeprefix("test_") for path in (ROOT / "tests" / "real").glob("test_*.py")
+    }
     assert {each.library for each in LIBRARIES} == names
     assert len({each.name for each in LIBRARIES}) == len(names)
     assert {(each.sb3, each.gymnasium) for each in LIBRARIES} <= set(PAIRS)
@@ -180,7 +185,3 @@ def test_pins_of_a_library_come_before_the_constraints() -> None:
     assert skrl.pins["skrl"].startswith("2.")
     kept = constraints((ROOT / "constraints.txt").read_text(), skrl.pins)
     assert [line for line in kept.splitlines() if line.startswith("skrl")] == ["skrl==2.1.*"]
-
-
-def test_unknown_library_is_told() -> None:
-    assert run_scripts(["--only", "nothing"]) == 2

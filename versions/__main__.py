@@ -1,11 +1,12 @@
-"""Run the suite on every supported pair of versions: `make pairs`.
+"""Run the suite on every supported pair of versions, or other libraries' training scripts.
 
     python -m versions --only sb3-2.6 no-sb3
     python -m versions --python ~/python3.12/bin/python
+    python -m versions --only real
 
-Each pair has a virtual environment of its own, so that any Python can run this. The results go into
-docs/reference/versions.md. The exit status is 1 if a test failed on some pair, or if a pair could
-not be run.
+`make pairs` runs the first kind, `make real` the scripts. Each has a virtual environment of its
+own, so that any Python can run this. The results go into docs/reference/versions.md and
+training-scripts.md. The exit status is 1 if a test failed, or if an environment could not be run.
 """
 
 from __future__ import annotations
@@ -16,41 +17,45 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
 from tests.profiles import profile
-from tests.side_by_side import Ended, run, suite, summary
+from tests.side_by_side import PYTEST, Ended, Part, run, suite, summary
+from versions import stamps
 from versions.install import NotInstalledError, install
+from versions.libraries import LIBRARIES
 from versions.pairs import Environment, environments
-from versions.results import FILE, PAGE, Result, counts, page, read, write
+from versions.results import FILE, REFERENCE, Result, counts, pages, read, write
 
-# The packages whose releases are told.
-TOLD = ("stable-baselines3", "gymnasium", "numpy", "torch", "jax")
+# The packages whose releases the pages name.
+NAMED = ("stable-baselines3", "gymnasium", "numpy", "torch", "jax")
 
 
-def main(arguments: Sequence[str], *, results: Path = FILE, shown: Path = PAGE) -> int:
-    """Run the suite in the environments that were named, and write the results.
+def main(arguments: Sequence[str], *, results: Path = FILE, reference: Path = REFERENCE) -> int:
+    """Run the tests in the environments that were named, and write the results.
 
     Args:
         arguments: The command line.
         results: The file that keeps them.
-        shown: The page that shows them.
+        reference: The folder of the pages that show them.
 
     Returns:
         1 if not all of it passed, 2 if no environment has such a name.
     """
     options = _parser().parse_args(arguments)
-    chosen = [each for each in environments() if each.name.startswith(tuple(options.only) or "")]
+    every = [*environments(), *LIBRARIES]
+    named = tuple(options.only)
+    chosen = [each for each in every if each.name.startswith(named)] if named else environments()
     if options.list or not chosen:
-        print("\n".join(each.name for each in environments()))
+        print("\n".join(each.name for each in every))
         return 0 if options.list else 2
     problems = []
     for each in chosen:
         problem = _try(each, options.python, results)
         problems += [problem] if problem else []
-        shown.write_text(page(environments(), read(results)), encoding="utf-8", newline="\n")
+        show(read(results), reference)
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0
@@ -60,8 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m versions", description=__doc__)
     parser.add_argument("--list", action="store_true", help="show the environments, and run none")
     parser.add_argument(
-        "--only", nargs="+", default=[], metavar="NAME", help="those whose names begin with one"
-    )
+        "--only", nargs="+", default=[], metavar="NAME",
+        help="those whose names begin with one; default: all that run the tests",
+    )  # fmt: skip
     parser.add_argument(
         "--python", nargs="+", type=Path, default=[], metavar="PATH",
         help="interpreters to try before those on the path",
@@ -70,24 +76,49 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _try(environment: Environment, pythons: Sequence[Path], results: Path) -> str | None:
-    """Run the suite there and keep the result; what went wrong, if anything did."""
+    """Run the tests there and keep the result; what went wrong, if anything did."""
     print(f"\n==== {environment.name} ====", flush=True)
     try:
         python = install(environment, pythons)
     except NotInstalledError as error:
         print(error, flush=True)
         return f"{environment.name}: not run, see above"
-    start = time.monotonic()
-    ended = run(suite(python))
+    start, sources = time.monotonic(), _sources(environment)
+    ended = run(_parts(environment, python))
     print(summary(ended), flush=True)
-    found = result(ended, time.monotonic() - start, _versions(python))
+    found = result(ended, time.monotonic() - start, _versions(python), sources)
     write({**read(results), environment.name: found}, results)
     if found.failed or any(each.returncode for each in ended):
         return f"{environment.name}: {found.failed} failed, see above"
     return None
 
 
-def result(ended: Sequence[Ended], seconds: float, versions: dict[str, str]) -> Result:
+def _parts(environment: Environment, python: Path) -> list[Part]:
+    if not environment.library:
+        return suite(python)
+    script = f"tests/real/test_{environment.library}.py"
+    return [Part(environment.name, (str(python), *PYTEST, script))]
+
+
+def _sources(environment: Environment) -> str:
+    page = "training-scripts.md" if environment.library else "versions.md"
+    return stamps.digest(f"docs/reference/{page}")
+
+
+def show(results: Mapping[str, Result], reference: Path = REFERENCE) -> None:
+    """Write the pages; each is of the present sources if all of its results are."""
+    tried = {"versions.md": environments(), "training-scripts.md": LIBRARIES}
+    for name, text in pages(results).items():
+        whole = all(
+            each.name in results and results[each.name].sources == _sources(each)
+            for each in tried[name]
+        )
+        stamps.write(reference / name, text, whole=whole)
+
+
+def result(
+    ended: Sequence[Ended], seconds: float, versions: dict[str, str], sources: str = ""
+) -> Result:
     """The parts of the suite taken together."""
     found = sum((counts(each.last_line) for each in ended), Counter[str]())
     return Result(
@@ -98,6 +129,7 @@ def result(ended: Sequence[Ended], seconds: float, versions: dict[str, str]) -> 
         profile=profile(),
         date=date.today().isoformat(),
         versions=versions,
+        sources=sources,
     )
 
 
@@ -107,8 +139,8 @@ def _versions(python: Path) -> dict[str, str]:
 import json, platform
 from importlib.metadata import distributions
 found = {{each.name.lower().replace("_", "-"): each.version for each in distributions()}}
-told = {{name: found[name] for name in {TOLD} if name in found}}
-print(json.dumps({{**told, "Python": platform.python_version()}}))
+named = {{name: found[name] for name in {NAMED} if name in found}}
+print(json.dumps({{**named, "Python": platform.python_version()}}))
 """
     done = subprocess.run([python, "-c", script], capture_output=True, text=True, check=True)
     found: dict[str, str] = json.loads(done.stdout)

@@ -18,15 +18,31 @@ PYTHONS_WITHOUT_SB3 = ("3.10", "3.12", "3.13")
 
 @dataclass(frozen=True)
 class Environment:
-    """A pair, and the Python that it is tried with."""
+    """A pair, the Python that it is tried with, and what runs there.
+
+    Attributes:
+        sb3: The first two numbers of Stable-Baselines3's version, or None.
+        gymnasium: The first two numbers of Gymnasium's version.
+        python: The first two numbers of Python's version.
+        library: Another library, whose training scripts run; empty for the tests.
+        packages: What is installed besides.
+        alone: What is installed without its dependencies, as they ask for older versions.
+        others: Releases, of what `constraints.txt` pins, that the library asks for.
+    """
 
     sb3: str | None
     gymnasium: str
     python: str
+    library: str = ""
+    packages: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """What it is called on the command line, and its folder."""
+        if self.library:
+            return f"real-{self.library}"
         sb3 = f"sb3-{self.sb3}" if self.sb3 else "no-sb3"
         return f"{sb3}-gymnasium-{self.gymnasium}-python-{self.python}"
 
@@ -36,26 +52,22 @@ class Environment:
         pins = {"gymnasium": self.gymnasium}
         if self.sb3:
             pins |= {"stable-baselines3": self.sb3, "sb3-contrib": self.sb3}
+        for package in (*self.packages, *self.others):
+            name, _, release = package.partition("==")
+            if release:
+                pins[name.partition("[")[0]] = ".".join(release.split(".")[:2])
         return pins
 
     @property
     def extra(self) -> str:
-        """The extra of sb3compat with what the tests need."""
+        """The extra of sb3compat with what runs there."""
+        if self.library:
+            return "sb3,conformance"
         return "dev" if self.sb3 else "test"
-
-    @property
-    def packages(self) -> tuple[str, ...]:
-        """What is installed besides."""
-        return ()
-
-    @property
-    def alone(self) -> tuple[str, ...]:
-        """What is installed without its dependencies, as they ask for older versions."""
-        return ()
 
 
 def environments() -> list[Environment]:
-    """All that are tried."""
+    """Those that run the tests."""
     return [
         Environment(sb3, gymnasium, python)
         for sb3, gymnasium in PAIRS

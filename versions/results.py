@@ -1,20 +1,21 @@
-"""What came out, and the page that shows it."""
+"""What came out, and the pages that show it."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from versions.pairs import Environment
+from versions.libraries import LIBRARIES
+from versions.pairs import Environment, environments
 
 FILE = Path(__file__).with_name("results.json")
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "versions.md"
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 
-_HEAD = """\
+_PAIRS = """\
 # Supported versions
 
 sb3compat runs with these versions of Stable-Baselines3 and Gymnasium. `make pairs` runs the tests
@@ -23,15 +24,20 @@ Each change is tested on the newest pair.
 
 Python 3.14 is not supported yet: it has not been tried.
 """
-_COLUMNS = (
-    "Stable-Baselines3", "Gymnasium", "Python", "Passed", "Failed", "Skipped", "Seconds",
-    "Run with", "Profile", "Date",
-)  # fmt: skip
+_SCRIPTS = """\
+# Training scripts of other libraries
+
+Other libraries train on adapted environments, and have to learn what they learn on their own. The
+scripts are in `tests/real/`. `make real` runs each in an environment of its own and writes this
+page.
+"""
+_COLUMNS = ("Passed", "Failed", "Skipped", "Seconds", "Run with", "Profile", "Date")
+_PAIR = ("Stable-Baselines3", "Gymnasium", "Python")
 
 
 @dataclass(frozen=True)
 class Result:
-    """One run of the suite.
+    """One run of the suite, or of a library's scripts.
 
     Attributes:
         passed: How many tests passed.
@@ -41,6 +47,7 @@ class Result:
         profile: How much the tests tried.
         date: Of the run.
         versions: The releases that were installed, by package.
+        sources: The digest of the sources that it is of, as `versions.stamps` makes it.
     """
 
     passed: int
@@ -50,6 +57,7 @@ class Result:
     profile: str
     date: str
     versions: Mapping[str, str]
+    sources: str = ""
 
 
 def counts(summary: str) -> Counter[str]:
@@ -69,17 +77,29 @@ def write(results: Mapping[str, Result], path: Path = FILE) -> None:
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def page(environments: Iterable[Environment], results: Mapping[str, Result]) -> str:
-    """The page in the docs."""
-    rows = [_COLUMNS, ("---",) * len(_COLUMNS)]
-    rows += [_row(each, results.get(each.name)) for each in environments]
-    return "\n".join([_HEAD, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+def pages(results: Mapping[str, Result]) -> dict[str, str]:
+    """The pages in the docs, by the names of their files."""
+    return {
+        "versions.md": _page(_PAIRS, _PAIR, environments(), results),
+        "training-scripts.md": _page(_SCRIPTS, ("Library", *_PAIR), LIBRARIES, results),
+    }
 
 
-def _row(environment: Environment, result: Result | None) -> tuple[str, ...]:
+def _page(
+    head: str, pair: Sequence[str], tried: Sequence[Environment], results: Mapping[str, Result]
+) -> str:
+    columns = (*pair, *_COLUMNS)
+    rows = [columns, ("---",) * len(columns), *(_row(each, results) for each in tried)]
+    return "\n".join([head, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+
+
+def _row(environment: Environment, results: Mapping[str, Result]) -> tuple[str, ...]:
     pair = (environment.sb3 or "none", environment.gymnasium, environment.python)
+    if environment.library:
+        pair = (environment.library, *pair)
+    result = results.get(environment.name)
     if result is None:
-        return (*pair, "not run yet", *([""] * (len(_COLUMNS) - len(pair) - 1)))
+        return (*pair, "not run yet", *([""] * (len(_COLUMNS) - 1)))
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     numbers = (result.passed, result.failed, result.skipped, result.seconds)
     return (*pair, *map(str, numbers), versions, result.profile, result.date)

@@ -27,6 +27,7 @@ from conformance.matrix.page import page
 from conformance.matrix.record import OUTCOMES, REFERENCE, Record, read, versions, write
 from conformance.matrix.selection import Pairs, stale
 from conformance.matrix.specimens import Section, Specimen, sections
+from versions import stamps
 
 PAGE = "kill-matrix.md"
 
@@ -95,10 +96,10 @@ def main(arguments: Sequence[str] | None = None, reference: Path = REFERENCE) ->
         record = _record(args, path, found)
     except ValueError as error:
         parser.error(str(error))
-    (reference / PAGE).write_text(
-        page(found, record.versions, record.outcomes), encoding="utf-8", newline="\n"
-    )
-    for line in differences(record.digests, present()):
+    since = differences(record.digests, present())
+    text = page(found, record.versions, record.outcomes)
+    stamps.write(reference / PAGE, text, whole=not since)
+    for line in since:
         print(f"Not run again since: {line}", file=sys.stderr)
     wrong = problems(found, record.outcomes)
     for problem in wrong:

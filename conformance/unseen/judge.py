@@ -19,6 +19,7 @@ from conformance.unseen.registry import BROKEN, CORRECT, Broken, Entry
 from sb3compat.conformance.output.markdown import escaped
 from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options
+from versions import stamps
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "UNSEEN.md"
@@ -56,7 +57,7 @@ def main(arguments: list[str]) -> int:
         if (path := BUILD / f"{name}.json").exists()
     }
     if results.keys() == everything.keys():
-        PAGE.write_text(page(results), encoding="utf-8", newline="\n")
+        stamps.write(PAGE, page(results), whole=not names)
         print(f"Written: {PAGE.name}")
     return 1 if accused else 0
 

@@ -19,13 +19,12 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import PassiveEnvChecker, TimeLimit
 
 import sb3compat
-from tests.covering import chosen
 from tests.lockstep import same
 
 pytest.importorskip("stable_baselines3", reason="is compared with stable-baselines3")
 
 import torch
-from stable_baselines3 import A2C, PPO, SAC
+from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.atari_wrappers import AtariWrapper, EpisodicLifeEnv
 from stable_baselines3.common.env_util import make_atari_env, make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
@@ -50,10 +49,6 @@ MAKE: dict[str, Callable[..., VecEnv]] = {
 every_kind = pytest.mark.parametrize(
     ("name", "mode"), KINDS, ids=[f"{name}-{mode.name}" for name, mode in KINDS]
 )
-
-# A training takes long, and the streams are compared in every kind.
-FEW = chosen((name, mode.name) for name, mode in KINDS)
-few_kinds = pytest.mark.parametrize(("name", "mode"), [(name, AutoresetMode[m]) for name, m in FEW])
 
 
 @pytest.fixture(autouse=True)
@@ -120,21 +115,6 @@ def endings(record: list[Any]) -> Counter[str]:
     return seen
 
 
-def learn(algorithm: Any, env: VecEnv, steps: int, policy: str = "MlpPolicy", **kwargs: Any) -> Any:
-    """The weights after training; the training must have changed them."""
-    policy_kwargs: dict[str, Any] = {"net_arch": [16]}
-    if policy == "CnnPolicy":
-        policy_kwargs["features_extractor_kwargs"] = {"features_dim": 8}
-    with closing(env):
-        kwargs = {"seed": 1, "device": "cpu", "policy_kwargs": policy_kwargs, **kwargs}
-        model = algorithm(policy, env, **kwargs)
-        before = weights(model)
-        model.learn(steps)
-    after = weights(model)
-    assert any((before[name] != after[name]).any() for name in before)
-    return after
-
-
 def weights(model: Any) -> dict[str, Any]:
     return {name: value.numpy().copy() for name, value in model.policy.state_dict().items()}
 
@@ -156,29 +136,6 @@ def test_mujoco_streams_equal_those_of_sb3(env_id: str, name: str, mode: Autores
     assert seen["truncated"] >= 2
     assert (seen["terminated"] > 0) == (env_id == "Hopper-v5")
     same(stream(adapted(env_id, 3, name, mode), 100), expected)
-
-
-TRAININGS: dict[str, tuple[Any, str, dict[str, Any]]] = {
-    "ppo": (PPO, "Hopper-v5", {"n_steps": 64, "batch_size": 64, "n_epochs": 2}),
-    "sac": (SAC, "HalfCheetah-v5", {"learning_starts": 60, "batch_size": 32}),
-}
-
-
-@cache
-def mujoco_weights(training: str) -> Any:
-    algorithm, env_id, kwargs = TRAININGS[training]
-    return learn(algorithm, dummy(env_id, 2), 192, **kwargs)
-
-
-@with_mujoco
-@few_kinds
-@pytest.mark.parametrize("training", TRAININGS)
-def test_mujoco_training_gives_the_same_weights(
-    training: str, name: str, mode: AutoresetMode
-) -> None:
-    algorithm, env_id, kwargs = TRAININGS[training]
-    got = learn(algorithm, adapted(env_id, 2, name, mode), 192, **kwargs)
-    same(got, mujoco_weights(training))
 
 
 @with_mujoco
@@ -342,29 +299,8 @@ def test_atari_streams_of_the_helper_equal_those_of_sb3(name: str) -> None:
     check_atari(env)
 
 
-@cache
-def atari_weights() -> Any:
-    return learn(A2C, stacked(atari_helper("reference", 60)), 60, "CnnPolicy")
-
-
 def stacked(env: VecEnv) -> VecEnv:
     return VecTransposeImage(VecFrameStack(env, n_stack=4))
-
-
-@with_atari
-@pytest.mark.parametrize("name", MAKE)
-def test_atari_training_gives_the_same_weights(name: str) -> None:
-    same(learn(A2C, stacked(atari_helper(name, 60)), 60, "CnnPolicy"), atari_weights())
-
-
-@with_atari
-@few_kinds
-def test_atari_training_gives_the_same_weights_in_every_mode(
-    name: str, mode: AutoresetMode
-) -> None:
-    env = atari(name, mode, 60)
-    env.seed(3)
-    same(learn(A2C, stacked(env), 60, "CnnPolicy"), atari_weights())
 
 
 @with_atari

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -20,9 +18,9 @@ from tests.to_sb3.sb3.training import small, weights
 pytest.importorskip("stable_baselines3", reason="is about the guide of stable-baselines3")
 
 import torch
-from stable_baselines3 import A2C, DQN, PPO, SAC, TD3, HerReplayBuffer
+from stable_baselines3 import A2C, DQN, SAC, TD3, HerReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.envs import BitFlippingEnv, SimpleMultiObsEnv
+from stable_baselines3.common.envs import BitFlippingEnv
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import load_results
 from stable_baselines3.common.noise import NormalActionNoise
@@ -156,43 +154,6 @@ def test_training_works_in_spawned_processes(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [str([10] * 6), "{'SpawnProcess'}"]
-
-
-@pytest.mark.parametrize(("gradient_steps", "updates"), [(2, 40), (-1, 80)])
-def test_off_policy_training_with_several_rows_gives_the_same_weights(
-    gradient_steps: int, updates: int
-) -> None:
-    def run(env: VecEnv) -> Any:
-        kwargs = {"learning_starts": 20, "batch_size": 16, **small()}
-        model = SAC("MlpPolicy", env, train_freq=1, gradient_steps=gradient_steps, **kwargs)
-        result = changed(model, 100)
-        # Four transitions for each call of `step`, and 80 of them after the start.
-        assert model._n_updates == updates
-        return result
-
-    check_helpers(run, "Pendulum-v1", 4, env_kwargs={"max_episode_steps": LIMIT})
-
-
-def multi_obs() -> gym.Env[Any, Any]:
-    # Its pictures are drawn at random when it is made.
-    np.random.seed(0)
-    env = SimpleMultiObsEnv(random_start=False)
-    env.max_count = LIMIT
-    return env
-
-
-def test_training_on_dict_observations_gives_the_same_weights() -> None:
-    def run(env: VecEnv) -> Any:
-        kwargs = {**small(), "n_steps": 20, "batch_size": 20, "n_epochs": 1}
-        kwargs["policy_kwargs"]["features_extractor_kwargs"] = {"cnn_output_dim": 4}
-        model = PPO("MultiInputPolicy", env, **kwargs)
-        trained = changed(model, 40)
-        return trained, play(model, model.get_env(), 20)
-
-    # Between two episodes the agent may well stand where it started.
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The last observation of row")
-        check_helpers(run, multi_obs, 2)
 
 
 class SaveBest(BaseCallback):

@@ -15,11 +15,10 @@ from gymnasium.vector import SyncVectorEnv
 import sb3compat
 from tests.envs import BOX, ScriptedEnv, script
 from tests.lockstep import same
-from tests.to_sb3.sb3.training import EnvFns, Source, both, check_same_training, scripted, stream
+from tests.to_sb3.sb3.training import EnvFns, Source, both, scripted, stream
 
 pytest.importorskip("stable_baselines3", reason="is about the features of stable-baselines3")
 
-from stable_baselines3 import PPO
 from stable_baselines3.common.monitor import Monitor, load_results
 from stable_baselines3.common.vec_env import (
     DummyVecEnv,
@@ -138,25 +137,6 @@ def test_vec_transpose_image_gives_the_same_stream(any_source: Source) -> None:
         got = stream(ours)
         same(got, stream(reference))
         assert got[0].shape == (3, 3, 8, 10)
-
-
-def test_images_are_transposed_for_a_cnn(any_source: Source) -> None:
-    def train(env: Any) -> Any:
-        model = PPO(
-            "CnnPolicy",
-            env,
-            n_steps=6,
-            batch_size=6,
-            n_epochs=1,
-            seed=1,
-            device="cpu",
-            policy_kwargs={"features_extractor_kwargs": {"features_dim": 8}},
-        )
-        assert is_vecenv_wrapped(model.get_env(), VecTransposeImage)
-        return model.learn(12)
-
-    space = spaces.Box(0, 255, (36, 36, 3), np.uint8)
-    check_same_training(any_source, scripted(num_envs=2, observation_space=space), train)
 
 
 def test_vec_check_nan_lets_numbers_through(any_source: Source) -> None:

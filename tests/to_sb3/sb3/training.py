@@ -89,17 +89,3 @@ def check_same_training(source: Source, fns: EnvFns, train: Callable[[Any], Any]
     if hasattr(got, "policy"):
         got, expected = weights(got), weights(expected)
     same(got, expected)
-
-
-def learn(algorithm: Any, steps: int, policy: str = "MlpPolicy", **kwargs: Any) -> Any:
-    """A function that trains on an environment, and checks that the weights have changed."""
-
-    def train(env: Any) -> Any:
-        model = algorithm(policy, env, **small(), **kwargs)
-        before = weights(model)
-        model.learn(steps)
-        after = weights(model)
-        assert any((before[name] != after[name]).any() for name in before)
-        return model
-
-    return train
