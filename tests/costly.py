@@ -60,17 +60,14 @@ CASES = {
         "test_ppo_learns_the_same_from_both_environments": 0,
         "test_wrong_endings_lower_the_values_that_are_learned": 0,
         "test_skrl_trains_on_vec_normalize": 0,
+        "test_simulator_of_the_gpu_example_keeps_its_contract": 0,
     },
     "tests/test_package.py": {
         "test_readme_runs_from_the_wheel_installed_by_the_printed_line": 0,
     },
-    # They build the site.
+    # It builds the site.
     "tests/test_site.py": {
-        "test_search_finds_the_page": 0,
-        "test_search_finds_nothing_for_other_words": 0,
-        "test_messages_of_the_source_are_on_the_errors_page": 0,
-        "test_help_of_each_command_is_on_the_site": 0,
-        "test_copied_pages_have_the_text_of_their_files": 0,
+        "test_site_has_the_messages_the_commands_and_the_copied_pages": 0,
     },
     # Processes, games, training, and many cases.
     "tests/parallel/test_launch.py": {
@@ -113,17 +110,23 @@ CASES = {
         "test_interrupted_operation": 12,
     },
     "tests/to_sb3/backends/test_ale.py": {
-        "test_atari_next_step_and_same_step_give_one_stream": 3,
+        "test_atari_next_step_and_same_step_give_one_stream": 2,
     },
     "tests/to_sb3/backends/test_envpool.py": {
-        "test_envpool_restarts_ended_rows_as_it_does_itself": 2,
+        "test_envpool_restarts_ended_rows_as_it_does_itself": 1,
     },
     "tests/to_sb3/backends/test_interrupts.py": {
         "test_interrupted_operation": 4,
     },
-    "tests/to_sb3/sb3/test_training.py": {
-        "test_off_policy_training_gives_the_same_weights": 4,
-        "test_sb3_contrib_training_gives_the_same_weights": 3,
+    "tests/to_sb3/sb3/test_guide_training.py": {
+        "test_training_works_in_spawned_processes": 0,
+    },
+    "tests/to_sb3/backends/test_cartpole.py": {
+        "test_ppo_learns": 0,
+    },
+    "tests/to_sb3/backends/test_jax.py": {
+        "test_jax_cartpole_transitions_are_true": 1,
+        "test_jax_wrappers_change_nothing_in_the_stream": 1,
     },
     "tests/to_sb3/test_differential.py": {
         "test_async_equals_dummy_vec_env": 2,
@@ -134,7 +137,6 @@ CASES = {
     "tests/to_sb3/test_environments.py": {
         "test_atari_streams_equal_those_of_sb3": 2,
         "test_mujoco_streams_equal_those_of_sb3": 4,
-        "test_mujoco_training_gives_the_same_weights": 2,
         "test_mujoco_pictures_equal_those_of_dummy_vec_env": 0,
     },
     "tests/to_sb3/test_faults.py": {
@@ -152,9 +154,6 @@ CASES = {
     },
     "tests/to_sb3/test_rows_async.py": {
         "test_observations_without_a_number_equal_those_of_dummy_vec_env": 4,
-    },
-    "tests/to_sb3/test_weights.py": {
-        "test_training_gives_the_same_weights": 6,
     },
     "tests/to_sb3/test_wrappers.py": {
         "test_wrapper_is_exact_or_refused": 40,

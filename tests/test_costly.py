@@ -1,4 +1,4 @@
-"""What a change leaves out of the costly tests, and that these exist."""
+"""What a change leaves out of the costly tests exists, and is run nightly."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def test_names_are_those_of_tests_that_have_cases(path: str) -> None:
         assert functions[name].args.args or not few
 
 
-def test_first_and_last_case_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("profile", "share"), [("ci", True), ("nightly", False)])
+def test_cases_are_left_out_of_all_but_the_nightly_run(
+    profile: str, share: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, profile)
     path, name = "tests/test_docs.py", "test_snippets_of_a_page_run"
     cases = [f"{path}::{name}[{number}]" for number in range(20)]
     items = [(case, case) for case in [*cases, f"{path}::test_other[1]"]]
-    monkeypatch.setenv(VARIABLE, "ci")
     out = left_out(items)
-    assert len(out) == 20 - CASES[path][name]
+    assert len(out) == (20 - CASES[path][name] if share else 0)
     assert not {cases[0], cases[-1], items[-1][0]} & {*out}
-    assert left_out(items[:3]) == []
-    monkeypatch.setenv(VARIABLE, "nightly")
-    assert left_out(items) == []

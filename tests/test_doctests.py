@@ -10,6 +10,7 @@ from importlib import import_module
 import pytest
 
 import sb3compat
+from tests.profiles import nightly
 
 pytest.importorskip("stable_baselines3", reason="some examples use SB3's classes")
 
@@ -33,7 +34,11 @@ def test_public_functions_have_examples() -> None:
     assert {"to_sb3", "to_gymnasium", "register_partial_reset", "check_vec_env"} <= named
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+# It runs all checks; a snippet of the README does so for each change.
+SLOW = "sb3compat.conformance.run.entry.check_vec_env"
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if nightly() or name != SLOW])
 def test_examples_print_their_expected_output(name: str) -> None:
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     lines: list[str] = []

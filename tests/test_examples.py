@@ -128,11 +128,3 @@ def test_simulator_of_the_gpu_example_keeps_its_contract() -> None:
     example = load("gpu_simulator")
     ids = ["autoreset_mode_matches_behaviour", "outputs_unchanged_by_later_steps"]
     assert check_vector_env(lambda: example.Points(3), only=ids, max_seconds=20).ok
-
-
-def test_simulator_of_the_gpu_example_is_timed(tmp_path: Path) -> None:
-    command = [sys.executable, EXAMPLES / "gpu_simulator.py", "--num-envs", "4", "8"]
-    done = subprocess.run(
-        [*command, "--rounds", "2"], env=with_package(), capture_output=True, text=True, check=True
-    )
-    assert re.findall(r"n = +(\d+): simulator +[\d,]+, with a bare copy", done.stdout) == ["4", "8"]

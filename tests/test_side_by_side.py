@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,7 +10,6 @@ from tests import side_by_side
 from tests.side_by_side import Ended, Part, run, suite, summary
 
 ROOT = Path(__file__).parents[1]
-needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 
 
 def script(name: str, text: str) -> Part:
@@ -61,25 +57,6 @@ def test_each_output_is_shown_whole_and_a_failure_is_named(capfd: pytest.Capture
     assert said == "one (1 s): ok; 7 passed\ntwo (65 s): FAILED, exit status 1; 3 failed"
 
 
-def test_no_more_run_at_once_than_there_are_slots(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    noting = f"import sys; print('{{}}', file=open({str(log)!r}, 'a'))"
-    parts = [
-        script(str(i), f"{noting.format(i)}; import asyncio; {noting.format(i)}") for i in "ab"
-    ]
-    assert [each.returncode for each in run(parts, slots=1)] == [0, 0]
-    assert log.read_text().split() == ["a", "a", "b", "b"]
-
-
-@needs_pipes
-def test_as_many_run_at_once_as_there_are_slots(tmp_path: Path) -> None:
-    """Opening a named pipe waits for the other end."""
-    pipe = str(tmp_path / "pipe")
-    os.mkfifo(pipe)
-    parts = [script(mode, f"open({pipe!r}, {mode!r})") for mode in "rw"]
-    assert [each.returncode for each in run(parts, slots=2)] == [0, 0]
-
-
 @pytest.mark.parametrize("failing", [(), ("kit",), ("lint",)])
 def test_exit_status_is_that_of_a_failing_part(
     failing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
@@ -93,38 +70,3 @@ def test_exit_status_is_that_of_a_failing_part(
     monkeypatch.setattr(side_by_side, "run", ended)
     assert side_by_side.main(["lint", "demo"]) == bool(failing)
     assert asked == [*side_by_side.SUITE, "lint", "demo"]
-
-
-def test_unknown_names_cannot_be_run_beside(capsys: pytest.CaptureFixture) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        side_by_side.main(["lint", "lnt"])
-    assert "Expected some of lint, demo, got lnt." in capsys.readouterr().err
-
-
-@needs_pipes
-def test_ctrl_c_ends_every_process(tmp_path: Path) -> None:
-    """The part holds a named pipe open, of which the other end sees when it is gone."""
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    hold = (
-        f"import os, signal; f = open({str(pipe)!r}, 'w'); print(os.getpid(), file=f, flush=True)"
-    )
-    driver = f"""
-import sys
-from tests import side_by_side
-command = (sys.executable, "-c", {hold + "; signal.pause()"!r})
-side_by_side.suite = lambda: [side_by_side.Part("part", command)]
-sys.exit(side_by_side.main([]))
-"""
-    process = subprocess.Popen([sys.executable, "-c", driver], cwd=ROOT, stdout=subprocess.DEVNULL)
-    with pipe.open() as held:
-        part = int(held.readline())
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 130
-        os.set_blocking(held.fileno(), False)
-        try:
-            gone = os.read(held.fileno(), 1) == b""
-        except BlockingIOError:
-            os.kill(part, signal.SIGKILL)
-            gone = False
-    assert gone
