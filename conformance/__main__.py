@@ -52,7 +52,7 @@ def main() -> int:
     check = _over_seeds if options.seeds else _once
     clean = [check(target, options) for target in chosen]
     path, text = (
-        (HERE / "SEEDS.md", results.seeds(_read("seeds")))
+        (HERE / "SEEDS.md", _seeds())
         if options.seeds
         else (HERE / "RESULTS.md", results.page(_read("json")))
     )
@@ -83,6 +83,13 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--max-seconds", type=float, metavar="S", help="for one run")
     return parser
+
+
+def _seeds() -> str | None:
+    """SEEDS.md; None if a target is missing."""
+    found = _read("seeds")
+    whole = all(name in found for name, target in TARGETS.items() if target.by_seeds)
+    return results.seeds(found) if whole else None
 
 
 def _once(target: Target, options: argparse.Namespace) -> bool:

@@ -37,7 +37,7 @@ _SEEDS = """\
 Environments of Gymnasium, Stable-Baselines3 and sb3compat, checked under one seed after the other;
 each seed draws other programs. The checks that train run under the first seed only. A check that
 needs something the environment lacks (images, options, masks) is not counted; a check is exercised
-if it ran under at least one seed. This page is generated: `make conformance ARGS="--seeds 20"`.
+if it ran under at least one seed. This page is generated: `make seeds`.
 
 A false alarm is a failure that is not expected. The expected failures are in
 [`expected/`](expected), with reasons, and in [RESULTS.md](RESULTS.md), with scripts. If not every

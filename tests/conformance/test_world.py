@@ -121,4 +121,5 @@ def test_no_correct_target_failed_under_any_seed() -> None:
     assert found.keys() == {escaped(t.about) for t in TARGETS.values() if t.by_seeds}
     for about, numbers in found.items():
         count, _, _, alarms = numbers.split(" | ")
-        assert (int(count), alarms) == (20, "0"), about
+        assert int(count) >= 5, about
+        assert alarms == "0", about

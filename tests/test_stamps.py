@@ -1,0 +1,78 @@
+"""A page that is made from a run says when it is older than the sources that it judges."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from versions.stamps import PAGES, bare, main, write
+
+ROOT = Path(__file__).parents[1]
+NAME = "docs/reference/performance.md"
+TEXT = "# A page\n\nWhat was found.\n"
+OLDER = "\n\n**This page is older than the code that it judges"
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A page just made, in a repository with one source."""
+    monkeypatch.setattr("versions.stamps.PAGES", {NAME: PAGES[NAME]})
+    path = tmp_path / NAME
+    path.parent.mkdir(parents=True)
+    (tmp_path / "sb3compat").mkdir()
+    (tmp_path / "sb3compat" / "errors.py").write_text("one = 1\n")
+    write(path, TEXT, root=tmp_path)
+    return path
+
+
+def test_page_says_what_it_was_made_of(page: Path, tmp_path: Path) -> None:
+    said = page.read_text()
+    assert re.search(r"^\*Made on \d{4}-\d\d-\d\d at commit .* with Python 3.*`\w{12}`", said, re.M)
+    assert OLDER not in said
+    assert bare(said) == TEXT
+    assert main(["--check"], tmp_path) == 0
+
+
+def test_page_of_older_sources_says_so_until_it_is_made_anew(page: Path, tmp_path: Path) -> None:
+    new, source = page.read_text(), tmp_path / "sb3compat" / "errors.py"
+    source.write_text("one = 2\n")
+    assert main(["--check"], tmp_path) == 1
+    assert page.read_text() == new
+    assert main([], tmp_path) == 0
+    older = page.read_text()
+    assert older.startswith(f"# A page{OLDER}, and may be wrong of it: `make bench`")
+    assert bare(older) == TEXT
+    assert main(["--check"], tmp_path) == 0
+    write(page, TEXT, whole=False, root=tmp_path)
+    assert page.read_text() == older
+    source.write_text("one = 1\n")
+    assert main(["--check"], tmp_path) == 1
+    assert main([], tmp_path) == 0
+    assert page.read_text() == new
+    source.write_text("one = 2\n")
+    assert main([NAME], tmp_path) == 0
+    assert OLDER not in page.read_text()
+    assert page.read_text() != new
+
+
+def test_page_without_a_stamp_counts_as_older(page: Path, tmp_path: Path) -> None:
+    page.write_text(TEXT)
+    assert main(["--check"], tmp_path) == 1
+    write(page, TEXT, whole=False, root=tmp_path)
+    assert page.read_text().startswith(f"# A page{OLDER}")
+
+
+def test_other_files_and_names_get_no_stamp(tmp_path: Path) -> None:
+    write(tmp_path / "copy.md", TEXT)
+    assert (tmp_path / "copy.md").read_text() == TEXT
+    with pytest.raises(SystemExit, match="2"):
+        main(["README.md"])
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_sources_of_a_page_are_there(name: str) -> None:
+    assert (ROOT / name).is_file()
+    for pattern in PAGES[name].sources:
+        assert any(ROOT.glob(pattern)), pattern
