@@ -94,7 +94,7 @@ def _page(
 
 
 def _row(environment: Environment, results: Mapping[str, Result]) -> tuple[str, ...]:
-    pair = (environment.sb3 or "none", environment.gymnasium, environment.python)
+    pair: tuple[str, ...] = (environment.sb3 or "none", environment.gymnasium, environment.python)
     if environment.library:
         pair = (environment.library, *pair)
     result = results.get(environment.name)

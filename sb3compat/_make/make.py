@@ -7,8 +7,9 @@ import logging
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from uuid import uuid4
 
 from gymnasium.envs.registration import EnvSpec
@@ -17,7 +18,7 @@ from gymnasium.vector.utils import batch_differing_spaces
 
 from sb3compat._convert.arguments import check_timeout, plain_count, plain_seed
 from sb3compat._convert.modes import parse_mode
-from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv
+from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv, Value
 from sb3compat._make.monitor import EpisodeMonitor, MonitoredEnv, Run
 from sb3compat._make.native import (
     NATIVE,
@@ -39,30 +40,45 @@ EnvId = str | EnvSpec | Callable[..., SingleEnv]
 # Makes a vector environment of the functions that make its sub-environments.
 Vectorizer = Callable[..., VecEnv | AnyVectorEnv]
 
-_MODES = ("sync", "async", "parallel", "native", NATIVE, "fastest")
-# What each mode passes to Gymnasium's class unless `vec_env_kwargs` says otherwise. In NEXT_STEP
-# mode a worker sends the last observation before it resets, so that a sub-environment may use its
-# arrays and info dicts again, and without shared memory it sends them as they are.
-_DEFAULTS: dict[str, Kwargs] = {
+
+class _Mode(NamedTuple):
+    """How single environments become a vector environment.
+
+    Attributes:
+        cls: The class.
+        sb3: The name of SB3's class that it stands for.
+        defaults: What is passed to it unless `vec_env_kwargs` says otherwise.
+    """
+
+    cls: Any
+    sb3: str
+    defaults: Kwargs
+
+
+_OF_SINGLES = {
     # SB3 goes by the first sub-environment's space, whatever the bounds of the others.
-    "sync": {"autoreset_mode": AutoresetMode.SAME_STEP, "observation_mode": "different"},
-    "async": {"autoreset_mode": AutoresetMode.NEXT_STEP, "shared_memory": False},
-    "parallel": {},
+    "sync": _Mode(
+        SyncVectorEnv,
+        "DummyVecEnv",
+        {"autoreset_mode": AutoresetMode.SAME_STEP, "observation_mode": "different"},
+    ),
+    # In NEXT_STEP mode a worker sends the last observation before it resets, so that a
+    # sub-environment may use its arrays and info dicts again, and without shared memory it sends
+    # them as they are.
+    "async": _Mode(
+        AsyncVectorEnv,
+        "SubprocVecEnv",
+        {"autoreset_mode": AutoresetMode.NEXT_STEP, "shared_memory": False},
+    ),
+    "parallel": _Mode(ParallelVecEnv, "", {}),
 }
-_CLASSES: dict[str, Any] = {
-    "sync": SyncVectorEnv,
-    "async": AsyncVectorEnv,
-    "parallel": ParallelVecEnv,
-}
+_MODES = (*_OF_SINGLES, "native", NATIVE, "fastest")
 # `gymnasium.make_vec` has other names for some arguments.
 _MEANT = {
     "num_envs": "n_envs",
     "vector_kwargs": "vec_env_kwargs",
     "wrappers": "wrapper_class",
 }
-# SB3's argument of `SubprocVecEnv`.
-_OF_WORKERS = ("start_method",)
-
 _log = logging.getLogger("sb3compat")
 
 
@@ -139,7 +155,7 @@ def make_vec_env(
     check_timeout(timeout)
     env_kwargs, monitor_kwargs = dict(env_kwargs or {}), dict(monitor_kwargs or {})
     vec_env_kwargs = dict(vec_env_kwargs or {})
-    single = [
+    needs_singles = [
         name
         for name, given in (
             ("wrapper_class", wrapper_class),
@@ -156,55 +172,57 @@ def make_vec_env(
             f"with vectorization_mode={shown(vectorization_mode)}."
         )
     if mode == "fastest":
-        needed = f"{' and '.join(single)} needs single environments" if single else None
-        obstacle = needed or why_not_native(env_id, env_kwargs, autoreset_mode)
-        mode = "sync" if obstacle else NATIVE
-        _log.debug("make_vec_env(%r) is %s: %s", env_id, mode, obstacle or "the fastest")
+        mode = _fastest(env_id, needs_singles, env_kwargs, autoreset_mode)
     elif mode is None:
         mode = NATIVE if is_native_only(env_id) else "sync"
     if mode == NATIVE:
-        if single:
+        if needs_singles:
             raise ValueError(
-                f"Expected no {' or '.join(single)} with vectorization_mode={NATIVE!r} "
+                f"Expected no {' or '.join(needs_singles)} with vectorization_mode={NATIVE!r} "
                 "(monitor_kwargs may contain info_keywords only): there are no single "
                 "environments to apply them to. Use 'sync' or 'async', or a vector wrapper."
             )
         adapt = partial(to_sb3, autoreset_mode=autoreset_mode, timeout=timeout)
         source = make_native(env_id, n_envs, env_kwargs)
         env = monitored(source, adapt, monitor_dir, start_index, monitor_kwargs)
-    else:
-        in_workers = mode in ("async", "parallel")
-        spec = spec_of(env_id) if in_workers and isinstance(env_id, str) else None
+        env.seed(seed)
+        return env
+    in_workers = mode in ("async", "parallel")
+    first = MonitoredEnv(
+        env_id,
+        start_index,
+        seed=seed,
+        env_kwargs=env_kwargs,
         # SB3's own would bring torch into each worker.
-        light = in_workers or not HAS_SB3
-        monitor = EpisodeMonitor if light else monitor_class()
+        monitor=EpisodeMonitor if in_workers or not HAS_SB3 else monitor_class(),
+        monitor_dir=monitor_dir,
+        monitor_kwargs=monitor_kwargs,
+        wrapper_class=wrapper_class,
+        wrapper_kwargs=dict(wrapper_kwargs or {}),
+        spec=spec_of(env_id) if in_workers and isinstance(env_id, str) else None,
         # Any other class may replace workers, whatever arguments that takes.
-        run = None if mode in ("sync", "async") else Run(uuid4().hex, time.time())
-        functions = [
-            MonitoredEnv(
-                env_id,
-                rank,
-                seed=seed,
-                env_kwargs=env_kwargs,
-                monitor=monitor,
-                monitor_dir=monitor_dir,
-                monitor_kwargs=monitor_kwargs,
-                wrapper_class=wrapper_class,
-                wrapper_kwargs=wrapper_kwargs or {},
-                spec=spec,
-                run=run,
-            )
-            for rank in range(start_index, start_index + n_envs)
-        ]
-        if mode == "parallel":
-            vec_env_kwargs = {"workers": workers, "timeout": timeout, **vec_env_kwargs}
-            timeout = None
-        if autoreset_mode is not None:
-            vec_env_kwargs["autoreset_mode"] = parse_mode(autoreset_mode)
-        make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
-        env = _adapted(_made(make, functions, mode), timeout)
+        run=None if mode in ("sync", "async") else Run(uuid4().hex, time.time()),
+    )
+    functions = [replace(first, rank=start_index + row) for row in range(n_envs)]
+    if mode == "parallel":
+        vec_env_kwargs = {"workers": workers, "timeout": timeout, **vec_env_kwargs}
+        timeout = None
+    if autoreset_mode is not None:
+        vec_env_kwargs["autoreset_mode"] = parse_mode(autoreset_mode)
+    make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
+    env = _adapted(_made(make, functions, mode), timeout)
     env.seed(seed)
     return env
+
+
+def _fastest(
+    env_id: EnvId, needs_singles: Sequence[str], env_kwargs: Kwargs, autoreset_mode: Value
+) -> str:
+    obstacle = why_not_native(env_id, env_kwargs, autoreset_mode)
+    if needs_singles:
+        obstacle = f"{' and '.join(needs_singles)} needs single environments"
+    _log.debug("make_vec_env(%r): %s", env_id, obstacle or "native, the fastest")
+    return "sync" if obstacle else NATIVE
 
 
 def _refuse_unknown(unknown: Kwargs) -> None:
@@ -232,12 +250,10 @@ def _named_mode(given: object, vec_env_cls: Vectorizer | None) -> str | None:
             "Expected vec_env_cls to be a VecEnv class, such as SB3's DummyVecEnv (for 'sync') or "
             f"SubprocVecEnv (for 'async'), got vec_env_cls={shown(vec_env_cls)}."
         )
-    classes = {
-        "sync": (SyncVectorEnv, sb3_class("DummyVecEnv")),
-        "async": (AsyncVectorEnv, sb3_class("SubprocVecEnv")),
-        "parallel": (ParallelVecEnv,),
-    }
-    meant = next((name for name, known in classes.items() if vec_env_cls in known), "custom")
+    meant = "custom"
+    for name, each in _OF_SINGLES.items():
+        if vec_env_cls in (each.cls, sb3_class(each.sb3) if each.sb3 else None):
+            meant = name
     if mode not in (None, meant):
         raise ValueError(
             "Expected vec_env_cls to agree with vectorization_mode, got "
@@ -256,26 +272,24 @@ def _vectorizer(mode: str, vec_env_cls: Vectorizer | None, kwargs: Kwargs) -> Ve
     if mode == "custom":
         assert vec_env_cls is not None
         return partial(vec_env_cls, **kwargs)
-    cls = _CLASSES[mode]
+    cls = _OF_SINGLES[mode].cls
     if mode == "async" and "start_method" in kwargs:
         kwargs = {("context" if k == "start_method" else k): v for k, v in kwargs.items()}
-    known = list(inspect.signature(cls).parameters)[1:]
     for name in kwargs:
-        if name not in known:
-            others = [other for other in _CLASSES if other != mode and _takes(other, name)]
+        if name not in (known := _arguments(mode)):
+            others = [other for other in _OF_SINGLES if name in _arguments(other)]
             hint = f" Did you mean vectorization_mode={others[0]!r}?" if others else ""
             raise TypeError(
                 f"Expected vec_env_kwargs for {cls.__name__}, which takes "
                 f"{', '.join(known)}; got {name}={shown(kwargs[name])}.{hint}"
             )
-    return partial(cls, **{**_DEFAULTS[mode], **kwargs})
+    return partial(cls, **{**_OF_SINGLES[mode].defaults, **kwargs})
 
 
-def _takes(mode: str, name: str) -> bool:
-    """Whether a mode's class takes an argument; SB3's `start_method` is Gymnasium's `context`."""
-    return name in inspect.signature(_CLASSES[mode]).parameters or (
-        mode == "async" and name in _OF_WORKERS
-    )
+def _arguments(mode: str) -> list[str]:
+    """What `vec_env_kwargs` may contain; SB3's `start_method` is Gymnasium's `context`."""
+    names = list(inspect.signature(_OF_SINGLES[mode].cls).parameters)[1:]
+    return [*names, "start_method"] if mode == "async" else names
 
 
 def _made(
@@ -293,9 +307,10 @@ def _made(
         if mode not in ("sync", "async") or not _is_about_spaces(error):
             raise
         raise UnsupportedSpaceError(
-            f"Expected sub-environments with spaces that Gymnasium's {_CLASSES[mode].__name__} "
-            f"takes for equal, got: {error} Stable-Baselines3 goes by the spaces of the first one, "
-            "whatever the bounds of the others; so does vectorization_mode='parallel'."
+            "Expected sub-environments with spaces that Gymnasium's "
+            f"{_OF_SINGLES[mode].cls.__name__} takes for equal, got: {error} Stable-Baselines3 goes "
+            "by the spaces of the first one, whatever the bounds of the others; so does "
+            "vectorization_mode='parallel'."
         ) from error
 
 

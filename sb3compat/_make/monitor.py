@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -76,9 +76,7 @@ class Run(NamedTuple):
 class ResultsWriter:
     """The file of one monitor, as SB3's class of that name writes it.
 
-    A file that a run has begun is continued by the same run, whose worker was replaced. What a
-    worker was writing when it was killed is dropped: the last line, if it is not complete. Nothing
-    is dropped from another file that is appended to.
+    A file that a run has begun is continued by the same run, whose worker was replaced.
 
     Args:
         filename: Where to write; `.monitor.csv` is appended.
@@ -101,16 +99,15 @@ class ResultsWriter:
         path = _path_of(filename)
         path.parent.mkdir(parents=True, exist_ok=True)
         written = path.read_bytes() if path.exists() else b""
-        lines = _complete_lines(written)
-        continued = RUN in header and _header_of(lines).get(RUN) == header[RUN]
-        append = continued or not override_existing
-        if continued:
-            os.truncate(path, sum(map(len, lines)))
+        # No other run has this name.
+        own = RUN in header and str(header[RUN]).encode() in written.partition(b"\n")[0]
+        append = own or not override_existing
         self.file_handler = path.open("a" if append else "w", newline="\n")
-        if append and not continued and written and not written.endswith(b"\n"):
+        if append and written and not written.endswith(b"\n"):
             self.file_handler.write("\n")
         self.logger = csv.DictWriter(self.file_handler, ("r", "l", "t", *extra_keys))
         if not append:
+            # At once: a worker that is killed leaves both lines, or none.
             self.file_handler.write(f"#{json.dumps(header)}\n")
             self.logger.writeheader()
         self.file_handler.flush()
@@ -134,25 +131,6 @@ def _path_of(filename: str) -> Path:
 def env_id_of(env: SingleEnv) -> str:
     """What a file says of the environment that it is about, as SB3 writes it."""
     return str(env.spec.id if env.spec else None)
-
-
-def _complete_lines(written: bytes) -> list[bytes]:
-    """The lines of a file of ours, but for a last one that was not written to its end."""
-    lines = written.splitlines(keepends=True)
-    # A value may contain the end of a line, in quotation marks.
-    quotes = written.partition(b"\n")[2].count(b'"')
-    while lines and (lines[-1][-1:] != b"\n" or quotes % 2):
-        quotes -= lines.pop().count(b'"')
-    return lines
-
-
-def _header_of(lines: Sequence[bytes]) -> dict[str, Any]:
-    """What the first line says; empty if it is none of a monitor, or the second is missing."""
-    with suppress(IndexError, ValueError):
-        header = json.loads(lines[0].removeprefix(b"#"))
-        if len(lines) > 1 and isinstance(header, dict):
-            return header
-    return {}
 
 
 class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
@@ -288,10 +266,11 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
             self.results_writer.close()
 
 
+@dataclass(frozen=True)
 class MonitoredEnv:
     """A function that makes one environment, as SB3's `make_vec_env` makes it.
 
-    Args:
+    Attributes:
         env_id: The id or spec of a registered environment, or a function that makes one.
         rank: The number of the environment, for the seed of its action space and its file name.
         seed: The seed of the action space of rank 0.
@@ -300,33 +279,23 @@ class MonitoredEnv:
         monitor: The monitor's class.
         monitor_dir: The folder of the monitor files, or None.
         monitor_kwargs: Passed to the monitor.
-        run: What the monitor files belong to, where the environment may be made anew.
         wrapper_class: Put around the monitored environment.
         wrapper_kwargs: Passed to that wrapper.
         spec: What `env_id` means, for a worker that does not know the id.
+        run: What the monitor files belong to, where the environment may be made anew.
     """
 
-    def __init__(
-        self,
-        env_id: str | EnvSpec | Callable[..., SingleEnv],
-        rank: int,
-        *,
-        seed: int | None,
-        env_kwargs: Kwargs,
-        monitor: Monitor,
-        monitor_dir: str | None,
-        monitor_kwargs: Kwargs,
-        wrapper_class: Callable[..., SingleEnv] | None,
-        wrapper_kwargs: Kwargs,
-        spec: EnvSpec | None = None,
-        run: Run | None = None,
-    ) -> None:
-        self.spec, self.run = spec, run
-        self.env_id, self.rank, self.seed = env_id, rank, seed
-        self.env_kwargs = dict(env_kwargs)
-        self.monitor, self.monitor_kwargs = monitor, dict(monitor_kwargs)
-        self.monitor_dir = monitor_dir
-        self.wrapper_class, self.wrapper_kwargs = wrapper_class, dict(wrapper_kwargs)
+    env_id: str | EnvSpec | Callable[..., SingleEnv]
+    rank: int
+    seed: int | None
+    env_kwargs: Kwargs
+    monitor: Monitor
+    monitor_dir: str | None
+    monitor_kwargs: Kwargs
+    wrapper_class: Callable[..., SingleEnv] | None
+    wrapper_kwargs: Kwargs
+    spec: EnvSpec | None = None
+    run: Run | None = None
 
     def __call__(self) -> SingleEnv:
         """Make the environment."""
