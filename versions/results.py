@@ -22,8 +22,8 @@ sb3compat runs with these versions of Stable-Baselines3 and Gymnasium. `make pai
 on all of them and writes this page. A test is skipped where it needs what a version does not have.
 Each change is tested on the newest pair.
 
-Python 3.14 is not supported yet: it has not been tried. Of the releases that the tests install, only
-pygame 2.6.1, with which Gymnasium draws CartPole, has no wheel for it.
+Python 3.14 is not supported yet: it has not been tried. Of the releases that the tests install,
+only pygame 2.6.1, with which Gymnasium draws CartPole, has no wheel for it.
 """
 _SCRIPTS = """\
 # Training scripts of other libraries

@@ -20,6 +20,7 @@ from gymnasium.wrappers import PassiveEnvChecker, TimeLimit
 
 import sb3compat
 from tests.lockstep import same
+from tests.to_sb3.sb3.training import one_thread, weights
 
 pytest.importorskip("stable_baselines3", reason="is compared with stable-baselines3")
 
@@ -54,10 +55,8 @@ every_kind = pytest.mark.parametrize(
 @pytest.fixture(autouse=True)
 def _one_thread() -> Iterator[None]:
     """Sums are taken in one order, so that equal inputs give equal bits."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    with one_thread():
+        yield
 
 
 @pytest.fixture
@@ -113,10 +112,6 @@ def endings(record: list[Any]) -> Counter[str]:
             seen["truncated" if infos[i]["TimeLimit.truncated"] else "terminated"] += 1
             seen["monitored"] += "episode" in infos[i]
     return seen
-
-
-def weights(model: Any) -> dict[str, Any]:
-    return {name: value.numpy().copy() for name, value in model.policy.state_dict().items()}
 
 
 # MuJoCo

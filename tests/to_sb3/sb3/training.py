@@ -89,3 +89,14 @@ def check_same_training(source: Source, fns: EnvFns, train: Callable[[Any], Any]
     if hasattr(got, "policy"):
         got, expected = weights(got), weights(expected)
     same(got, expected)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Sums are taken in one order, so that equal inputs give equal bits."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

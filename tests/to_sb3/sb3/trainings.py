@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -16,12 +15,11 @@ from gymnasium import spaces
 
 from tests.envs import BOX
 from tests.lockstep import same
-from tests.to_sb3.sb3.training import EnvFns, scripted, small, weights
+from tests.to_sb3.sb3.training import EnvFns, one_thread, scripted, small, weights
 
 pytest.importorskip("stable_baselines3", reason="trains with stable-baselines3")
 
 import stable_baselines3
-import torch
 from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common.atari_wrappers import AtariWrapper
 from stable_baselines3.common.callbacks import BaseCallback
@@ -195,15 +193,6 @@ class Trained(NamedTuple):
     before: dict[str, Any]
     after: dict[str, Any]
     endings: Counter[str]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Sums are taken in one order, so that equal inputs give equal bits."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def train(name: str, build: Callable[[EnvFns], VecEnv]) -> Trained:
