@@ -1,7 +1,9 @@
 """Imports point down only, the wings never meet, and private upstream names stay in one room.
 
 The rooms are in `ROOMS`, the highest first. Imports inside functions and under `TYPE_CHECKING`
-count, and so do strings that name a module, as for `import_module` and `sys.modules`.
+count, and so do strings that name a module, as for `import_module` and `sys.modules`. Outside of
+`_upstream/`, a private name of another library is the literal argument of `private` or
+`set_private`, and it is in the table; every name of the table is used.
 """
 
 from __future__ import annotations
@@ -14,32 +16,30 @@ from textwrap import dedent
 
 import pytest
 
-from sb3compat._upstream.table import NAMES, Kind
+from sb3compat._upstream.table import NAMES
 
-PACKAGE = Path(__file__).parents[1] / "sb3compat"
-TOP = ("__init__", "__main__", "_arguments", "cli", "pytest_plugin")
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "sb3compat"
+TOP = ("__init__", "__main__", "_arguments", "_versions", "cli", "pytest_plugin")
 ROOMS = (TOP, ("_make", "_trace"), ("_parallel",), ("_to_sb3", "_to_gymnasium"), ("_rows",))
 ROOMS += (("_ipc",), ("_upstream",), ("_convert",), ("errors",))
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 KIT = "conformance"
 
-# Names that are private upstream and look as if they were not. Not among them are those that are
-# arguments of a public constructor, or that mean something else here as well.
-ALSO_PUBLIC = {"autoreset_mode", "copy", "envs", "shared_memory", "worker"}
-ALSO_OURS = {"DEFAULT", "closed", "dispatch", "env", "load_reduce", "observations", "recv", "reset"}
-ALSO_OURS |= {"high", "low", "send", "stack", "state", "step", "step_async", "step_wait", "steps"}
-ATTRIBUTES = {name.name for name in NAMES if name.kind is Kind.ATTRIBUTE}
-METHODS = {name.name.partition("(")[0] for name in NAMES if name.kind is Kind.METHOD}
-PRIVATE = (ATTRIBUTES | METHODS) - ALSO_PUBLIC - ALSO_OURS
+# The functions that read private names, and which argument the name is.
+ACCESSORS = {"private": 1, "set_private": 1, "local_of_worker": 0}
+TABLE = {name.name for name in NAMES}
+# Names of the table that mean something else here as well.
+ALSO_OURS = {"autoreset_mode", "closed", "dispatch", "env", "high", "low", "observations", "recv"}
+ALSO_OURS |= {"send", "stack", "state", "steps"}
 # What a class of ours may not define, as one of its bases upstream has it.
-OF_BASES = {
-    cls: {name.name.partition("(")[0] for name in NAMES if name.qualname == cls}
-    for cls in ("VecEnv", "VectorEnv")
-}
+OF_BASES = {cls: {n.name for n in NAMES if n.owner == cls} for cls in ("VecEnv", "VectorEnv")}
 BASES = {"VecEnv": "VecEnv", "VectorEnvBase": "VectorEnv", "VectorWrapperBase": "VectorEnv"}
 
 OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
 MAY_IMPORT_SB3 = [("_upstream", "sb3")]
+# Files that use private attributes directly, for now.
+DIRECT = ("_ipc/async_vector_env", "_ipc/subproc_vec_env", "_to_sb3/split_step")
 
 Classes = dict[str, list[ast.ClassDef]]
 
@@ -58,7 +58,7 @@ def violations(package: Path) -> list[str]:
         if file.parts[0] not in {*LEVEL, KIT}:
             found.append(f"{file}.py:1 is in no room")
         rules = [bad_imports(tree, file.parts), bad_sb3(tree, file.parts)]
-        if file.parts[0] not in ("_upstream", "_ipc") and file.name not in ("driver", "split_step"):
+        if file.parts[0] != "_upstream" and file.as_posix() not in DIRECT:
             rules += [bad_names(tree), bad_own_names(tree, classes)]
         found += [f"{file}.py:{line} {what}" for rule in rules for line, what in rule]
     return found
@@ -120,17 +120,29 @@ def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
 
 
 def bad_names(tree: ast.Module) -> Found:
-    """Private names of other libraries, as attributes of something or in strings."""
+    """Private names of other libraries that are not read by one of `ACCESSORS`."""
+    read = list(names_read(tree))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and not is_self(node.value):
-            if node.attr in PRIVATE or is_private(node.attr):
+        if node in read:
+            if not isinstance(node, ast.Constant) or node.value not in TABLE:
+                yield node.lineno, f"reads {ast.unparse(node)}, which is not in the table"
+        elif isinstance(node, ast.Attribute) and not is_self(node.value):
+            if node.attr in TABLE - ALSO_OURS or is_private(node.attr):
                 yield node.lineno, f"uses {ast.unparse(node)}"
-        elif isinstance(node, ast.Constant) and node.value in PRIVATE and is_private(node.value):
+        elif isinstance(node, ast.Constant) and node.value in TABLE and is_private(node.value):
             yield node.lineno, f"names {node.value!r}"
         elif isinstance(node, ast.ImportFrom):
             for alias in filter(lambda alias: is_private(alias.name), node.names):
                 if (node.module or "").split(".")[0] != "sb3compat":
                     yield node.lineno, f"imports {alias.name}"
+
+
+def names_read(tree: ast.Module) -> Iterator[ast.expr]:
+    """The names that are read by one of `ACCESSORS`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id in ACCESSORS:
+                yield node.args[ACCESSORS[node.func.id]]
 
 
 def bad_own_names(tree: ast.Module, classes: Classes) -> Found:
@@ -175,6 +187,21 @@ def is_self(node: ast.expr) -> bool:
 
 def test_package_keeps_the_rules() -> None:
     assert violations(PACKAGE) == []
+
+
+def test_every_name_of_the_table_is_used() -> None:
+    used: set[str] = set()
+    for path in PACKAGE.rglob("*.py"):
+        if path.name == "table.py":
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        # In `_upstream/` also by loops, and classes by their path.
+        strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        named = strings if path.parent.name == "_upstream" else list(names_read(tree))
+        used |= {node.value for node in named if isinstance(node, ast.Constant)}
+        used |= {one for node in strings for one in TABLE if str(node.value).endswith(f".{one}")}
+    assert TABLE - used == set()
+    assert len({(name.module, name.owner, name.name) for name in NAMES}) == len(NAMES)
 
 
 SOUND = {

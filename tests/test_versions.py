@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from sb3compat._upstream.versions import PAIRS
+
 from tests.side_by_side import Ended
 from versions.__main__ import main, result
 from versions.install import NotInstalledError, constraints, find_python
