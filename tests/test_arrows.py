@@ -140,9 +140,9 @@ def bad_names(tree: ast.Module) -> Found:
 def names_read(tree: ast.Module) -> Iterator[ast.expr]:
     """The names that are read by one of `ACCESSORS`."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in ACCESSORS:
-                yield node.args[ACCESSORS[node.func.id]]
+        name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and name in ACCESSORS:
+            yield node.args[ACCESSORS[name]]
 
 
 def bad_own_names(tree: ast.Module, classes: Classes) -> Found:

@@ -13,7 +13,7 @@ from types import FrameType
 import gymnasium as gym
 
 from sb3compat._convert.types import SingleEnv, Value
-from sb3compat._upstream.installed import named_with_version
+from sb3compat._upstream.installed import installed
 from sb3compat._upstream.private import private
 from sb3compat.errors import UpstreamError
 
@@ -76,7 +76,7 @@ def _frames() -> list[FrameType]:
     if frame is None:
         raise UpstreamError(
             f"Expected to be called in a worker process, which {_STARTS} of "
-            f"{named_with_version('multiprocessing')} runs, got {len(frames)} frames without it. Run "
+            f"{installed('multiprocessing')} runs, got {len(frames)} frames without it. Run "
             "`sb3compat versions`: it says which versions are supported."
         )
     return frames
@@ -91,11 +91,11 @@ def _missing(name: str, loop: FrameType | None) -> UpstreamError:
         module, function = _function(loop)
         return UpstreamError(
             f"Expected a local variable {name!r} in {function} of "
-            f"{named_with_version(module.partition('.')[0])}, but it has none. Run `sb3compat versions`: it "
+            f"{installed(module.partition('.')[0])}, but it has none. Run `sb3compat versions`: it "
             "says which versions are supported, and what else is missing."
         )
     return UpstreamError(
         f"Expected a local variable {name!r} in the custom worker of a vector environment, as "
-        f"Gymnasium's own has it, but it has none ({named_with_version('gymnasium')}). Rename the variable, "
+        f"Gymnasium's own has it, but it has none ({installed('gymnasium')}). Rename the variable, "
         "or use Gymnasium's worker."
     )

@@ -21,7 +21,7 @@ def installed_version(library: str) -> str | None:
         return None
 
 
-def named_with_version(library: str) -> str:
+def installed(library: str) -> str:
     """A library and its version, for messages."""
     if library in sys.stdlib_module_names:
         return f"Python {platform.python_version()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from sb3compat._convert.types import Value
-from sb3compat._upstream.installed import named_with_version
+from sb3compat._upstream.installed import installed
 from sb3compat.errors import UpstreamError
 
 # Those that an object of ours may derive from; the first one counts.
@@ -43,7 +43,7 @@ def missing(name: str, owner: object) -> UpstreamError:
     """The error to raise where a name of another library is missing."""
     home, described = _home(owner)
     return UpstreamError(
-        f"Expected {name!r} of {described}, a private name of {named_with_version(home)} that "
+        f"Expected {name!r} of {described}, a private name of {installed(home)} that "
         "sb3compat relies on, but it is not there. Run `sb3compat versions`: it says which "
         "versions are supported, and what else is missing."
     )

@@ -10,9 +10,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from sb3compat._upstream.old_gym import converted
 
 import sb3compat
+from sb3compat._upstream.vec_env import converted
 from tests.envs import MakeEnv, ScriptedEnv, script
 from tests.lockstep import same, timeless
 from tests.parallel.teams import forked

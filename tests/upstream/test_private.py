@@ -20,7 +20,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
 from sb3compat._upstream import sync_vector_env, vec_env
-from sb3compat._upstream.installed import installed_version, named_with_version, release
+from sb3compat._upstream.installed import installed, installed_version, release
 from sb3compat._upstream.private import missing, private, set_private
 from sb3compat._upstream.table import NAMES, Name
 from sb3compat.errors import UpstreamError
@@ -63,9 +63,9 @@ def test_name_that_is_there_is_read_and_set() -> None:
 
 
 def test_libraries_and_their_versions() -> None:
-    assert named_with_version("gymnasium") == f"gymnasium {gym.__version__}"
-    assert named_with_version("multiprocessing") == PYTHON
-    assert named_with_version("no_such_library") == "no_such_library"
+    assert installed("gymnasium") == f"gymnasium {gym.__version__}"
+    assert installed("multiprocessing") == PYTHON
+    assert installed("no_such_library") == "no_such_library"
     assert installed_version("pickle") == sys.version.split()[0]
     assert installed_version("no_such_library") is None
     assert (release("1.10.0rc1"), release("2.13")) == ((1, 10), (2, 13))
