@@ -30,6 +30,16 @@ def private(owner: object, name: str) -> Value:
         raise missing(name, owner) from error
 
 
+def set_private(owner: object, name: str, value: Value) -> None:
+    """Set a private attribute, which has to be there: another name would be set for nobody.
+
+    Raises:
+        UpstreamError: If it is missing.
+    """
+    private(owner, name)
+    setattr(owner, name, value)
+
+
 def missing(name: str, owner: object) -> UpstreamError:
     """The error to raise where a name of another library is missing."""
     home, described = _home(owner)
