@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from conformance.in_turn import in_turn
+from conformance.matrix.record import OUTCOMES, REFERENCE, present, read
+from conformance.mutants.registry import Mutant
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
+from sb3compat.conformance.findings import Family
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.search import run_check
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.pace import MOST_PROGRAMS
 from sb3compat.conformance.subject.subject import Subject
+from tests.profiles import nightly, spread
 
 TRAINING = {"trains_ppo", "trains_off_policy"}
+# How many mutants are tried where the kit or a mutant has changed since `make matrix`.
+_MOST = 30
+
+
+def sampled(mutants: Mapping[str, Mutant], family: Family) -> list[str]:
+    """The names of the mutants that the tests try: one for each module of checks.
+
+    `make matrix` runs every check on every mutant. Where the sources have changed since, more of
+    them are tried; nightly all.
+    """
+    if nightly() or read(REFERENCE / OUTCOMES).digest != present():
+        return spread(list(mutants), _MOST)
+    homes = {check.id: check.function.__module__ for check in checks_of(family)}
+    first: dict[str, str] = {}
+    for name, mutant in mutants.items():
+        for check_id in sorted(mutant.fails):
+            first.setdefault(homes[check_id], name)
+    return list(dict.fromkeys(first.values()))
 
 
 def judge(

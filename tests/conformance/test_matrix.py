@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from conformance.matrix.__main__ import PAGE, main
-from conformance.matrix.digests import differences, present
 from conformance.matrix.outcomes import examine_all, problems, up_to_date
 from conformance.matrix.page import page
-from conformance.matrix.record import OUTCOMES, REFERENCE, read
+from conformance.matrix.record import OUTCOMES, REFERENCE, present, read
 from conformance.matrix.specimens import Section, Specimen, sections
 from conformance.mutants.family import Config, Points
 from conformance.mutants.vec_env_step import DonesAsNumbers
@@ -32,13 +31,8 @@ def test_it_is_of_the_checks_and_environments_that_there_are() -> None:
             assert up_to_date(section, each, FOUND), "run: make matrix"
 
 
-def test_it_is_of_the_sources_that_there_are() -> None:
-    found = differences(RECORD.digests, present())
-    assert not found, "\n".join(["The kill matrix is of other sources, run: make matrix", *found])
-
-
-def test_the_page_shows_these_outcomes() -> None:
-    text = page(list(SECTIONS.values()), RECORD.versions, FOUND)
+def test_the_page_shows_these_outcomes_and_whether_they_are_older_than_the_sources() -> None:
+    text = page(list(SECTIONS.values()), RECORD, older=RECORD.digest != present())
     shown = (REFERENCE / PAGE).read_text(encoding="utf-8")
     assert shown == text, f"{PAGE}; run: make matrix ARGS=--page"
 
@@ -112,15 +106,11 @@ def test_some_are_run_and_the_others_kept(outcomes: Path, tmp_path: Path) -> Non
     assert read(outcomes) == RECORD
 
 
-def test_outcomes_of_older_sources_stay_marked_as_such(
-    outcomes: Path, tmp_path: Path, capsys: Any
-) -> None:
-    pytest.importorskip("stable_baselines3", reason="this mutant is no subclass of SB3's VecEnv")
-    path = "conformance/mutants/vec_env_access.py"
-    change(outcomes, RECORD.digests.mutants[path], "f" * 16)
-    assert main(["--only", "Alike"], tmp_path) == 0
-    assert read(outcomes).digests.mutants[path] == "f" * 16
-    assert f"Not run again since: {path} (mutants) has changed\n" in capsys.readouterr().err
+def test_a_page_of_older_sources_says_so(outcomes: Path, tmp_path: Path) -> None:
+    change(outcomes, RECORD.digest, "f" * 16)
+    assert main(["--page"], tmp_path) == 0
+    older = (tmp_path / PAGE).read_text()
+    assert older.split("\n\n")[1].startswith("*This page is older than the code that it judges.*")
 
 
 def test_what_was_never_run_has_no_page(outcomes: Path, tmp_path: Path, capsys: Any) -> None:

@@ -20,9 +20,9 @@ from conformance.mutants.vec_env import MUTANTS
 from sb3compat import to_sb3
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.subject.examine import examine
-from tests.conformance.kit import TRAINING, bad, broken, judge
-from tests.conformance.selection import chosen, correct
+from tests.conformance.kit import TRAINING, bad, broken, judge, sampled
 from tests.envs import MakeEnv, Script
+from tests.profiles import spread
 
 vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
 
@@ -43,7 +43,7 @@ pytestmark = [
 
 # Mutants: a part of them, or all in the profile `nightly`
 
-CHOSEN = chosen(MUTANTS, "vec_env")
+CHOSEN = sampled(MUTANTS, "vec_env")
 
 
 @pytest.mark.parametrize("name", CHOSEN)
@@ -86,7 +86,7 @@ def test_each_check_has_a_mutant_that_breaks_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("alone", [False, True], ids=["no reference", "reference"])
-@pytest.mark.parametrize("config", correct(CONFIGS, "vec_env"), ids=str)
+@pytest.mark.parametrize("config", spread(CONFIGS, 4), ids=str)
 def test_the_correct_family_passes(config: Config, alone: bool) -> None:
     given = {"reference": reference(config)} if alone else {}
     # Some observations are the same with other options; then the infos show them.
@@ -291,7 +291,7 @@ WITHOUT_SB3 = """
     sys.modules["stable_baselines3"] = None
     from conformance.mutants.family import Points, reference, OPTIONS
     from sb3compat.conformance.subject.examine import examine
-    from tests.conformance.kit import bad, judge
+    from tests.conformance.kit import bad, judge, sampled
 
     subject = examine(Points, reference=reference(), options=OPTIONS)
     results = judge(subject, seconds=0.003)

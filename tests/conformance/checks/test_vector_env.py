@@ -18,10 +18,9 @@ from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.search import run_check
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
-from tests.conformance.kit import bad, judge
-from tests.conformance.selection import chosen, correct
+from tests.conformance.kit import bad, judge, sampled
 from tests.envs import ENDINGS, GYMNASIUM, MakeEnv, script
-from tests.profiles import some
+from tests.profiles import some, spread
 
 # What Gymnasium's own vector environments do not keep.
 POPS_THE_MASK = "options_not_mutated"
@@ -52,7 +51,7 @@ def outcome(results: dict[str, Result], *statuses: str) -> set[str]:
 
 
 # A part of the mutants, or all in the profile `nightly`.
-CHOSEN = chosen(MUTANTS, "vector_env")
+CHOSEN = sampled(MUTANTS, "vector_env")
 
 
 @pytest.mark.parametrize("name", CHOSEN)
@@ -81,7 +80,7 @@ def test_every_check_explains_itself() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("form", correct(list(FORMS), "vector_env"))
+@pytest.mark.parametrize("form", spread(list(FORMS), 3))
 def test_correct_forms_pass(form: str, mode: str) -> None:
     shape = Form(mode=mode, **FORMS[form])
     for rows, seconds in ((3, 0.02), (1, 0)):
@@ -90,7 +89,7 @@ def test_correct_forms_pass(form: str, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("form", correct(list(WITH_REFERENCE), "vector_env"))
+@pytest.mark.parametrize("form", spread(WITH_REFERENCE, 1))
 def test_correct_forms_agree_with_single_environments(form: str, mode: str) -> None:
     shape = Form(mode=mode, **FORMS[form])
     for seed in range(2):

@@ -1,84 +1,38 @@
-"""Digests of the sources that decide the outcomes: where one has changed, its outcomes are stale.
+"""Whether a generated page is older than the code that it is of: it then says so at its top.
 
-A digest is of what a module does. Comments, docstrings, formatting and the place of the file do not
-count. Imports do: a module that imports from a file that has moved has another digest.
+A page or its record keeps a digest of the sources. The digest is of what the modules do. Comments,
+docstrings, formatting, and the places of the files do not count: it survives a move.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from conformance.matrix.specimens import sections
-from sb3compat.conformance.checks.catalogue import checks_of
-
-ROOT = Path(__file__).parents[2]
-# What runs the checks on a mutant; all that it imports from this repository counts as well.
-_START = "conformance.matrix.outcomes"
+ROOT = Path(__file__).parents[1]
 _LENGTH = 16
+_OLDER = "*This page is older than the code that it judges.*"
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
-ByPath = Mapping[str, str]
 
-
-@dataclass(frozen=True)
-class Digests:
-    """The digest of each file, by its path from the root of the repository.
-
-    Attributes:
-        core: The modules that every outcome depends on.
-        checks: The modules in which checks stand.
-        mutants: The modules in which mutants stand.
-    """
-
-    core: ByPath
-    checks: ByPath
-    mutants: ByPath
-
-    def to_dict(self) -> dict[str, dict[str, str]]:
-        """As JSON has it."""
-        return {kind: dict(sorted(files.items())) for kind, files in asdict(self).items()}
-
-
-NONE = Digests({}, {}, {})
+def with_age(page: str, older: bool, command: str) -> str:
+    """The page, with a line below its title if it is older than the code, and without otherwise."""
+    title, _, rest = page.partition("\n\n")
+    if rest.startswith(_OLDER):
+        rest = rest.partition("\n\n")[2]
+    line = f"{_OLDER} Run `{command}`.\n\n" if older else ""
+    return f"{title}\n\n{line}{rest}"
 
 
 @cache
-def present() -> Digests:
-    """The digests of the sources as they are."""
-    checks = {path_of(check.function.__module__) for check in checks_of()}
-    # What other checks import from decides about them as well.
-    checks -= {path for check in checks for path in imported([check]) - {check}}
-    mutants = {path_of(mutant.module) for section in sections() for mutant in section.mutants}
-    core = imported([path_of(_START), *checks, *mutants]) - checks - mutants
-    return Digests(_digests(core), _digests(checks), _digests(mutants))
-
-
-def changed(recorded: ByPath, found: ByPath) -> set[str]:
-    """The files whose content is not recorded, under whatever path."""
-    known = set(recorded.values())
-    return {path for path, digest in found.items() if digest not in known}
-
-
-def gone(recorded: ByPath, found: ByPath) -> set[str]:
-    """The files that are recorded and no longer there, under whatever path."""
-    return changed(found, recorded) - set(found)
-
-
-def differences(recorded: Digests, found: Digests) -> list[str]:
-    """What has changed since the outcomes were recorded, a line for each file."""
-    lines = []
-    for kind, there in found.to_dict().items():
-        before = recorded.to_dict()[kind]
-        for path in sorted(changed(before, there)):
-            word = "has changed" if path in before else "is new"
-            lines.append(f"{path} ({kind}) {word}")
-        lines += [f"{path} ({kind}) is gone" for path in sorted(gone(before, there))]
-    return lines
+def digest_of(*modules: str) -> str:
+    """The digest of these modules and of all that they import from this repository."""
+    paths = imported(map(path_of, modules))
+    each = sorted(digest((ROOT / path).read_text(encoding="utf-8")) for path in paths)
+    return _hashed(" ".join(each))
 
 
 def path_of(module: str) -> str:
@@ -123,17 +77,20 @@ def _names(tree: ast.AST) -> Iterator[str]:
             yield from _names(node)
 
 
-def _digests(paths: Iterable[str]) -> dict[str, str]:
-    return {path: digest((ROOT / path).read_text(encoding="utf-8")) for path in sorted(paths)}
-
-
 def digest(source: str) -> str:
     """The digest of what a module does; the same for each version of Python."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
-    return sha256(_written(tree).encode()).hexdigest()[:_LENGTH]
+        # Where a file of this repository stands does not count; what is in it has its own digest.
+        if isinstance(node, ast.ImportFrom) and path_of(node.module or ""):
+            node.module = None
+    return _hashed(_written(tree))
+
+
+def _hashed(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:_LENGTH]
 
 
 def _written(value: object) -> str:
