@@ -7,13 +7,13 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
-from conformance.mutants import vec_env, vector_env
-from conformance.mutants.correct import CONFIGS, FORMS, WITH_REFERENCE
-from conformance.mutants.family import OPTIONS, Config, Points
-from conformance.mutants.family import reference as points_of
-from conformance.mutants.registry import Mutant
-from conformance.mutants.rows_env import MODES, Form, RowsEnv
-from conformance.mutants.rows_env import reference as rows_of
+from conformance.specimens.broken import vec_env, vector_env
+from conformance.specimens.forms import CONFIGS, FORMS, WITH_REFERENCE
+from conformance.specimens.points import OPTIONS, Config, Points
+from conformance.specimens.points import reference as points_of
+from conformance.specimens.registry import Mutant
+from conformance.specimens.rows_env import MODES, Form, RowsEnv
+from conformance.specimens.rows_env import reference as rows_of
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import Family

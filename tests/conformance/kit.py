@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.in_turn import in_turn
 from conformance.matrix.record import OUTCOMES, REFERENCE, present, read
-from conformance.mutants.registry import Mutant
+from conformance.specimens.registry import Mutant
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import Family

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.correct.environments import ENVIRONMENTS
+from conformance.specimens.environments import ENVIRONMENTS
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.checks.test_vector_env import CLOSES
 from tests.conformance.kit import TRAINING, bad, judge

@@ -14,8 +14,8 @@ from conformance.matrix.outcomes import examine_all, problems, up_to_date
 from conformance.matrix.page import page
 from conformance.matrix.record import OUTCOMES, REFERENCE, present, read
 from conformance.matrix.specimens import Section, Specimen, sections
-from conformance.mutants.family import Config, Points
-from conformance.mutants.vec_env_step import DonesAsNumbers
+from conformance.specimens.broken.vec_env_step import DonesAsNumbers
+from conformance.specimens.points import Config, Points
 from sb3compat.conformance.checks.catalogue import checks_of
 
 RECORD = read(REFERENCE / OUTCOMES)

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("stable_baselines3", reason="some are of stable-baselines3")
 
-from conformance.unseen.registry import CORRECT
+from conformance.specimens.unseen.registry import CORRECT
 from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options
 from tests.profiles import nightly, some

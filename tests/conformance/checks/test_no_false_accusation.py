@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from conformance.correct.environments import WorldsVecEnv
-from conformance.correct.worlds import Kind, World
-from conformance.mutants.family import Config, Points
-from conformance.mutants.rows_env import Form, RowsEnv
+from conformance.specimens.environments import WorldsVecEnv
+from conformance.specimens.points import Config, Points
+from conformance.specimens.rows_env import Form, RowsEnv
+from conformance.specimens.worlds import Kind, World
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.kit import TRAINING, bad, judge
 from tests.conformance.tiny import TinyVecEnv

@@ -14,9 +14,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from conformance.mutants.correct import CONFIGS
-from conformance.mutants.family import OPTIONS, Config, Points, reference
-from conformance.mutants.vec_env import MUTANTS
+from conformance.specimens.broken.vec_env import MUTANTS
+from conformance.specimens.forms import CONFIGS
+from conformance.specimens.points import OPTIONS, Config, Points, reference
 from sb3compat import to_sb3
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.subject.examine import examine
@@ -29,7 +29,7 @@ vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
 SB3 = tuple(map(int, version("stable-baselines3").split(".")[:2]))
 QUICK = 0.003
 FROM_MUTANTS = """
-from conformance.mutants.vec_env import MUTANTS
+from conformance.specimens.broken.vec_env import MUTANTS
 
 make_env = MUTANTS[{0!r}].factory
 reference = MUTANTS[{0!r}].reference
@@ -289,7 +289,7 @@ def test_helpers_that_call_others_bring_them_along() -> None:
 WITHOUT_SB3 = """
     import sys
     sys.modules["stable_baselines3"] = None
-    from conformance.mutants.family import Points, reference, OPTIONS
+    from conformance.specimens.points import Points, reference, OPTIONS
     from sb3compat.conformance.subject.examine import examine
     from tests.conformance.kit import bad, judge, sampled
 

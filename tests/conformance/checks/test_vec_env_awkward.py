@@ -11,7 +11,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from conformance.mutants.family import OPTIONS, Config, Point, Points
+from conformance.specimens.points import OPTIONS, Config, Point, Points
 from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options
 from tests.conformance.kit import TRAINING, broken

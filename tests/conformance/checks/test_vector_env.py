@@ -10,9 +10,9 @@ import gymnasium as gym
 import pytest
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
-from conformance.mutants.correct import FORMS, WITH_REFERENCE
-from conformance.mutants.rows_env import MODES, Form, RowEnv, RowsEnv, reference
-from conformance.mutants.vector_env import MUTANTS
+from conformance.specimens.broken.vector_env import MUTANTS
+from conformance.specimens.forms import FORMS, WITH_REFERENCE
+from conformance.specimens.rows_env import MODES, Form, RowEnv, RowsEnv, reference
 from sb3compat.conformance.checks.catalogue import checks_of, find_checks
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.search import run_check
@@ -238,7 +238,7 @@ def test_a_reproduction_fails_by_itself(name: str) -> None:
     (check_id,) = mutant.fails
     (check,) = (c for c in find_checks(check_id) if c.family == "vector_env")
     make_env = (
-        "from conformance.mutants.vector_env import MUTANTS\n"
+        "from conformance.specimens.broken.vector_env import MUTANTS\n"
         f"make_env = MUTANTS[{name!r}].factory\nreference = MUTANTS[{name!r}].reference"
     )
     result = run_check(check, subject, Settings(seconds=0.2, make_env=make_env))
@@ -254,7 +254,7 @@ def test_a_reproduction_is_a_script_of_its_own() -> None:
     subject = examine(mutant.factory)
     (check,) = find_checks("one_reset_per_episode")
     make_env = (
-        "from conformance.mutants.vector_env import MUTANTS\n"
+        "from conformance.specimens.broken.vector_env import MUTANTS\n"
         "make_env = MUTANTS['ResetsTwice-NextStep'].factory"
     )
     result = run_check(check, subject, Settings(seconds=0.2, make_env=make_env))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.mutants.vec_env import MUTANTS
+from conformance.specimens.broken.vec_env import MUTANTS
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.kit import judge
 from tests.conformance.tiny import TinyVecEnv
