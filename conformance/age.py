@@ -1,12 +1,17 @@
-"""Whether a generated page is older than the code that it is of: it then says so at its top.
+"""Whether a generated page is older than the code that it judges with: it then says so at its top.
 
-A page or its record keeps a digest of the sources. The digest is of what the modules do. Comments,
-docstrings, formatting, and the places of the files do not count: it survives a move.
+    python -m conformance.age
+
+brings that line up to date in the pages of `make conformance` and of `unseen.judge`; the kill
+matrix does it by itself. A page or its record keeps a digest of the sources. It is of what the
+modules do: comments, docstrings, formatting, and the places of the files do not count, so that it
+survives a move.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
@@ -14,8 +19,34 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 _LENGTH = 16
-_OLDER = "*This page is older than the code that it judges.*"
+_OLDER = "*This page is older than the code that is here.*"
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+# The pages that hold a digest of the kit in their last line, and what writes them.
+PAGES = {
+    "conformance/RESULTS.md": "make conformance",
+    "conformance/SEEDS.md": 'make conformance ARGS="--seeds 20"',
+    "conformance/UNSEEN.md": "python -m conformance.specimens.unseen.judge",
+}
+
+
+def kit() -> str:
+    """The digest of the kit, without its commands and its output, which judge nothing."""
+    folder = ROOT / "sb3compat" / "conformance"
+    paths = (path for path in folder.rglob("*.py") if not {"commands", "output"} & {*path.parts})
+    return _together(str(path.relative_to(ROOT)) for path in paths)
+
+
+def stamped(page: str, digest: str) -> str:
+    """The page with a last line that keeps the digest and is not shown."""
+    return f"{page.rstrip()}\n\n<!-- kit: {digest} -->\n"
+
+
+def up_to_date(path: str) -> str:
+    """The text of one of `PAGES`, with or without the line that says that it is older."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    stamp = re.search(r"<!-- kit: (\w+) -->\s*\Z", text)
+    return with_age(text, not stamp or stamp[1] != kit(), PAGES[path])
 
 
 def with_age(page: str, older: bool, command: str) -> str:
@@ -30,7 +61,10 @@ def with_age(page: str, older: bool, command: str) -> str:
 @cache
 def digest_of(*modules: str) -> str:
     """The digest of these modules and of all that they import from this repository."""
-    paths = imported(map(path_of, modules))
+    return _together(imported(map(path_of, modules)))
+
+
+def _together(paths: Iterable[str]) -> str:
     each = sorted(digest((ROOT / path).read_text(encoding="utf-8")) for path in paths)
     return _hashed(" ".join(each))
 
@@ -111,3 +145,8 @@ def _written(value: object) -> str:
     if isinstance(value, list):
         return f"[{','.join(map(_written, value))}]"
     return ascii(value)
+
+
+if __name__ == "__main__":
+    for each in PAGES:
+        (ROOT / each).write_text(up_to_date(each), encoding="utf-8", newline="\n")

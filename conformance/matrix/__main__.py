@@ -31,7 +31,8 @@ from conformance.matrix.record import (
     versions,
     write,
 )
-from conformance.matrix.specimens import Section, Specimen, sections
+from conformance.matrix.sections import Section, sections
+from conformance.specimens.registry import Specimen
 
 PAGE = "kill-matrix.md"
 Pairs = list[tuple[Section, Specimen]]

@@ -20,7 +20,8 @@ from conformance.matrix.outcomes import (
     Outcomes,
 )
 from conformance.matrix.record import Record
-from conformance.matrix.specimens import Section, Specimen
+from conformance.matrix.sections import Section
+from conformance.specimens.registry import Specimen
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
 

@@ -19,7 +19,7 @@ from conformance.matrix.outcomes import (
     Outcome,
     Outcomes,
 )
-from conformance.matrix.specimens import Section
+from conformance.matrix.sections import Section
 from sb3compat.conformance.checks.catalogue import checks_of
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"

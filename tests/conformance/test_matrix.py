@@ -13,9 +13,10 @@ from conformance.matrix.__main__ import PAGE, main
 from conformance.matrix.outcomes import examine_all, problems, up_to_date
 from conformance.matrix.page import page
 from conformance.matrix.record import OUTCOMES, REFERENCE, present, read
-from conformance.matrix.specimens import Section, Specimen, sections
+from conformance.matrix.sections import Section, sections
 from conformance.specimens.broken.vec_env_step import DonesAsNumbers
 from conformance.specimens.points import Config, Points
+from conformance.specimens.registry import Specimen
 from sb3compat.conformance.checks.catalogue import checks_of
 
 RECORD = read(REFERENCE / OUTCOMES)
@@ -51,8 +52,12 @@ def test_each_check_kills_one_that_no_other_check_kills(key: str) -> None:
     assert ids == {check.id for check in SECTIONS[key].checks}
 
 
-def specimen(name: str, cls: type, *fails: str) -> Specimen:
-    return Specimen(name, partial(cls, Config()), {}, cls.__module__, frozenset(fails))
+def specimen(cls: type, *fails: str) -> Specimen:
+    made = partial(cls, Config())
+    broken = bool(fails)
+    return Specimen(
+        "mutant", "It", "vec_env", made, cls.__module__, broken=broken, fails=frozenset(fails)
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,7 +73,7 @@ def specimen(name: str, cls: type, *fails: str) -> Specimen:
 def test_what_is_not_as_it_says_is_named(cls: type, fails: list[str], problem: str | None) -> None:
     names = ("dones_bool_array", "rewards_float32")
     checks = tuple(check for check in checks_of("vec_env") if check.id in names)
-    one = specimen("It", cls, *fails)
+    one = specimen(cls, *fails)
     section = Section("key", "Title", checks, (one,))
     outcome = examine_all(section, one)
     found = problems([section], {"key": {"It": outcome}})
@@ -110,7 +115,7 @@ def test_a_page_of_older_sources_says_so(outcomes: Path, tmp_path: Path) -> None
     change(outcomes, RECORD.digest, "f" * 16)
     assert main(["--page"], tmp_path) == 0
     older = (tmp_path / PAGE).read_text()
-    assert older.split("\n\n")[1].startswith("*This page is older than the code that it judges.*")
+    assert older.split("\n\n")[1].startswith("*This page is older than the code that is here.*")
 
 
 def test_what_was_never_run_has_no_page(outcomes: Path, tmp_path: Path, capsys: Any) -> None:

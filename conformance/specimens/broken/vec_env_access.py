@@ -10,7 +10,7 @@ import numpy as np
 
 from conformance.specimens import leftovers
 from conformance.specimens.points import Config, Points
-from conformance.specimens.registry import mutant
+from conformance.specimens.registry import vec_env_mutant as mutant
 
 IMAGES = Config(observation="image")
 DICTS = Config(observation="dict")

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
 from conformance.specimens.points import Config, Points
-from conformance.specimens.registry import mutant
+from conformance.specimens.registry import vec_env_mutant as mutant
 
 # Rows that differ by their seeds only, and end together.
 ALIKE = Config(lengths=(6,), ends=("truncated",))

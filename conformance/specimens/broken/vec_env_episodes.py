@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from conformance.specimens.points import Config, Points
-from conformance.specimens.registry import mutant
+from conformance.specimens.registry import vec_env_mutant as mutant
 
 # The end of an episode
 
@@ -72,7 +72,7 @@ class TerminalObservationOfZeros(Points):
         return super().end(i, last * 0, info)
 
 
-@mutant("terminal_observation_is_last", needs_reference=True)
+@mutant("terminal_observation_is_last")
 class TerminalObservationOfAnotherRow(Points):
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
         first = super().end(i, last, info)
@@ -101,33 +101,33 @@ class _Flags(Points):
         return obs, reward, done, info
 
 
-@mutant("truncated_flag_exclusive", needs_reference=True, untold=_FLAGS)
+@mutant("truncated_flag_exclusive", untold=_FLAGS)
 class TruncatedFlagInverted(_Flags):
     def flag(self, terminated: bool, truncated: bool) -> Any:
         return not super().flag(terminated, truncated)
 
 
-@mutant("truncated_flag_exclusive", needs_reference=True, untold=_FLAGS)
+@mutant("truncated_flag_exclusive", untold=_FLAGS)
 class TruncatedFlagAlways(_Flags):
     def flag(self, terminated: bool, truncated: bool) -> Any:
         return True
 
 
-@mutant("truncated_flag_exclusive", needs_reference=True, untold=_FLAGS)
+@mutant("truncated_flag_exclusive", untold=_FLAGS)
 class TruncatedFlagNever(Points):
     def flag(self, terminated: bool, truncated: bool) -> Any:
         return False
 
 
 # Harmless at terminations, and a lost truncation otherwise.
-@mutant("truncated_flag_present", "truncated_flag_exclusive", needs_reference=True)
+@mutant("truncated_flag_present", "truncated_flag_exclusive")
 class NoTruncatedFlag(Points):
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
         del info["TimeLimit.truncated"]
         return super().end(i, last, info)
 
 
-@mutant("truncated_flag_exclusive", needs_reference=True, untold=_FLAGS)
+@mutant("truncated_flag_exclusive", untold=_FLAGS)
 class TruncatedAlthoughTerminated(Points):
     def flag(self, terminated: bool, truncated: bool) -> Any:
         return truncated
@@ -252,7 +252,6 @@ class OthersFreezeWhileOneResets(Points):
 
 @mutant(
     "rows_independent",
-    needs_reference=True,
     untold="a row may go back to the middle at that time: only its single environment says not",
 )
 class OneEndEndsAll(Points):
@@ -265,7 +264,7 @@ class OneEndEndsAll(Points):
 
 # As in a simulator that is stepped as a whole: it has no sub-environments. Without a reference,
 # `rows_independent` sees that row i heeds the actions of others.
-@mutant("rows_match_reference", needs_reference=True)
+@mutant("rows_match_reference")
 class ActionsInReverse(Points):
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         raise NotImplementedError
@@ -274,7 +273,7 @@ class ActionsInReverse(Points):
         super().step_async(actions[::-1])
 
 
-@mutant("rows_match_reference", needs_reference=True)
+@mutant("rows_match_reference")
 class RewardsRolled(Points):
     def step_wait(self) -> Any:
         obs, rewards, dones, infos = super().step_wait()

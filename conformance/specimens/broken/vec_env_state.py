@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from conformance.specimens.points import Config, Points
-from conformance.specimens.registry import mutant
+from conformance.specimens.registry import vec_env_mutant as mutant
 
 # Seeding
 

@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from conformance.specimens.points import Config, Points, stack
-from conformance.specimens.registry import mutant
+from conformance.specimens.registry import vec_env_mutant as mutant
 
 DICTS = Config(observation="dict")
 # SB3 has no networks for these: what its algorithms, too, would fall over is not trained on.

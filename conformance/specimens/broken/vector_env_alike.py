@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from conformance.specimens import leftovers
+from conformance.specimens.registry import vector_env_mutant as mutant
 from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
-from conformance.specimens.vector_env_registry import mutant
 
 # Rows that differ by their seeds only, and end together.
 ALIKE: dict[str, Any] = {

@@ -8,8 +8,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
+from conformance.specimens.registry import vector_env_mutant as mutant
 from conformance.specimens.rows_env import Form, RowsEnv
-from conformance.specimens.vector_env_registry import mutant
 
 # Declarations and spaces
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from conformance.specimens.registry import vector_env_mutant as mutant
 from conformance.specimens.rows_env import Form, RowsEnv
-from conformance.specimens.vector_env_registry import mutant
 
 
 @mutant("autoreset_mode_matches_behaviour", modes=("NextStep", "Disabled"))

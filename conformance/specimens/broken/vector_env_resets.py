@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from conformance.specimens.registry import vector_env_mutant as mutant
 from conformance.specimens.rows_env import RowEnv, RowsEnv
-from conformance.specimens.vector_env_registry import mutant
 
 # Seeds, options, resets
 

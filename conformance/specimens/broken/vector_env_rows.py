@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import VectorWrapper
 
+from conformance.specimens.registry import vector_env_mutant as mutant
 from conformance.specimens.rows_env import RowsEnv
-from conformance.specimens.vector_env_registry import mutant
 
 # Rows
 

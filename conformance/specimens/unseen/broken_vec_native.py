@@ -7,51 +7,13 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from conformance.specimens.unseen.entry import broken
+from conformance.specimens.registry import unseen
 from conformance.specimens.unseen.vec_parts import NativeVecEnv, Step
 
 WAYS = np.array([(0, 1), (1, 0), (0, -1), (-1, 0)])
 
 
-@broken(
-    "VecEnv",
-    breaks="infos[i]['terminal_observation'] is the last observation of the episode that ended",
-    told=True,
-    why="it equals the observation returned with it, at every end, and changes afterwards",
-)
-class TerminalView(NativeVecEnv):
-    """Four walkers on a grid of three by three, from a drawn cell to the corner.
-
-    Wrong: the terminal observation is a view of the walker's row in the simulator, which the reset
-    overwrites before anybody reads it.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(4, spaces.Box(0, 2, (2,), np.float32), spaces.Discrete(4))
-        self.cells = np.zeros((4, 2), np.float32)
-
-    def reset(self) -> Any:
-        self.take_seeds()
-        self.cells[:] = self.draw(0, 2, 2)
-        return self.cells.copy()
-
-    def step_wait(self) -> Step:
-        self.cells[:] = np.clip(self.cells + WAYS[self.actions], 0, 2)
-        dones = (self.cells == 2).all(axis=1)
-        infos = self.infos()
-        for i in np.flatnonzero(dones):
-            infos[i]["terminal_observation"] = self.cells[i]
-            self.cells[i] = self.dice[i].integers(0, 2, 2)
-        return self.cells.copy(), np.where(dones, 1, -0.1).astype(np.float32), dones, infos
-
-
-@broken(
-    "VecEnv",
-    breaks="a reset cancels the work of a step_async that is still pending",
-    told=True,
-    why="after step_async and a reset, the first step does not do what its own actions say",
-    warning="reset_cancels_pending_step",
-)
+@unseen("vec_env", broken=True, warning="reset_cancels_pending_step")
 class QueueSurvivesReset(NativeVecEnv):
     """Three counters that go up and down by the actions until they reach five.
 
@@ -131,77 +93,7 @@ class Pendulums(NativeVecEnv):
         return self.look(), rewards, dones, infos
 
 
-@broken(
-    "VecEnv",
-    breaks="seed(s) only takes effect at the next reset",
-    told=True,
-    why="two with the same history part at the step after only one of them was told a seed",
-)
-class SeedsAtOnce(Pendulums):
-    """Three pendulums with noise.
-
-    Wrong: seed() replaces the generators at once, in the middle of the episodes.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(3)
-
-    def seed(self, seed: int | None = None) -> Any:
-        seeds = super().seed(seed)
-        self.take_seeds()
-        return seeds
-
-
-@broken(
-    "VecEnv",
-    breaks="observations have the dtype of the observation space",
-    told=True,
-    why="the dtype is there to see, and that of a reset is another one",
-    warning="obs_dtype_matches_space",
-)
-class DoublesAfterReset(Pendulums):
-    """Two pendulums with noise.
-
-    Wrong: what step returns was never cast, and is float64; only reset casts it.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(2)
-
-    def step_wait(self) -> Step:
-        _, rewards, dones, infos = super().step_wait()
-        seen = [np.cos(self.angles), np.sin(self.angles), self.speeds]
-        return np.stack(seen, axis=1), rewards, dones, infos
-
-
-@broken(
-    "VecEnv",
-    breaks="the actions belong to the caller, who stores them after the step",
-    told=True,
-    why="the array of actions is another one after the step than before it",
-    warning="actions_unchanged",
-)
-class ScalesInPlace(Pendulums):
-    """Three pendulums whose torques are twice the actions.
-
-    Wrong: the actions are doubled in the caller's own array.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(3)
-        self.scale = 1
-
-    def step_async(self, actions: Any) -> None:
-        actions *= 2
-        self.actions = actions.copy()
-
-
-@broken(
-    "VecEnv",
-    breaks="what a step has returned is not changed by later ones",
-    told=True,
-    why="a copy taken when it was returned differs from it after the next end of an episode",
-)
+@unseen("vec_env", broken=True)
 class SharedGoal(NativeVecEnv):
     """Three reachers that observe a dictionary: where they are, and the goal of the episode.
 
@@ -241,12 +133,7 @@ class SharedGoal(NativeVecEnv):
         return {"at": self.at.copy(), "goal": self.goals}, rewards, there | late, infos
 
 
-@broken(
-    "VecEnv",
-    breaks="infos[i]['terminal_observation'] is there only where row i ended in this step",
-    told=True,
-    why="it is also there in steps whose flag says that no episode ended",
-)
+@unseen("vec_env", broken=True)
 class LingeringTerminal(NativeVecEnv):
     """Four machines with a few levers (MultiDiscrete), that break when the levers agree.
 
@@ -277,12 +164,7 @@ class LingeringTerminal(NativeVecEnv):
         return self.wheels.copy(), rewards, dones, [dict(info) for info in self.kept]
 
 
-@broken(
-    "VecEnv",
-    breaks="infos[i] belongs to row i",
-    told=True,
-    why="rows whose flag is set lack a terminal observation, and running rows have one",
-)
+@unseen("vec_env", broken=True)
 class CompactedFinals(NativeVecEnv):
     """Five lamps on a meter each, which go out when the meter is empty.
 
@@ -309,38 +191,3 @@ class CompactedFinals(NativeVecEnv):
         for i in np.flatnonzero(dones):
             self.meters[i] = self.dice[i].integers(4, 10)
         return self.meters.copy(), rewards, dones, infos
-
-
-@broken(
-    "VecEnv",
-    breaks="what follows a seeded reset is determined by the seed and the actions",
-    told=True,
-    why="two with the same seed and actions part at the first end of an episode",
-)
-class GlobalDice(NativeVecEnv):
-    """Three frogs that jump over a pond of drawn width.
-
-    Wrong: reset draws from the seeded generators, but the reset at an end from NumPy's global one.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(3, spaces.Box(0, 50, (2,), np.float32), spaces.Discrete(3))
-        self.widths, self.jumped = np.zeros(3), np.zeros(3)
-
-    def reset(self) -> Any:
-        self.take_seeds()
-        self.widths, self.jumped = self.draw(3, 12).astype(float), np.zeros(3)
-        return self.look()
-
-    def look(self) -> Any:
-        """Return the width of the pond, and how far the frog has come."""
-        return np.stack([self.widths, self.jumped], axis=1).astype(np.float32)
-
-    def step_wait(self) -> Step:
-        self.jumped += self.actions
-        dones = self.jumped >= self.widths
-        infos, last = self.infos(), self.look()
-        for i in np.flatnonzero(dones):
-            infos[i]["terminal_observation"] = last[i].copy()
-            self.widths[i], self.jumped[i] = np.random.randint(3, 12), 0
-        return self.look(), dones.astype(np.float32), dones, infos

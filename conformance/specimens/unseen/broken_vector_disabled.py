@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from conformance.specimens.unseen.entry import broken
+from conformance.specimens.registry import unseen
 from conformance.specimens.unseen.rows import Corridor
 from conformance.specimens.unseen.vector_parts import (
     DISABLED,
     NativeVectorEnv,
     Reset,
-    RowsVectorEnv,
     Step,
 )
 
@@ -57,13 +56,7 @@ class Balloons(NativeVectorEnv):
         return self.air.copy(), rewards, burst, late, {}
 
 
-@broken(
-    "VectorEnv",
-    mode=DISABLED,
-    breaks="reset with a reset_mask resets the rows where the mask is true, and no others",
-    told=True,
-    why="the rows that ended keep their observations, and other rows jump without a flag",
-)
+@unseen("vector_env", broken=True, mode=DISABLED)
 class MaskAsIndices(Balloons):
     """Five balloons.
 
@@ -86,13 +79,7 @@ class MaskAsIndices(Balloons):
         return self.air.copy(), {}
 
 
-@broken(
-    "VectorEnv",
-    mode=DISABLED,
-    breaks="a reset with a reset_mask returns the observations of all rows",
-    told=True,
-    why="the shape is wrong whenever the mask is not true everywhere",
-)
+@unseen("vector_env", broken=True, mode=DISABLED)
 class OnlyMaskedRows(Balloons):
     """Four balloons.
 
@@ -107,13 +94,7 @@ class OnlyMaskedRows(Balloons):
         return obs[self.masked(options)], infos
 
 
-@broken(
-    "VectorEnv",
-    mode=DISABLED,
-    breaks="a masked reset begins the episodes of its rows anew, their time limits included",
-    told=True,
-    why="with a seed and a full mask it is followed by something else than a reset with that seed",
-)
+@unseen("vector_env", broken=True, mode=DISABLED)
 class ClockSurvivesMask(Balloons):
     """Three balloons with a time limit.
 
@@ -130,73 +111,3 @@ class ClockSurvivesMask(Balloons):
         if options is not None and "reset_mask" in options:
             self.steps = before
         return obs, infos
-
-
-@broken(
-    "VectorEnv",
-    mode=DISABLED,
-    breaks="a reset without a seed goes on with the generator",
-    told=True,
-    why="every masked reset of a row shows the same, where full resets without a seed differ",
-)
-class MaskedResetReseeds(Balloons):
-    """Three balloons.
-
-    Wrong: a masked reset without a seed seeds the generator with the last seed again.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(3)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Reset:
-        if seed is None and options is not None and "reset_mask" in options:
-            seed = self.np_random_seed
-        return super().reset(seed=seed, options=options)
-
-
-@broken(
-    "VectorEnv",
-    mode=DISABLED,
-    breaks="a second close does nothing",
-    told=True,
-    why="it raises AttributeError",
-    warning="close_idempotent",
-)
-class SecondCloseFails(Balloons):
-    """Two balloons.
-
-    Wrong: close is overridden instead of close_extras, and deletes what it deletes each time.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(2, limit=20)
-        self.pump = object()
-
-    def close(self, **kwargs: Any) -> None:
-        del self.pump
-        self.closed = True
-
-
-@broken(
-    "VectorEnv",
-    mode=DISABLED,
-    breaks="where a row ends, its observation is the last one of the episode, until it is reset",
-    told=False,
-    why="an observation is shown; only the row knows that it is the first of another episode",
-    singles=LIMITS,
-)
-class SilentAutoreset(RowsVectorEnv):
-    """Three corridors.
-
-    Wrong: each is reset within the step that ends its episode, by code that was left in when the
-    mode was changed; the caller's own reset comes on top.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(LIMITS, DISABLED)
-
-    def step_row(self, i: int, action: Any, infos: dict[str, Any]) -> tuple[float, bool, bool]:
-        reward, terminated, truncated = super().step_row(i, action, infos)
-        if terminated or truncated:
-            self.last[i], _ = self.envs[i].reset()
-        return reward, terminated, truncated

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from conformance.specimens.unseen.entry import broken
+from conformance.specimens.registry import unseen
 from conformance.specimens.unseen.vector_parts import (
     NEXT_STEP,
     SAME_STEP,
@@ -54,36 +54,7 @@ class Walkers(NativeVectorEnv):
         return np.stack([self.at, self.winds], axis=1).astype(np.float32)
 
 
-@broken(
-    "VectorEnv",
-    mode=NEXT_STEP,
-    breaks="the step that resets a row has the reward 0",
-    told=True,
-    why="the step after each end has another reward",
-)
-class RewardedResetStep(Walkers):
-    """Four walkers, paid for each step.
-
-    Wrong: they are paid for the step that resets them, too.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(4)
-
-    def step(self, actions: Any) -> Step:
-        self.walk(actions)
-        self.begin(self.ended)
-        self.ended = np.abs(self.at) >= 5
-        return self.look(), np.ones(4), self.ended.copy(), np.zeros(4, bool), {}
-
-
-@broken(
-    "VectorEnv",
-    mode=NEXT_STEP,
-    breaks="the step after one that terminated or truncated a row resets that row",
-    told=True,
-    why="after a truncation the same row is truncated again at every step",
-)
+@unseen("vector_env", broken=True, mode=NEXT_STEP)
 class TruncatedRowsGoOn(Walkers):
     """Three walkers with a time limit.
 
@@ -103,86 +74,7 @@ class TruncatedRowsGoOn(Walkers):
         return self.look(), rewards, self.ended.copy(), truncations, {}
 
 
-@broken(
-    "VectorEnv",
-    mode=NEXT_STEP,
-    breaks="the action of the step that resets a row is ignored",
-    told=True,
-    why="two with the same past but other actions in that step differ in what they observe then",
-)
-class ActsOnResetStep(NativeVectorEnv):
-    """Three hunters on a grid, after a prey that sits still; the cell is observed as a number.
-
-    Wrong: a row that is due is reset first, and then moves with the others by its action.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(3, spaces.Discrete(25), spaces.Discrete(4), NEXT_STEP)
-        self.cells = np.zeros((3, 2), np.int64)
-        self.ended = np.zeros(3, bool)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Reset:
-        super().reset(seed=seed)
-        self.cells = self.np_random.integers(0, 3, (3, 2))
-        self.ended = np.zeros(3, bool)
-        return self.look(), {}
-
-    def look(self) -> Any:
-        """Return the numbers of the cells."""
-        return self.cells[:, 0] * 5 + self.cells[:, 1]
-
-    def step(self, actions: Any) -> Step:
-        fresh = self.ended
-        self.cells[fresh] = self.np_random.integers(0, 3, (fresh.sum(), 2))
-        self.cells = np.clip(self.cells + WAYS[actions], 0, 4)
-        self.ended = (self.cells >= 3).any(axis=1) & ~fresh
-        rewards = np.where(fresh, 0.0, -1.0)
-        return self.look(), rewards, self.ended.copy(), np.zeros(3, bool), {}
-
-
-@broken(
-    "VectorEnv",
-    mode=NEXT_STEP,
-    breaks="what a step has returned is not changed by later ones",
-    told=True,
-    why="a copy taken when it was returned differs from it after the next step",
-)
-class StateView(NativeVectorEnv):
-    """Four carts that are to be kept on a track, with a state of shape (2, 4).
-
-    Wrong: the observations are the transposed view of the state, which the next step updates in
-    place.
-    """
-
-    def __init__(self) -> None:
-        track = spaces.Box(-10, 10, (2,), np.float32)
-        super().__init__(4, track, spaces.Discrete(2), NEXT_STEP)
-        self.state = np.zeros((2, 4), np.float32)
-        self.ended = np.zeros(4, bool)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Reset:
-        super().reset(seed=seed)
-        self.state[:] = self.np_random.uniform(-1, 1, (2, 4))
-        self.ended[:] = False
-        return self.state.T, {}
-
-    def step(self, actions: Any) -> Step:
-        fresh = self.ended
-        self.state[1] += 0.2 * (2 * actions - 1)
-        self.state[0] += 0.3 * self.state[1]
-        self.state[:, fresh] = self.np_random.uniform(-1, 1, (2, fresh.sum()))
-        self.ended = (np.abs(self.state[0]) > 2) & ~fresh
-        rewards = np.where(fresh, 0.0, 1.0)
-        return self.state.T, rewards, self.ended.copy(), np.zeros(4, bool), {}
-
-
-@broken(
-    "VectorEnv",
-    mode=NEXT_STEP,
-    breaks="what follows reset(seed=s) is determined by s and the actions, for every s",
-    told=True,
-    why="two that were reset with seed 0 differ",
-)
+@unseen("vector_env", broken=True, mode=NEXT_STEP)
 class SeedZeroIsNone(Walkers):
     """Three walkers in the wind.
 
@@ -204,13 +96,7 @@ class SeedZeroIsNone(Walkers):
         return self.look(), rewards, self.ended.copy(), np.zeros(3, bool), {}
 
 
-@broken(
-    "VectorEnv",
-    mode=NEXT_STEP,
-    breaks="observation_space is the batch of the single one, and contains what is returned",
-    told=True,
-    why="a six lies outside of the space",
-)
+@unseen("vector_env", broken=True, mode=NEXT_STEP)
 class DieWithoutStart(NativeVectorEnv):
     """Four dice that are thrown until the sum is guessed high enough; a face is from 1 to 6.
 
@@ -238,13 +124,7 @@ class DieWithoutStart(NativeVectorEnv):
         return faces, rewards, self.ended.copy(), np.zeros(4, bool), sums
 
 
-@broken(
-    "VectorEnv",
-    mode=SAME_STEP,
-    breaks="final_obs and its mask are about the rows that ended in this step",
-    told=True,
-    why="the mask is true in rows without a flag",
-)
+@unseen("vector_env", broken=True, mode=SAME_STEP)
 class LingeringFinal(NativeVectorEnv):
     """Four tanks that leak and can be filled (MultiBinary: one valve each for in and out).
 
@@ -277,13 +157,7 @@ class LingeringFinal(NativeVectorEnv):
         return self.levels.copy(), rewards, ended, np.zeros(4, bool), infos
 
 
-@broken(
-    "VectorEnv",
-    mode=SAME_STEP,
-    breaks="the infos that a step has returned are not changed by later ones",
-    told=True,
-    why="a copy taken when they were returned differs from them after the next step",
-)
+@unseen("vector_env", broken=True, mode=SAME_STEP)
 class SharedInfoArray(NativeVectorEnv):
     """Three springs with a torque each (Box), that snap when they are stretched too far.
 

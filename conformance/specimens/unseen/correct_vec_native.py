@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from conformance.specimens.unseen.entry import correct
+from conformance.specimens.registry import unseen
 from conformance.specimens.unseen.vec_parts import NativeVecEnv, Step
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class RowsOfOwnLimits(NativeVecEnv):
     """Five rows whose episodes have 1, 2, 3, 5 and 8 steps, by design; they only truncate."""
 
@@ -45,7 +45,7 @@ class RowsOfOwnLimits(NativeVecEnv):
         return self.look(), rewards, dones, infos
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class SharedDice(NativeVecEnv):
     """Three games of dice, with one generator for all rows, which seed(s) seeds with s."""
 
@@ -77,7 +77,7 @@ class SharedDice(NativeVecEnv):
         return self.sums.copy(), rewards, dones, infos
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class NoDiceAtAll(NativeVecEnv):
     """Four cellular automata of eight cells, without any draw: row i begins with cell i set.
 
@@ -107,7 +107,7 @@ class NoDiceAtAll(NativeVecEnv):
         return self.cells.copy(), rewards, dead | late, infos
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class ConstantReward(NativeVecEnv):
     """Three drunkards in the plane who get 1 for each step, to the wall or for twenty steps."""
 
@@ -133,7 +133,7 @@ class ConstantReward(NativeVecEnv):
         return obs, np.ones(3, np.float32), wall | late, infos
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class WalledMaze(NativeVecEnv):
     """Two mice in a maze in which most actions run into a wall and change nothing.
 
@@ -171,7 +171,7 @@ class WalledMaze(NativeVecEnv):
         return self.cells.copy(), there.astype(np.float32), there | late, infos
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class OneStepBandit(NativeVecEnv):
     """Three bandits: each episode has one step, and the observation is always the same number.
 
@@ -194,7 +194,7 @@ class OneStepBandit(NativeVecEnv):
         return np.full((3, 1), 0.5, np.float32), rewards, np.ones(3, bool), infos
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class Marathon(NativeVecEnv):
     """Two runners whose episodes are truncated after a million steps."""
 
@@ -224,7 +224,7 @@ class Marathon(NativeVecEnv):
         return obs, rewards, dones, infos
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class BigImages(NativeVecEnv):
     """Two large images with a square that is pushed about for seven steps, or over the border."""
 
@@ -264,7 +264,7 @@ class BigImages(NativeVecEnv):
         return np.stack([self.look(0), self.look(1)]), rewards, out | late, infos
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class DictSensors(NativeVecEnv):
     """Three drones that observe an image, joints and a gear, in a dictionary of spaces."""
 
@@ -304,7 +304,7 @@ class DictSensors(NativeVecEnv):
         return self.look(), rewards, dones, infos
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class TupleCards(NativeVecEnv):
     """Four players who draw cards; a tuple is observed, of the card and of two odds."""
 
@@ -335,7 +335,7 @@ class TupleCards(NativeVecEnv):
         return (self.cards.copy(), self.odds.copy()), rewards, ~right, infos
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class BinarySwitches(NativeVecEnv):
     """Three boards of six lamps and switches (MultiBinary), until all are lit, or 15 steps."""
 

@@ -18,7 +18,7 @@ from stable_baselines3.common.vec_env import (
 )
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
-from conformance.specimens.unseen.entry import correct
+from conformance.specimens.registry import unseen
 from conformance.specimens.unseen.rows import Camera, Corridor
 from conformance.specimens.unseen.vec_parts import NativeVecEnv, Step, Wrapper
 
@@ -28,7 +28,7 @@ CARTS = (partial(gym.make, "CartPole-v1", max_episode_steps=25),) * 3
 CAMERAS = (partial(Camera, render_mode="rgb_array"),) * 2
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class AwkwardInfos(NativeVecEnv):
     """Three rows whose infos hold NaN, None, a class, nested and ragged things, and odd keys.
 
@@ -88,7 +88,7 @@ class Motor:
         return self.heat * factor
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class ForwardedAttributes(VecEnv):
     """Three motors, which are plain objects; unknown attributes are those of the first motor.
 
@@ -158,7 +158,7 @@ class ForwardedAttributes(VecEnv):
         return [False for _ in self.picked(indices)]
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class BareMinimum(VecEnv):
     """Two conveyor belts, with what training needs and nothing else.
 
@@ -214,7 +214,7 @@ class BareMinimum(VecEnv):
         return [False for _ in self._get_indices(indices)]
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class ThreadedStep(NativeVecEnv):
     """Three kites that step_async lets fly in a thread, for which step_wait or reset wait."""
 
@@ -265,7 +265,7 @@ class ThreadedStep(NativeVecEnv):
         self.settle()
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 class ReadOnlyResults(NativeVecEnv):
     """Four rows of a spreadsheet, returned as read-only arrays in column order."""
 
@@ -295,20 +295,20 @@ class ReadOnlyResults(NativeVecEnv):
         return self.look(), rewards, dones, infos
 
 
-@correct("VecEnv", singles=PENDULUMS)
+@unseen("vec_env", singles=PENDULUMS)
 def differing_pendulums() -> VecEnv:
     """Return a DummyVecEnv of three pendulums with time limits of 4, 7 and 11 steps."""
     return DummyVecEnv(list(PENDULUMS))
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 def monitored_lakes() -> VecEnv:
     """Return four slippery frozen lakes under VecMonitor, whose infos hold the time of day."""
     return VecMonitor(DummyVecEnv(list(LAKES)))
 
 
-@correct(
-    "VecEnv",
+@unseen(
+    "vec_env",
     rightly={
         "writing_outputs_does_not_change_env": "SB3's `StackedObservations` returns the array that "
         "it rolls on in the next step"
@@ -319,7 +319,7 @@ def stacked_cameras() -> VecEnv:
     return VecFrameStack(DummyVecEnv(list(CAMERAS)), 3)
 
 
-@correct("VecEnv")
+@unseen("vec_env")
 def steady_carts() -> VecEnv:
     """Return three poles on carts under VecNormalize, whose statistics are no longer updated."""
     return VecNormalize(DummyVecEnv(list(CARTS)), training=False)

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import seeding
 
-from conformance.specimens.unseen.entry import correct
+from conformance.specimens.registry import unseen
 from conformance.specimens.unseen.vector_parts import (
     DISABLED,
     NEXT_STEP,
@@ -18,7 +18,7 @@ from conformance.specimens.unseen.vector_parts import (
 )
 
 
-@correct("VectorEnv", mode=NEXT_STEP)
+@unseen("vector_env", mode=NEXT_STEP)
 class OwnLimits(NativeVectorEnv):
     """Four rows whose episodes have 1, 2, 4 and 7 steps, by design; each draws for itself."""
 
@@ -51,7 +51,7 @@ class OwnLimits(NativeVectorEnv):
         return self.look(), rewards, np.zeros(4, bool), self.steps >= self.limits, infos
 
 
-@correct("VectorEnv", mode=NEXT_STEP)
+@unseen("vector_env", mode=NEXT_STEP)
 class FlatReward(NativeVectorEnv):
     """Three gliders that earn exactly 1 for each step in the air, and come down for good."""
 
@@ -74,7 +74,7 @@ class FlatReward(NativeVectorEnv):
         return self.heights.copy(), (~due).astype(np.float64), self.down.copy(), due & False, {}
 
 
-@correct("VectorEnv", mode=NEXT_STEP)
+@unseen("vector_env", mode=NEXT_STEP)
 class OneStepThenReset(NativeVectorEnv):
     """Three slot machines with episodes of one step: each second step is one that resets."""
 
@@ -96,7 +96,7 @@ class OneStepThenReset(NativeVectorEnv):
         return reels, rewards, terminations, truncations, {}
 
 
-@correct("VectorEnv", mode=NEXT_STEP)
+@unseen("vector_env", mode=NEXT_STEP)
 class LongHaul(NativeVectorEnv):
     """Two ships whose episodes do not end within any patience."""
 
@@ -119,7 +119,7 @@ class LongHaul(NativeVectorEnv):
         return self.look(), np.cos(self.courses), terminations, truncations, {}
 
 
-@correct("VectorEnv", mode=NEXT_STEP)
+@unseen("vector_env", mode=NEXT_STEP)
 class BinaryLamps(NativeVectorEnv):
     """Four boards of five lamps (MultiBinary), each with a clock; both are observed, in a tuple.
 
@@ -169,7 +169,7 @@ class Furnace:
         return self.glow.copy()
 
 
-@correct("VectorEnv", mode=NEXT_STEP)
+@unseen("vector_env", mode=NEXT_STEP)
 class ForwardingVector(NativeVectorEnv):
     """Three furnaces in a simulator of their own, to which unknown attributes are forwarded."""
 
@@ -200,7 +200,7 @@ class ForwardingVector(NativeVectorEnv):
         return glow[:, None].astype(np.float32), rewards, self.ended.copy(), due & False, infos
 
 
-@correct("VectorEnv", mode=DISABLED)
+@unseen("vector_env", mode=DISABLED)
 class Clockwork(NativeVectorEnv):
     """Four clocks in which nothing is drawn, each with as many hours as its place plus three."""
 
@@ -224,7 +224,7 @@ class Clockwork(NativeVectorEnv):
         return obs, self.wound * 0.5, stopped, struck, {}
 
 
-@correct("VectorEnv", mode=DISABLED)
+@unseen("vector_env", mode=DISABLED)
 class ThickWalls(NativeVectorEnv):
     """Two moles in a narrow tunnel, where most actions change nothing; starts are drawn by row.
 
@@ -260,7 +260,7 @@ class ThickWalls(NativeVectorEnv):
         return np.array(self.cells, np.int8), rewards, self.ended.copy(), np.zeros(2, bool), {}
 
 
-@correct("VectorEnv", mode=DISABLED)
+@unseen("vector_env", mode=DISABLED)
 class OddInfos(NativeVectorEnv):
     """Three rows whose infos hold objects, NaN, nested masks, and what belongs to no row.
 

@@ -12,7 +12,7 @@ from gymnasium.vector import SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
-from conformance.specimens.unseen.entry import correct
+from conformance.specimens.registry import unseen
 from conformance.specimens.unseen.rows import Gauge, Letters, Weather
 from conformance.specimens.unseen.vector_parts import (
     DISABLED,
@@ -42,7 +42,7 @@ def finals_of(obs: Any, ended: Any) -> dict[str, Any]:
     return {"final_obs": finals, "_final_obs": ended.copy(), **told}
 
 
-@correct("VectorEnv", mode=SAME_STEP)
+@unseen("vector_env", mode=SAME_STEP)
 class OneGenerator(NativeVectorEnv):
     """Four urns from which one generator draws for all rows, in the order of the rows."""
 
@@ -68,7 +68,7 @@ class OneGenerator(NativeVectorEnv):
         return self.balls.copy(), rewards, ended, np.zeros(4, bool), infos
 
 
-@correct("VectorEnv", mode=SAME_STEP)
+@unseen("vector_env", mode=SAME_STEP)
 class OneStepSameStep(NativeVectorEnv):
     """Three quizzes of one question each: every step ends all episodes.
 
@@ -102,7 +102,7 @@ class OneStepSameStep(NativeVectorEnv):
         return obs, rewards, everyone, np.zeros(3, bool), infos
 
 
-@correct("VectorEnv", mode=SAME_STEP)
+@unseen("vector_env", mode=SAME_STEP)
 class LargeFrames(NativeVectorEnv):
     """Three films in large frames (uint8), which fade by the actions until they are dark."""
 
@@ -168,8 +168,8 @@ class Tides(VectorEnv[Any, Any, Any]):
         return finals_of(self.water, ended)
 
 
-@correct(
-    "VectorEnv",
+@unseen(
+    "vector_env",
     mode=SAME_STEP,
     rightly={
         "autoreset_mode_declared": "Gymnasium's `RecordEpisodeStatistics` and `VectorizeTransform"
@@ -182,7 +182,7 @@ class ModeByValue(Tides):
     metadata = {"autoreset_mode": "SameStep", "render_modes": []}
 
 
-@correct("VectorEnv", mode=SAME_STEP)
+@unseen("vector_env", mode=SAME_STEP)
 class DenseFinals(Tides):
     """Four harbours whose final observations are one array for all rows, with a mask.
 
@@ -196,37 +196,37 @@ class DenseFinals(Tides):
         return finals | {"final_obs": self.water.copy()} if finals else finals
 
 
-@correct("VectorEnv", mode=SAME_STEP, singles=WEATHERS)
+@unseen("vector_env", mode=SAME_STEP, singles=WEATHERS)
 def nested_weather() -> VectorEnv[Any, Any, Any]:
     """Return three stations of weather, with nested observations and infos."""
     return SyncVectorEnv(WEATHERS, autoreset_mode=SAME_STEP)
 
 
-@correct("VectorEnv", mode=NEXT_STEP, singles=TEXTS)
+@unseen("vector_env", mode=NEXT_STEP, singles=TEXTS)
 def growing_texts() -> VectorEnv[Any, Any, Any]:
     """Return three rows that observe texts, a batch of which is a tuple."""
     return SyncVectorEnv(TEXTS, autoreset_mode=NEXT_STEP)
 
 
-@correct("VectorEnv", mode=SAME_STEP, singles=SEQUENCES)
+@unseen("vector_env", mode=SAME_STEP, singles=SEQUENCES)
 def growing_sequences() -> VectorEnv[Any, Any, Any]:
     """Return three rows that observe sequences, of differing lengths."""
     return SyncVectorEnv(SEQUENCES, autoreset_mode=SAME_STEP)
 
 
-@correct("VectorEnv", mode=DISABLED, singles=EITHERS)
+@unseen("vector_env", mode=DISABLED, singles=EITHERS)
 def one_of_two() -> VectorEnv[Any, Any, Any]:
     """Return three rows that observe either a number or a vector (OneOf)."""
     return SyncVectorEnv(EITHERS, autoreset_mode=DISABLED)
 
 
-@correct("VectorEnv", mode=DISABLED, singles=GAUGES)
+@unseen("vector_env", mode=DISABLED, singles=GAUGES)
 def differing_gauges() -> VectorEnv[Any, Any, Any]:
     """Return three gauges of different widths, with observation_mode="different"."""
     return SyncVectorEnv(GAUGES, observation_mode="different", autoreset_mode=DISABLED)
 
 
-@correct("VectorEnv", mode=NEXT_STEP)
+@unseen("vector_env", mode=NEXT_STEP)
 def recorded_carts() -> VectorEnv[Any, Any, Any]:
     """Return three poles on carts under RecordEpisodeStatistics, whose infos hold the time."""
     carts: VectorEnv[Any, Any, Any] = SyncVectorEnv(CARTS, autoreset_mode=NEXT_STEP)

@@ -1,9 +1,8 @@
-"""The worlds as vector environments: `ENVIRONMENTS`, by name."""
+"""The worlds as the rows of correct vector environments, which no check may accuse."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from typing import Any
@@ -11,24 +10,9 @@ from typing import Any
 import gymnasium as gym
 
 from conformance.specimens.points import Config, Points
+from conformance.specimens.registry import Specimen, enter
 from conformance.specimens.rows_env import MODES, Form, RowsEnv
 from conformance.specimens.worlds import ACTIONS, SHOWS, Kind, World
-from sb3compat.conformance.findings import Family
-
-
-@dataclass(frozen=True)
-class Correct:
-    """A correct environment.
-
-    Attributes:
-        family: Its interface.
-        factory: Makes it.
-        given: What the user tells the kit of it.
-    """
-
-    family: Family
-    factory: Callable[[], Any]
-    given: dict[str, Any] = field(default_factory=dict)
 
 
 class WorldsVecEnv(Points):
@@ -134,18 +118,15 @@ def _makers() -> Iterator[tuple[str, Callable[[int], Any]]]:
 _NO_VEC_ENV = ("acts-dict", "acts-tuple")
 
 
-def _all() -> Iterator[tuple[str, Correct]]:
-    for number, (name, make) in enumerate(_makers()):
-        rows = (3, 2, 4, 1)[number % 4]
-        given = (
-            {"reference": [partial(make, row) for row in range(rows)]} if number % 3 == 0 else {}
-        )
-        if not name.startswith(_NO_VEC_ENV):
-            yield f"VecEnv-{name}", Correct("vec_env", partial(WorldsVecEnv, make, rows), given)
-        # Each world in one autoreset mode, in turn.
-        mode = MODES[number % 3]
-        factory = partial(WorldsVectorEnv, make, mode, rows)
-        yield f"{mode}-{name}", Correct("vector_env", factory, given)
-
-
-ENVIRONMENTS: dict[str, Correct] = dict(_all())
+for _number, (_name, _make) in enumerate(_makers()):
+    _rows = (3, 2, 4, 1)[_number % 4]
+    _reference = None if _number % 3 else [partial(_make, row) for row in range(_rows)]
+    # Each world in one autoreset mode, in turn.
+    _mode = MODES[_number % 3]
+    _vec_env = partial(WorldsVecEnv, _make, _rows)
+    _vector_env = partial(WorldsVectorEnv, _make, _mode, _rows)
+    if not _name.startswith(_NO_VEC_ENV):
+        enter(Specimen("world", _name, "vec_env", _vec_env, __name__, reference=_reference))
+    enter(
+        Specimen("world", _name, "vector_env", _vector_env, __name__, _mode, reference=_reference)
+    )
