@@ -151,18 +151,6 @@ _WHY: dict[str, dict[str, str]] = {
         "recv": "a step could not be finished",
         "_recv": "results could be taken without a note that they were, at an interrupt",
     },
-    "pickle": {
-        "_Unpickler": "exceptions whose class takes several arguments could not be read",
-    },
-    "pickle:_Unpickler": {
-        "dispatch": "sb3compat's way to build exceptions would not be called",
-        "stack": "sb3compat's way to build exceptions would not find their arguments",
-    },
-    "multiprocessing.queues:Queue": {
-        "_rlock": "an exception could be read by two at once",
-        "_reader": "an exception that never comes would be waited for: a hang",
-        "_sem": "the queue would be full after some errors",
-    },
     "cloudpickle.cloudpickle": {
         "_DYNAMIC_CLASS_TRACKER_BY_ID": "what workers answer would reset the user's classes",
         "_DYNAMIC_CLASS_TRACKER_BY_CLASS": "classes within classes would be a walk without end",
