@@ -266,7 +266,7 @@ BROKEN = [
     (
         "_to_sb3/adapter",
         "def f(env): private(env, '_other')",
-        "'_other', which is not in the table",
+        "'_other', which is not in",
     ),
     ("_to_sb3/adapter", "def f(env, x): private(env, x)", "reads x, which is not in the table"),
     ("_convert/types", "def f(env): return getattr(env, '_seeds', 1)", "names '_seeds'"),
