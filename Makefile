@@ -86,7 +86,7 @@ seeds: $(WORLD)/world.stamp  ## Run what is correct of it under five seeds: conf
 	@$(TESTING) $(WORLD)/bin/python -W ignore -m conformance --seeds 5 $(ARGS)
 
 unseen: $(VENV)/dev.stamp  ## Run the kit on environments that it was not written for
-	@$(TESTING) $(BIN)/python -W ignore -m conformance.unseen.judge $(ARGS)
+	@$(TESTING) $(BIN)/python -W ignore -m conformance.specimens.unseen.judge $(ARGS)
 
 dist: $(VENV)/dev.stamp  ## Build sdist and wheel into dist/
 	@rm -rf dist

@@ -29,7 +29,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_page_says_what_it_was_made_of(page: Path, tmp_path: Path) -> None:
     said = page.read_text()
-    assert re.search(r"^\*Made on \d{4}-\d\d-\d\d at commit .* with Python 3.*`\w{12}`", said, re.M)
+    assert re.search(r"^\*Made on \d{4}-\d\d-\d\d at commit .* with Python 3.*`\w{16}`", said, re.M)
     assert OLDER not in said
     assert bare(said) == TEXT
     assert main(["--check"], tmp_path) == 0

@@ -10,7 +10,6 @@ says that the page is older. `python -m versions.stamps` puts this line or takes
 from __future__ import annotations
 
 import argparse
-import hashlib
 import platform
 import re
 import subprocess
@@ -20,6 +19,8 @@ from datetime import date
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
+
+from conformance.age import together
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("gymnasium", "stable-baselines3", "numpy", "torch", "jax", "ray")
@@ -48,10 +49,10 @@ PAGES = {
         "make conformance", (*ADAPTERS, *KIT, "conformance/targets/*.py")
     ),
     "conformance/SEEDS.md": Page("make seeds", (*ADAPTERS, *KIT, "conformance/targets/*.py")),
-    "conformance/UNSEEN.md": Page("make unseen", (*KIT, "conformance/unseen/*.py")),
+    "conformance/UNSEEN.md": Page("make unseen", (*KIT, "conformance/specimens/unseen/*.py")),
     "docs/explanation/how-it-holds-up.md": Page("make endurance", (*ADAPTERS, "endurance/*.py")),
     "docs/reference/kill-matrix.md": Page(
-        "make matrix", (*KIT, "conformance/mutants/*.py", "conformance/correct/*.py")
+        "make matrix", (*KIT, "conformance/specimens/*.py", "conformance/specimens/broken/*.py")
     ),
     "docs/reference/performance.md": Page("make bench", ADAPTERS),
     "docs/reference/training-scripts.md": Page("make real", (*ADAPTERS, "tests/real/*.py")),
@@ -66,11 +67,8 @@ def digest(page: str, root: Path = ROOT) -> str:
         page: The path of the page, from the root of the repository.
         root: That root.
     """
-    found = hashlib.sha256()
-    for path in sorted({path for each in PAGES[page].sources for path in root.glob(each)}):
-        found.update(f"{path.relative_to(root).as_posix()}\n".encode())
-        found.update(path.read_bytes())
-    return found.hexdigest()[:12]
+    paths = {path for each in PAGES[page].sources for path in root.glob(each)}
+    return together((str(path.relative_to(root)) for path in paths), root)
 
 
 def write(path: Path, text: str, *, whole: bool = True, root: Path = ROOT) -> None:

@@ -18,7 +18,9 @@ from conformance.matrix.outcomes import (
     Outcome,
     Outcomes,
 )
-from conformance.matrix.specimens import Section, Specimen
+from conformance.matrix.record import Record
+from conformance.matrix.sections import Section
+from conformance.specimens.registry import Specimen
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
 
@@ -55,9 +57,10 @@ does not kill it by default, but only if single environments or options are give
 """
 
 
-def page(sections: list[Section], versions: dict[str, str], outcomes: Outcomes) -> str:
+def page(sections: list[Section], record: Record) -> str:
     """The whole page."""
-    libraries = ", ".join(f"{name} {number}" for name, number in versions.items())
+    outcomes = record.outcomes
+    libraries = ", ".join(f"{name} {number}" for name, number in record.versions.items())
     anchors = _anchors()
     head = _HEAD.format(
         few=LOOKS * PROGRAMS,

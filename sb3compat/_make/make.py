@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple, NoReturn
 from uuid import uuid4
 
+from gymnasium.envs import registration
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_differing_spaces
@@ -29,7 +30,7 @@ from sb3compat._make.native import (
 )
 from sb3compat._parallel.adapter import ParallelVecEnv
 from sb3compat._to_sb3.adapter import to_sb3
-from sb3compat._upstream.registration import spec_of
+from sb3compat._upstream.private import private
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, monitor_class
 from sb3compat._upstream.vec_env import sb3_class
 from sb3compat.errors import UnsupportedSpaceError, WorkerError, shown
@@ -188,6 +189,9 @@ def make_vec_env(
         env.seed(seed)
         return env
     in_workers = mode in ("async", "parallel")
+    named = in_workers and isinstance(env_id, str)
+    # What `gymnasium.make` finds, with its warnings and errors.
+    spec = private(registration, "_find_spec")(env_id) if named else None
     first = MonitoredEnv(
         env_id,
         start_index,
@@ -199,7 +203,7 @@ def make_vec_env(
         monitor_kwargs=monitor_kwargs,
         wrapper_class=wrapper_class,
         wrapper_kwargs=dict(wrapper_kwargs or {}),
-        spec=spec_of(env_id) if in_workers and isinstance(env_id, str) else None,
+        spec=spec,
         # Any other class may replace workers, whatever arguments that takes.
         run=None if mode in ("sync", "async") else Run(uuid4().hex, time.time()),
     )
