@@ -1,7 +1,7 @@
 """Digests of sources, by which a page knows whether it is older than the code that it judges.
 
-They are of what the modules do: comments, docstrings, formatting, and the places of the files do not
-count, so that they survive a move.
+They are of what the modules do: comments, docstrings, formatting, and the places of the files do
+not count, so that they survive a move.
 """
 
 from __future__ import annotations
