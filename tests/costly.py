@@ -41,7 +41,7 @@ CASES = {
     },
     # A page: 4 to 20 s.
     "tests/test_docs.py": {
-        "test_snippets_of_a_page_run": 3,
+        "test_snippets_of_a_page_run": 2,
     },
     "tests/test_examples.py": {
         "test_ppo_in_a_single_file_learns": 0,
