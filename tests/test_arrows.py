@@ -31,7 +31,7 @@ ACCESSORS = {"private": 1, "set_private": 1, "local_of_worker": 0}
 TABLE = {name.name for name in NAMES}
 # Names of the table that mean something else here as well.
 ALSO_OURS = {"autoreset_mode", "closed", "dispatch", "env", "high", "low", "observations", "recv"}
-ALSO_OURS |= {"send", "stack", "state", "steps"}
+ALSO_OURS |= {"send", "shared_memory", "stack", "state", "steps", "worker"}
 # What a class of ours may not define, as one of its bases upstream has it.
 OF_BASES = {cls: {n.name for n in NAMES if n.owner == cls} for cls in ("VecEnv", "VectorEnv")}
 BASES = {"VecEnv": "VecEnv", "VectorEnvBase": "VectorEnv", "VectorWrapperBase": "VectorEnv"}
@@ -39,7 +39,7 @@ BASES = {"VecEnv": "VecEnv", "VectorEnvBase": "VectorEnv", "VectorWrapperBase": 
 OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
 MAY_IMPORT_SB3 = [("_upstream", "sb3")]
 # Files that use private attributes directly, for now.
-DIRECT = ("_ipc/async_vector_env", "_ipc/subproc_vec_env", "_to_sb3/split_step")
+DIRECT = ()
 
 Classes = dict[str, list[ast.ClassDef]]
 

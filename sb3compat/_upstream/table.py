@@ -56,6 +56,8 @@ _WHY: dict[str, dict[str, str]] = {
         "processes": "the death of a worker would not be noticed: a hang",
         "error_queue": "what a sub-environment raised would be lost",
         "observations": "the batch in shared memory could not be read",
+        "shared_memory": "observations would be looked for in the wrong place",
+        "worker": "a custom worker would get the messages of Gymnasium's",
     },
     "gymnasium.vector.async_vector_env:_async_worker": {
         "env": "whether a sub-environment is wrapped could not be asked",
