@@ -39,8 +39,6 @@ from sb3compat._ipc.pipes import (
     pickled,
 )
 from sb3compat._ipc.ready import Line
-from sb3compat._ipc.unfinished import is_unfinished
-from sb3compat._ipc.watched_pipes import WatchedPipe, watch_of
 from sb3compat._ipc.worker_questions import Question, class_name, classes_of
 from sb3compat._upstream.private import private
 from sb3compat._upstream.sync_vector_env import add_info
@@ -57,7 +55,7 @@ _ERROR_SECONDS = 5.0
 
 def is_broken(env: AnyAsync) -> bool:
     """Whether a worker is gone, or may answer a call that was interrupted."""
-    return is_unfinished(env) or any(pipe is None for pipe in private(env, "parent_pipes"))
+    return any(pipe is None for pipe in private(env, "parent_pipes"))
 
 
 def is_busy(env: AnyAsync) -> bool:
@@ -92,18 +90,6 @@ def shares_memory(env: AnyAsync) -> bool:
         bool(env.shared_memory)
         and (batch.size if isinstance(batch, np.ndarray) else len(batch)) > 0
     )
-
-
-def watch(env: AnyAsync) -> None:
-    """Have the environment's own methods note what the workers owe; for `owes_answers`."""
-    pipes = private(env, "parent_pipes")
-    pipes[:] = watch_of(pipes, private(env, "processes")).pipes
-
-
-def owes_answers(env: AnyAsync) -> bool:
-    """Whether a worker owes an answer to a method of the environment itself."""
-    pipes = private(env, "parent_pipes")
-    return any(pipe.watch.lost for pipe in pipes if isinstance(pipe, WatchedPipe))
 
 
 def check_whole(env: AnyAsync) -> None:
@@ -320,7 +306,7 @@ def close(env: AnyAsync) -> None:
     """Close the environment; where a worker is gone or busy, by terminating them all."""
     if env.closed:
         return
-    terminate = is_broken(env) or is_busy(env) or owes_answers(env)
+    terminate = is_broken(env) or is_busy(env)
     note_step(env, under_way=False)
     if not terminate:
         try:
