@@ -40,12 +40,14 @@ class Base:
 
     Attributes:
         cls: The class that we know, from which the environment derives.
+        reset_methods: The methods of that class for which `reset_rows` stands.
         holds_single_envs: Whether each row is an environment of its own, which may give infos of
             any kind.
         must_be_reset: Whether a step before the adapter's first reset is refused in every mode.
     """
 
     cls: type[Any] | None = None
+    reset_methods: tuple[str, ...] = ("reset",)
     holds_single_envs = False
     must_be_reset = False
 
@@ -56,10 +58,14 @@ class Base:
     def is_known(self) -> bool:
         """Whether it overrides no method of the class that we know.
 
-        Then `reset_rows` is here, and it ends episodes as the mode that it declares says, whatever
-        is in its infos.
+        Then it ends episodes as the mode that it declares says, whatever is in its infos.
         """
         return self.cls is not None and changed(self.env, self.cls) is None
+
+    @property
+    def resets_rows(self) -> bool:
+        """Whether `reset_rows` is here, and a reset is not overridden."""
+        return self.cls is not None and changed(self.env, self.cls, *self.reset_methods) is None
 
     @property
     def seeds_rows(self) -> bool:
@@ -273,6 +279,7 @@ class AdapterBase(Base):
 
     env: HoldsVecEnv
     cls = HoldsVecEnv
+    reset_methods = ("reset", "reset_rows")
     holds_single_envs = True
 
     @property

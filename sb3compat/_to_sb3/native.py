@@ -43,7 +43,7 @@ class Unwrapped:
         self.base, self.env = base, base.env
         self._mode, self._partial_reset = mode, partial_reset
         self._watch = ending_watch(base.env, mode)
-        self._resets_rows = base.is_known
+        self._resets_rows = base.resets_rows
         self.flags: tuple[Value, Value] | None = None
 
     def pending(self) -> Flags | None:

@@ -211,7 +211,7 @@ class Wrapped:
 
         It can be seen where the environment itself returns the other rows unchanged.
         """
-        if not self.base.is_known:
+        if not self.base.resets_rows:
             return
         others = np.setdiff1d(np.arange(self.env.num_envs), rows)
         for array, values in zip(before, after, strict=True):

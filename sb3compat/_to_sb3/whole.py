@@ -71,7 +71,7 @@ class VectorSource:
         self._copy = copy and not fresh
         self._owned = copy or fresh
         self.seeds_rows = self._base.seeds_rows
-        self._resets_rows = self._base.is_known
+        self._resets_rows = self._base.resets_rows
         self._sent: Action = None
 
     @property
