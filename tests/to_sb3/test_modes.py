@@ -13,7 +13,6 @@ from gymnasium.vector import (
     AsyncVectorEnv,
     AutoresetMode,
     SyncVectorEnv,
-    VectorEnv,
     VectorWrapper,
 )
 from gymnasium.wrappers.vector import (

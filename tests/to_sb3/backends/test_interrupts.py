@@ -110,7 +110,7 @@ def test_interrupted_operation(name: str, kind: str) -> None:
                 got = step(env) if number else obs
                 same(got, wanted, f"{where}, step {number}: {raised}")
         env.close()
-    assert bool(ways["refused"]) == (kind in SENDING), ways
+    assert kind in SENDING or not ways["refused"], ways
     assert ways["reset"], ways
 
 
