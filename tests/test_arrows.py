@@ -58,7 +58,7 @@ def violations(package: Path) -> list[str]:
         if file.parts[0] not in {*LEVEL, KIT}:
             found.append(f"{file}.py:1 is in no room")
         rules = [bad_imports(tree, file.parts), bad_sb3(tree, file.parts)]
-        if file.parts[0] not in ("_upstream", "_ipc") and file.name not in ("driver", "split_step"):
+        if file.parts[0] not in ("_upstream", "_ipc") and file.name != "driver":
             rules += [bad_names(tree), bad_own_names(tree, classes)]
         found += [f"{file}.py:{line} {what}" for rule in rules for line, what in rule]
     return found

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from typing import Any
@@ -86,7 +87,7 @@ def test_overridden_methods_are_called(name: str, mode: AutoresetMode) -> None:
     assert source.calls.count(name.rpartition(" ")[2]) == expected.get(name, 6)
 
 
-def test_hook_that_the_function_calls_may_be_overridden() -> None:
+def test_hook_that_the_function_calls_needs_a_registration_where_it_is_overridden() -> None:
     class Colours(UnknownEnv):
         def start(self, mask: Any) -> Any:
             return self.reset_rows(mask, None, None)
@@ -103,7 +104,11 @@ def test_hook_that_the_function_calls_may_be_overridden() -> None:
             obs, infos = super().start(mask)
             return obs, {**infos, "started": mask}
 
-    env = sb3compat.to_sb3(Other(fns(lengths=(2, 3)), AutoresetMode.NEXT_STEP))
+    source = Other(fns(lengths=(2, 3)), AutoresetMode.NEXT_STEP)
+    with pytest.raises(sb3compat.PartialResetError, match="Colours does not hold here: 'start'"):
+        sb3compat.to_sb3(source)
+    sb3compat.register_partial_reset(Other, reset_colours)
+    env = sb3compat.to_sb3(source)
     env.reset()
     for _ in range(2):
         env.step(np.zeros(2, int))
@@ -155,9 +160,6 @@ def test_restart_is_for_rows_that_the_environment_has_ended() -> None:
         ("restart", [False, True], [False, True]),
         ("restart", [True, False], [True, False]),
     ]
-    env.set_options([{"x": 1}, {}])
-    env.reset()
-    assert calls[2:] == [("reset", [True, False], {"x": 1}), ("reset", [False, True], None)]
 
 
 def native_cartpole() -> Any:
@@ -343,3 +345,35 @@ assert partial_reset_of(env.unwrapped) is own
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_endings_are_looked_at_as_the_environment_gives_them() -> None:
+    class Watched(UnknownEnv):
+        pass
+
+    seen: list[Any] = []
+
+    class Watch:
+        def reset(self, infos: Any) -> None:
+            seen.append("reset")
+
+        def step(self, terminations: Any, truncations: Any, infos: Any) -> None:
+            seen.append((terminations.tolist(), truncations.tolist(), "shared" in infos))
+
+    def watch(env: Any, mode: AutoresetMode) -> Watch:
+        seen.append((type(env), mode))
+        return Watch()
+
+    function = functools.partial(sb3compat.reset_with_mask)
+    function.watch = watch  # type: ignore[attr-defined]
+    sb3compat.register_partial_reset(Watched, function)
+    env = sb3compat.to_sb3(Identity(Watched(fns(lengths=(2, 3)), AutoresetMode.SAME_STEP)))
+    env.reset()
+    for _ in range(2):
+        env.step(np.zeros(2, int))
+    assert seen == [
+        (Watched, AutoresetMode.SAME_STEP),
+        "reset",
+        ([False, False], [False, False], True),
+        ([False, True], [False, False], True),
+    ]

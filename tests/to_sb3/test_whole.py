@@ -34,25 +34,9 @@ def test_step_through_a_wrapper_starts_in_step_wait() -> None:
     env.close()
 
 
-@mode_of
-def test_third_party_env_takes_options_for_each_row(mode: AutoresetMode) -> None:
-    env = sb3compat.to_sb3(NativeEnv(fns(3, lengths=(2,)), mode))
-    env.reset()
-    env.set_options([{"x": 1}, {}, {"x": 3}])
-    env.seed(5)
-    env.reset()
-    infos = env.reset_infos
-    assert [info.get("option") for info in infos] == [1, None, 3]
-    # One reset of all rows to apply the one seed, one of each group for its options.
-    assert [info["resets"] for info in infos] == [3, 3, 3]
-    step(env)
-    _, _, dones, _ = step(env)
-    assert dones.all()
-    assert [info.get("option") for info in env.reset_infos] == [None, None, None]
-
-
-def test_options_that_differ_need_a_partial_reset() -> None:
-    env = sb3compat.to_sb3(UnknownEnv(fns(2), SAME_STEP))
+@pytest.mark.parametrize("cls", [UnknownEnv, NativeEnv])
+def test_options_that_differ_need_rows_of_their_own(cls: Any) -> None:
+    env = sb3compat.to_sb3(cls(fns(2), SAME_STEP))
     env.set_options([{"x": 1, "y": np.arange(2)}, {"x": 1, "y": np.arange(2)}])
     with pytest.raises(sb3compat.PartialResetError, match="same options for all rows"):
         env.set_options([{"x": 1}, {"x": 2}])

@@ -80,12 +80,6 @@ ASYNC_VECTOR_ENV = (
         },
     ),
     *names(
-        f"{_ASYNC}.step",
-        Kind.BODY,
-        "_to_sb3/split_step.py",
-        {"self.step_async(actions); return self.step_wait()": "a step is more than its two halves"},
-    ),
-    *names(
         "gymnasium.vector.async_vector_env:AsyncState",
         Kind.ATTRIBUTE,
         "_ipc/async_vector_env.py",
