@@ -32,7 +32,7 @@ from sb3compat._convert.types import (
     Transition,
     Value,
 )
-from sb3compat._ipc.worker_guard import Outcome, reset_env, step_env
+from sb3compat._rows.commands import Outcome, reset_env, step_env
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
 
 # Copies the observation of a row.
