@@ -11,7 +11,7 @@ has not come to its end, the environment is refused: it is to be closed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from queue import Empty
 from typing import Any, NoReturn
@@ -53,13 +53,8 @@ def is_broken(env: AnyAsync) -> bool:
     return None in private(env, "parent_pipes") or watch(env).is_lost(noted=_has_noted_call(env))
 
 
-def is_busy(env: AnyAsync) -> bool:
-    """Whether the workers owe the answer to a call of the user's, or to a step of ours."""
-    return not is_broken(env) and _has_noted_call(env)
-
-
 def is_stepping(env: AnyAsync) -> bool:
-    """Whether that call is a step."""
+    """Whether the workers owe the answer to a step, of the user's or of ours."""
     return private(env, "_state") == AsyncState.WAITING_STEP and not is_broken(env)
 
 
@@ -90,22 +85,11 @@ def watch(env: AnyAsync) -> Watch:
     pipes: list[Any] = private(env, "parent_pipes")
     if type(pipes[0]) is WatchedPipe:  # mostly
         return pipes[0].watch
-    made = watch_of(pipes, private(env, "processes"), strict=True, noted=_has_noted_call(env))
+    made = watch_of(pipes, private(env, "processes"), noted=_has_noted_call(env))
     pipes[:] = [
         own if pipe is not None else None for own, pipe in zip(made.pipes, pipes, strict=True)
     ]
     return made
-
-
-def whole_call(env: AnyAsync, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Any:
-    """Call a method of the environment's own that sends and receives.
-
-    Raises:
-        CallOrderError: If a call of the user's is under way.
-        WorkerError: If a worker is gone, or an earlier call has not come to its end.
-    """
-    check_ready(env)
-    return watch(env).call(function, *args, **kwargs)
 
 
 def check_whole(env: AnyAsync) -> None:
@@ -319,7 +303,7 @@ def reset(
 
 def mend_errors(env: AnyAsync) -> None:
     """Let the workers send exceptions that cannot be pickled as a whole; at once, if they can."""
-    if private(env, "worker") is None and not (is_broken(env) or is_busy(env)):
+    if private(env, "worker") is None and not (is_broken(env) or _has_noted_call(env)):
         call(env, "has_wrapper_attr", (Question("errors"),), {}, range(env.num_envs))
 
 
@@ -360,7 +344,7 @@ def close(env: AnyAsync) -> None:
     """Close the environment; where a worker is gone or busy, by terminating them all."""
     if env.closed:
         return
-    terminate = is_broken(env) or is_busy(env)
+    terminate = is_broken(env) or _has_noted_call(env)
     set_private(env, "_state", AsyncState.DEFAULT)
     if not terminate:
         try:
