@@ -124,13 +124,12 @@ def watch_of(pipes: Sequence[Any], processes: Sequence[ProcessLike], *, noted: b
     """The watch over these pipes, or a new one, whose pipes are to be put in their place.
 
     Args:
-        pipes: The environment's pipes; None for a worker that is gone.
+        pipes: The environment's pipes.
         processes: Its processes.
         noted: Whether the environment has noted that a call is under way.
     """
-    for pipe in pipes:
-        if isinstance(pipe, WatchedPipe):
-            return pipe.watch
+    if isinstance(pipes[0], WatchedPipe):
+        return pipes[0].watch
     watch = Watch(pipes, processes)
     if noted:
         for row in range(len(watch.pipes)):

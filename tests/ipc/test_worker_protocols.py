@@ -13,13 +13,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
-import sb3compat
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._upstream.private import private
-from sb3compat._upstream.table import NAMES, Kind, Name
-from tests.envs import GYMNASIUM, ScriptedEnv, script
+from tests.envs import ScriptedEnv, script
 
 LOOK = "look at gymnasium.vector.async_vector_env._async_worker and _ipc/async_vector_env.py"
 LOOK_SB3 = "look at stable_baselines3's subproc_vec_env._worker and _ipc/subproc_vec_env.py"
@@ -104,7 +102,6 @@ def test_pending_autoreset_can_be_asked(envs: Any, mode: AutoresetMode) -> None:
 
 def test_state_while_a_step_is_under_way(envs: Any) -> None:
     envs.reset()
-    assert not workers.is_busy(envs)
     envs.step_async(np.zeros(2, np.int64))
     assert workers.is_stepping(envs), LOOK
     assert workers.is_busy(envs), LOOK
@@ -137,86 +134,3 @@ def test_answers_of_sb3s_worker() -> None:
     finally:
         envs.processes[0].terminate()
         envs.waiting, envs.closed = False, True
-
-
-def built(where: str) -> Any:
-    """An instance of the class that an entry names; None of those that cost too much."""
-    cls = where.rpartition(":")[2]
-    if cls == "VectorEnv":
-        return gym.vector.VectorEnv()
-    if cls == "SyncVectorEnv":
-        return SyncVectorEnv([make])
-    if cls == "AsyncVectorEnv":
-        return AsyncVectorEnv([make])
-    if cls == "AsyncState":
-        return workers.AsyncState
-    if cls == "CartPoleVectorEnv":
-        return gym.make_vec("CartPole-v1", 1, vectorization_mode="vector_entry_point")
-    if cls in ("RecordEpisodeStatistics", "NormalizeReward"):
-        return getattr(gym.wrappers.vector, cls)(SyncVectorEnv([make]))
-    if cls == "VectorizeTransformObservation":
-        wrapper = gym.wrappers.vector.VectorizeTransformObservation
-        single: Any = gym.wrappers.TransformObservation
-        env = SyncVectorEnv([make])
-        space = env.single_observation_space
-        return wrapper(env, single, func=lambda obs: obs, observation_space=space)
-    if cls in ("VecEnv", "DummyVecEnv"):
-        from stable_baselines3.common.vec_env import DummyVecEnv
-
-        return DummyVecEnv([make])
-    if cls == "SubprocVecEnv":
-        from stable_baselines3.common.vec_env import SubprocVecEnv
-
-        return SubprocVecEnv([make], start_method="fork")
-    return None
-
-
-ATTRIBUTES = {
-    where: [name for name in NAMES if name.where == where]
-    for where in dict.fromkeys(n.where for n in NAMES if n.kind is Kind.ATTRIBUTE)
-    if where.partition(".")[0] in ("gymnasium", "stable_baselines3")
-}
-
-
-@pytest.mark.parametrize("where", ATTRIBUTES, ids=lambda where: where.rpartition(":")[2])
-def test_attributes_of_real_objects(where: str, tmp_path: Any) -> None:
-    if where.startswith("stable_baselines3"):
-        pytest.importorskip("stable_baselines3")
-    if where.endswith("FunctionalJaxVectorEnv"):
-        pytest.skip("the tests of the JAX backend reset it by these")
-    if where.endswith("RecordVideo"):
-        pytest.skip("the tests of rendering record by these")
-    env = built(where)
-    expected = [name for name in ATTRIBUTES[where] if name.kind is Kind.ATTRIBUTE]
-    expected = [name for name in expected if not _later(name)]
-    absent = [str(name) for name in expected if not hasattr(env, name.name)]
-    if hasattr(env, "close"):
-        env.close()
-    assert absent == []
-
-
-def _later(name: Name) -> bool:
-    major_minor = tuple(map(int, name.since.split("."))) if name.since else (0, 0)
-    return major_minor > GYMNASIUM
-
-
-def test_add_info_takes_infos_info_and_row() -> None:
-    envs = SyncVectorEnv([make] * 2)
-    infos = private(envs, "_add_info")({}, {"x": 7}, 1)
-    assert infos["x"].tolist() == [0, 7]
-    assert infos["_x"].tolist() == [False, True]
-    envs.close()
-
-
-def test_seeds_and_options_wait_where_sb3_keeps_them() -> None:
-    pytest.importorskip("stable_baselines3")
-    vec_env = sb3compat.to_sb3(SyncVectorEnv([make] * 2))
-    vec_env.seed(4)
-    vec_env.set_options({"x": 1})
-    assert private(vec_env, "_seeds") == [4, 5]
-    assert private(vec_env, "_options") == [{"x": 1}] * 2
-    vec_env._reset_seeds()
-    vec_env._reset_options()
-    assert private(vec_env, "_seeds") == [None, None]
-    assert private(vec_env, "_options") == [{}, {}]
-    vec_env.close()
