@@ -1,23 +1,23 @@
 """The workers of Gymnasium and SB3 answer as `_upstream` expects: asked for real, by raw messages.
 
 Where one of these fails, look at the worker's loop in the installed library, then at
-`_ipc/async_vector_env.py` or `_ipc/subproc_vec_env.py`, and at the entries for the loop
-in `_upstream/table/`.
+`_ipc/async_vector_env.py` or `_ipc/subproc_vec_env.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._upstream.private import private
-from tests.envs import ScriptedEnv, script
+from sb3compat._upstream.table import NAMES, Name
+from tests.envs import GYMNASIUM, ScriptedEnv, script
 
 LOOK = "look at gymnasium.vector.async_vector_env._async_worker and _ipc/async_vector_env.py"
 LOOK_SB3 = "look at stable_baselines3's subproc_vec_env._worker and _ipc/subproc_vec_env.py"
@@ -104,7 +104,8 @@ def test_state_while_a_step_is_under_way(envs: Any) -> None:
     envs.reset()
     envs.step_async(np.zeros(2, np.int64))
     assert workers.is_stepping(envs), LOOK
-    assert workers.is_busy(envs), LOOK
+    with pytest.raises(RuntimeError, match="pending 'step'"):
+        workers.check_ready(envs)
     envs.step_wait()
     assert not workers.is_stepping(envs), LOOK
 
@@ -134,3 +135,51 @@ def test_answers_of_sb3s_worker() -> None:
     finally:
         envs.processes[0].terminate()
         envs.waiting, envs.closed = False, True
+
+
+def _wrapped(name: str) -> Any:
+    return getattr(gym.wrappers.vector, name)(SyncVectorEnv([make]))
+
+
+def _transformed() -> Any:
+    wrapper = gym.wrappers.vector.VectorizeTransformObservation
+    single: Any = gym.wrappers.TransformObservation
+    env = SyncVectorEnv([make])
+    space = env.single_observation_space
+    return wrapper(env, single, func=lambda obs: obs, observation_space=space)
+
+
+def _vec_env(name: str, **kwargs: Any) -> Any:
+    return getattr(pytest.importorskip("stable_baselines3.common.vec_env"), name)([make], **kwargs)
+
+
+# An instance of each class in the table, but of those that other tests drive by these names.
+BUILT: dict[str, Callable[[], Any]] = {
+    "VectorEnv": gym.vector.VectorEnv,
+    "SyncVectorEnv": lambda: SyncVectorEnv([make]),
+    "AsyncVectorEnv": lambda: AsyncVectorEnv([make]),
+    "CartPoleVectorEnv": lambda: gym.make_vec(
+        "CartPole-v1", 1, vectorization_mode="vector_entry_point"
+    ),
+    "RecordEpisodeStatistics": lambda: _wrapped("RecordEpisodeStatistics"),
+    "NormalizeReward": lambda: _wrapped("NormalizeReward"),
+    "VectorizeTransformObservation": _transformed,
+    "VecEnv": lambda: _vec_env("DummyVecEnv"),
+    "DummyVecEnv": lambda: _vec_env("DummyVecEnv"),
+    "SubprocVecEnv": lambda: _vec_env("SubprocVecEnv", start_method="fork"),
+}
+
+
+@pytest.mark.parametrize("owner", sorted(BUILT))
+def test_attributes_of_real_objects(owner: str) -> None:
+    names = [name for name in NAMES if name.owner == owner and not _later(name)]
+    env = BUILT[owner]()
+    absent = [str(name) for name in names if not hasattr(env, name.name)]
+    env.close()
+    assert names
+    assert absent == []
+
+
+def _later(name: Name) -> bool:
+    major_minor = tuple(map(int, name.since.split("."))) if name.since else (0, 0)
+    return major_minor > GYMNASIUM
