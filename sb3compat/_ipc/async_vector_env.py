@@ -73,7 +73,7 @@ def shares_memory(env: AnyAsync) -> bool:
     """
     batch = shared_batch(env)
     return (
-        bool(private(env, "shared_memory"))
+        bool(env.shared_memory)
         and (batch.size if isinstance(batch, np.ndarray) else len(batch)) > 0
     )
 
@@ -287,7 +287,7 @@ def reset(
 
 def mend_errors(env: AnyAsync) -> None:
     """Let the workers send exceptions that cannot be pickled as a whole; at once, if they can."""
-    if private(env, "worker") is None and not (is_broken(env) or _has_noted_call(env)):
+    if env.worker is None and not (is_broken(env) or _has_noted_call(env)):
         call(env, "has_wrapper_attr", (Question("errors"),), {}, range(env.num_envs))
 
 

@@ -138,8 +138,8 @@ def has_workers(base: object) -> bool:
     cls = sb3_class("SubprocVecEnv")
     if cls is None or not isinstance(base, cls):
         return False
-    for name in ("remotes", "processes"):
-        private(base, name)
+    private(base, "remotes")
+    private(base, "processes")
     return True
 
 
