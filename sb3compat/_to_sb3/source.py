@@ -34,7 +34,7 @@ from sb3compat._to_sb3.rows_sync import SyncRows
 from sb3compat._to_sb3.tap import Wrapped
 from sb3compat._to_sb3.whole import VectorSource
 from sb3compat._to_sb3.wrappers import check_wrappers, hands_out_new_arrays
-from sb3compat._upstream.inherited import changed
+from sb3compat._upstream.inherited import HARMLESS, changed
 from sb3compat.errors import PartialResetError, UnsupportedEnvError, UnsupportedSpaceError
 
 _log = logging.getLogger("sb3compat")
@@ -156,7 +156,7 @@ def _is_bare_async(env: AnyVectorEnv) -> bool:
 
 def _has_own_rows(env: AnyVectorEnv, cls: type) -> bool:
     """Whether nothing is bypassed where the rows are driven one by one."""
-    return not (changed(env, cls) or changed(env, cls, "_add_info"))
+    return not (changed(env, cls) or changed(env, cls, *HARMLESS))
 
 
 def _check_timeout(env: AnyVectorEnv, timeout: float | None) -> None:
