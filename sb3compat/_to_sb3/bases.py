@@ -227,6 +227,10 @@ class AsyncBase(_GymnasiumBase):
 
     cls = AsyncVectorEnv
 
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self._steps_as_known = self.is_known
+
     @property
     def broken(self) -> bool:
         """Whether a worker is gone, or may answer a call that was interrupted."""
@@ -246,13 +250,21 @@ class AsyncBase(_GymnasiumBase):
         none[workers.pending_autoresets(self.env, range(self.env.num_envs))] = True
         return none
 
+    def call(self, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Value:
+        """Call a method of the environment's own that speaks to the workers."""
+        return workers.whole_call(self.env, function, *args, **kwargs)
+
     def step(self, actions: Action) -> Value:
-        """What the environment's own `step` does."""
+        """Step all rows; over the pipes, unless a subclass steps in another way."""
+        if not self._steps_as_known:
+            return self.call(self.env.step, actions)
         workers.start_step(self.env, actions)
         return workers.finish_step(self.env)
 
     def render(self) -> Value:
         """One frame for each row."""
+        if changed(self.env, AsyncVectorEnv, "render"):
+            return self.call(self.env.render)
         return tuple(workers.call(self.env, "render", (), {}, range(self.env.num_envs)))
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
+    AnyAsync,
     AnyVectorEnv,
     Array,
     HoldsVecEnv,
@@ -20,6 +21,7 @@ from sb3compat._convert.types import (
     Transition,
     Value,
 )
+from sb3compat._ipc.async_vector_env import shares_memory
 from sb3compat._to_sb3.bases import AsyncBase, Base, base_of
 from sb3compat._to_sb3.modes import Mode, Padded, ResetWithin, SameStep
 from sb3compat._to_sb3.native import Unwrapped
@@ -34,8 +36,8 @@ from sb3compat._to_sb3.rows_sync import SyncRows
 from sb3compat._to_sb3.tap import Wrapped
 from sb3compat._to_sb3.whole import VectorSource
 from sb3compat._to_sb3.wrappers import check_wrappers, hands_out_new_arrays
-from sb3compat._upstream.inherited import changed
-from sb3compat.errors import PartialResetError, UnsupportedEnvError, UnsupportedSpaceError
+from sb3compat._upstream.inherited import HARMLESS, changed
+from sb3compat.errors import PartialResetError, UnsupportedSpaceError
 
 _log = logging.getLogger("sb3compat")
 
@@ -126,7 +128,6 @@ def make_source(
         base, ends = base_of(env), AutoresetMode.SAME_STEP
         function = _partial_reset(base, mode)
         _check_actions(env, actions)
-        _check_base(base)
         check_wrappers(env, mode, resets_rows=mode != ends and not padding)
         _check_resets(env, mode, function, padding=padding)
         inside = Unwrapped(base, mode, function)
@@ -143,8 +144,6 @@ def make_source(
 
 
 def _partial_reset(base: Base, mode: AutoresetMode) -> PartialReset | None:
-    if isinstance(base, AsyncBase):
-        return reset_with_mask  # its rows are reset over the workers' pipes in any case
     # DISABLED mode promises masked resets.
     promised = reset_with_mask if mode == AutoresetMode.DISABLED else None
     return partial_reset_of(base.env) or promised
@@ -156,7 +155,7 @@ def _is_bare_async(env: AnyVectorEnv) -> bool:
 
 def _has_own_rows(env: AnyVectorEnv, cls: type) -> bool:
     """Whether nothing is bypassed where the rows are driven one by one."""
-    return not (changed(env, cls) or changed(env, cls, "_add_info"))
+    return not (changed(env, cls) or changed(env, cls, *HARMLESS))
 
 
 def _check_timeout(env: AnyVectorEnv, timeout: float | None) -> None:
@@ -178,23 +177,6 @@ def _check_actions(env: AnyVectorEnv, actions: Actions) -> None:
         )
 
 
-def _check_base(base: Base) -> None:
-    """Refuse an `AsyncVectorEnv` that speaks to its workers in its own way.
-
-    After an exception in there, it would not be known what the workers owe.
-    """
-    env = base.env
-    if not isinstance(base, AsyncBase):
-        return
-    name = changed(env, AsyncVectorEnv) or changed(env, AsyncVectorEnv, "render")
-    if name is not None:
-        raise UnsupportedEnvError(
-            f"Expected {env} to have its {name!r} from AsyncVectorEnv, but it is overridden, and "
-            "to_sb3 speaks to the workers itself. Put that code into a VectorWrapper around an "
-            "AsyncVectorEnv, or into a wrapper around each sub-environment."
-        )
-
-
 def _check_resets(
     env: AnyVectorEnv, mode: AutoresetMode, function: PartialReset | None, *, padding: bool
 ) -> None:
@@ -202,10 +184,22 @@ def _check_resets(
     next_step = mode == AutoresetMode.NEXT_STEP
     if next_step and function is None and not padding:
         raise _no_partial_reset(env.unwrapped)
+    base = base_of(env)
+    if next_step and isinstance(base, AsyncBase) and not base.resets_rows:
+        _refuse_lingering_autoresets(base.env)
     if padding and not (next_step and function is None):
         raise ValueError(
             f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly. "
             "Padding is for NEXT_STEP environments that cannot reset single rows."
+        )
+
+
+def _refuse_lingering_autoresets(env: AnyAsync) -> None:
+    if not shares_memory(env):
+        raise PartialResetError(
+            f"Expected shared_memory=True of {env}, as its class overrides reset. Without shared "
+            "memory, Gymnasium's workers reset an ended row once more after a masked reset. Or "
+            "build it with autoreset_mode=AutoresetMode.SAME_STEP."
         )
 
 

@@ -105,6 +105,18 @@ class TwiceSync(Twice, SyncVectorEnv[Any, Any]):  # type: ignore[misc]
     """A subclass with the mixin before the class."""
 
 
+class TwiceAsync(Twice, AsyncVectorEnv[Any, Any]):  # type: ignore[misc]
+    """The same in workers."""
+
+
+class WaitsTwice(AsyncVectorEnv[Any, Any]):
+    """Overrides what `step` calls."""
+
+    def step_wait(self, timeout: Any = None) -> Any:
+        obs, rewards, terminated, truncated, infos = super().step_wait(timeout)
+        return obs, 2 * rewards, terminated, truncated, infos
+
+
 def patched(fns: list[MakeEnv], **kwargs: Any) -> VectorEnv[Any, Any, Any]:
     """A method of the instance itself."""
     env: Any = SyncVectorEnv(fns, **kwargs)
@@ -126,7 +138,7 @@ class TwiceRewards(gym.Wrapper[Any, Any, Any, Any]):
         return obs, 2 * reward, terminated, truncated, info
 
 
-OVERRIDES: list[Callable[..., Any]] = [TwiceSync, patched]
+OVERRIDES: list[Callable[..., Any]] = [TwiceSync, TwiceAsync, WaitsTwice, patched]
 
 
 @pytest.mark.parametrize("make", OVERRIDES, ids=lambda make: make.__name__)
@@ -145,7 +157,8 @@ def test_overriding_subclasses_equal_dummy_vec_env(
 def test_overriding_subclasses_are_refused_where_their_code_would_be_bypassed(make: Any) -> None:
     for layers in (0, 1):
         env = wrapped(make, layers)([MakeEnv(script(), i) for i in range(2)])
-        with pytest.raises(sb3compat.PartialResetError, match="'step' is overridden"):
+        name = "step_wait" if make is WaitsTwice else "step"
+        with pytest.raises(sb3compat.PartialResetError, match=f"{name!r} is overridden"):
             sb3compat.to_sb3(env)
         env.close()
 

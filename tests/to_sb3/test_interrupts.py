@@ -19,6 +19,18 @@ CLEAR = (CallOrderError, sb3compat.WorkerError, sb3compat.ClosedError)
 NEXT_STEP = AutoresetMode.NEXT_STEP
 
 
+class OwnSteps(AsyncVectorEnv):
+    """A subclass whose own `step` and `reset` are called, which speak to the workers."""
+
+    def step(self, actions: Any) -> Any:
+        return super().step(actions)
+
+    def reset(self, **kwargs: Any) -> Any:
+        return super().reset(**kwargs)
+
+
+sb3compat.register_partial_reset(OwnSteps, sb3compat.reset_with_mask)
+
 KINDS: dict[str, Callable[[], Any]] = {
     "sync": lambda: SyncVectorEnv(counting()),
     "sync wrapped": lambda: Identity(SyncVectorEnv(counting())),
@@ -26,6 +38,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "async unshared": lambda: AsyncVectorEnv(counting(), shared_memory=False),
     "async wrapped": lambda: Identity(AsyncVectorEnv(counting())),
     "async same step": lambda: AsyncVectorEnv(counting(), autoreset_mode=AutoresetMode.SAME_STEP),
+    "async subclass": lambda: OwnSteps(counting()),
 }
 
 # The points of the lines that return what was done.

@@ -310,23 +310,6 @@ def test_final_observations_may_be_torch_tensors() -> None:
     assert type(infos[0]["terminal_observation"]) is np.ndarray
 
 
-class OwnForm(NativeEnv):
-    def step(self, actions: Any) -> Any:
-        return *super().step(actions), None
-
-
-class FiveValues(VectorWrapper):
-    def step(self, actions: Any) -> Any:
-        return self.env.step(actions)[:5]
-
-
-def test_step_of_another_form_below_a_wrapper_is_refused() -> None:
-    env = sb3compat.to_sb3(FiveValues(OwnForm(fns(), SAME_STEP)))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match=r"OwnForm.*\.step to return .* length 6"):
-        env.step([0, 0])
-
-
 class Marked(gym.Wrapper[Any, Any, Any, Any]):
     """Gives `mark` in the steps of row 0 that end no episode."""
 

@@ -21,7 +21,6 @@ from tests.native import NativeEnv, UnknownEnv
 
 NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
 DISABLED = AutoresetMode.DISABLED
-mode_of = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
 
 
 def test_choice_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -53,20 +52,17 @@ def test_padding_that_is_not_needed_is_refused(make: Any) -> None:
         sb3compat.to_sb3(make(), padding=True)
 
 
-@mode_of
-@pytest.mark.parametrize("name", ["step", "reset", "step_wait", "render", "_poll_pipe_envs"])
-def test_async_environment_that_speaks_to_its_workers_itself_is_refused(
-    name: str, mode: AutoresetMode
-) -> None:
-    def own(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(AsyncVectorEnv, name)(self, *args, **kwargs)
+def test_async_subclass_with_its_own_reset_needs_shared_memory() -> None:
+    class OwnReset(AsyncVectorEnv):
+        def reset(self, **kwargs: Any) -> Any:
+            return super().reset(**kwargs)
 
-    cls: Any = type("Own", (AsyncVectorEnv,), {name: own})
-    sb3compat.register_partial_reset(cls, sb3compat.reset_with_mask)
-    source = cls(fns(), autoreset_mode=mode)
-    for env in (source, Identity(source)):
-        with pytest.raises(sb3compat.UnsupportedEnvError, match=f"'{name}'.*VectorWrapper around"):
-            sb3compat.to_sb3(env)
+    source = OwnReset(fns(), shared_memory=False)
+    with pytest.raises(sb3compat.PartialResetError, match="'reset' is overridden"):
+        sb3compat.to_sb3(source)
+    sb3compat.register_partial_reset(OwnReset, sb3compat.reset_with_mask)
+    with pytest.raises(sb3compat.PartialResetError, match="shared_memory=True"):
+        sb3compat.to_sb3(source)
     source.close()
 
 

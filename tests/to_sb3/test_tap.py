@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.vector import SyncVectorEnv, VectorWrapper
+from gymnasium import spaces
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
 
 import sb3compat
 from sb3compat._to_sb3.tap import MaskOptions, Tap
 from tests.envs import GYMNASIUM, Identity, MakeEnv, fns, script
 from tests.lockstep import same
+from tests.to_sb3.driving import step
 
+SAME_STEP = AutoresetMode.SAME_STEP
+mode_of = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
 ACTIONS = np.zeros(2, np.int64)
 
 
@@ -84,3 +88,125 @@ def test_reset_infos_that_rows_share_are_read_row_by_row() -> None:
     adapted.reset()
     assert [info["stamps"][0] for info in adapted.reset_infos] == [0, 1, 2]
     assert [info["deeper"]["stamps"][0] for info in adapted.reset_infos] == [0, 1, 2]
+
+
+class SwallowsOptions(VectorWrapper):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return self.env.reset(seed=seed)
+
+
+def test_wrapper_that_drops_options_is_refused() -> None:
+    env = sb3compat.to_sb3(SwallowsOptions(SyncVectorEnv(fns(2, lengths=(2, 3)))))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.PartialResetError, match="did not hand it on"):
+        step(env)
+    env.set_options([{"x": 1}, {"x": 2}])
+    with pytest.raises(sb3compat.PartialResetError, match="did not hand it on"):
+        env.reset()
+
+
+class OwnReference(VectorWrapper):
+    """Steps the environment through a reference of its own."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.inner = env
+
+    def step(self, actions: Any) -> Any:
+        return self.inner.step(actions)
+
+
+@mode_of
+def test_wrapper_that_bypasses_the_tap_is_refused(mode: AutoresetMode) -> None:
+    env = sb3compat.to_sb3(OwnReference(SyncVectorEnv(fns(), autoreset_mode=mode)))
+    env.reset()
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="a reference of its own"):
+        step(env)
+
+
+class ResetsByItself(VectorWrapper):
+    """A wrapper that users would write around an environment in DISABLED mode."""
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        if (terminated | truncated).any():
+            options = {"reset_mask": terminated | truncated}
+            obs, _ = self.env.reset(options=options)
+        return obs, rewards, terminated, truncated, infos
+
+
+@mode_of
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+def test_wrapper_that_resets_within_its_step_is_refused(cls: Any, mode: AutoresetMode) -> None:
+    source = cls(fns(lengths=(2,)), autoreset_mode=mode)
+    env = sb3compat.to_sb3(ResetsByItself(source))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.UnsupportedEnvError, match=r"not to reset.*Remove that wrapper"):
+        step(env)
+    env.close()
+
+
+class Stack(VectorWrapper):
+    """Stacks two frames; its reset starts over in all rows, whatever the mask."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.single_observation_space = spaces.Box(-1, 1, (2, 3), np.float32)
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, infos = self.env.reset(**kwargs)
+        self.last = obs
+        return np.stack([obs, obs], axis=1), infos
+
+    def step(self, actions: Any) -> Any:
+        obs, *rest = self.env.step(actions)
+        frames = np.stack([self.last, obs], axis=1)
+        self.last = obs
+        return frames, *rest
+
+
+def test_wrapper_that_resets_its_state_for_all_rows_is_refused() -> None:
+    env = sb3compat.to_sb3(Stack(SyncVectorEnv(fns(2, lengths=(2, 3)))))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.PartialResetError, match="resets its state for all rows"):
+        step(env)
+
+
+class Endings(VectorWrapper):
+    """Hides the endings of row 0, or ends row 1 with every step."""
+
+    def __init__(self, env: Any, *, hides: bool) -> None:
+        super().__init__(env)
+        self.hides = hides
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        terminated, truncated = np.array(terminated), np.array(truncated)
+        if self.hides:
+            terminated[0] = False
+        else:
+            truncated[1] = True
+        return obs, rewards, terminated, truncated, infos
+
+
+@mode_of
+@pytest.mark.parametrize("hides", [True, False])
+def test_wrappers_that_hide_or_add_endings_are_refused_where_rows_are_lost(
+    mode: AutoresetMode, hides: bool
+) -> None:
+    source = SyncVectorEnv(fns(2, lengths=(2,)), autoreset_mode=mode)
+    env = sb3compat.to_sb3(Endings(source, hides=hides))
+    env.reset()
+    if not hides and mode != SAME_STEP:  # a vector wrapper's time limit, then
+        for _ in range(4):
+            _, _, dones, infos = step(env)
+            assert dones[1]
+            assert infos[1]["shared"] == 1
+        return
+    if hides:
+        step(env)
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="End episodes in wrappers around"):
+        step(env)
