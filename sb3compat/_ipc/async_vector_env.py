@@ -10,7 +10,7 @@ has not come to its end, the environment is refused: it is to be closed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, NoReturn
 
@@ -86,6 +86,17 @@ def watch(env: AnyAsync) -> Watch:
         pipes[:] = watch_of(pipes, private(env, "processes"), noted=noted).pipes
     found: Watch = pipes[0].watch
     return found
+
+
+def whole_call(env: AnyAsync, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Any:
+    """Call what calls the environment's own methods, which send and receive.
+
+    Raises:
+        CallOrderError: If a call of the user's is under way.
+        WorkerError: If a worker is gone, or an earlier call has not come to its end.
+    """
+    check_ready(env)
+    return watch(env).call(function, *args, **kwargs)
 
 
 def check_whole(env: AnyAsync) -> None:
