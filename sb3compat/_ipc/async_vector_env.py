@@ -10,7 +10,7 @@ has not come to its end, the environment is refused: it is to be closed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, NoReturn
 
@@ -29,13 +29,12 @@ from sb3compat._convert.types import (
     Value,
     VectorStepResult,
 )
-from sb3compat._ipc.exceptions import Packed, packed
 from sb3compat._ipc.pipes import Deadline, died, end_processes, pickled
 from sb3compat._ipc.watched_pipes import Watch, WatchedPipe, watch_of
 from sb3compat._ipc.worker_questions import Question, class_name, classes_of
 from sb3compat._upstream.private import private, set_private
 from sb3compat._upstream.sync_vector_env import add_info
-from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError
+from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError, traceback_in_worker
 
 # A command and its data, or that pickled.
 Message = tuple[str, Value] | bytes
@@ -86,6 +85,17 @@ def watch(env: AnyAsync) -> Watch:
         pipes[:] = watch_of(pipes, private(env, "processes"), noted=noted).pipes
     found: Watch = pipes[0].watch
     return found
+
+
+def whole_call(env: AnyAsync, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Any:
+    """Call what calls the environment's own methods, which send and receive.
+
+    Raises:
+        CallOrderError: If a call of the user's is under way.
+        WorkerError: If a worker is gone, or an earlier call has not come to its end.
+    """
+    check_ready(env)
+    return watch(env).call(function, *args, **kwargs)
 
 
 def check_whole(env: AnyAsync) -> None:
@@ -205,20 +215,19 @@ def _reraise(env: AnyAsync, failed: Sequence[int]) -> NoReturn:
         WorkerError: If none arrives in time, or none can be unpickled.
     """
     first, queue = min(failed), private(env, "error_queue")
-    raised: dict[int, Packed] = {}
+    raised: dict[int, tuple[BaseException, str]] = {}
     try:
         for _ in failed:
-            row, _, error, trace = queue.get(timeout=_ERROR_SECONDS)
-            if not isinstance(error, BaseException | Packed):  # of a custom worker
-                error = WorkerError(str(error))
-            raised[row] = error if isinstance(error, Packed) else packed(error, trace)
-    except Exception as error:  # Empty; or of a custom worker, whose queue was not mended
+            row, kind, error, trace = queue.get(timeout=_ERROR_SECONDS)
+            raised[row] = error if isinstance(error, BaseException) else kind(error), trace
+    except Exception as failure:  # Empty; or of a custom worker, whose queue was not mended
         if not raised:
             raise WorkerError(
                 f"The sub-environment of row {first} has raised an exception that cannot be "
                 "pickled. Its traceback is in the worker's own output."
-            ) from error
-    raised.get(first, next(iter(raised.values()))).reraise(f"row {first}")
+            ) from failure
+    error, trace = raised.get(first, next(iter(raised.values())))
+    raise error from traceback_in_worker(f"row {first}", trace)
 
 
 def call(

@@ -170,7 +170,7 @@ def mend_queue(queue: Any) -> None:
 
     def put_packed(item: tuple[int, type, BaseException, str]) -> None:
         row, _, error, trace = item
-        # Used directly, the environment raises what a call of the second with the third returns.
+        # What is raised is the result of a call of the second one with the third.
         put((row, sent := packed(error, trace), sent, trace))
 
     queue.put = put_packed

@@ -16,6 +16,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv
 
 import sb3compat
+from sb3compat._ipc import async_vector_env
 from sb3compat._ipc.exceptions import Packed, packed
 from tests.envs import Identity, ScriptedEnv, script
 from tests.lockstep_back import subproc
@@ -314,6 +315,24 @@ def test_exception_of_a_worker_arrives(way: str, name: str) -> None:
     assert str(expected) in str(error) if lost else str(error) == str(expected)
     assert "in raise_named" in str(error.__cause__)
     env.close()
+
+
+def custom_worker(index: int, env_fn: Any, pipe: Any, parent: Any, *rest: Any) -> None:
+    """Its queue of errors takes exceptions as they are; it answers a check of spaces and a call."""
+    errors = rest[1]
+    parent.close()
+    pipe.recv()
+    pipe.send(((True, True), True))
+    pipe.recv()
+    errors.put((index, OncePickledError, with_state(OncePickledError("x"), code=3), "its trace"))
+    pipe.send((None, False))
+
+
+def test_exception_that_cannot_be_unpickled_is_a_worker_error() -> None:
+    env = AsyncVectorEnv([Raising], worker=custom_worker)
+    with pytest.raises(sb3compat.WorkerError, match=r"row 0 has raised .* cannot be pickled"):
+        async_vector_env.call(env, "x", (), {}, [0])
+    async_vector_env.close(env)
 
 
 def test_environment_itself_raises_what_was_raised() -> None:
