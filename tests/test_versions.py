@@ -137,12 +137,13 @@ def test_missing_name_is_described_and_unsupported_pair_is_told(tmp_path: Path) 
     folder = tmp_path / "envpool" / "python"
     folder.mkdir(parents=True)
     (tmp_path / "envpool" / "__init__.py").touch()
-    (folder / "envpool.py").write_text("class EnvPoolMixin:\n    def recv(self): self._received\n")
+    (folder / "gymnasium_envpool.py").write_text("class GymnasiumEnvPoolMixins: ...\n")
     code, out = printed(tmp_path)
     assert code == 1
-    assert "Missing, of the private names that sb3compat relies on: 3." in out
-    assert "\nenvpool.python.envpool.EnvPoolMixin.send\n  expected in  envpool" in out
-    assert "  without it   a step could not be started\n" in out
+    assert "Missing, of the private names that sb3compat relies on: 1." in out
+    name = "envpool.python.gymnasium_envpool.GymnasiumEnvPoolMixin"
+    assert f"\n{name}\n  expected in  envpool" in out
+    assert "  without it   known by its name only: NEXT_STEP mode would be refused\n" in out
     assert "Every private name" not in out
 
 

@@ -10,10 +10,8 @@ has not come to its end, the environment is refused: it is to be closed.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from queue import Empty
 from typing import Any, NoReturn
 
 import numpy as np
@@ -31,9 +29,8 @@ from sb3compat._convert.types import (
     Value,
     VectorStepResult,
 )
-from sb3compat._ipc.exceptions import Packed
 from sb3compat._ipc.pipes import Deadline, died, end_processes, pickled
-from sb3compat._ipc.watched_pipes import Watch, WatchedPipe, unwatched, watch_of
+from sb3compat._ipc.watched_pipes import Watch, WatchedPipe, watch_of
 from sb3compat._ipc.worker_questions import Question, class_name, classes_of
 from sb3compat._upstream.private import private, set_private
 from sb3compat._upstream.sync_vector_env import add_info
@@ -53,13 +50,8 @@ def is_broken(env: AnyAsync) -> bool:
     return None in private(env, "parent_pipes") or watch(env).is_lost(noted=_has_noted_call(env))
 
 
-def is_busy(env: AnyAsync) -> bool:
-    """Whether the workers owe the answer to a call of the user's, or to a step of ours."""
-    return not is_broken(env) and _has_noted_call(env)
-
-
 def is_stepping(env: AnyAsync) -> bool:
-    """Whether that call is a step."""
+    """Whether the workers owe the answer to a step, of the user's or of ours."""
     return private(env, "_state") == AsyncState.WAITING_STEP and not is_broken(env)
 
 
@@ -80,7 +72,7 @@ def shares_memory(env: AnyAsync) -> bool:
     """
     batch = shared_batch(env)
     return (
-        bool(private(env, "shared_memory"))
+        bool(env.shared_memory)
         and (batch.size if isinstance(batch, np.ndarray) else len(batch)) > 0
     )
 
@@ -88,17 +80,15 @@ def shares_memory(env: AnyAsync) -> bool:
 def watch(env: AnyAsync) -> Watch:
     """What the workers owe, to us and to the environment's own methods."""
     pipes: list[Any] = private(env, "parent_pipes")
-    if type(pipes[0]) is WatchedPipe:  # mostly
-        return pipes[0].watch
-    made = watch_of(pipes, private(env, "processes"), strict=True, noted=_has_noted_call(env))
-    pipes[:] = [
-        own if pipe is not None else None for own, pipe in zip(made.pipes, pipes, strict=True)
-    ]
-    return made
+    if type(pipes[0]) is not WatchedPipe:
+        noted = _has_noted_call(env)
+        pipes[:] = watch_of(pipes, private(env, "processes"), noted=noted).pipes
+    found: Watch = pipes[0].watch
+    return found
 
 
 def whole_call(env: AnyAsync, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Any:
-    """Call a method of the environment's own that sends and receives.
+    """Call what calls the environment's own methods, which send and receive.
 
     Raises:
         CallOrderError: If a call of the user's is under way.
@@ -205,52 +195,39 @@ def _fail(env: AnyAsync, failed: Sequence[int], timeout: Deadline) -> NoReturn:
     """Raise what some workers have raised, or that they have died or are late; they are gone."""
     exchange, pipes = watch(env).exchange, private(env, "parent_pipes")
     for row in {*failed, *exchange.dead, *exchange.owed}:
-        pipe, pipes[row] = unwatched(pipes[row]), None
-        pipe.close()  # lets a worker end that nobody waits for
-    raised = _raised(env, len(failed))
+        pipes[row].close()  # lets a worker end that nobody waits for
+        pipes[row] = None
     if exchange.dead and min(exchange.dead) < min([*failed, env.num_envs]):
         raise died(min(exchange.dead)) from exchange.dead[min(exchange.dead)]
     if failed:
-        _reraise(min(failed), raised)
-    row = min(exchange.owed)
+        _reraise(env, failed)
     raise WorkerTimeoutError(
-        f"The worker process of row {row} has not answered within timeout={timeout.timeout} "
-        "seconds. Close this environment, which terminates it, and build a new one."
+        f"The worker process of row {min(exchange.owed)} has not answered within "
+        f"timeout={timeout.timeout} seconds. Close this environment, which terminates it, and "
+        "build a new one."
     )
 
 
-def _raised(env: AnyAsync, count: int) -> dict[int, tuple[Value, str]]:
-    """What so many workers have raised and the traceback, by row; as far as it comes in time."""
-    until = time.monotonic() + _ERROR_SECONDS
-    queue = private(env, "error_queue")
-    raised: dict[int, tuple[Value, str]] = {}
-    for _ in range(count):
-        try:
-            row, _, error, trace = queue.get(timeout=max(0.0, until - time.monotonic()))
-        except Empty:
-            break
-        except Exception as error:  # of a custom worker: its queue was not mended
+def _reraise(env: AnyAsync, failed: Sequence[int]) -> NoReturn:
+    """Raise what the first of these workers has or, if that does not arrive, what another one has.
+
+    Raises:
+        WorkerError: If none arrives in time, or none can be unpickled.
+    """
+    first, queue = min(failed), private(env, "error_queue")
+    raised: dict[int, tuple[BaseException, str]] = {}
+    try:
+        for _ in failed:
+            row, kind, error, trace = queue.get(timeout=_ERROR_SECONDS)
+            raised[row] = error if isinstance(error, BaseException) else kind(error), trace
+    except Exception as failure:  # Empty; or of a custom worker, whose queue was not mended
+        if not raised:
             raise WorkerError(
-                f"The sub-environment of one of the rows of {env} has raised an exception that "
-                "cannot be unpickled here. Its traceback may be in the worker's own output."
-            ) from error
-        raised[row] = error, trace
-    return raised
-
-
-def _reraise(row: int, raised: Mapping[int, tuple[Value, str]]) -> NoReturn:
-    """Raise what the worker of `row` has or, if that did not arrive, what another one has."""
-    if not raised:
-        raise WorkerError(
-            f"The sub-environment of row {row} has raised an exception that cannot be pickled. Its "
-            "traceback is in the worker's own output."
-        )
-    error, trace = raised.get(row) or next(iter(raised.values()))
-    if isinstance(error, Packed):
-        error.reraise(f"row {row}")
-    # Of a custom worker, which may send a text.
-    error = error if isinstance(error, BaseException) else WorkerError(str(error))
-    raise error from traceback_in_worker(f"row {row}", trace)
+                f"The sub-environment of row {first} has raised an exception that cannot be "
+                "pickled. Its traceback is in the worker's own output."
+            ) from failure
+    error, trace = raised.get(first, next(iter(raised.values())))
+    raise error from traceback_in_worker(f"row {first}", trace)
 
 
 def call(
@@ -319,7 +296,7 @@ def reset(
 
 def mend_errors(env: AnyAsync) -> None:
     """Let the workers send exceptions that cannot be pickled as a whole; at once, if they can."""
-    if private(env, "worker") is None and not (is_broken(env) or is_busy(env)):
+    if env.worker is None and not (is_broken(env) or _has_noted_call(env)):
         call(env, "has_wrapper_attr", (Question("errors"),), {}, range(env.num_envs))
 
 
@@ -360,7 +337,7 @@ def close(env: AnyAsync) -> None:
     """Close the environment; where a worker is gone or busy, by terminating them all."""
     if env.closed:
         return
-    terminate = is_broken(env) or is_busy(env)
+    terminate = is_broken(env) or _has_noted_call(env)
     set_private(env, "_state", AsyncState.DEFAULT)
     if not terminate:
         try:

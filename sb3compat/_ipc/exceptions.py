@@ -18,7 +18,7 @@ from sb3compat.errors import WorkerError, traceback_in_worker
 
 
 class Packed(NamedTuple):
-    """An exception on its way to the parent; its `str` is that of the exception.
+    """An exception on its way to the parent.
 
     Attributes:
         data: The exception, pickled; empty if not even its class can be pickled.
@@ -30,30 +30,24 @@ class Packed(NamedTuple):
     text: str
     trace: str
 
-    def __str__(self) -> str:
-        return self.text.partition(": ")[2]
-
-    def __repr__(self) -> str:
-        return str(self)
+    def __call__(self, *_: Value) -> BaseException:
+        """The exception; a `WorkerError` if it cannot be unpickled here."""
+        try:
+            error: BaseException = _loaded(self.data)
+        except Exception:  # a module may raise anything while it is imported
+            return WorkerError(
+                "The sub-environment has raised an exception whose class cannot be pickled, or not "
+                f"be imported here, such as one defined inside a function: {self.text}"
+            )
+        return error
 
     def reraise(self, where: str) -> NoReturn:
         """Raise the exception, with the worker's traceback as its cause.
 
         Args:
             where: What the worker was busy with, such as "row 3".
-
-        Raises:
-            WorkerError: If it cannot be unpickled here.
         """
-        cause = traceback_in_worker(where, self.trace)
-        try:
-            error = _loaded(self.data)
-        except Exception:  # a module may raise anything while it is imported
-            error = WorkerError(
-                "The sub-environment has raised an exception whose class cannot be pickled, or not "
-                f"be imported here, such as one defined inside a function: {self.text}"
-            )
-        raise error from cause
+        raise self() from traceback_in_worker(where, self.trace)
 
 
 class Text:
@@ -175,26 +169,8 @@ def mend_queue(queue: Any) -> None:
     put = queue.put
 
     def put_packed(item: tuple[int, type, BaseException, str]) -> None:
-        row, kind, error, trace = item
-        # The environment itself, used directly, raises the class with the text.
-        put((row, _Kind(kind), packed(error, trace), trace))
+        row, _, error, trace = item
+        # What is raised is the result of a call of the second one with the third.
+        put((row, sent := packed(error, trace), sent, trace))
 
     queue.put = put_packed
-
-
-class _Kind:
-    """A class of exceptions; unpickled, the class itself, or `WorkerError` where it is not had."""
-
-    def __init__(self, kind: type) -> None:
-        self._data = _dumped(kind, by_value.dumps)
-
-    def __reduce__(self) -> tuple[Callable[[bytes], type], tuple[bytes]]:
-        return _kind, (self._data,)
-
-
-def _kind(data: bytes) -> type:
-    try:
-        kind: type = pickle.loads(data)
-    except Exception:
-        return WorkerError
-    return kind

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from multiprocessing.connection import wait
 from typing import Any
 
 from sb3compat._convert.types import Value
@@ -14,10 +13,9 @@ from sb3compat._ipc.pipes import (
     Deadline,
     end_processes,
     is_writable,
-    lost_worker,
     pickled,
 )
-from sb3compat._ipc.watched_pipes import can_watch, unwatched, watch_of
+from sb3compat._ipc.watched_pipes import unwatched, watch_of
 from sb3compat._ipc.worker_guard import NAME, Guard, Run
 from sb3compat._upstream.private import private, set_private
 from sb3compat._upstream.vec_env import sb3_class
@@ -25,15 +23,12 @@ from sb3compat.errors import CallOrderError, ClosedError, WorkerError
 
 # How long a worker may take to close its sub-environment when others are lost already.
 _CLOSE_SECONDS = 5.0
-# How long a process may take to end once its end of a pipe is closed.
-_END_SECONDS = 1.0
 
 
 class Workers:
-    """The workers of a `SubprocVecEnv`, or of an environment that is built like one.
+    """The workers of a `SubprocVecEnv`.
 
-    The methods of the environment itself then note what the workers owe, and notice their deaths;
-    where it is not a `SubprocVecEnv`, only deaths.
+    The methods of the environment itself then note what the workers owe, and notice their deaths.
 
     Args:
         vec_env: The environment.
@@ -44,11 +39,9 @@ class Workers:
 
     def __init__(self, vec_env: Any) -> None:
         self.vec_env = vec_env
-        self._strict = _is_subproc(vec_env)
         remotes, processes = private(vec_env, "remotes"), private(vec_env, "processes")
-        self._watch = watch_of(remotes, processes, strict=self._strict, noted=self._noted_step)
-        pipes = self._watch.pipes
-        set_private(vec_env, "remotes", tuple(pipes) if isinstance(remotes, tuple) else pipes)
+        self._watch = watch_of(remotes, processes, noted=self._noted_step)
+        set_private(vec_env, "remotes", tuple(self._watch.pipes))
 
     @property
     def num_envs(self) -> int:
@@ -75,15 +68,12 @@ class Workers:
     @property
     def _noted_step(self) -> bool:
         """Whether the environment has noted that `step_async` was called."""
-        vec_env = self.vec_env
-        if self._strict:
-            return bool(private(vec_env, "waiting"))
-        return bool(getattr(vec_env, "waiting", False))
+        return bool(private(self.vec_env, "waiting"))
 
     def _check_ready(self) -> None:
         """Refuse to speak to workers that are gone, or that owe an answer."""
         vec_env = self.vec_env
-        if private(vec_env, "closed") if self._strict else getattr(vec_env, "closed", False):
+        if private(vec_env, "closed"):
             raise ClosedError(f"Expected an open environment, but {vec_env} was closed.")
         if self._watch.waits(noted=self._noted_step):
             raise CallOrderError(
@@ -140,35 +130,17 @@ class GuardedWorkers(Workers):
 
 
 def has_workers(base: object) -> bool:
-    """Whether this is a `SubprocVecEnv`, or built like one: pipes and processes, by row.
+    """Whether this is a `SubprocVecEnv`, with pipes and processes by row.
 
     Raises:
-        UpstreamError: If it is a `SubprocVecEnv` and has none of them.
+        UpstreamError: If it is one and has none of them.
     """
-    if not _is_subproc(base):
-        return can_watch(getattr(base, "remotes", ()), getattr(base, "processes", ()))
-    for name in ("remotes", "processes"):
-        private(base, name)
+    cls = sb3_class("SubprocVecEnv")
+    if cls is None or not isinstance(base, cls):
+        return False
+    private(base, "remotes")
+    private(base, "processes")
     return True
-
-
-def has_processes(base: object) -> bool:
-    """Whether there are worker processes, of whatever form."""
-    return has_workers(base) or hasattr(base, "processes")
-
-
-def lost_process(base: object, error: BaseException) -> bool:
-    """Whether the error of a `VecEnv` with workers of its own is the death of one of them.
-
-    A process says so: a wrapper, or a sub-environment, may raise the same errors.
-    """
-    processes = list(getattr(base, "processes", None) or ())
-    if not processes or not isinstance(error, EOFError | OSError) or not lost_worker(error):
-        return False
-    try:
-        return bool(wait([process.sentinel for process in processes], _END_SECONDS))
-    except (AttributeError, ValueError):  # no processes of `multiprocessing`, or closed
-        return False
 
 
 def terminate(base: Any) -> None:
@@ -187,9 +159,5 @@ def terminate(base: Any) -> None:
     for pipe in pipes:
         pipe.close()
     # `close` would wait for answers that were taken already, or will never come.
-    base.waiting, base.closed = False, True
-
-
-def _is_subproc(base: object) -> bool:
-    cls = sb3_class("SubprocVecEnv")
-    return cls is not None and isinstance(base, cls)
+    set_private(base, "waiting", False)
+    set_private(base, "closed", True)

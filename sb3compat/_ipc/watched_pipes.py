@@ -24,23 +24,15 @@ class Watch:
     Args:
         pipes: The parent's ends of their pipes, by row.
         processes: Their processes, by row.
-        strict: Whether each message has one answer. Otherwise only deaths are noticed.
 
     Attributes:
         exchange: What they owe, and which of them have died.
         pipes: The pipes to put in the place of those given.
     """
 
-    def __init__(
-        self,
-        pipes: Sequence[ConnectionLike],
-        processes: Sequence[ProcessLike],
-        *,
-        strict: bool = True,
-    ) -> None:
+    def __init__(self, pipes: Sequence[ConnectionLike], processes: Sequence[ProcessLike]) -> None:
         lines = map(Line, pipes, processes)
         self.exchange = Exchange(dict(enumerate(lines)))
-        self.strict = strict
         self.pipes = [WatchedPipe(self, row, pipe) for row, pipe in enumerate(pipes)]
         # Whether a call of ours is under way, or was interrupted.
         self._calling = False
@@ -69,15 +61,13 @@ class Watch:
             noted: As for `waits`.
         """
         exchange = self.exchange
-        if not (exchange.dead or (self.strict and (exchange.owed or noted))):
-            return False
-        return not self.waits(noted=noted)
+        return bool(exchange.dead or exchange.owed or noted) and not self.waits(noted=noted)
 
     def send(self, row: int, message: Value) -> None:
         """Send a message, and note before that its answer is owed."""
         data = pickled(message)
         # To close is always right: the worker ends once it has answered, and is not waited for.
-        if self.strict and row in self.exchange.owed and message != ("close", None):
+        if row in self.exchange.owed and message != ("close", None):
             raise WorkerError(
                 f"Expected the worker of row {row} to owe no answer, but its answer to an earlier "
                 "call was not received. If step_async() was called, call step_wait(). If an "
@@ -94,12 +84,11 @@ class Watch:
             WorkerError: If a worker has died; what the others wait for may then never come.
         """
         if row not in self.exchange.owed:
-            if self.strict:
-                raise WorkerError(
-                    f"Expected a call that the worker of row {row} still has to answer, but there "
-                    "is none: its answer was received already, or lost by an interrupt."
-                )
-            self.exchange.expect(row)
+            raise WorkerError(
+                f"Expected a call that the worker of row {row} still has to answer, but there is "
+                "none: its answer was received already, or lost by an interrupt. Close this "
+                "environment and build a new one."
+            )
         self.exchange.receive_one(row)
         self.check_alive()
         return self.exchange.answers.pop(row)
@@ -131,28 +120,17 @@ class WatchedPipe:
         return getattr(self.pipe, name)
 
 
-def can_watch(pipes: Sequence[Any], processes: Sequence[Any]) -> bool:
-    """Whether these are pipes and processes as `multiprocessing` makes them, of equal number."""
-    ends = all(hasattr(pipe, name) for pipe in pipes for name in ("send", "recv", "fileno"))
-    ended = all(hasattr(process, "sentinel") for process in processes)
-    return bool(pipes) and len(pipes) == len(processes) and ends and ended
-
-
-def watch_of(
-    pipes: Sequence[Any], processes: Sequence[ProcessLike], *, strict: bool, noted: bool
-) -> Watch:
+def watch_of(pipes: Sequence[Any], processes: Sequence[ProcessLike], *, noted: bool) -> Watch:
     """The watch over these pipes, or a new one, whose pipes are to be put in their place.
 
     Args:
-        pipes: The environment's pipes; None for a worker that is gone.
+        pipes: The environment's pipes.
         processes: Its processes.
-        strict: As for `Watch`.
         noted: Whether the environment has noted that a call is under way.
     """
-    for pipe in pipes:
-        if isinstance(pipe, WatchedPipe):
-            return pipe.watch
-    watch = Watch(pipes, processes, strict=strict)
+    if isinstance(pipes[0], WatchedPipe):
+        return pipes[0].watch
+    watch = Watch(pipes, processes)
     if noted:
         for row in range(len(watch.pipes)):
             watch.exchange.expect(row)

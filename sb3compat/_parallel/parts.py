@@ -214,13 +214,13 @@ def _vector_part(env: Any, observations: Observations, actions: Actions, rows: s
     # Imported only where there is a vector environment.
     from sb3compat._rows.subenvs import subenvs_of
     from sb3compat._to_sb3.accept import check_env, find_mode
-    from sb3compat._to_sb3.source import Settings, make_source
+    from sb3compat._to_sb3.source import make_source
 
     check_env(env)
     name = _name_of(env)
     # Row by row, infos are copied before the next row is stepped, which may change what they share.
-    settings = Settings(env, find_mode(env, None), copy=type(env) is SyncVectorEnv)
-    source = make_source(settings, observations, actions)
+    mode, copy = find_mode(env, None), type(env) is SyncVectorEnv
+    source = make_source(env, mode, observations, actions, copy=copy)
     return Part(source, subenvs_of(env), rows, name)
 
 

@@ -11,7 +11,7 @@ from sb3compat._convert.arrays import copy_value
 from sb3compat._convert.types import SingleEnv, Value, VectorEnvBase
 from sb3compat._rows.vec_env_subenvs import SubEnvs, local_envs
 from sb3compat._to_gymnasium.arguments import values_by_row
-from sb3compat._to_gymnasium.source import read_if_any
+from sb3compat._to_gymnasium.stepper import read_if_any
 from sb3compat._upstream.private import set_private
 from sb3compat._upstream.vec_env import is_plain
 from sb3compat.errors import ClosedError

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-import sb3compat
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._upstream.private import private
 from sb3compat._upstream.table import NAMES, Name
@@ -103,10 +102,10 @@ def test_pending_autoreset_can_be_asked(envs: Any, mode: AutoresetMode) -> None:
 
 def test_state_while_a_step_is_under_way(envs: Any) -> None:
     envs.reset()
-    assert not workers.is_busy(envs)
     envs.step_async(np.zeros(2, np.int64))
     assert workers.is_stepping(envs), LOOK
-    assert workers.is_busy(envs), LOOK
+    with pytest.raises(RuntimeError, match="pending 'step'"):
+        workers.check_ready(envs)
     envs.step_wait()
     assert not workers.is_stepping(envs), LOOK
 
@@ -184,25 +183,3 @@ def test_attributes_of_real_objects(owner: str) -> None:
 def _later(name: Name) -> bool:
     major_minor = tuple(map(int, name.since.split("."))) if name.since else (0, 0)
     return major_minor > GYMNASIUM
-
-
-def test_add_info_takes_infos_info_and_row() -> None:
-    envs = SyncVectorEnv([make] * 2)
-    infos = private(envs, "_add_info")({}, {"x": 7}, 1)
-    assert infos["x"].tolist() == [0, 7]
-    assert infos["_x"].tolist() == [False, True]
-    envs.close()
-
-
-def test_seeds_and_options_wait_where_sb3_keeps_them() -> None:
-    pytest.importorskip("stable_baselines3")
-    vec_env = sb3compat.to_sb3(SyncVectorEnv([make] * 2))
-    vec_env.seed(4)
-    vec_env.set_options({"x": 1})
-    assert private(vec_env, "_seeds") == [4, 5]
-    assert private(vec_env, "_options") == [{"x": 1}] * 2
-    vec_env._reset_seeds()
-    vec_env._reset_options()
-    assert private(vec_env, "_seeds") == [None, None]
-    assert private(vec_env, "_options") == [{}, {}]
-    vec_env.close()

@@ -262,18 +262,3 @@ def test_statistics_inside_and_outside_agree(mode: AutoresetMode, inside: bool) 
         if mode == AutoresetMode.DISABLED:
             envs.reset(options={"reset_mask": ended.copy()})
     assert seen > 3
-
-
-@mode_of
-def test_masked_reset_leaves_the_statistics_of_the_last_step_alone(mode: AutoresetMode) -> None:
-    chosen = script(lengths=(1,), infos="plain")
-    envs = sb3compat.to_gymnasium(
-        dummy([MakeEnv(chosen, i) for i in range(2)]), autoreset_mode=mode
-    )
-    envs = wrappers.RecordEpisodeStatistics(envs)
-    envs.reset()
-    infos = envs.step(np.zeros(2, np.int64))[-1]
-    before = deepcopy(infos)
-    envs.reset(options={"reset_mask": np.array([True, False])})
-    assert infos["_episode"].all()
-    same(infos, before)

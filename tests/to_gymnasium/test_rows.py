@@ -25,10 +25,13 @@ MODES = list(AutoresetMode)
 NEXT_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
 
 
-def test_seeds_and_options_set_on_the_vec_env_wait_for_the_next_reset(envs: Any) -> None:
+@pytest.mark.parametrize("options", [None, {}])
+def test_seeds_and_options_set_on_the_vec_env_wait_for_the_next_reset(
+    envs: Any, options: Any
+) -> None:
     envs.vec_env.seed(11)
     envs.vec_env.set_options([{"x": 1}, {"x": 2}])
-    infos = envs.reset()[1]
+    infos = envs.reset(options=options)[1]
     assert infos["seed"].tolist() == [11, 12]
     assert infos["option"].tolist() == [1, 2]
     infos = envs.reset()[1]

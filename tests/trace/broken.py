@@ -14,13 +14,17 @@ import sb3compat
 SAME, NEXT = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
 
 
+def cartpole() -> Any:
+    return gym.make("CartPole-v1")
+
+
 class Vec:
     """A `VecEnv` by its methods; `change` gets the info, observation and end of each row."""
 
     num_envs = 2
 
     def __init__(self, change: Callable[[Any, Any, bool], object]) -> None:
-        self._env = sb3compat.to_sb3(SyncVectorEnv([lambda: gym.make("CartPole-v1")] * 2))
+        self._env = sb3compat.to_sb3(SyncVectorEnv([cartpole] * 2))
         self.observation_space = self._env.observation_space
         self.action_space = self._env.action_space
         self.seed, self.reset, self.close = self._env.seed, self._env.reset, self._env.close
@@ -51,8 +55,10 @@ def make_env() -> Vec:
 class Wrong(VectorWrapper):
     """A `VectorEnv`; `change` gets the results of a step, and whether it resets the row."""
 
-    def __init__(self, mode: AutoresetMode, change: Callable[..., Any]) -> None:
-        super().__init__(SyncVectorEnv([lambda: gym.make("CartPole-v1")], autoreset_mode=mode))
+    def __init__(
+        self, mode: AutoresetMode, change: Callable[..., Any], make: Any = cartpole
+    ) -> None:
+        super().__init__(SyncVectorEnv([make], autoreset_mode=mode))
         self._change = change
         self._over = False
 
@@ -98,6 +104,24 @@ class Early(Wrong):
         return obs, rewards, terminations, truncations, infos
 
 
+class InParts(gym.ObservationWrapper[Any, Any, Any]):
+    """Its observations are a dict."""
+
+    def __init__(self) -> None:
+        super().__init__(cartpole())
+        whole = self.env.observation_space
+        self.observation_space = gym.spaces.Dict({"x": whole, "y": whole})
+
+    def observation(self, observation: Any) -> Any:
+        return {"x": observation, "y": observation}
+
+
+def same_parts(*same: str) -> Any:
+    """A final observation that equals the first one of the next episode in some parts."""
+    change = final_obs(lambda obs: {key: obs[key] * (key in same) for key in obs})
+    return Wrong(SAME, change, InParts)
+
+
 BROKEN: list[tuple[Callable[[], Any], str]] = [
     (make_env, "terminal_observation_iff_done"),
     (
@@ -112,6 +136,8 @@ BROKEN: list[tuple[Callable[[], Any], str]] = [
     ),
     (lambda: Wrong(SAME, final_obs(lambda obs: None)), "final_obs_present"),
     (lambda: Wrong(SAME, final_obs(lambda obs: obs)), "obs_is_reset_obs"),
+    (lambda: same_parts("x", "y"), "obs_is_reset_obs"),
+    (lambda: same_parts("x"), ""),
     (lambda: Wrong(SAME, final_obs(lambda obs: np.zeros((1, 2)))), "final_obs_in_space"),
     (lambda: Wrong(NEXT, reward_at_reset), "reset_step_reward_zero"),
     (lambda: Wrong(NEXT, ended_at_reset), "reset_step_flags_false"),
