@@ -61,6 +61,10 @@ def test_two_adapters_over_one_environment_share_the_tap() -> None:
         same(env.reset(), plain.reset())
         for _ in range(4):
             same(env.step(ACTIONS), plain.step(ACTIONS))
+    source.reset(seed=[3, 4])
+    plain.seed(3)
+    plain.reset()
+    same(sb3compat.to_sb3(source).step(ACTIONS), plain.step(ACTIONS))
 
 
 def test_calls_of_the_user_pass_the_tap_unchanged() -> None:
