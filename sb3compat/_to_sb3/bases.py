@@ -82,14 +82,6 @@ class Base:
         """Whether a worker is lost, or a call was interrupted whose results may still come."""
         return False
 
-    def check_ready(self) -> None:
-        """Refuse an environment that owes results.
-
-        Raises:
-            WorkerError: If a worker is lost, or an interrupted call has left results on their way.
-            CallOrderError: If a call is under way.
-        """
-
     def pending(self) -> Flags | None:
         """The rows whose next step is an autoreset; None where that is not known."""
         return None
@@ -148,18 +140,18 @@ class SendReceiveBase(Base):
         """Whether a call has not come to its end."""
         return self.env in _unfinished
 
-    def check_ready(self) -> None:
-        """Refuse an environment in which a call has not come to its end."""
+    def call(self, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Value:
+        """Call a function, unless an earlier call has not come to its end.
+
+        Raises:
+            WorkerError: If one has not.
+        """
         if self.broken:
             raise WorkerError(
                 f"Expected {self.env} with no call under way, but an earlier one has raised an "
                 "exception or was interrupted, and its results may still come. Close this "
                 "environment and build a new one."
             )
-
-    def call(self, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Value:
-        """Call a function, unless an earlier call has not come to its end."""
-        self.check_ready()
         _unfinished.add(self.env)  # before the call, so that an exception anywhere leaves the note
         result = function(*args, **kwargs)
         _unfinished.discard(self.env)
@@ -235,10 +227,6 @@ class AsyncBase(_GymnasiumBase):
     def broken(self) -> bool:
         """Whether a worker is gone, or may answer a call that was interrupted."""
         return workers.is_broken(self.env)
-
-    def check_ready(self) -> None:
-        """Refuse workers that are gone, or that owe an answer."""
-        workers.check_ready(self.env)
 
     def pending(self) -> Flags | None:
         """The workers are asked; those of another author's cannot be."""

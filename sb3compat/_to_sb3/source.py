@@ -33,9 +33,9 @@ from sb3compat._to_sb3.partial_reset import (
 )
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
-from sb3compat._to_sb3.tap import Wrapped
+from sb3compat._to_sb3.tap import Wrapped, hands_out_new_arrays
 from sb3compat._to_sb3.whole import VectorSource
-from sb3compat._to_sb3.wrappers import check_wrappers, hands_out_new_arrays
+from sb3compat._to_sb3.wrappers import check_wrappers
 from sb3compat._upstream.inherited import HARMLESS, changed
 from sb3compat.errors import PartialResetError, UnsupportedSpaceError
 

@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
+from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.arrays import row_array
 from sb3compat._convert.infos import mask_of
@@ -24,6 +25,7 @@ from sb3compat._convert.types import (
     VectorResetResult,
     VectorStepResult,
 )
+from sb3compat._to_sb3.bases import base_of
 from sb3compat._to_sb3.native import Unwrapped, checked_reset, checked_step
 from sb3compat._to_sb3.wrappers import paused_videos, wrappers_of
 from sb3compat.errors import PartialResetError, UnsupportedEnvError, shown
@@ -248,3 +250,22 @@ class Wrapped:
             "environment inside, or build the environment with "
             "autoreset_mode=AutoresetMode.SAME_STEP."
         )
+
+
+# Wrappers that hand observations through untouched.
+_TRANSPARENT = (
+    Tap,
+    vector_wrappers.RecordEpisodeStatistics,
+    vector_wrappers.ClipReward,
+    vector_wrappers.TransformReward,
+    vector_wrappers.NormalizeReward,
+    vector_wrappers.ClipAction,
+    vector_wrappers.RescaleAction,
+    vector_wrappers.TransformAction,
+)
+
+
+def hands_out_new_arrays(env: AnyVectorEnv) -> bool:
+    """Whether the observations of a step, through the wrappers, share memory with no others."""
+    kinds = [type(wrapper) for wrapper in wrappers_of(env)]
+    return base_of(env).hands_out_new_arrays and all(kind in _TRANSPARENT for kind in kinds)

@@ -117,12 +117,10 @@ class VectorSource:
 
     def check_started(self) -> None:
         """Refuse a first step where rows have ended, or where that is not known."""
-        self._base.check_ready()
         refuse_pending(self._base.env, self._driven.pending())
 
     def send(self, actions: list[Array]) -> None:
         """Keep the batch of actions for `receive`."""
-        self._base.check_ready()
         self._sent = self._actions.pack(actions)
 
     def receive(self) -> Transition:

@@ -25,29 +25,11 @@ from sb3compat.errors import UnsupportedEnvError
 _VEC_NORMALIZE = "stable_baselines3.common.vec_env.VecNormalize around the adapted environment"
 
 
-# Wrappers that hand observations through untouched.
-_TRANSPARENT = (
-    vector_wrappers.RecordEpisodeStatistics,
-    vector_wrappers.ClipReward,
-    vector_wrappers.TransformReward,
-    vector_wrappers.NormalizeReward,
-    vector_wrappers.ClipAction,
-    vector_wrappers.RescaleAction,
-    vector_wrappers.TransformAction,
-)
-
-
 def wrappers_of(env: AnyVectorEnv) -> Iterator[AnyWrapper]:
     """The vector wrappers around an environment, the outermost first."""
     while isinstance(env, VectorWrapper):
         yield env
         env = env.env
-
-
-def hands_out_new_arrays(env: AnyVectorEnv) -> bool:
-    """Whether the observations of a step, through the wrappers, share memory with no others."""
-    kinds = [type(wrapper) for wrapper in wrappers_of(env)]
-    return base_of(env).hands_out_new_arrays and all(kind in _TRANSPARENT for kind in kinds)
 
 
 def check_wrappers(env: AnyVectorEnv, mode: AutoresetMode, *, resets_rows: bool) -> None:

@@ -105,3 +105,12 @@ def test_subclasses_with_methods_of_their_own_are_not_known() -> None:
     for base in (base_of(OwnStep(fns())), base_of(StepOfAdapter(dummy(fns())))):
         assert base.seeds_rows
         assert not any([base.is_known, base.hands_out_new_arrays])
+
+
+def test_options_that_wait_inside_are_replaced() -> None:
+    vec_env = dummy(fns())
+    vec_env.set_options({"x": 1})
+    env = sb3compat.to_sb3(Identity(sb3compat.to_gymnasium(vec_env)))
+    env.set_options({})
+    env.reset()
+    assert not any("option" in info for info in env.reset_infos)

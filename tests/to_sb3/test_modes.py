@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import sb3compat
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import lockstep, same
-from tests.native import Form, NativeEnv, UnknownEnv, reset_native
+from tests.native import Form, NativeEnv, UnknownEnv
 from tests.profiles import examples
 from tests.strategies import programs, scripts
 from tests.to_sb3.driving import step
@@ -292,24 +292,6 @@ def test_constant_part_of_an_observation_may_be_one_array() -> None:
     assert not np.array_equal(infos[0]["terminal_observation"]["seen"], obs["seen"][0])
 
 
-def test_final_observations_may_be_torch_tensors() -> None:
-    torch = pytest.importorskip("torch")
-
-    class Tensors(VectorWrapper):
-        def step(self, actions: Any) -> Any:
-            *result, infos = self.env.step(actions)
-            if "final_obs" in infos:
-                infos["final_obs"] = [
-                    None if obs is None else torch.as_tensor(obs) for obs in infos["final_obs"]
-                ]
-            return *result, infos
-
-    env = sb3compat.to_sb3(Tensors(NativeEnv(fns(lengths=(1,)), SAME_STEP)))
-    env.reset()
-    infos = step(env)[3]
-    assert type(infos[0]["terminal_observation"]) is np.ndarray
-
-
 class Marked(gym.Wrapper[Any, Any, Any, Any]):
     """Gives `mark` in the steps of row 0 that end no episode."""
 
@@ -446,16 +428,3 @@ def test_what_gymnasium_mixes_with_an_ending_is_refused(info: dict[str, Any], wh
     env.reset()
     with pytest.raises(sb3compat.ConversionError, match="a sub-environment gives"):
         list(map(step, [env] * 9))
-
-
-def test_unknown_environment_with_such_a_key_is_told_to_rename_it() -> None:
-    class Odd(NativeEnv):
-        def _add_info(self, infos: Any, info: Any, row: int) -> Any:
-            return super()._add_info(infos, {**info, "final_obs": 0}, row)
-
-    sb3compat.register_partial_reset(Odd, reset_native)
-    env = sb3compat.to_sb3(Odd(fns(lengths=(2,)), NEXT_STEP))
-    env.reset()
-    step(env)
-    with pytest.raises(sb3compat.AutoresetModeError, match="If not, rename that key"):
-        step(env)

@@ -170,25 +170,6 @@ def test_wrong_registrations_are_refused(cls: Any, function: Any, message: str) 
         sb3compat.register_partial_reset(cls, function)
 
 
-def test_native_cartpole_resets_only_the_rows_under_the_mask() -> None:
-    env: Any = gym.make_vec("CartPole-v1", num_envs=3)
-    before, _ = env.reset(seed=1)
-    env.unwrapped.prev_done[:] = [True, False, True]
-    env.unwrapped.steps[:] = 7
-    reset = partial_reset_of(env.unwrapped)
-    assert reset is not None
-    mask = np.array([True, False, False])
-    obs, infos = reset(env.unwrapped, mask)
-    assert infos == {}
-    assert obs.dtype == np.float32
-    assert not np.array_equal(obs[0], before[0])
-    np.testing.assert_array_equal(obs[1:], before[1:])
-    assert env.unwrapped.prev_done.tolist() == [False, False, True]
-    assert env.unwrapped.steps.tolist() == [0, 7, 7]
-    again = [reset(env.unwrapped, mask, seed=5)[0] for _ in range(2)]
-    np.testing.assert_array_equal(*again)
-
-
 def test_registration_before_the_backend_is_imported_stays() -> None:
     script = """
 import gymnasium as gym, numpy as np, sb3compat

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
 from sb3compat._to_sb3.tap import MaskOptions, Tap
@@ -60,6 +61,10 @@ def test_two_adapters_over_one_environment_share_the_tap() -> None:
         same(env.reset(), plain.reset())
         for _ in range(4):
             same(env.step(ACTIONS), plain.step(ACTIONS))
+    source.reset(seed=[3, 4])
+    plain.seed(3)
+    plain.reset()
+    same(sb3compat.to_sb3(source).step(ACTIONS), plain.step(ACTIONS))
 
 
 def test_calls_of_the_user_pass_the_tap_unchanged() -> None:
@@ -88,6 +93,22 @@ def test_reset_infos_that_rows_share_are_read_row_by_row() -> None:
     adapted.reset()
     assert [info["stamps"][0] for info in adapted.reset_infos] == [0, 1, 2]
     assert [info["deeper"]["stamps"][0] for info in adapted.reset_infos] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("wrap", [RecordEpisodeStatistics, Identity])
+def test_observations_are_copied_once(wrap: Any) -> None:
+    """Not where the environment hands out new arrays, and no wrapper may have kept them."""
+    source = SyncVectorEnv(fns(2))
+    kept: list[Any] = []
+    env, deliver = sb3compat.to_sb3(wrap(source)), source.step
+
+    def noted(actions: Any) -> Any:
+        kept.append(deliver(actions))
+        return kept[-1]
+
+    source.step = noted  # type: ignore[method-assign]
+    env.reset()
+    assert np.shares_memory(step(env)[0], kept[0][0]) == (wrap is RecordEpisodeStatistics)
 
 
 class SwallowsOptions(VectorWrapper):

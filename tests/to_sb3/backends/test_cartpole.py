@@ -9,10 +9,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
@@ -28,6 +26,7 @@ from tests.to_sb3.backends.cartpole import (
     always,
     at_random,
     check_cartpole,
+    check_up_to_first_ending,
     native,
     run,
     within,
@@ -43,12 +42,6 @@ def adapted(num_envs: int, limit: int = 500, seed: int = 1) -> Any:
     env = sb3compat.to_sb3(native(num_envs, limit))
     env.seed(seed)
     return env
-
-
-def test_the_default_of_make_vec_is_the_native_environment() -> None:
-    env = sb3compat.VecEnvAdapter(gym.make_vec("CartPole-v1", num_envs=2))
-    assert type(env.env).__name__ == "CartPoleVectorEnv"
-    assert env.autoreset_mode is AutoresetMode.NEXT_STEP
 
 
 @pytest.mark.parametrize("num_envs", [1, 2, 7])
@@ -115,36 +108,12 @@ def test_same_seed_gives_the_same_stream() -> None:
     assert not np.array_equal(first[-1][0][0], other[-1][0][0])
 
 
-def test_a_seed_is_used_once() -> None:
-    env, again = adapted(3, seed=5), adapted(3, seed=5)
-    first, second = env.reset(), env.reset()
-    assert not np.isin(second, first).any()
-    again.seed(4)
-    again.seed(5)
-    same(again.reset(), first, "after the last seed given")
-
-
 def test_user_may_overwrite_returned_values() -> None:
     same(run(adapted(3, 15), 100, scribble=True), run(adapted(3, 15), 100), "the stream")
 
 
 def test_stream_equals_the_environment_up_to_the_first_ending() -> None:
-    raw, ours = native(3), adapted(3, seed=8)
-    expected, _ = raw.reset(seed=8)
-    same(ours.reset(), expected, "the first observations")
-    policy = at_random(3)
-    for _ in range(500):
-        actions = policy(expected)
-        expected, rewards, terminated, truncated, _ = raw.step(actions)
-        obs, our_rewards, dones, infos = ours.step(actions)
-        same(our_rewards, rewards.astype(np.float32), "rewards")
-        same(dones, terminated | truncated, "dones")
-        if dones.any():
-            break
-        same(obs, expected, "observations")
-    assert dones.any()
-    for i in range(3):
-        same(infos[i]["terminal_observation"] if dones[i] else obs[i], expected[i], f"row {i}")
+    check_up_to_first_ending(native(3), adapted(3, seed=8), seed=8)
 
 
 def test_episode_statistics_of_wrappers_are_true() -> None:
@@ -214,35 +183,6 @@ def test_equal_options_by_row_work_like_options_for_all() -> None:
     obs = one.reset()
     assert obs.max() > 0.1
     same(each.reset(), obs, "observations")
-
-
-def test_ppo_learns(request: pytest.FixtureRequest) -> None:
-    pytest.importorskip("stable_baselines3", reason="trains with stable-baselines3")
-    import torch
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.vec_env import VecMonitor
-
-    threads = torch.get_num_threads()
-    request.addfinalizer(lambda: torch.set_num_threads(threads))
-    torch.set_num_threads(1)  # the same sums on every machine
-    model = PPO(
-        "MlpPolicy",
-        VecMonitor(sb3compat.to_sb3(native(16))),
-        n_steps=64,
-        batch_size=256,
-        n_epochs=10,
-        gae_lambda=0.8,
-        gamma=0.98,
-        learning_rate=1e-3,
-        seed=1,
-        device="cpu",
-    )
-    model.learn(20_000)
-    assert model.ep_info_buffer is not None
-    returns = [episode["r"] for episode in model.ep_info_buffer]
-    assert len(returns) >= 50
-    # Random actions give 22.
-    assert np.mean(returns) > 66
 
 
 @pytest.mark.jax

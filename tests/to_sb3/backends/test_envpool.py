@@ -11,9 +11,8 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
 from sb3compat._to_sb3.partial_reset import partial_reset_of
-from sb3compat.errors import CallOrderError
 from tests.lockstep import same
-from tests.to_sb3.backends.cartpole import at_random, check_cartpole, run
+from tests.to_sb3.backends.cartpole import at_random, check_cartpole, check_up_to_first_ending, run
 from tests.to_sb3.backends.libraries import lives_pool, pool
 
 # EnvPool imports JAX as well.
@@ -48,22 +47,7 @@ def test_envpool_loses_no_step() -> None:
 
 
 def test_envpool_equals_the_environment_up_to_the_first_ending() -> None:
-    raw, ours = pool(3, seed=8), sb3compat.to_sb3(pool(3, seed=8))
-    expected, _ = raw.reset()
-    same(ours.reset(), expected.copy(), "the first observations")
-    policy = at_random(3)
-    for _ in range(500):
-        actions = policy(expected)
-        expected, rewards, terminated, truncated, _ = raw.step(actions)
-        obs, our_rewards, dones, infos = ours.step(actions)
-        same(our_rewards, rewards, "rewards")
-        same(dones, terminated | truncated, "dones")
-        if dones.any():
-            break
-        same(obs, expected, "observations")
-    assert dones.any()
-    for i in range(3):
-        same(infos[i]["terminal_observation"] if dones[i] else obs[i], expected[i], f"row {i}")
+    check_up_to_first_ending(pool(3, seed=8), sb3compat.to_sb3(pool(3, seed=8)))
 
 
 def raw_endings(raw: Any, actions: Any) -> Any:
@@ -188,17 +172,6 @@ def test_envpool_rows_that_a_wrapper_ends_are_reset() -> None:
                 assert (env.reset_infos[i]["elapsed_step"] == 0) != goes_on
     assert [True, False] in seen
     assert [False, True] in seen
-
-
-def test_envpool_needs_a_reset_before_the_first_step() -> None:
-    """It does not tell whether an autoreset is pending."""
-    source = pool(2, 3)
-    source.reset()
-    env = sb3compat.to_sb3(source)
-    with pytest.raises(CallOrderError, match="cannot be known"):
-        env.step(np.zeros(2, int))
-    env.reset()
-    env.step(np.zeros(2, int))
 
 
 def test_envpool_results_do_not_change_later() -> None:

@@ -129,10 +129,11 @@ def test_refusal_holds_for_every_adapter_of_the_environment(kind: str) -> None:
     with pytest.raises(KeyboardInterrupt):
         step(env)
     del source.__dict__["send"]
+    with pytest.raises(sb3compat.WorkerError, match="results may still come"):
+        step(env)
     for adapter in (env, sb3compat.to_sb3(source), sb3compat.to_sb3(Identity(source))):
-        for use in (adapter.reset, lambda adapter=adapter: step(adapter)):
-            with pytest.raises(sb3compat.WorkerError, match="results may still come"):
-                use()
+        with pytest.raises(sb3compat.WorkerError, match="results may still come"):
+            adapter.reset()
 
 
 @pytest.mark.parametrize("kind", SENDING)

@@ -20,6 +20,7 @@ from tests.to_sb3.backends.cartpole import (
     always,
     at_random,
     check_cartpole,
+    check_up_to_first_ending,
     run,
     within,
 )
@@ -61,23 +62,7 @@ def test_jax_works_after_earlier_use() -> None:
 
 
 def test_jax_equals_the_environment_up_to_the_first_ending() -> None:
-    raw, ours = jax_env("CartPole-v1", 3, 500), jax_cartpole(3, seed=8)
-    expected, _ = raw.reset(seed=8)
-    same(ours.reset(), np.asarray(expected), "the first observations")
-    policy = at_random(3)
-    for _ in range(100):
-        actions = policy(expected)
-        expected, rewards, terminated, truncated, _ = raw.step(actions)
-        obs, our_rewards, dones, infos = ours.step(actions)
-        same(our_rewards, np.asarray(rewards, np.float32), "rewards")
-        same(dones, np.asarray(terminated | truncated), "dones")
-        if dones.any():
-            break
-        same(obs, np.asarray(expected), "observations")
-    assert dones.any()
-    for i in range(3):
-        last = infos[i]["terminal_observation"] if dones[i] else obs[i]
-        same(last, np.asarray(expected)[i], f"row {i}")
+    check_up_to_first_ending(jax_env("CartPole-v1", 3, 500), jax_cartpole(3, seed=8), seed=8)
 
 
 @pytest.fixture(scope="module")
