@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -84,16 +84,15 @@ class Processes(Workers):
             return dumps_command("make", None, first)
         return dumps_make(self._shares[worker], first)
 
-    def _attach_message(self, worker: int) -> bytes:
-        segment, rows = self._segments[0], self._rows
-        return dumps_command(
-            "attach", segment.size, segment.name, self._shapes, rows[-1].stop, rows[worker].start
-        )
-
-    def _send_memory(self, workers: Collection[int]) -> None:
-        for worker in set(workers) & self._exchange.owed.keys() - self._exchange.unsent.keys():
+    def _send_arrays(self, workers: Sequence[int]) -> None:
+        (segment,), rows = self._segments, self._rows
+        what = "attach", segment.size, segment.name, self._shapes, rows[-1].stop
+        messages = {worker: dumps_command(*what, rows[worker].start) for worker in workers}
+        # The whole of a command, as the memory comes after it.
+        self._send(messages, self._timeout)
+        for worker in messages.keys() & self._exchange.owed.keys() - self._exchange.unsent.keys():
             with suppress(ConnectionError):  # it has died, which the exchange will notice
-                self._segments[0].send(self._lines[worker].pipe)  # type: ignore[arg-type]
+                segment.send(self._lines[worker].pipe)  # type: ignore[arg-type]
 
     def _step_message(self, worker: int, actions: list[Array]) -> bytes:
         return STEP

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec

@@ -18,7 +18,7 @@ from sb3compat._convert.types import Array, Value
 from sb3compat._ipc.pipes import Exchange
 from sb3compat._ipc.ready import Line
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
-from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make
+from sb3compat._parallel.messages import Described, Failure, dumps_command
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program
 from sb3compat.errors import WorkerError, WorkerTimeoutError
@@ -109,11 +109,8 @@ class Workers(ABC):
         """The command to make the parts, with the functions."""
 
     @abstractmethod
-    def _attach_message(self, worker: int) -> bytes:
-        """The command to use the arrays."""
-
-    def _send_memory(self, workers: Collection[int]) -> None:
-        """Hand over what that command cannot carry."""
+    def _send_arrays(self, workers: Sequence[int]) -> None:
+        """Send the command to use the arrays, and what these are in."""
 
     @abstractmethod
     def _step_message(self, worker: int, actions: list[Array]) -> Any:
@@ -252,9 +249,7 @@ class Workers(ABC):
 
     def _hand_over(self, workers: Sequence[int]) -> dict[int, Any]:
         """Hand the arrays to some workers; what these answer."""
-        # The whole of it, as the memory comes after it.
-        self._send({worker: self._attach_message(worker) for worker in workers}, self._timeout)
-        self._send_memory(workers)
+        self._send_arrays(workers)
         return self._made(workers, self._timeout)
 
     def _talk(self, messages: Mapping[int, bytes], timeout: float | None) -> dict[int, Any]:

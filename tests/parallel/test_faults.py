@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._parallel import processes, workers
+from sb3compat._parallel import workers
 from tests.envs import MakeEnv, script
 from tests.interrupts import within
 from tests.parallel.failing import ACTIONS, OPENED, N, failing, opened, pids, with_pids

@@ -14,7 +14,7 @@ import pytest
 
 import sb3compat
 from sb3compat import ParallelVecEnv
-from sb3compat._parallel import processes, workers
+from sb3compat._parallel import workers
 from tests.envs import MakeEnv, script
 from tests.interrupts import attempt, count, counting, interrupt, points, within
 from tests.lockstep import same

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._parallel import processes, workers
+from sb3compat._parallel import processes
 from sb3compat._parallel.messages import Failure
 from sb3compat._parallel.processes import Processes
 from tests.envs import fns
