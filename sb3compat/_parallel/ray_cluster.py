@@ -62,7 +62,8 @@ def default_workers(options: Mapping[str, Any]) -> int:
     group = group_of(options)
     if group is None:
         return max(1, room(wanted, [ray.available_resources()]))
-    return max(1, group.room(wanted))
+    # Ray may not have counted this process yet.
+    return max(1, min(room(wanted, group.free()), group.room(wanted)))
 
 
 def check_room(count: int, options: Mapping[str, Any]) -> None:

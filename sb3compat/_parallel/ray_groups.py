@@ -35,6 +35,14 @@ class Group:
         if ray.util.get_current_placement_group() == group and context.get_actor_id():
             self.held = context.get_assigned_resources()
 
+    def free(self) -> list[Resources]:
+        """What was free in each bundle when Ray counted last, some tenths of a second ago."""
+        found = ray.available_resources()
+        return self._chosen([
+            {name: found.get(f"{name}_group_{number}_{self._id}", 0) for name in bundle}
+            for number, bundle in enumerate(self.bundles)
+        ])  # fmt: skip
+
     def room(self, wanted: Resources) -> int:
         """How many actors fit in beside this process, if there is nothing else."""
         return max(room(wanted, self._chosen(left)) for left in self._left())
