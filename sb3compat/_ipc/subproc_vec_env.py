@@ -19,7 +19,7 @@ from sb3compat._ipc.pipes import (
     pickled,
 )
 from sb3compat._ipc.watched_pipes import Watch, can_watch, unwatched, watch_of
-from sb3compat._ipc.worker_guard import NAME, Guard
+from sb3compat._ipc.worker_guard import NAME, Guard, Run
 from sb3compat._upstream.private import private
 from sb3compat._upstream.vec_env import sb3_class
 from sb3compat.errors import CallOrderError, ClosedError, WorkerError
@@ -45,6 +45,7 @@ class Workers:
 
     Args:
         vec_env: The environment, with SB3's own worker.
+        run: Runs a command in the worker, as `worker_guard.Guard` has it.
 
     Attributes:
         vec_env: The environment.
@@ -53,10 +54,10 @@ class Workers:
         WorkerError: If a worker has died.
     """
 
-    def __init__(self, vec_env: SubprocLike) -> None:
+    def __init__(self, vec_env: SubprocLike, run: Run) -> None:
         self.vec_env = vec_env
         self._watch = watch(vec_env)
-        self._exchange(dict.fromkeys(range(vec_env.num_envs), ("set_attr", (NAME, Guard()))))
+        self._exchange(dict.fromkeys(range(vec_env.num_envs), ("set_attr", (NAME, Guard(run)))))
 
     @property
     def num_envs(self) -> int:
