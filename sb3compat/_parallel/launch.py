@@ -13,7 +13,7 @@ from io import FileIO
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.spawn import get_command_line
-from typing import Any, NamedTuple
+from typing import Any
 
 from sb3compat._ipc.by_value import name_main_classes
 from sb3compat._ipc.ready import Line
@@ -123,27 +123,10 @@ def start_helpers(start_method: str | None) -> None:
             forkserver.ensure_running()
 
 
-class Life(NamedTuple):
-    """A pipe that nobody writes to: it ends with the process that holds the one end of it.
-
-    Attributes:
-        theirs: The end that workers look at.
-        ours: The end that only the parent holds.
-    """
-
-    theirs: Connection[Any, Any]
-    ours: Connection[Any, Any]
-
-    def close(self) -> None:
-        """Close both ends."""
-        for end in self:
-            end.close()
-
-
 def launch(
     start_method: str | None,
     env_fns: Sequence[EnvFn],
-    life: Life,
+    life: Connection[Any, Any],
 ) -> Line:
     """Start a worker.
 
@@ -151,7 +134,8 @@ def launch(
         start_method: One of `multiprocessing`; None for a fresh interpreter, where there is a way
             to hand it a pipe, and `"spawn"` elsewhere.
         env_fns: The functions that make its parts.
-        life: What tells the workers that the parent has ended.
+        life: An end of a pipe that nobody writes to; the parent alone holds the other one, so that
+            the pipe ends with it.
 
     Returns:
         The parent's end of its pipe, and the process. A fork has the functions.
@@ -163,12 +147,12 @@ def launch(
     refuse_rerun()
     ours, theirs = multiprocessing.Pipe()
     try:
-        ends = theirs.fileno(), life.theirs.fileno()
+        ends = theirs.fileno(), life.fileno()
         command = _command(*ends) if start_method is None else None
         if command is not None and sys.platform != "win32":
             return Line(ours, FreshProcess(command, ends, ours))
         context: Any = multiprocessing.get_context(start_method or "spawn")
-        arguments: tuple[Any, ...] = (theirs, life.theirs)
+        arguments: tuple[Any, ...] = (theirs, life)
         if start_method == "fork":
             name_main_classes()
             arguments += (env_fns, ours)

@@ -16,7 +16,7 @@ from typing import Any
 from sb3compat._convert.types import Array
 from sb3compat._ipc.pipes import end_processes
 from sb3compat._ipc.ready import Line
-from sb3compat._parallel.launch import Life, launch, signals_held, start_helpers
+from sb3compat._parallel.launch import launch, signals_held, start_helpers
 from sb3compat._parallel.memory import Segment
 from sb3compat._parallel.messages import dumps_command, dumps_make
 from sb3compat._parallel.parts import EnvFn
@@ -52,7 +52,8 @@ class Processes(Workers):
     ) -> None:
         self._start_method = start_method
         self._lines: dict[int, Line] = {}
-        self._life = Life(*multiprocessing.Pipe(duplex=False))
+        # A pipe that nobody writes to: it ends with the process that holds the second end.
+        self._life = multiprocessing.Pipe(duplex=False)
         segments: list[Segment] = []
         exchange = WorkerExchange(self._lines, restarts=restarts)
         end = partial(_end, self._lines, segments, self._life)
@@ -65,7 +66,7 @@ class Processes(Workers):
             start_helpers(method)
             try:
                 with signals_held():
-                    self._lines[worker] = launch(method, self._shares[worker], self._life)
+                    self._lines[worker] = launch(method, self._shares[worker], self._life[0])
             except OSError as error:
                 if error.errno is None:  # what a signal handler has raised
                     raise
@@ -108,7 +109,7 @@ class Processes(Workers):
 
     def let_go(self) -> None:
         """Close a fork's copies of the parent's ends, so that only the parent's own count."""
-        for end in (*(line.pipe for line in self._lines.values()), self._life.ours):
+        for end in (*(line.pipe for line in self._lines.values()), self._life[1]):
             with suppress(OSError):
                 end.close()
 
@@ -125,12 +126,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_let_go_in_fork)
 
 
-def _end(lines: dict[int, Line], segments: list[Segment], life: Life) -> None:
+def _end(lines: dict[int, Line], segments: list[Segment], life: Sequence[Any]) -> None:
     for segment in segments:
         segment.close()
     _end_lines(lines, list(lines))
-    with suppress(OSError):  # as in `_hang_up`
-        life.close()
+    for end in life:
+        with suppress(OSError):  # as in `_hang_up`
+            end.close()
 
 
 def _end_lines(lines: dict[int, Line], workers: Sequence[int]) -> None:

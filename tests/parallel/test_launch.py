@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sb3compat import ParallelVecEnv
-from sb3compat._parallel.launch import Life, launch, start_methods
+from sb3compat._parallel.launch import launch, start_methods
 from tests.envs import fns
 from tests.profiles import nightly, some
 
@@ -176,8 +176,8 @@ def leave_open(method: str | None) -> None:
 @method_of
 @pytest.mark.parametrize("end", ["hang up", "terminate", "kill"])
 def test_process_has_what_the_exchange_needs(method: str | None, end: str) -> None:
-    life = Life(*multiprocessing.Pipe(duplex=False))
-    pipe, process = launch(method, [], life)
+    life = multiprocessing.Pipe(duplex=False)
+    pipe, process = launch(method, [], life[0])
     pipe: Any
     process: Any
     assert process.pid != os.getpid()
@@ -192,7 +192,8 @@ def test_process_has_what_the_exchange_needs(method: str | None, end: str) -> No
     assert process.exitcode == {"hang up": 0, "terminate": -15, "kill": -9}[end]
     process.close()
     pipe.close()
-    life.close()
+    for each in life:
+        each.close()
 
 
 def test_start_methods_are_those_of_multiprocessing() -> None:

@@ -147,12 +147,6 @@ def test_options_that_would_break_the_contract_are_refused(
         on_ray(known(), 1, actor_options=options)
 
 
-@pytest.mark.usefixtures("connected")
-def test_option_that_ray_does_not_know_is_an_error_of_ray() -> None:
-    with pytest.raises(ValueError, match="num_cpu"):
-        on_ray(known(), 1, actor_options={"num_cpu": 1})
-
-
 def test_arguments_of_the_other_backend_are_refused() -> None:
     with pytest.raises(ValueError, match="no start_method with backend='ray'"):
         on_ray(known(), 1, start_method="fork")
