@@ -177,9 +177,8 @@ def leave_open(method: str | None) -> None:
 @pytest.mark.parametrize("end", ["hang up", "terminate", "kill"])
 def test_process_has_what_the_exchange_needs(method: str | None, end: str) -> None:
     life = multiprocessing.Pipe(duplex=False)
-    pipe, process = launch(method, [], life[0])
-    pipe: Any
-    process: Any
+    started: Any = launch(method, [], life[0])
+    pipe, process = started
     assert process.pid != os.getpid()
     pipe.send_bytes(b"nonsense")
     pipe.recv_bytes()  # its handlers are set by now
