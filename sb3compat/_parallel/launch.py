@@ -47,18 +47,16 @@ class FreshProcess:
 
     def __init__(self, command: list[str], ends: Sequence[int], pipe: Connection[Any, Any]) -> None:
         self._popen = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=ends)
-        self._sentinel: list[FileIO] = []
-        if hasattr(os, "pidfd_open"):
-            with suppress(OSError):  # a sandbox without it
-                # In C, where no signal handler runs before the descriptor has its owner.
-                self._sentinel.extend(map(FileIO, map(os.pidfd_open, [self._popen.pid])))
-        if not self._sentinel:
-            self._sentinel.extend(map(FileIO, map(os.dup, [pipe.fileno()])))
+        number = None
+        if sys.platform == "linux":
+            with suppress(AttributeError, OSError):  # an old system, or a sandbox without it
+                number = os.pidfd_open(self._popen.pid)
+        self._sentinel = FileIO(os.dup(pipe.fileno()) if number is None else number)
 
     @property
     def sentinel(self) -> int:
         """Ready when the process has ended."""
-        return self._sentinel[0].fileno()
+        return self._sentinel.fileno()
 
     @property
     def pid(self) -> int:
@@ -89,7 +87,7 @@ class FreshProcess:
 
     def close(self) -> None:
         """Give up what the process's end is told by; a second call has no effect."""
-        self._sentinel[0].close()
+        self._sentinel.close()
 
 
 def start_methods() -> list[str]:

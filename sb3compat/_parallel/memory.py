@@ -169,10 +169,7 @@ def open_memory(place: Place, size: int) -> mmap.mmap | None:
 
 
 def _unnamed_file() -> FileIO:
-    if hasattr(os, "memfd_create"):
-        with suppress(OSError):  # a sandbox without it
-            # In C, where no signal handler runs before the descriptor has its owner.
-            return next(map(FileIO, map(os.memfd_create, ["sb3compat"]), ["r+"]))
-    file, path = tempfile.mkstemp(prefix="sb3compat-")
-    os.unlink(path)
-    return FileIO(file, "r+")
+    if sys.platform == "linux":
+        with suppress(AttributeError, OSError):  # an old system, or a sandbox without it
+            return FileIO(os.memfd_create("sb3compat"), "r+")
+    return tempfile.TemporaryFile(buffering=0)
