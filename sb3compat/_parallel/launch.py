@@ -18,7 +18,6 @@ from typing import Any
 from sb3compat._ipc.by_value import name_main_classes
 from sb3compat._ipc.ready import Line
 from sb3compat._parallel.parts import EnvFn
-from sb3compat._parallel.program import refuse_rerun
 from sb3compat._parallel.serve import serve
 
 # What the fresh interpreter runs; the user's own main module is not imported.
@@ -139,10 +138,8 @@ def launch(
         The parent's end of its pipe, and the process. A fork has the functions.
 
     Raises:
-        WorkerError: If a worker is importing the program's script, which would start workers again.
         OSError: If the system has no descriptors, processes or memory left.
     """
-    refuse_rerun()
     ours, theirs = multiprocessing.Pipe()
     try:
         ends = theirs.fileno(), life.fileno()

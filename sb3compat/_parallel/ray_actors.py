@@ -14,7 +14,6 @@ from sb3compat._convert.types import Array, Value
 from sb3compat._parallel.memory import Segment
 from sb3compat._parallel.messages import Described, dumps_command, dumps_make
 from sb3compat._parallel.parts import EnvFn
-from sb3compat._parallel.program import refuse_rerun
 from sb3compat._parallel.ray_cluster import check_room, connect, not_started
 from sb3compat._parallel.ray_exchange import ActorExchange, not_ready
 from sb3compat._parallel.ray_serve import RowsActor
@@ -87,7 +86,6 @@ class Actors(Workers):
                 array[which] = values
 
     def _launch(self, workers: Sequence[int]) -> None:
-        refuse_rerun()
         if not ray.is_initialized():
             raise WorkerError("Ray has been shut down; build a new environment.")
         check_room(len(workers), self._options)

@@ -20,7 +20,7 @@ from sb3compat._ipc.ready import Line
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import Described, Failure, dumps_command
 from sb3compat._parallel.parts import EnvFn
-from sb3compat._parallel.program import Program
+from sb3compat._parallel.program import Program, refuse_rerun
 from sb3compat.errors import WorkerError, WorkerTimeoutError
 
 # How long workers may take to end that owe an answer.
@@ -233,6 +233,7 @@ class Workers(ABC):
 
     def _make(self, workers: Sequence[int]) -> dict[int, Described]:
         """Start workers, and have them make their parts."""
+        refuse_rerun()
         # Before any is started.
         make = {worker: self._make_message(worker) for worker in workers}
         begin = dumps_command("begin", self._program())
