@@ -13,12 +13,11 @@ from io import FileIO
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.spawn import get_command_line
-from typing import Any, NamedTuple
+from typing import Any
 
-from sb3compat._convert.types import ProcessLike
 from sb3compat._ipc.by_value import name_main_classes
+from sb3compat._ipc.ready import Line
 from sb3compat._parallel.parts import EnvFn
-from sb3compat._parallel.program import refuse_rerun
 from sb3compat._parallel.serve import serve
 
 # What the fresh interpreter runs; the user's own main module is not imported.
@@ -47,18 +46,16 @@ class FreshProcess:
 
     def __init__(self, command: list[str], ends: Sequence[int], pipe: Connection[Any, Any]) -> None:
         self._popen = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=ends)
-        self._sentinel: list[FileIO] = []
-        if hasattr(os, "pidfd_open"):
-            with suppress(OSError):  # a sandbox without it
-                # In C, where no signal handler runs before the descriptor has its owner.
-                self._sentinel.extend(map(FileIO, map(os.pidfd_open, [self._popen.pid])))
-        if not self._sentinel:
-            self._sentinel.extend(map(FileIO, map(os.dup, [pipe.fileno()])))
+        number = None
+        if sys.platform == "linux":
+            with suppress(AttributeError, OSError):  # an old system, or a sandbox without it
+                number = os.pidfd_open(self._popen.pid)
+        self._sentinel = FileIO(os.dup(pipe.fileno()) if number is None else number)
 
     @property
     def sentinel(self) -> int:
         """Ready when the process has ended."""
-        return self._sentinel[0].fileno()
+        return self._sentinel.fileno()
 
     @property
     def pid(self) -> int:
@@ -89,7 +86,7 @@ class FreshProcess:
 
     def close(self) -> None:
         """Give up what the process's end is told by; a second call has no effect."""
-        self._sentinel[0].close()
+        self._sentinel.close()
 
 
 def start_methods() -> list[str]:
@@ -123,61 +120,40 @@ def start_helpers(start_method: str | None) -> None:
             forkserver.ensure_running()
 
 
-class Life(NamedTuple):
-    """A pipe that nobody writes to: it ends with the process that holds the one end of it.
-
-    Attributes:
-        theirs: The end that workers look at.
-        ours: The end that only the parent holds.
-    """
-
-    theirs: Connection[Any, Any]
-    ours: Connection[Any, Any]
-
-    def close(self) -> None:
-        """Close both ends."""
-        for end in self:
-            end.close()
-
-
 def launch(
     start_method: str | None,
     env_fns: Sequence[EnvFn],
-    life: Life,
-) -> tuple[Connection[Any, Any], ProcessLike, bool]:
+    life: Connection[Any, Any],
+) -> Line:
     """Start a worker.
 
     Args:
         start_method: One of `multiprocessing`; None for a fresh interpreter, where there is a way
             to hand it a pipe, and `"spawn"` elsewhere.
         env_fns: The functions that make its parts.
-        life: What tells the workers that the parent has ended.
+        life: An end of a pipe that nobody writes to; the parent alone holds the other one, so that
+            the pipe ends with it.
 
     Returns:
-        The parent's end of its pipe, the process, and whether it is a fork, which has the
-        functions.
+        The parent's end of its pipe, and the process. A fork has the functions.
 
     Raises:
-        WorkerError: If a worker is importing the program's script, which would start workers again.
         OSError: If the system has no descriptors, processes or memory left.
     """
-    refuse_rerun()
     ours, theirs = multiprocessing.Pipe()
     try:
-        ends = theirs.fileno(), life.theirs.fileno()
+        ends = theirs.fileno(), life.fileno()
         command = _command(*ends) if start_method is None else None
         if command is not None and sys.platform != "win32":
-            return ours, FreshProcess(command, ends, ours), False
+            return Line(ours, FreshProcess(command, ends, ours))
         context: Any = multiprocessing.get_context(start_method or "spawn")
-        forks = start_method == "fork"
-        if forks:
+        arguments: tuple[Any, ...] = (theirs, life)
+        if start_method == "fork":
             name_main_classes()
-        arguments: tuple[Any, ...] = (theirs, life.theirs)
-        if forks:
             arguments += (env_fns, ours)
         process = context.Process(target=serve, args=arguments)
         process.start()
-        return ours, process, forks
+        return Line(ours, process)
     except BaseException:
         ours.close()
         raise

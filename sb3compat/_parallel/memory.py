@@ -21,6 +21,8 @@ from sb3compat._convert.types import Array, Flags, Rewards
 
 # Arrays begin at cache lines.
 _LINE_BYTES = 64
+# The length of what tells a segment from all others.
+_TOKEN_BYTES = 16
 
 ArrayShape = tuple[tuple[int, ...], Any]
 
@@ -86,6 +88,18 @@ def _stride(one: ArrayShape, num_envs: int) -> int:
     return -(-size // _LINE_BYTES) * _LINE_BYTES
 
 
+class Place(NamedTuple):
+    """Where a process has the memory of a `Segment`, for others of the same machine.
+
+    Attributes:
+        path: The path.
+        token: What the memory ends with, so that no other one is taken for it.
+    """
+
+    path: str
+    token: bytes
+
+
 class Segment:
     """Memory that processes share, without a name: it is freed with the last of them.
 
@@ -100,14 +114,17 @@ class Segment:
     def __init__(self, size: int) -> None:
         self.size = size
         self._file: FileIO | None = None
+        self._token = os.urandom(_TOKEN_BYTES)
+        whole = size + _TOKEN_BYTES
         if sys.platform == "win32":
-            self.name = f"sb3compat-{os.getpid()}-{os.urandom(8).hex()}"
-            self.memory = mmap.mmap(-1, size, tagname=self.name)
+            self.name = f"sb3compat-{os.getpid()}-{self._token.hex()}"
+            self.memory = mmap.mmap(-1, whole, tagname=self.name)
         else:
             self.name = ""
             self._file = _unnamed_file()
-            self._file.truncate(size)
-            self.memory = mmap.mmap(self._file.fileno(), size)
+            self._file.truncate(whole)
+            self.memory = mmap.mmap(self._file.fileno(), whole)
+        self.memory[size:] = self._token
 
     def send(self, pipe: Connection[Any, Any]) -> None:
         """Hand it to the process at the other end, which calls `receive_memory`."""
@@ -116,12 +133,12 @@ class Segment:
                 socket.send_fds(end, [b"f"], [self._file.fileno()])
 
     @property
-    def path(self) -> str | None:
+    def place(self) -> Place | None:
         """Where other processes of this machine can open it; None if they cannot."""
         if self._file is None:
             return None
         path = f"/proc/{os.getpid()}/fd/{self._file.fileno()}"
-        return path if os.path.exists(path) else None
+        return Place(path, self._token) if os.path.exists(path) else None
 
     def close(self) -> None:
         """Give up the file; the memory stays as long as there are arrays in it."""
@@ -141,22 +158,18 @@ def receive_memory(pipe: Connection[Any, Any], size: int, name: str) -> mmap.mma
         os.close(file)  # the mapping has one of its own
 
 
-def open_memory(path: str, size: int) -> mmap.mmap:
-    """The memory of a `Segment` of another process, by its path.
-
-    Raises:
-        OSError: If there is none, as on another machine.
-        ValueError: If it is smaller.
-    """
-    with open(path, "r+b") as file:
-        return mmap.mmap(file.fileno(), size)
+def open_memory(place: Place, size: int) -> mmap.mmap | None:
+    """The memory of a `Segment` of another process; None if it cannot be reached from here."""
+    try:
+        with open(place.path, "r+b") as file:
+            memory = mmap.mmap(file.fileno(), size + _TOKEN_BYTES)
+    except (OSError, ValueError):  # a container, for instance
+        return None
+    return memory if memory[size:] == place.token else None
 
 
 def _unnamed_file() -> FileIO:
-    if hasattr(os, "memfd_create"):
-        with suppress(OSError):  # a sandbox without it
-            # In C, where no signal handler runs before the descriptor has its owner.
-            return next(map(FileIO, map(os.memfd_create, ["sb3compat"]), ["r+"]))
-    file, path = tempfile.mkstemp(prefix="sb3compat-")
-    os.unlink(path)
-    return FileIO(file, "r+")
+    if sys.platform == "linux":
+        with suppress(AttributeError, OSError):  # an old system, or a sandbox without it
+            return FileIO(os.memfd_create("sb3compat"), "r+")
+    return tempfile.TemporaryFile(buffering=0)

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sb3compat._convert.types import Array
 from sb3compat._parallel.held import HeldRows
-from sb3compat._parallel.memory import Buffers, Shapes, buffers_in, open_memory, size_of
+from sb3compat._parallel.memory import Buffers, Place, Shapes, buffers_in, open_memory, size_of
 
 # A tuple each, as a class of ours would cost Ray's serializer more. The answer to a command, and
 # observations if there are new ones. None stands for what is in memory shared with the parent.
 Ran = tuple[bytes, list[Array] | None]
 # Of a step also rewards, ended, truncated, and the last observations of the rows that ended.
 Stepped = tuple[bytes, list[Array], Array, Array, Array, list[Array]]
-
-
-class Place(NamedTuple):
-    """Where a parent on the same machine has its arrays.
-
-    Attributes:
-        path: The path of its `Segment`.
-        token: What the segment ends with, so that no other one is taken for it.
-    """
-
-    path: str
-    token: bytes
 
 
 class RowsActor:
@@ -79,7 +67,7 @@ class RowsActor:
 
     def _attach(self, shapes: Shapes, num_envs: int, rows: slice, place: Place | None) -> None:
         size = size_of(shapes, num_envs)
-        memory = None if place is None else _memory_at(place, size)
+        memory: Any = None if place is None else open_memory(place, size)
         self._shares = memory is not None
         if memory is None:
             # For all rows, so that they have their numbers; it takes only what is written to.
@@ -89,12 +77,3 @@ class RowsActor:
 
     def _own(self, arrays: list[Array]) -> list[Array]:
         return [array[self._rows] for array in arrays]
-
-
-def _memory_at(place: Place, size: int) -> Any:
-    """The memory of the parent; None if it cannot be reached from here."""
-    try:
-        memory = open_memory(place.path, size + len(place.token))
-    except (OSError, ValueError):  # a container, for instance
-        return None
-    return memory if memory[size:] == place.token else None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import MultiBinary
 
-from tests.to_sb3.test_faults import Failing, SeveralError
+from tests.to_sb3.test_faults import Failing
 
 
 class Known(Failing):
@@ -28,14 +28,6 @@ class Known(Failing):
 
         group: str | None = ray.get_runtime_context().get_placement_group_id()
         return group
-
-
-class Clinging(Known):
-    def __init__(self) -> None:
-        super().__init__(0)
-
-    def close(self) -> None:
-        raise SeveralError(self.row, "close")
 
 
 class Waiting(Known):

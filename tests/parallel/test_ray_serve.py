@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sb3compat._parallel.memory import Buffers, Segment, buffers_in, shapes_of, size_of
+from sb3compat._parallel.memory import Buffers, Place, Segment, buffers_in, shapes_of, size_of
 from sb3compat._parallel.messages import Described, Failure, News, dumps_command
 from sb3compat._parallel.parts import layouts
-from sb3compat._parallel.ray_serve import Place, RowsActor
+from sb3compat._parallel.ray_serve import RowsActor
 from tests.envs import MakeEnv, ScriptedEnv, script
 
 SCRIPT = script(lengths=(2,), endings=("truncated",))
@@ -29,13 +29,12 @@ def attached(place: Place | None = None) -> RowsActor:
 
 
 def parents() -> tuple[Segment, Buffers, Place]:
-    """The arrays of a parent, in a segment that ends with a token."""
+    """The arrays of a parent, in a segment."""
     shapes = shapes_of(*layouts((SCRIPT.observation_space, SCRIPT.action_space), 7))
-    segment = Segment(size_of(shapes, 7) + 2)
-    segment.memory[-2:] = b"me"
-    if segment.path is None:
+    segment = Segment(size_of(shapes, 7))
+    if segment.place is None:
         pytest.skip("needs /proc, where memory can be opened by its path")
-    return segment, buffers_in(segment.memory, shapes, 7), Place(segment.path, b"me")
+    return segment, buffers_in(segment.memory, shapes, 7), segment.place
 
 
 def test_actor_on_the_same_machine_writes_into_the_arrays_of_its_parent() -> None:
@@ -56,7 +55,7 @@ def test_actor_on_the_same_machine_writes_into_the_arrays_of_its_parent() -> Non
 
 def test_memory_of_another_process_at_that_path_is_not_taken() -> None:
     segment, buffers, place = parents()
-    for wrong in (place._replace(token=b"no"), place._replace(path="/proc/self/fd/1000")):
+    for wrong in (place._replace(token=bytes(16)), place._replace(path="/proc/self/fd/1000")):
         actor = attached(wrong)
         assert actor.run(dumps_command("reset", [5, 6], [{}, {}]))[1] is not None
     assert not buffers.observations[0].any()
