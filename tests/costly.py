@@ -151,15 +151,8 @@ CASES = {
     "tests/to_sb3/test_wrappers.py": {
         "test_wrapper_is_exact_or_refused": 40,
     },
-    "tests/upstream/test_canary.py": {
-        "test_entry_with_another_name_or_form_is_missing": 20,
-        "test_name_that_upstream_renames_is_missing": 20,
-    },
     "tests/ipc/test_exceptions.py": {
         "test_exception_arrives_as_it_was_raised": 25,
-    },
-    "tests/upstream/test_missing_names_of_sb3.py": {
-        "test_module_that_has_moved": 1,
     },
     "tests/ipc/test_pipes.py": {
         "test_answers_of_all_sizes": 8,

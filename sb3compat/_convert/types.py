@@ -205,7 +205,7 @@ class HoldsVecEnv(Protocol):
 class RowCommands(Protocol):
     """Single environments in workers, which take commands one by one.
 
-    The commands are those of `worker_guard`: `step`, `reset`, `call` and `set`.
+    The commands are those of `_rows/commands.py`: `step`, `reset`, `call` and `set`.
     """
 
     @property

@@ -13,75 +13,33 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-from sb3compat._convert.arrays import copy_value
-from sb3compat._convert.infos import own_info
-from sb3compat._convert.types import (
-    Action,
-    Info,
-    Kwargs,
-    Observation,
-    ResetResult,
-    SingleEnv,
-    Value,
-)
-from sb3compat._ipc.exceptions import packed
+from sb3compat._convert.types import Value
+from sb3compat._ipc.exceptions import Packed, packed
 from sb3compat._ipc.worker_locals import env_of_worker
 
 # The attribute of the sub-environment that holds the guard.
 NAME = "_sb3compat_guard"
 
-
-# Observation, reward, terminated, truncated and info of a step; and observation and info of the
-# reset within it, if there was one. A tuple, as there is one for each row of each step.
-Outcome = tuple[Observation, Value, bool, bool, Info, ResetResult | None]
-
-
-def step_env(env: SingleEnv, action: Action, same_step: bool) -> Outcome:
-    """Step a sub-environment and, with `same_step`, reset it where that ends its episode."""
-    observation, reward, terminated, truncated, info = env.step(action)
-    if not (terminated or truncated):
-        return observation, reward, False, False, info, None
-    first = None
-    if same_step:
-        # Before the reset, which may overwrite the very objects that `step` returned.
-        observation, info = copy_value(observation), own_info(info)
-        first = env.reset()
-    # Both at once is terminated, as everywhere in SB3.
-    return observation, reward, bool(terminated), not terminated, info, first
-
-
-def reset_env(env: SingleEnv, kwargs: Kwargs) -> ResetResult:
-    """Reset a sub-environment."""
-    return env.reset(**kwargs)
-
-
-def call_env(env: SingleEnv, name: str, args: Value, kwargs: Kwargs) -> Value:
-    """An attribute of a sub-environment, called if it can be, as Gymnasium's `call` does."""
-    value = env.get_wrapper_attr(name)
-    return value(*args, **kwargs) if callable(value) else value
-
-
-def set_env(env: SingleEnv, name: str, value: Value) -> None:
-    """Set an attribute on the wrapper that has it, as Gymnasium's `set_attr` does."""
-    env.set_wrapper_attr(name, value)
-
-
-COMMANDS: dict[str, Callable[..., Value]] = {
-    "step": step_env,
-    "reset": reset_env,
-    "call": call_env,
-    "set": set_env,
-}
+# Runs a command, given by its name and arguments, on a sub-environment.
+Run = Callable[..., Value]
 
 
 class Guard:
-    """Runs commands on the sub-environment of the worker that calls it."""
+    """Runs commands on the sub-environment of the worker that calls it.
 
-    def __call__(self, command: str, *args: Any) -> tuple[bool, Any]:
-        """The answer: whether it went well, and the result or what was raised."""
+    Args:
+        run: Runs one, given the sub-environment, the name of the command and its arguments. It is
+            pickled by reference: the worker imports its module.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def __call__(self, command: str, *args: Any) -> bytes | Packed:
+        """The answer: the result, pickled, or what was raised."""
         try:
             # Pickled here: what cannot be sent must not end the worker either.
-            result = COMMANDS[command](env_of_worker(), *args)
-            return True, pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+            result = self._run(env_of_worker(), command, *args)
+            return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
         except BaseException as error:
-            return False, packed(error)
+            return packed(error)

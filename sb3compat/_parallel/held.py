@@ -13,7 +13,6 @@ import numpy as np
 
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
 from sb3compat._convert.types import Info, Observation, Options, Seeds, Value
-from sb3compat._ipc.worker_guard import COMMANDS
 from sb3compat._ipc.worker_questions import has_wrapper
 from sb3compat._parallel.columns import by_column
 from sb3compat._parallel.memory import Buffers
@@ -30,6 +29,7 @@ from sb3compat._parallel.messages import (
 from sb3compat._parallel.parts import EnvFn, Made, Part
 from sb3compat._parallel.program import Program
 from sb3compat._parallel.unshared import Unshared, share
+from sb3compat._rows.commands import run_command
 from sb3compat._to_sb3.rows_sync import EnvRows
 
 NOTHING = dumps(None)
@@ -282,7 +282,7 @@ class HeldRows:
             assert part.envs is not None
             try:
                 # Pickled before the next row is stepped, which may change what they share.
-                answers[row] = dumps(COMMANDS[name](part.envs[row - part.first], *args))
+                answers[row] = dumps(run_command(part.envs[row - part.first], name, *args))
             except BaseException as error:
                 answers[row] = failure_of(error, row, f"row {row}")
         return answers

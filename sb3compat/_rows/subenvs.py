@@ -30,7 +30,7 @@ from sb3compat._convert.types import (
     holds_vec_env,
 )
 from sb3compat._ipc import async_vector_env as workers
-from sb3compat._ipc.worker_guard import call_env
+from sb3compat._rows.commands import call_env
 from sb3compat._upstream.inherited import changed
 from sb3compat.errors import shown
 

@@ -22,7 +22,7 @@ from sb3compat._convert.types import (
     inherits_own,
     is_own_vec_env,
 )
-from sb3compat._ipc.worker_guard import call_env, set_env
+from sb3compat._rows.commands import call_env, set_env
 from sb3compat._upstream.vec_env import inherits, overrides_only
 
 

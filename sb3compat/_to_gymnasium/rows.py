@@ -32,7 +32,7 @@ from sb3compat._convert.types import (
     Transition,
     Value,
 )
-from sb3compat._ipc.worker_guard import reset_env, step_env
+from sb3compat._rows.commands import reset_env, step_env
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
 from sb3compat.errors import PartialResetError, shown
 
