@@ -22,8 +22,8 @@ from tests.profiles import nightly, spread
 
 assert every.MODULES, "they have to be imported before `specimens` is asked"
 TRAINING = {"trains_ppo", "trains_off_policy"}
-# How many mutants are tried where the kit or a mutant has changed since `make matrix`.
-_MOST = 12
+# How many more mutants are tried where the kit or a mutant has changed since `make matrix`.
+_MORE = 6
 
 
 def sampled(family: Family) -> list[Specimen]:
@@ -33,14 +33,16 @@ def sampled(family: Family) -> list[Specimen]:
     them are tried; nightly all.
     """
     mutants = specimens("mutant", family)
-    if nightly() or read(REFERENCE / OUTCOMES).digest != present():
-        return spread(mutants, _MOST)
+    if nightly():
+        return mutants
     homes = {check.id: check.function.__module__ for check in checks_of(family)}
     first: dict[str, Specimen] = {}
     for mutant in mutants:
         for check_id in sorted(mutant.fails):
             first.setdefault(homes[check_id], mutant)
-    return list({mutant.id: mutant for mutant in first.values()}.values())
+    older = read(REFERENCE / OUTCOMES).digest != present()
+    chosen = [*first.values(), *(spread(mutants, _MORE) if older else ())]
+    return list({mutant.id: mutant for mutant in chosen}.values())
 
 
 def judge(

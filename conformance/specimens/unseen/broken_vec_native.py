@@ -10,8 +10,6 @@ from gymnasium import spaces
 from conformance.specimens.registry import unseen
 from conformance.specimens.unseen.vec_parts import NativeVecEnv, Step
 
-WAYS = np.array([(0, 1), (1, 0), (0, -1), (-1, 0)])
-
 
 @unseen("vec_env", broken=True, warning="reset_cancels_pending_step")
 class QueueSurvivesReset(NativeVecEnv):

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from conformance.specimens.registry import unseen
-from conformance.specimens.unseen.rows import Corridor
 from conformance.specimens.unseen.vector_parts import (
     DISABLED,
     NativeVectorEnv,
     Reset,
     Step,
 )
-
-LIMITS = tuple(partial(Corridor, 6, limit) for limit in (4, 6, 8))
 
 
 class Balloons(NativeVectorEnv):

@@ -16,8 +16,6 @@ from conformance.specimens.unseen.vector_parts import (
     Step,
 )
 
-WAYS = np.array([(0, 1), (1, 0), (0, -1), (-1, 0)])
-
 
 class Walkers(NativeVectorEnv):
     """Walkers on a line, each until it is five away from where the line begins."""

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 from gymnasium.envs.toy_text.taxi import TaxiEnv
 from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
@@ -27,11 +26,6 @@ SWINGS = tuple(partial(Swing, limit) for limit in (5, 7, 9, 11))
 def taxi() -> gym.Env[Any, Any]:
     """Return the taxi, for twelve steps."""
     return TimeLimit(TaxiEnv(), 12)
-
-
-def one_hot(numbers: Any) -> Any:
-    """Return rows with a 1 in the place of the number."""
-    return np.eye(500, dtype=np.float32)[numbers]
 
 
 @unseen(

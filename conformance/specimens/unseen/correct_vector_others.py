@@ -43,32 +43,6 @@ def finals_of(obs: Any, ended: Any) -> dict[str, Any]:
 
 
 @unseen("vector_env", mode=SAME_STEP)
-class OneGenerator(NativeVectorEnv):
-    """Four urns from which one generator draws for all rows, in the order of the rows."""
-
-    def __init__(self) -> None:
-        urn = spaces.Box(0, 30, (3,), np.int64)
-        super().__init__(4, urn, spaces.Discrete(3), SAME_STEP)
-        self.balls = np.zeros((4, 3), np.int64)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Reset:
-        super().reset(seed=seed)
-        self.balls = self.np_random.integers(1, 6, (4, 3))
-        return self.balls.copy(), {}
-
-    def step(self, actions: Any) -> Step:
-        drawn = np.array([self.np_random.integers(0, 3) for _ in range(4)])
-        self.balls[np.arange(4), drawn] -= 1
-        self.balls[np.arange(4), actions] += 1
-        self.balls = np.clip(self.balls, 0, 30)
-        ended = (self.balls == 0).any(axis=1)
-        infos = finals_of(self.balls, ended)
-        rewards = self.balls.min(axis=1).astype(np.float64)
-        self.balls[ended] = self.np_random.integers(1, 6, (ended.sum(), 3))
-        return self.balls.copy(), rewards, ended, np.zeros(4, bool), infos
-
-
-@unseen("vector_env", mode=SAME_STEP)
 class OneStepSameStep(NativeVectorEnv):
     """Three quizzes of one question each: every step ends all episodes.
 
@@ -100,34 +74,6 @@ class OneStepSameStep(NativeVectorEnv):
         obs, infos = self.ask()
         infos |= finals | {"final_info": told, "_final_info": everyone.copy()}
         return obs, rewards, everyone, np.zeros(3, bool), infos
-
-
-@unseen("vector_env", mode=SAME_STEP)
-class LargeFrames(NativeVectorEnv):
-    """Three films in large frames (uint8), which fade by the actions until they are dark."""
-
-    def __init__(self) -> None:
-        frame = spaces.Box(0, 255, (3, 84, 84), np.uint8)
-        super().__init__(3, frame, spaces.Discrete(4), SAME_STEP)
-        self.frames = np.zeros((3, 3, 84, 84), np.uint8)
-
-    def drawn(self, count: Any) -> Any:
-        """Draw some frames."""
-        return self.np_random.integers(0, 200, (count, 3, 84, 84), dtype=np.uint8)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Reset:
-        super().reset(seed=seed)
-        self.frames = self.drawn(3)
-        return self.frames.copy(), {}
-
-    def step(self, actions: Any) -> Step:
-        faded = self.frames.astype(np.int64) - 12 * np.asarray(actions).reshape(3, 1, 1, 1)
-        self.frames = np.clip(faded, 0, 255).astype(np.uint8)
-        light = self.frames.mean(axis=(1, 2, 3))
-        ended = light < 60
-        infos = finals_of(self.frames, ended)
-        self.frames[ended] = self.drawn(ended.sum())
-        return self.frames.copy(), light, ended, np.zeros(3, bool), infos
 
 
 class Tides(VectorEnv[Any, Any, Any]):

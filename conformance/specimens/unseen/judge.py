@@ -1,7 +1,7 @@
 """Run the kit on the environments here, whose author had not read its checks: UNSEEN.md.
 
     python -m conformance.specimens.unseen.judge
-    python -m conformance.specimens.unseen.judge SeedsAtOnce OddInfos
+    python -m conformance.specimens.unseen.judge LostLastReward OddInfos
 
 Each is checked with the default options and without a reference; a broken one that has single
 environments once more with these. The page is written when all have been run.
@@ -35,8 +35,9 @@ _HEAD = """\
 Forty broken and forty correct environments were written from the contracts of both interfaces by an
 author who had not read the checks or the mutants. When they were first judged, 2 of the 30 that can
 be told without a reference were missed, and 4 correct ones were accused falsely; the kit was then
-mended. Half of the broken ones had the defect of a mutant, and are no longer kept: the others are
-in [`specimens/unseen/`](specimens/unseen). Each was checked with the default options. This page is
+mended. Twenty broken ones had the defect of a mutant, and sixteen correct ones were like others
+that the kit is tried on: they are no longer kept. These are the others:
+[`specimens/unseen/`](specimens/unseen). Each was checked with the default options. This page is
 generated: `python -m conformance.specimens.unseen.judge`.
 """
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
@@ -10,12 +8,9 @@ import gymnasium as gym
 import pytest
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
-from conformance.specimens.registry import SPECIMENS
 from conformance.specimens.rows_env import MODES, Form, RowEnv, RowsEnv, reference
-from sb3compat.conformance.checks.catalogue import checks_of, find_checks
+from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.run.report import Result
-from sb3compat.conformance.run.search import run_check
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.checks.test_mutants import CLOSES
 from tests.conformance.kit import bad, judge
@@ -56,9 +51,9 @@ ALIKE = ("rows_are_alike", "endings_together")
 def test_a_correct_environment_exercises_every_check() -> None:
     for mode in some(MODES):
         given = {"reference": reference(Form(mode=mode)), "options": {"offset": 100}}
-        results = look(lambda mode=mode: RowsEnv(Form(mode=mode)), seconds=0.3, **given)
+        results = look(lambda mode=mode: RowsEnv(Form(mode=mode)), seconds=0.1, **given)
         alike = Form(mode, (6,), kind="counted", steady=True)
-        more = look(lambda alike=alike: RowsEnv(alike), seconds=0.3, only=ALIKE)
+        more = look(lambda alike=alike: RowsEnv(alike), seconds=0.1, only=ALIKE)
         assert outcome(results | more, "passed") | CLOSES == set(results), mode
 
 
@@ -169,21 +164,6 @@ def test_functional_jax_env() -> None:
     results = look(lambda: gym.make_vec("phys2d/CartPole-v1", num_envs=2), only=only)
     # When one row is reset, the others stand still.
     assert set(bad(results)) == {"reset_step_reward_zero", "rows_independent"}
-
-
-def test_a_reproduction_is_a_script_of_its_own() -> None:
-    subject = examine(SPECIMENS["mutant", "NextStep-ResetsTwice"].factory)
-    (check,) = find_checks("one_reset_per_episode")
-    make_env = (
-        "from conformance.specimens import every\n"
-        "from conformance.specimens.registry import SPECIMENS\n"
-        "make_env = SPECIMENS['mutant', 'NextStep-ResetsTwice'].factory"
-    )
-    result = run_check(check, subject, Settings(seconds=0.2, make_env=make_env))
-    done = subprocess.run(
-        [sys.executable, "-c", result.reproduction], capture_output=True, text=True, check=False
-    )
-    assert "AssertionError: obs[" in done.stderr
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
