@@ -97,7 +97,7 @@ def check_starts(env: AnyVectorEnv, subenvs: SubEnvs, observations: Observations
     if getattr(env.unwrapped, "observation_mode", "same") == "same":
         return
     rows = list(range(env.num_envs))
-    for i, space in zip(rows, subenvs.get("observation_space", rows), strict=True):
+    for i, space in zip(rows, subenvs.ask(("get", "observation_space"), rows), strict=True):
         starts = Observations(space, 1).starts
         if starts != observations.starts:
             raise UnsupportedSpaceError(

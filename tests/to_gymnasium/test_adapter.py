@@ -282,7 +282,7 @@ def test_choice_is_logged_with_its_reason(caplog: pytest.LogCaptureFixture) -> N
         adapted()
     (record,) = caplog.records
     assert record.levelname == "DEBUG"
-    for text in ("DummyVecEnv", "SAME_STEP", "LocalRows", "LocalEnvs"):
+    for text in ("DummyVecEnv", "SAME_STEP", "LocalRows", "LocalSubEnvs"):
         assert text in record.getMessage()
 
 
