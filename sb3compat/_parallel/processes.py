@@ -19,9 +19,9 @@ from sb3compat._convert.types import Array, Value
 from sb3compat._ipc.pipes import Deadline, Exchange, end_processes, lost_worker
 from sb3compat._ipc.ready import Line
 from sb3compat._parallel.launch import Life, launch, signals_held, start_helpers
+from sb3compat._parallel.make_parts import EnvFn
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make
-from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program
 from sb3compat._parallel.serve import STEP
 from sb3compat._parallel.workers import Owner, check_made

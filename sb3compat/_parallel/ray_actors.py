@@ -16,6 +16,7 @@ import ray
 
 from sb3compat._convert.types import Array, Value
 from sb3compat._ipc.pipes import Deadline
+from sb3compat._parallel.make_parts import EnvFn
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import (
     Described,
@@ -24,7 +25,6 @@ from sb3compat._parallel.messages import (
     dumps_make,
     failure_of,
 )
-from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program, refuse_rerun
 from sb3compat._parallel.ray_cluster import (
     check_object_stores,

@@ -12,9 +12,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from sb3compat._ipc.ready import polled
-from sb3compat._parallel.held import NOTHING, HeldRows
+from sb3compat._parallel.make_parts import EnvFn
 from sb3compat._parallel.memory import Shapes, buffers_in, receive_memory
-from sb3compat._parallel.parts import EnvFn
+from sb3compat._parallel.worker_rows import NOTHING, WorkerRows
 
 if sys.platform != "win32":
     import fcntl
@@ -45,7 +45,7 @@ def serve(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):  # they had to wait while this process was started
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    held, working = HeldRows(), EndsWithParent(life.fileno() if life else None)
+    held, working = WorkerRows(), EndsWithParent(life.fileno() if life else None)
     try:
         while _answer(pipe, held, env_fns, working):
             pass
@@ -56,7 +56,7 @@ def serve(
 
 def _answer(
     pipe: Connection[Any, Any],
-    held: HeldRows,
+    held: WorkerRows,
     env_fns: Sequence[EnvFn] | None,
     working: AbstractContextManager[None],
 ) -> bool:
@@ -119,7 +119,7 @@ class EndsWithParent:
 
 def _attach(
     pipe: Connection[Any, Any],
-    held: HeldRows,
+    held: WorkerRows,
     size: int,
     name: str,
     shapes: Shapes,

@@ -142,10 +142,12 @@ class AsyncCommands:
         """Give each row its command, then collect the results."""
         env = self._env
         if not self._guarded:
-            guard = "__setattr__", (NAME, Guard(run_command)), {}
-            async_vector_env.ask(env, dict.fromkeys(range(env.num_envs), ("_call", guard)))
+            plant = "_call", ("__setattr__", (NAME, Guard(run_command)), dict[str, Value]())
+            async_vector_env.ask(env, dict.fromkeys(range(env.num_envs), plant))
             self._guarded = True
-        messages = {row: ("_call", (NAME, command, {})) for row, command in commands.items()}
+        messages: dict[int, tuple[str, Value]] = {
+            row: ("_call", (NAME, command, {})) for row, command in commands.items()
+        }
         answers = dict(zip(commands, async_vector_env.ask(env, messages), strict=True))
         for row, (success, payload) in answers.items():
             if not success:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb3compat._parallel.columns import Packed, by_column
+from sb3compat._parallel.extras import tables_of
 from tests.lockstep import same
 
 CODES = [*np.typecodes["All"].replace("V", "")]
@@ -44,7 +44,7 @@ keys = st.sampled_from(["a", "b", "TimeLimit.truncated", 1, True, 1.0, None, Tex
 
 
 def through_a_pipe(infos: dict[int, Any]) -> dict[int, Any]:
-    alone, columns = pickle.loads(pickle.dumps(by_column(infos)))
+    alone, columns = pickle.loads(pickle.dumps(tables_of(infos)))
     back = dict(alone)
     for some in columns:
         back |= some.infos()
@@ -71,10 +71,10 @@ def test_numbers_of_each_type_come_back_as_that_type(code: str) -> None:
 
 def test_numpy_numbers_are_sent_as_bytes_and_what_is_mixed_as_it_is() -> None:
     infos = {row: {"x": np.float64(row), "y": np.int32(row) if row else 0} for row in range(3)}
-    alone, (columns,) = by_column(infos)
+    alone, (columns,) = tables_of(infos)
     assert not alone
     x, y = columns.columns
-    assert isinstance(x, Packed)
+    assert isinstance(x, tuple)
     assert y == [0, 1, 2]
 
 
@@ -83,4 +83,4 @@ def test_rows_of_a_mapping_that_is_no_dict_are_sent_as_they_are() -> None:
         pass
 
     infos: dict[int, Any] = {0: Own(x=1), 1: {"x": 1}}
-    assert by_column(infos) == (infos, [])
+    assert tables_of(infos) == (infos, [])

@@ -10,7 +10,7 @@ import pytest
 
 from sb3compat._parallel.memory import Buffers, Segment, buffers_in, shapes_of, size_of
 from sb3compat._parallel.messages import Described, Failure, News, dumps_command
-from sb3compat._parallel.parts import layouts
+from sb3compat._parallel.make_parts import layouts
 from sb3compat._parallel.ray_serve import Place, RowsActor
 from tests.envs import MakeEnv, ScriptedEnv, script
 

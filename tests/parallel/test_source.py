@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._parallel.messages import News
 from tests.envs import fns
 from tests.parallel.teams import forked
 
@@ -76,4 +75,3 @@ def test_wrong_actions_leave_the_rows_alone(env: Any) -> None:
             with pytest.raises(ValueError, match="Nothing was stepped"):
                 env.step(actions)
     assert not env.step(STEP)[2].any()
-    assert News({}, [], {}, []) == News({}, [], {}, [])

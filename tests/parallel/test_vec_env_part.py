@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._parallel.parts import layouts
+from sb3compat._parallel.make_parts import layouts
 from sb3compat._parallel.vec_env_part import VecEnvSource
 from tests.envs import fns
 

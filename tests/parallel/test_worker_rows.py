@@ -10,19 +10,22 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
-from sb3compat._parallel.held import NOTHING, HeldRows
+from sb3compat._parallel.extras import Extras
+from sb3compat._parallel.make_parts import layouts
 from sb3compat._parallel.memory import Buffers, buffers_in, shapes_of, size_of
-from sb3compat._parallel.messages import Failure, News
-from sb3compat._parallel.parts import layouts
+from sb3compat._parallel.messages import Failure
+from sb3compat._parallel.worker_rows import NOTHING, WorkerRows
 from tests.envs import BOX, DISCRETE, MakeEnv, ScriptedEnv, fns, script
 
 
-def answer(held: HeldRows, name: str, *args: Any) -> Any:
+def answer(held: WorkerRows, name: str, *args: Any) -> Any:
     return pickle.loads(held.run(name, args))
 
 
-def holding(functions: list[Any], first: int = 0, n: int | None = None) -> tuple[HeldRows, Buffers]:
-    held = HeldRows()
+def holding(
+    functions: list[Any], first: int = 0, n: int | None = None
+) -> tuple[WorkerRows, Buffers]:
+    held = WorkerRows()
     described = answer(held, "make", functions, 0)
     count = sum(described.rows)
     n = n or count
@@ -45,7 +48,7 @@ def test_step_with_nothing_to_say_sends_nothing() -> None:
     assert not buffers.ended.any()
     news = pickle.loads(held.step())
     assert buffers.ended.all()
-    assert isinstance(news, News)
+    assert isinstance(news, Extras)
     assert not news.infos
     assert set(news.reset_infos) == {0, 1, 2}
     assert held.step() == NOTHING
@@ -128,15 +131,16 @@ def test_error_of_one_part_ends_the_steps_of_the_others() -> None:
     failure = pickle.loads(held.step())
     assert isinstance(failure, Failure)
     assert (failure.row, failure.where) == (5, "row 5")
-    assert answer(held, "reset", [None] * 5, None).infos[0]["resets"] == 2
+    assert answer(held, "reset", [None] * 5, None).reset_infos[2]["resets"] == 2
 
 
 def test_commands_to_rows_fail_alone() -> None:
     held, _ = holding(fns(3), 2, 5)
     answers = answer(held, "ask", {2: ("call", "row", (), {}), 3: ("call", "no", (), {})})
     assert pickle.loads(answers[2]) == 0
-    assert isinstance(answers[3], Failure)
-    assert answers[3].row == 3
+    failure = pickle.loads(answers[3])
+    assert isinstance(failure, Failure)
+    assert failure.row == 3
 
 
 def test_everything_is_closed_also_after_an_error() -> None:
@@ -163,12 +167,12 @@ def test_functions_that_fail_close_what_was_made() -> None:
     def fail() -> Any:
         raise KeyError("make")
 
-    held = HeldRows()
+    held = WorkerRows()
     failure = answer(held, "make", [lambda: Closing(script(), 7), fail], 4)
     assert failure.where == "env_fns[5]"
     assert closed == [7]
 
 
 def test_unknown_command_is_an_answer() -> None:
-    assert isinstance(pickle.loads(HeldRows().run("nothing", ())), Failure)
+    assert isinstance(pickle.loads(WorkerRows().run("nothing", ())), Failure)
     assert MakeEnv(script(), 0)

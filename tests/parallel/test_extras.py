@@ -13,7 +13,7 @@ from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
 from sb3compat import ParallelVecEnv, to_gymnasium
-from sb3compat._parallel.unshared import Unshared, joined, share
+from sb3compat._parallel.extras import OwnArray, joined, share
 from tests.envs import fns
 from tests.parallel.own_values import CastVector
 from tests.parallel.teams import forked
@@ -36,8 +36,8 @@ def test_what_fits_is_written_and_what_does_not_is_returned() -> None:
 
 def test_array_is_joined_of_the_parts_that_gave_it() -> None:
     shared = np.arange(4, dtype=np.float32)
-    assert joined(shared, 0, [Unshared(1, 0, "part", np.zeros(4))]) is shared
-    halves = [Unshared(0, row, "part", np.array([row, 0.5])) for row in (0, 2)]
+    assert joined(shared, 0, [OwnArray(1, 0, "part", np.zeros(4))]) is shared
+    halves = [OwnArray(0, row, "part", np.array([row, 0.5])) for row in (0, 2)]
     whole = joined(shared, 0, halves)
     assert whole.dtype == np.float64
     assert whole.tolist() == [0, 0.5, 2, 0.5]
