@@ -9,7 +9,7 @@ import numpy as np
 
 from sb3compat._convert.types import Array
 from sb3compat._parallel.memory import Buffers, Shapes, buffers_in, open_memory, size_of
-from sb3compat._parallel.worker_rows import WorkerRows
+from sb3compat._parallel.worker import Worker
 
 # A tuple each, as a class of ours would cost Ray's serializer more. The answer to a command, and
 # observations if there are new ones. None stands for what is in memory shared with the parent.
@@ -38,7 +38,7 @@ class RowsActor:
     """
 
     def __init__(self) -> None:
-        self._held = WorkerRows()
+        self._held = Worker()
         self._buffers: Buffers
         self._rows: slice
         self._shares = False

@@ -14,7 +14,7 @@ from typing import Any
 from sb3compat._ipc.ready import polled
 from sb3compat._parallel.make_parts import EnvFn
 from sb3compat._parallel.memory import Shapes, buffers_in, receive_memory
-from sb3compat._parallel.worker_rows import NOTHING, WorkerRows
+from sb3compat._parallel.worker import NOTHING, Worker
 
 if sys.platform != "win32":
     import fcntl
@@ -45,7 +45,7 @@ def serve(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):  # they had to wait while this process was started
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    held, working = WorkerRows(), EndsWithParent(life.fileno() if life else None)
+    held, working = Worker(), EndsWithParent(life.fileno() if life else None)
     try:
         while _answer(pipe, held, env_fns, working):
             pass
@@ -56,7 +56,7 @@ def serve(
 
 def _answer(
     pipe: Connection[Any, Any],
-    held: WorkerRows,
+    held: Worker,
     env_fns: Sequence[EnvFn] | None,
     working: AbstractContextManager[None],
 ) -> bool:
@@ -119,7 +119,7 @@ class EndsWithParent:
 
 def _attach(
     pipe: Connection[Any, Any],
-    held: WorkerRows,
+    held: Worker,
     size: int,
     name: str,
     shapes: Shapes,

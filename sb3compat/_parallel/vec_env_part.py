@@ -1,4 +1,8 @@
-"""A `VecEnv` as the part of a worker: SB3's own ones, with wrappers, or a nested one."""
+"""A `VecEnv` as the part of a worker: SB3's own ones, with wrappers, or a nested one.
+
+`to_gymnasium` would not do here: it gives observations the dtype of their space, and rewards that
+of Gymnasium, while a part keeps its own.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,6 @@ from sb3compat._convert.types import (
     Transition,
     Value,
 )
-from sb3compat._to_gymnasium.reset_infos import ResetInfos
 from sb3compat._to_gymnasium.seeds import pass_seeds, rows_take_seeds
 from sb3compat._to_gymnasium.whole import checked_step
 from sb3compat.errors import (
@@ -46,7 +49,6 @@ class VecEnvSource:
     def __init__(self, vec_env: Any, observations: Observations, actions: Actions) -> None:
         self._vec_env = vec_env
         self._base = getattr(vec_env, "unwrapped", vec_env)
-        self._reset_infos = ResetInfos(vec_env)
         self._observations = observations
         self._actions = actions
         self._waiting = False
@@ -67,7 +69,7 @@ class VecEnvSource:
         """
         pass_seeds(self._vec_env, self._base, seeds)
         batch = self._batch(self._vec_env.reset())
-        return batch, self._reset_infos.after_reset()
+        return batch, [dict(info) for info in self._base.reset_infos]
 
     def check_started(self) -> None:
         """No autoreset is pending in a `VecEnv`."""
@@ -92,7 +94,7 @@ class VecEnvSource:
             truncated[i] = bool(row_infos[i][TRUNCATED])
             final = self._observations.single(row_infos[i][TERMINAL_OBSERVATION], copy=False)
             row_infos[i][TERMINAL_OBSERVATION] = final
-            reset_infos[i] = self._reset_infos.within_step(i)
+            reset_infos[i] = dict(self._base.reset_infos[i])
         return Transition(self._batch(obs), rewards, ended, truncated, row_infos, reset_infos)
 
     def _check_ending(self, info: Info, row: int) -> None:

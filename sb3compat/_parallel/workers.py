@@ -1,6 +1,6 @@
 """The protocol `Workers`: where rows live, and how their parent speaks to them.
 
-What the rows do is in `worker_rows.py`, and what their parent makes of it in `source.py`; a backend
+What the rows do is in `worker.py`, and what their parent makes of it in `source.py`; a backend
 only carries commands and arrays to and fro.
 """
 
@@ -19,7 +19,7 @@ from sb3compat.errors import WorkerError
 class Workers(Protocol):
     """Some workers, by number; each holds the rows of a few consecutive functions.
 
-    An answer is what a command of `WorkerRows` returns, or a `Failure`. A worker owes an answer to
+    An answer is what a command of `Worker` returns, or a `Failure`. A worker owes an answer to
     each command, and gets no other before; answers that an interrupt has left behind are taken, and
     dropped, by the next `send`.
 

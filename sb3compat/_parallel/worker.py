@@ -27,8 +27,8 @@ from sb3compat._parallel.program import Program
 NOTHING = dumps(None)
 
 
-class WorkerRows:
-    """The rows of one worker.
+class Worker:
+    """What a worker does, in a process or a Ray actor: it runs the commands of its parent.
 
     Each command returns an answer, pickled. What it raises is an answer as well, a `Failure`, so
     that the worker goes on.

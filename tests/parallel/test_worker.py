@@ -14,18 +14,18 @@ from sb3compat._parallel.extras import Extras
 from sb3compat._parallel.make_parts import layouts
 from sb3compat._parallel.memory import Buffers, buffers_in, shapes_of, size_of
 from sb3compat._parallel.messages import Failure
-from sb3compat._parallel.worker_rows import NOTHING, WorkerRows
+from sb3compat._parallel.worker import NOTHING, Worker
 from tests.envs import BOX, DISCRETE, MakeEnv, ScriptedEnv, fns, script
 
 
-def answer(held: WorkerRows, name: str, *args: Any) -> Any:
+def answer(held: Worker, name: str, *args: Any) -> Any:
     return pickle.loads(held.run(name, args))
 
 
 def holding(
     functions: list[Any], first: int = 0, n: int | None = None
-) -> tuple[WorkerRows, Buffers]:
-    held = WorkerRows()
+) -> tuple[Worker, Buffers]:
+    held = Worker()
     described = answer(held, "make", functions, 0)
     count = sum(described.rows)
     n = n or count
@@ -167,12 +167,12 @@ def test_functions_that_fail_close_what_was_made() -> None:
     def fail() -> Any:
         raise KeyError("make")
 
-    held = WorkerRows()
+    held = Worker()
     failure = answer(held, "make", [lambda: Closing(script(), 7), fail], 4)
     assert failure.where == "env_fns[5]"
     assert closed == [7]
 
 
 def test_unknown_command_is_an_answer() -> None:
-    assert isinstance(pickle.loads(WorkerRows().run("nothing", ())), Failure)
+    assert isinstance(pickle.loads(Worker().run("nothing", ())), Failure)
     assert MakeEnv(script(), 0)
