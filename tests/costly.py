@@ -74,7 +74,7 @@ CASES = {
     },
     # Processes, games, training, and many cases.
     "tests/parallel/test_launch.py": {
-        "test_workers_end_when_their_parent_is_killed": 2,
+        "test_workers_leave_ctrl_c_to_their_parent_and_end_when_it_is_killed": 3,
         "test_process_of_multiprocessing_ends_without_close": 2,
         "test_python_ends_without_close": 2,
     },
@@ -86,7 +86,8 @@ CASES = {
     },
     "tests/parallel/test_program.py": {
         "test_ids_that_the_program_registered_are_known_to_workers": 1,
-        "test_script_without_a_guard_is_not_run_again_by_workers_that_start_workers": 1,
+    },
+    "tests/parallel/test_rerun.py": {
         "test_unguarded_script_is_told_so_where_gymnasium_starts_the_workers": 0,
     },
     "tests/parallel/test_ray_making.py": {

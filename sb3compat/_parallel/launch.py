@@ -15,8 +15,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.spawn import get_command_line
 from typing import Any, NamedTuple
 
-from sb3compat._convert.types import ProcessLike
 from sb3compat._ipc.by_value import name_main_classes
+from sb3compat._ipc.ready import Line
 from sb3compat._parallel.make_parts import EnvFn
 from sb3compat._parallel.program import refuse_rerun
 from sb3compat._parallel.serve import serve
@@ -144,7 +144,7 @@ def launch(
     start_method: str | None,
     env_fns: Sequence[EnvFn],
     life: Life,
-) -> tuple[Connection[Any, Any], ProcessLike, bool]:
+) -> Line:
     """Start a worker.
 
     Args:
@@ -154,8 +154,7 @@ def launch(
         life: What tells the workers that the parent has ended.
 
     Returns:
-        The parent's end of its pipe, the process, and whether it is a fork, which has the
-        functions.
+        The parent's end of its pipe, and the process. A fork has the functions.
 
     Raises:
         WorkerError: If a worker is importing the program's script, which would start workers again.
@@ -167,17 +166,15 @@ def launch(
         ends = theirs.fileno(), life.theirs.fileno()
         command = _command(*ends) if start_method is None else None
         if command is not None and sys.platform != "win32":
-            return ours, FreshProcess(command, ends, ours), False
+            return Line(ours, FreshProcess(command, ends, ours))
         context: Any = multiprocessing.get_context(start_method or "spawn")
-        forks = start_method == "fork"
-        if forks:
-            name_main_classes()
         arguments: tuple[Any, ...] = (theirs, life.theirs)
-        if forks:
+        if start_method == "fork":
+            name_main_classes()
             arguments += (env_fns, ours)
         process = context.Process(target=serve, args=arguments)
         process.start()
-        return ours, process, forks
+        return Line(ours, process)
     except BaseException:
         ours.close()
         raise

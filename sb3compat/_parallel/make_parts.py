@@ -12,7 +12,7 @@ from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.spaces import BatchLayout
 from sb3compat._convert.types import SingleEnv, Space
-from sb3compat._parallel.parts import Part, SingleEnvs
+from sb3compat._parallel.parts import Part
 from sb3compat._parallel.vec_env_part import VecEnvSource
 from sb3compat._rows.subenvs import LocalSubEnvs
 from sb3compat._rows.vec_env_subenvs import MethodSubEnvs
@@ -32,10 +32,7 @@ class Parts:
         counts: The number of rows of each function.
         envs: What the functions have returned.
         making: Which function is being called.
-        layout: The layout of observations.
     """
-
-    layout: Observations
 
     def __init__(self) -> None:
         self.counts: list[int] = []
@@ -71,7 +68,6 @@ class Parts:
             self._check_spaces(number)
             self._add(env, number)
         self._add_singles()
-        self.layout = Observations(self.spaces[0], 1)
 
     @property
     def spaces(self) -> tuple[Space, Space]:
@@ -104,8 +100,11 @@ class Parts:
         if envs:
             held = [None] * len(envs)
             own = layouts(self.spaces, len(envs))
-            source = EnvRows(envs, *own, copy=True, batch=[], held=held)
-            self._parts.append(SingleEnvs(source, LocalSubEnvs(envs)))
+            batch = own[0].empty()  # written to in each step, and copied into the shared memory
+            source = EnvRows(envs, *own, copy=True, batch=batch, held=held)
+            rows = slice(0, len(envs))
+            subenvs = LocalSubEnvs(envs)
+            self._parts.append(Part(source, subenvs, rows, "single environments", single=True))
 
 
 def layouts(
@@ -166,9 +165,9 @@ def _form(space: Space, what: str) -> tuple[Any, ...]:
 
 def _part_of(env: Any, observations: Observations, actions: Actions) -> Part:
     """The part that is a vector environment or a `VecEnv`."""
-    name, n = _name_of(env), observations.num_envs
+    name, rows = _name_of(env), slice(0, observations.num_envs)
     if is_vec_env(env):
-        return Part(VecEnvSource(env, observations, actions), MethodSubEnvs(env), n, name)
+        return Part(VecEnvSource(env, observations, actions), MethodSubEnvs(env), rows, name)
     # Imported only where there is a vector environment.
     from sb3compat._rows.subenvs import subenvs_of
     from sb3compat._to_sb3.accept import check_env, find_mode
@@ -177,7 +176,7 @@ def _part_of(env: Any, observations: Observations, actions: Actions) -> Part:
     check_env(env)
     # Row by row, infos are copied before the next row is stepped, which may change what they share.
     settings = Settings(env, find_mode(env, None), copy=type(env) is SyncVectorEnv)
-    return Part(make_source(settings, observations, actions), subenvs_of(env), n, name)
+    return Part(make_source(settings, observations, actions), subenvs_of(env), rows, name)
 
 
 def _name_of(env: Any) -> str:

@@ -21,6 +21,8 @@ from sb3compat._convert.types import Array, Flags, Rewards
 
 # Arrays begin at cache lines.
 _LINE_BYTES = 64
+# The length of what tells a segment from all others.
+_TOKEN_BYTES = 16
 
 ArrayShape = tuple[tuple[int, ...], Any]
 
@@ -37,7 +39,6 @@ class Buffers(NamedTuple):
 
     Attributes:
         observations: One array for each leaf of the observation space.
-        finals: The last observations of episodes, in the rows that ended; the same leaves.
         actions: One array for each leaf of the action space.
         rewards: float32.
         ended: Which rows' episodes ended.
@@ -45,7 +46,6 @@ class Buffers(NamedTuple):
     """
 
     observations: list[Array]
-    finals: list[Array]
     actions: list[Array]
     rewards: Rewards
     ended: Flags
@@ -72,18 +72,29 @@ def buffers_in(memory: Any, shapes: Shapes, num_envs: int) -> Buffers:
         arrays.append(np.ndarray((num_envs, *shape), dtype, memory, offset))
         offset += _stride((shape, dtype), num_envs)
     leaves = len(shapes.observations)
-    observations, finals = arrays[:leaves], arrays[leaves : 2 * leaves]
-    return Buffers(observations, finals, arrays[2 * leaves : -3], *arrays[-3:])
+    return Buffers(arrays[:leaves], arrays[leaves:-3], *arrays[-3:])
 
 
 def _all(shapes: Shapes) -> Sequence[ArrayShape]:
     flags: ArrayShape = ((), np.bool_)
-    return [*shapes.observations * 2, *shapes.actions, ((), np.float32), flags, flags]
+    return [*shapes.observations, *shapes.actions, ((), np.float32), flags, flags]
 
 
 def _stride(one: ArrayShape, num_envs: int) -> int:
     size = num_envs * int(np.prod(one[0], dtype=np.int64)) * np.dtype(one[1]).itemsize
     return -(-size // _LINE_BYTES) * _LINE_BYTES
+
+
+class Place(NamedTuple):
+    """Where a process has the memory of a `Segment`, for others of the same machine.
+
+    Attributes:
+        path: The path.
+        token: What the memory ends with, so that no other one is taken for it.
+    """
+
+    path: str
+    token: bytes
 
 
 class Segment:
@@ -100,14 +111,17 @@ class Segment:
     def __init__(self, size: int) -> None:
         self.size = size
         self._file: FileIO | None = None
+        self._token = os.urandom(_TOKEN_BYTES)
+        whole = size + _TOKEN_BYTES
         if sys.platform == "win32":
-            self.name = f"sb3compat-{os.getpid()}-{os.urandom(8).hex()}"
-            self.memory = mmap.mmap(-1, size, tagname=self.name)
+            self.name = f"sb3compat-{os.getpid()}-{self._token.hex()}"
+            self.memory = mmap.mmap(-1, whole, tagname=self.name)
         else:
             self.name = ""
             self._file = _unnamed_file()
-            self._file.truncate(size)
-            self.memory = mmap.mmap(self._file.fileno(), size)
+            self._file.truncate(whole)
+            self.memory = mmap.mmap(self._file.fileno(), whole)
+        self.memory[size:] = self._token
 
     def send(self, pipe: Connection[Any, Any]) -> None:
         """Hand it to the process at the other end, which calls `receive_memory`."""
@@ -116,12 +130,12 @@ class Segment:
                 socket.send_fds(end, [b"f"], [self._file.fileno()])
 
     @property
-    def path(self) -> str | None:
+    def place(self) -> Place | None:
         """Where other processes of this machine can open it; None if they cannot."""
         if self._file is None:
             return None
         path = f"/proc/{os.getpid()}/fd/{self._file.fileno()}"
-        return path if os.path.exists(path) else None
+        return Place(path, self._token) if os.path.exists(path) else None
 
     def close(self) -> None:
         """Give up the file; the memory stays as long as there are arrays in it."""
@@ -141,15 +155,14 @@ def receive_memory(pipe: Connection[Any, Any], size: int, name: str) -> mmap.mma
         os.close(file)  # the mapping has one of its own
 
 
-def open_memory(path: str, size: int) -> mmap.mmap:
-    """The memory of a `Segment` of another process, by its path.
-
-    Raises:
-        OSError: If there is none, as on another machine.
-        ValueError: If it is smaller.
-    """
-    with open(path, "r+b") as file:
-        return mmap.mmap(file.fileno(), size)
+def open_memory(place: Place, size: int) -> mmap.mmap | None:
+    """The memory of a `Segment` of another process; None if it cannot be reached from here."""
+    try:
+        with open(place.path, "r+b") as file:
+            memory = mmap.mmap(file.fileno(), size + _TOKEN_BYTES)
+    except (OSError, ValueError):  # a container, for instance
+        return None
+    return memory if memory[size:] == place.token else None
 
 
 def _unnamed_file() -> FileIO:

@@ -9,10 +9,10 @@ import pickle
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
@@ -37,38 +37,30 @@ class Program:
         argv: Its `sys.argv`.
         authkey: What opens its managers' connections, as `multiprocessing` passes it on.
         specs: What is registered with Gymnasium, by id, pickled.
-        main: What of it is text that names something in the main module: that, pickled.
         missing: The registered ids that cannot be pickled, or not be unpickled, and why.
     """
 
     argv: list[str]
     authkey: bytes
     specs: dict[str, bytes]
-    main: dict[str, bytes]
     missing: dict[str, str]
     _known: dict[str, EnvSpec] = field(default_factory=dict)
 
     @classmethod
     def this(cls) -> Program:
         """This program, as it is now."""
-        key = bytes(multiprocessing.current_process().authkey)
-        program = cls(list(sys.argv), key, {}, {}, {})
+        program = cls(list(sys.argv), bytes(multiprocessing.current_process().authkey), {}, {})
         for name, spec in gym.registry.items():
             try:
-                program.specs[name] = by_value.dumps(_lazy(spec))
-                program.main |= {one: by_value.dumps(value) for one, value in _in_main(spec)}
+                program.specs[name] = by_value.dumps(_portable(spec))
             except Exception as error:  # noqa: PERF203
                 program.missing[name] = str(error)
-                program.specs.pop(name, None)
         return program
 
     def take_over(self) -> None:
         """Have this process know what the program knows."""
         sys.argv[:] = self.argv
         multiprocessing.current_process().authkey = self.authkey
-        for name, data in self.main.items():
-            if not hasattr(sys.modules[_MAIN], name):
-                setattr(sys.modules[_MAIN], name, pickle.loads(data))
         for name, data in self.specs.items():
             try:
                 self._known[name] = pickle.loads(data)
@@ -81,25 +73,28 @@ class Program:
         warnings.filterwarnings("ignore", message=".*Overriding environment")
 
     def make(self, env_fn: Callable[[], Value]) -> Value:
-        """Call a function that makes a part; then all ids mean again what the program means.
+        """Call a function that makes a part, with ids that mean what the program means.
 
-        Raises:
-            WorkerError: If a module was imported that registers the environment in another way, and
-                it was made in that way.
+        A module that it imports may register one in another way than the program has it by now. As
+        modules are imported once, the function is then called again.
         """
         env = env_fn()
+        if self._set_right():
+            with suppress(Exception):
+                env.close()
+            env = env_fn()
+            self._set_right()
+        return env
+
+    def _set_right(self) -> bool:
+        """Have all ids mean again what the program means; whether one meant something else."""
+        wrong = False
         for name, spec in self._known.items():
             now = gym.registry.get(name)
             if now is not spec:
                 gym.registry[name] = spec
-                if now is not None and _is_of(getattr(env, "spec", None), now, spec):
-                    raise WorkerError(
-                        f"Expected {name!r} to be made as the program has registered it, but the "
-                        "worker has imported a module that registers it in another way. Take the "
-                        f"spec along: spec = gymnasium.spec({name!r}), and gymnasium.make(spec) in "
-                        "the function."
-                    )
-        return env
+                wrong |= now is not None and not same_value(*map(vars, map(_portable, (now, spec))))
+        return wrong
 
     def note(self, error: BaseException) -> None:
         """Say what to do about something that the worker does not know."""
@@ -114,48 +109,23 @@ class Program:
             )
 
 
-def _lazy(spec: EnvSpec) -> EnvSpec:
-    """The spec, with the names of what can be imported, so that it is not before it is needed."""
-    lazy = copy.copy(spec)
+def _portable(spec: EnvSpec) -> EnvSpec:
+    """The spec with entry points that another process finds.
+
+    What can be imported goes by its name, so that it is not imported before it is needed. What text
+    names in the main module, such as `__main__:MyEnv`, goes by value, as no worker imports that.
+    """
+    portable = copy.copy(spec)
     for name in ("entry_point", "vector_entry_point"):
         value = getattr(spec, name)
         module, attribute = getattr(value, "__module__", _MAIN), getattr(value, "__name__", "")
-        if module != _MAIN and getattr(sys.modules.get(module), attribute, None) is value:
-            setattr(lazy, name, f"{module}:{attribute}")
-    return lazy
-
-
-def _in_main(spec: EnvSpec) -> Iterator[tuple[str, Value]]:
-    """What the texts of a spec name in the main module, such as `__main__:MyEnv`."""
-    points = [spec.entry_point, spec.vector_entry_point]
-    points += [wrapper.entry_point for wrapper in spec.additional_wrappers]
-    for point in points:
-        if isinstance(point, str) and point.partition(":")[0] == _MAIN:
-            name = point.partition(":")[2]
-            if hasattr(sys.modules[_MAIN], name):
-                yield name, getattr(sys.modules[_MAIN], name)
-
-
-def _is_of(made: Any, one: EnvSpec, other: EnvSpec) -> bool:
-    """Whether an environment was made by the one spec and not by the other one of the same id."""
-    if not isinstance(made, EnvSpec) or made.id != one.id:
-        return False
-    specs = [dict(_flat(_lazy(spec))) for spec in (made, one, other)]
-    got, first, second = (
-        {name: spec.get(name) for name in {*specs[1], *specs[2]}} for spec in specs
-    )
-    return any(
-        not same_value(first[name], second[name]) and same_value(got[name], first[name])
-        for name in got
-    )
-
-
-def _flat(spec: EnvSpec) -> Iterator[tuple[str, Value]]:
-    for each in fields(spec):
-        if each.init and each.name != "kwargs":
-            yield each.name, getattr(spec, each.name)
-    for name, value in spec.kwargs.items():
-        yield f"kwargs.{name}", value
+        if isinstance(value, str):
+            if value.startswith(f"{_MAIN}:"):
+                value = getattr(sys.modules[_MAIN], value.partition(":")[2], value)
+        elif module != _MAIN and getattr(sys.modules.get(module), attribute, None) is value:
+            value = f"{module}:{attribute}"
+        setattr(portable, name, value)
+    return portable
 
 
 def refuse_rerun() -> None:
@@ -169,9 +139,7 @@ def refuse_rerun() -> None:
             for it by the main one, or the main module by `multiprocessing`; the message names the
             guard.
     """
-    main = threading.main_thread()
-    elsewhere = None if threading.current_thread() is main else frame_of_thread(main)
-    for frame in (inspect.currentframe(), elsewhere):
+    for frame in (inspect.currentframe(), frame_of_thread(threading.main_thread())):
         script = _imported_by_worker(frame)
         if script is not None:
             raise WorkerError(

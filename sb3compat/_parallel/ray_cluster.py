@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import ray
 
-from sb3compat._parallel.memory import Shapes
 from sb3compat._parallel.ray_groups import Group, Resources, group_of, room
 from sb3compat.errors import WorkerError
 
@@ -29,8 +26,6 @@ _NOT_ALLOWED = {
     "placement_group_bundle_index": "Ray has replaced it; use scheduling_strategy",
     "placement_group_capture_child_tasks": "Ray has replaced it; use scheduling_strategy",
 }
-# Ray sends smaller values with the message, and not through the object store.
-_INLINE_BYTES = 100 * 1024
 
 
 def options_for(actor_options: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -110,11 +105,9 @@ def _of_cluster() -> str:
 def _of_group(group: Group, count: int, options: Mapping[str, Any]) -> str:
     wanted = _wanted(options)
     own = f", of which this process holds {_shown(group.held)}" if group.held else ""
-    # Just after the start of this process, Ray has not counted it yet.
-    free = f"; {_listed(group.free())} are free" if group.room(wanted) >= count else ""
     return (
-        f"They go to {group.name}, whose bundles are {_listed(group.bundles)}{own}{free}. A "
-        "placement group does not grow. Reserve a bundle for each worker, in Ray Tune by "
+        f"They go to {group.name}, whose bundles are {_listed(group.bundles)}{own}. A placement "
+        "group does not grow. Reserve a bundle for each worker, in Ray Tune by "
         "tune.with_resources(train, tune.PlacementGroupFactory("
         f"[{{'CPU': 1}}] + [{wanted}] * {count})); or place the actors outside, where the cluster "
         "has room: actor_options={'scheduling_strategy': 'DEFAULT'}."
@@ -151,38 +144,3 @@ def _shown(resources: Resources) -> str:
         if name != "object_store_memory" and not name.startswith("node:")
     ]
     return ", ".join(texts) or "nothing"
-
-
-def check_object_stores(nodes: Mapping[int, str], shapes: Shapes, rows: Sequence[slice]) -> None:
-    """Refuse observations that do not fit into the object stores.
-
-    Ray would move them through a disk, which takes a thousand times as long.
-
-    Args:
-        nodes: The nodes of the workers that share no memory with this process.
-        shapes: The shapes of one row.
-        rows: The rows of each worker.
-
-    Raises:
-        WorkerError: If those of one step do not fit.
-    """
-    each = sum(
-        np.zeros((), dtype).nbytes * math.prod(shape) for shape, dtype in shapes.observations
-    )
-    sizes = {worker: each * (rows[worker].stop - rows[worker].start) for worker in nodes}
-    large = {worker: size for worker, size in sizes.items() if size > _INLINE_BYTES}
-    home = ray.get_runtime_context().get_node_id()
-    for node in sorted(ray.nodes(), key=lambda node: bool(node["NodeID"] != home)):
-        name = node["NodeID"]
-        store = node["Resources"].get("object_store_memory")
-        # All of them come to the node of the parent.
-        need = sum(size for worker, size in large.items() if name in (home, nodes[worker]))
-        if node["Alive"] and store is not None and need > store:
-            where = "this process" if name == home else "its workers"
-            raise WorkerError(
-                f"Expected the observations of one step to fit into Ray's object stores, got "
-                f"{need / 1e6:.0f} MB for that of node {node['NodeManagerAddress']} ({where}), "
-                f"which has {store / 1e6:.0f} MB. Start Ray there with a larger "
-                "object_store_memory (`ray start --object-store-memory`, in bytes), or hold fewer "
-                "rows."
-            )

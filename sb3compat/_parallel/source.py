@@ -14,7 +14,6 @@ from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
     Array,
     Command,
-    Flags,
     Info,
     Options,
     Seeds,
@@ -176,28 +175,13 @@ class ParallelRows:
         ended, truncated = out.ended.copy(), out.truncated.copy()
         for row in np.flatnonzero(ended).tolist():
             extras.reset_infos.setdefault(row, {})
-        infos = self._all_infos(extras.infos, ended, truncated)
+        infos = least_infos(self.num_envs)
+        for row, info in extras.infos.items():
+            infos[row] = info
         rewards = joined(out.rewards.copy(), len(out.observations), extras.arrays, replaced)
         batch = self._batch(extras.arrays)
         self._torn = False
         return Transition(batch, rewards, ended, truncated, infos, extras.reset_infos)
-
-    def _all_infos(self, given: Mapping[int, Info], ended: Flags, truncated: Flags) -> list[Info]:
-        """The infos of all rows: those that were sent, and what the arrays say of the others."""
-        infos = least_infos(self.num_envs)
-        for row, info in given.items():
-            infos[row] = info
-        (rows,) = ended.nonzero()
-        if len(rows):
-            finals = self._observations.rows(self._workers.buffers.finals, rows)
-            cuts = truncated[rows].tolist()
-            for row, cut, final in zip(rows.tolist(), cuts, finals, strict=True):
-                info = infos[row]
-                if row not in given:
-                    info[TRUNCATED] = cut
-                if TERMINAL_OBSERVATION not in info:
-                    info[TERMINAL_OBSERVATION] = final
-        return infos
 
     def cancel(self) -> None:
         """Wait for the step that is under way, and drop its results."""

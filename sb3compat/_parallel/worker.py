@@ -21,7 +21,7 @@ from sb3compat._parallel.messages import (
     dumps_answer,
     failure_of,
 )
-from sb3compat._parallel.parts import Part, save_final
+from sb3compat._parallel.parts import Part
 from sb3compat._parallel.program import Program
 
 NOTHING = dumps(None)
@@ -67,7 +67,7 @@ class Worker:
         """Write into these arrays from now on, from row `first` on."""
         self._buffers = buffers
         for part in self._parts:
-            first = part.attach(buffers, first)
+            first = part.number_from(first)
 
     def step(self) -> bytes:
         """Step all rows with the actions that are in the arrays."""
@@ -79,7 +79,7 @@ class Worker:
             actions = [array.copy() for array in self._buffers.actions]
             for part in self._parts:
                 self._concerns(part)
-                part.send(actions)
+                part.source.send([array[part.rows] for array in actions])
             for part in self._parts:
                 self._concerns(part)
                 own_arrays += self._receive(part, infos, reset_infos)
@@ -96,20 +96,16 @@ class Worker:
     ) -> list[OwnArray]:
         """Finish the step of a part; what the arrays do not say is added to the infos."""
         try:
-            step = part.receive()
+            step_infos, resets, own_arrays = part.receive(self._buffers)
         except BaseException:
             self._concerns(part, part.failed)
             raise
-        first, out = part.rows.start, self._buffers
-        for row in step.reset_infos:
-            save_final(out.finals, row, step.infos[row - first], self._parts.layout)
-        cuts = out.truncated[part.rows].tolist()
-        for row, (info, cut) in enumerate(zip(step.infos, cuts, strict=True), first):
-            # Of most rows, the arrays say all that there is.
-            if len(info) != 1 or info.get(TRUNCATED) is not cut:
+        for row, info in enumerate(step_infos, part.rows.start):
+            # Most rows have nothing else to say.
+            if len(info) != 1 or info.get(TRUNCATED) is not False:
                 infos[row] = info
-        reset_infos.update((row, info) for row, info in step.reset_infos.items() if info)
-        return step.arrays
+        reset_infos.update((row, info) for row, info in resets.items() if info)
+        return own_arrays
 
     def _cancel(self) -> None:
         """End the steps of parts that are under way, after an exception in another one."""
@@ -168,12 +164,14 @@ class Worker:
         for (part, own_seeds), (_, own) in zip(self._shares(seeds), shares, strict=True):
             self._concerns(part)
             try:
-                infos, own_arrays = part.reset(own_seeds, None if options is None else own)
+                infos, arrays = part.reset(
+                    self._buffers, own_seeds, None if options is None else own
+                )
             except BaseException:
                 self._concerns(part, part.failed)
                 raise
             extras.reset_infos.update(enumerate(infos, part.rows.start))
-            extras.arrays.extend(own_arrays)
+            extras.arrays.extend(arrays)
         return extras
 
     def _render(self) -> list[Value]:

@@ -1,61 +1,184 @@
-"""The protocol `Workers`: where rows live, and how their parent speaks to them.
+"""`Workers`: what a parent does with its workers, wherever they are.
 
-What the rows do is in `worker.py`, and what their parent makes of it in `source.py`; a backend
-only carries commands and arrays to and fro.
+What the rows do is in `worker.py`, and what their parent makes of it in `source.py`. A place for
+workers says how they are started, how a message gets there, and how they are ended; `processes.py`
+and `ray_actors.py` are the two.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from multiprocessing.util import Finalize
+from typing import Any, ClassVar
 
 from sb3compat._convert.types import Array, Value
-from sb3compat._parallel.memory import Buffers, Shapes
-from sb3compat._parallel.messages import Described, Failure
-from sb3compat.errors import WorkerError
+from sb3compat._ipc.pipes import Exchange
+from sb3compat._ipc.ready import Line
+from sb3compat._parallel.make_parts import EnvFn
+from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
+from sb3compat._parallel.messages import Described, Failure, dumps_command
+from sb3compat._parallel.program import Program
+from sb3compat.errors import WorkerError, WorkerTimeoutError
+
+# How long workers may take to end that owe an answer.
+_CLOSE_SECONDS = 5.0
 
 
-class Workers(Protocol):
+class WorkerExchange(Exchange):
+    """Messages to all workers; one for the whole life of them, so that nothing owed is forgotten.
+
+    Args:
+        lines: The workers.
+        restarts: Whether the death of a worker is no failure, as it is replaced.
+    """
+
+    def __init__(self, lines: Mapping[int, Line], *, restarts: bool) -> None:
+        super().__init__(lines)
+        self._restarts = restarts
+
+    @property
+    def failed(self) -> bool:
+        """Whether something is to be raised, whatever the others answer."""
+        raised = any(isinstance(answer, Failure) for answer in self.answers.values())
+        return raised or (bool(self.dead) and not self._restarts)
+
+
+class Workers(ABC):
     """Some workers, by number; each holds the rows of a few consecutive functions.
 
     An answer is what a command of `Worker` returns, or a `Failure`. A worker owes an answer to
     each command, and gets no other before; answers that an interrupt has left behind are taken, and
     dropped, by the next `send`.
 
+    Args:
+        shares: The functions of each worker.
+        timeout: How many seconds answers may take; None for ever.
+        exchange: Carries the messages.
+        running: The workers that run; a place puts them in here.
+        end: Ends all that run and gives up the segments: called by `close`, when the environment
+            is forgotten, and at the end of Python. After an interrupt, it is called again.
+        segments: Where the shared memory is put.
+
     Attributes:
-        noun: What a worker is, for messages.
+        noun: What a worker is, for messages; and several of them.
         lost: The workers that have died, with what is known of it.
         buffers: The arrays of all rows, as the last step or reset has left them.
     """
 
-    noun: str
-    lost: dict[int, str]
+    noun: ClassVar[str]
+    nouns: ClassVar[str]
     buffers: Buffers
+
+    def __init__(
+        self,
+        shares: Sequence[Sequence[EnvFn]],
+        timeout: float | None,
+        exchange: WorkerExchange,
+        running: dict[int, Any],
+        end: Callable[[], None],
+        segments: list[Segment],
+    ) -> None:
+        self.lost: dict[int, str] = {}
+        self._shares = shares
+        self._firsts = list(itertools.accumulate(map(len, shares), initial=0))
+        self._timeout = timeout
+        self._exchange = exchange
+        self._running = running
+        self._segments = segments
+        self._shapes: Shapes
+        self._rows: Sequence[slice] = ()
+        # A fork of this process must not use or end the workers.
+        self._owner = os.getpid()
+        self._closing = False
+        self._end = end
+        # Before `multiprocessing` waits for its processes; `atexit` may be later, and does not run
+        # at all in a process of `multiprocessing`. A fork of this process does not call it.
+        self._finalizer = Finalize(self, end, exitpriority=10)
+
+    # What a place says.
+
+    @abstractmethod
+    def _launch(self, workers: Sequence[int]) -> None:
+        """Start these workers."""
+
+    @abstractmethod
+    def _make_message(self, worker: int) -> bytes:
+        """The command to make the parts, with the functions."""
+
+    @abstractmethod
+    def _send_arrays(self, workers: Sequence[int]) -> None:
+        """Send the command to use the arrays, and what these are in."""
+
+    @abstractmethod
+    def _step_message(self, worker: int, actions: list[Array]) -> Any:
+        """The command to step the rows; the actions are in the arrays, too."""
+
+    @abstractmethod
+    def _how_it_died(self, worker: int, error: Exception) -> str:
+        """What is known of the death of a worker."""
+
+    @abstractmethod
+    def _kill(self, worker: int) -> None:
+        """End a worker that runs, whatever it is doing."""
+
+    # What follows from it.
 
     def start(self) -> dict[int, Described]:
         """Start the workers, and have them make their parts.
 
         Raises:
             WorkerError: If a worker has died.
+            WorkerTimeoutError: If it takes too long.
             Exception: What a function has raised.
         """
+        return self._make(range(len(self._shares)))
 
     def attach(self, shapes: Shapes, rows: Sequence[slice]) -> None:
-        """Provide the arrays, and tell each worker which rows of them are its own."""
+        """Make the arrays, and tell each worker which rows of them are its own."""
+        self._shapes, self._rows = shapes, rows
+        num_envs = rows[-1].stop
+        segment = Segment(size_of(shapes, num_envs))
+        self._segments.append(segment)
+        self.buffers = buffers_in(segment.memory, shapes, num_envs)
+        self._hand_over(range(len(rows)))
 
     def restart(self, worker: int) -> None:
         """Replace a lost worker by a new one with the same functions.
 
+        It is lost until all is done: after an error or an interrupt, this can be tried again.
+
         Raises:
             WorkerError: If that one dies, too.
+            WorkerTimeoutError: If it takes too long.
+            Exception: What a function has raised.
         """
+        self._settle()
+        self._discard(worker)
+        try:
+            self._make([worker])
+            self._hand_over([worker])
+        except BaseException:
+            self._discard(worker)
+            raise
+        del self.lost[worker]
 
     def send(self, commands: Mapping[int, Sequence[Any]]) -> None:
         """Send workers a command each; a worker that turns out to be dead becomes `lost`."""
+        # Pickled before anything is sent: what cannot be pickled leaves all workers untouched.
+        messages = {worker: dumps_command(*command) for worker, command in commands.items()}
+        self._settle()
+        self._send({worker: data for worker, data in messages.items() if worker not in self.lost})
 
     def send_step(self, actions: list[Array]) -> None:
         """Have all workers step their rows with these actions."""
+        self._settle()
+        for array, values in zip(self.buffers.actions, actions, strict=True):
+            array[...] = values
+        alive = self._running.keys() - self.lost.keys()
+        self._send({worker: self._step_message(worker, actions) for worker in sorted(alive)})
 
     def collect(self) -> dict[int, Value]:
         """The answers that are owed, by worker; without those of workers that are `lost`.
@@ -63,65 +186,148 @@ class Workers(Protocol):
         Raises:
             WorkerTimeoutError: If they do not come in time.
         """
+        late = self._receive(self._timeout)
+        if late:
+            raise self._late(late)
+        answers, self._exchange.answers = self._exchange.answers, {}
+        return answers
 
     def observations(self, *, copy: bool) -> list[Array]:
         """The observations of all rows; with `copy`, in arrays that nothing else uses."""
+        arrays = self.buffers.observations
+        return [array.copy() for array in arrays] if copy else arrays
 
     def close(self, *, patient: bool = True) -> None:
-        """Have the workers close their parts, and end them.
+        """Have the workers close their parts, and end them. In a fork, it has no effect.
 
         Args:
             patient: Whether workers that are busy get some time for it.
-        """
-
-
-class Owner:
-    """The process that has started the workers; a fork of it must not use or end them."""
-
-    def __init__(self) -> None:
-        self._owner = os.getpid()
-
-    @property
-    def owns(self) -> bool:
-        """Whether this is that process."""
-        return os.getpid() == self._owner
-
-    def check_owner(self) -> None:
-        """Refuse to speak to the workers of another process.
 
         Raises:
-            WorkerError: If this process is a fork of the one that has started them.
+            Exception: What closing a part has raised.
         """
-        if not self.owns:
+        if os.getpid() != self._owner:
+            return
+        again, self._closing = self._closing, True
+        failures: list[Failure] = []
+        try:
+            if not again:
+                failures = self._close_parts(_CLOSE_SECONDS if patient else 0.0)
+        finally:
+            self._end()
+            self._finalizer.cancel()
+        for failure in failures:
+            failure.reraise()
+
+    def _close_parts(self, patience: float) -> list[Failure]:
+        """Have all workers close their parts, but for those that are busy for longer than this."""
+        exchange = self._exchange
+        exchange.take_back()
+        self._receive(patience)
+        exchange.answers = {}
+        for worker in {*exchange.owed, *self.lost}:
+            self._discard(worker)
+        self._send(dict.fromkeys(sorted(self._running), dumps_command("close")))
+        self._receive(self._timeout)
+        return [answer for answer in exchange.answers.values() if isinstance(answer, Failure)]
+
+    def _make(self, workers: Sequence[int]) -> dict[int, Described]:
+        """Start workers, and have them make their parts."""
+        # Before any is started.
+        make = {worker: self._make_message(worker) for worker in workers}
+        begin = dumps_command("begin", self._program())
+        self._launch(workers)
+        # Interpreters take some seconds to start, which is not what the user has limited.
+        start = None if self._timeout is None else max(self._timeout, 60.0)
+        self._talk(dict.fromkeys(workers, begin), start)
+        described = self._talk(make, self._timeout)
+        return {worker: described[worker] for worker in workers}
+
+    def _program(self) -> Program | None:
+        """What new workers take over of this program; None if they know it already."""
+        return Program.this()
+
+    def _hand_over(self, workers: Sequence[int]) -> dict[int, Any]:
+        """Hand the arrays to some workers; what these answer."""
+        self._send_arrays(workers)
+        return self._made(workers, self._timeout)
+
+    def _talk(self, messages: Mapping[int, bytes], timeout: float | None) -> dict[int, Any]:
+        """What new workers answer; raises what the first of them has met."""
+        self._send(messages)
+        return self._made(messages, timeout)
+
+    def _made(self, workers: Collection[int], timeout: float | None) -> dict[int, Any]:
+        late = self._receive(timeout)
+        if late:
+            raise WorkerTimeoutError(
+                f"The {self.nouns} of {', '.join(map(self._functions, late))} have not made their "
+                f"parts within timeout={timeout} seconds. Give them more time."
+            )
+        answers, self._exchange.answers = self._exchange.answers, {}
+        for worker in sorted(workers):
+            if isinstance(answers.get(worker), Failure):
+                answers[worker].reraise()
+        for worker in sorted(workers):
+            if worker not in answers and worker in self.lost:
+                raise WorkerError(
+                    f"The {self.noun} of {self._functions(worker)} has died while it made them "
+                    f"({self.lost[worker]}); its own output may say why."
+                )
+        return answers
+
+    def _send(self, messages: Mapping[int, Any], timeout: float | None = 0.0) -> None:
+        """Send messages; what does not fit into the pipes in time is sent while answers come."""
+        self._check_owner()
+        self._exchange.send(messages, timeout)
+        self._note_dead()
+
+    def _receive(self, timeout: float | None) -> list[int]:
+        """Take the answers that are owed; the workers that are late, if nothing has failed."""
+        self._check_owner()
+        self._exchange.receive(timeout)
+        failed = self._exchange.failed
+        self._note_dead()
+        return [] if failed else sorted(self._exchange.owed)
+
+    def _check_owner(self) -> None:
+        if os.getpid() != self._owner:
             raise WorkerError(
                 f"Expected the process {self._owner}, which has started the workers, to use them, "
                 f"got a call from {os.getpid()}, a fork of it. Build a new environment there."
             )
 
+    def _settle(self) -> None:
+        """Take the answers that an interrupt or an error has left behind."""
+        exchange = self._exchange
+        exchange.take_back()
+        if exchange.owed:
+            self._receive(self._timeout)
+            if exchange.owed:
+                raise self._late(sorted(exchange.owed))
+        exchange.answers = {}
 
-def check_made(
-    workers: Workers, made: Iterable[int], answers: Mapping[int, Value], firsts: Sequence[int]
-) -> None:
-    """Raise what the first of some workers has met while it made its parts.
+    def _discard(self, worker: int) -> None:
+        """End a lost worker, whatever it is doing, and forget what it owes."""
+        self.lost.setdefault(worker, "it could not be replaced")
+        self._exchange.forget(worker)
+        if worker in self._running:
+            self._kill(worker)
 
-    Args:
-        workers: The workers.
-        made: Which of them have made their parts.
-        answers: What they have answered.
-        firsts: The number of the first function of each worker, and of all functions.
+    def _note_dead(self) -> None:
+        dead = self._exchange.dead
+        for worker, error in list(dead.items()):
+            self.lost[worker] = self._how_it_died(worker, error)
+            del dead[worker]
 
-    Raises:
-        WorkerError: If a worker has died.
-        Exception: What a function has raised.
-    """
-    failures = (answers.get(worker) for worker in sorted(made))
-    for answer in failures:
-        if isinstance(answer, Failure):
-            answer.reraise()
-    for worker in sorted(made):
-        if worker not in answers:
-            first, last = firsts[worker], firsts[worker + 1] - 1
-            raise WorkerError(
-                f"The {workers.noun} of env_fns[{first}] to env_fns[{last}] has died while it made "
-                f"them ({workers.lost[worker]}); its own output may say why."
-            )
+    def _late(self, workers: Sequence[int]) -> WorkerTimeoutError:
+        rows = [self._rows[worker] for worker in workers if self._rows]
+        named = ", ".join(f"{own.start} to {own.stop - 1}" for own in rows)
+        return WorkerTimeoutError(
+            f"The {self.nouns} of the rows {named} have not answered within "
+            f"timeout={self._timeout} seconds. Close this environment, which ends them; or call "
+            "reset(), which waits as long for them once more."
+        )
+
+    def _functions(self, worker: int) -> str:
+        return f"env_fns[{self._firsts[worker]}] to env_fns[{self._firsts[worker + 1] - 1}]"

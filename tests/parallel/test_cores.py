@@ -42,15 +42,6 @@ def test_limits_of_control_groups_are_heeded(
     assert usable_cores(tmp_path / "root", own) == expected
 
 
-@pytest.mark.parametrize(("quota", "expected"), [(300000, 3), (-1, 16)])
-def test_limits_of_the_first_version_are_heeded(quota: int, expected: int, tmp_path: Path) -> None:
-    own = tmp_path / "own"
-    own.write_text("3:memory:/x\n2:cpu,cpuacct:/docker/x\n")
-    write(tmp_path / "root/cpu/cpu.cfs_quota_us", str(quota))
-    write(tmp_path / "root/cpu/cpu.cfs_period_us", "100000")
-    assert usable_cores(tmp_path / "root", own) == expected
-
-
 def test_without_control_groups_the_affinity_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

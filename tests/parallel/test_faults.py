@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._parallel import processes
+from sb3compat._parallel import workers
 from tests.envs import MakeEnv, script
 from tests.interrupts import within
 from tests.parallel.failing import ACTIONS, OPENED, N, failing, opened, pids, with_pids
@@ -230,7 +230,7 @@ def test_killed_worker_is_named(use: Callable[[Any], Any]) -> None:
 def test_worker_that_hangs_is_a_timeout_error_and_close_ends_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(processes, "_CLOSE_SECONDS", 0.2)
+    monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.2)
     env = opened(failing("hang"), timeout=0.3)
     env.step(ACTIONS)
     with pytest.raises(sb3compat.WorkerTimeoutError, match=r"rows 3 to 4 .* timeout=0\.3") as info:

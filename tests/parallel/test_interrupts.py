@@ -14,7 +14,7 @@ import pytest
 
 import sb3compat
 from sb3compat import ParallelVecEnv
-from sb3compat._parallel import processes
+from sb3compat._parallel import workers
 from tests.envs import MakeEnv, script
 from tests.interrupts import attempt, count, counting, interrupt, points, within
 from tests.lockstep import same
@@ -123,7 +123,7 @@ def test_interrupt_while_a_step_is_sent_is_not_forgotten(monkeypatch: pytest.Mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(processes.WorkerExchange, "send", interrupt)
+        patch.setattr(workers.WorkerExchange, "send", interrupt)
         with pytest.raises(KeyboardInterrupt):
             env.step(ACTIONS)
     with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):

@@ -17,7 +17,7 @@ import pytest
 from sb3compat import ParallelVecEnv
 from sb3compat._parallel.launch import Life, launch, start_methods
 from tests.envs import fns
-from tests.profiles import nightly
+from tests.profiles import nightly, some
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="by signals and /proc")
 
@@ -29,15 +29,21 @@ ENDS = ["pass", "raise SystemExit(3)", "env.step_async(np.zeros(4, int))"]
 EXITS = [(None, ENDS[0]), ("fork", ENDS[1]), ("forkserver", ENDS[2]), ("spawn", ENDS[0])]
 EXITS = [(method, end) for method in METHODS for end in ENDS] if nightly() else EXITS
 
-SCRIPT = """
-    import os, sys, time
-
-    class Hide:  # torch takes seconds to import
+# torch takes seconds to import.
+HIDE = """
+    class Hide:
         def find_spec(self, name, *_):
             if name == "stable_baselines3":
                 raise ModuleNotFoundError(name, name=name)
 
+    import sys
     sys.meta_path.insert(0, Hide())
+"""
+
+SCRIPT = (
+    HIDE
+    + """
+    import os, time
     import numpy as np
     import gymnasium as gym
     import sb3compat
@@ -46,8 +52,13 @@ SCRIPT = """
         def pid(self):
             return os.getpid()
 
-        def loaded(self, name):
-            return name in sys.modules
+        def loaded(self):
+            return [name for name in ("torch", "stable_baselines3") if name in sys.modules]
+
+        def step(self, action):
+            while action == 1:
+                pass
+            return super().step(action)
 
     def make():
         return Wrapper(gym.make("CartPole-v1"))
@@ -56,14 +67,31 @@ SCRIPT = """
         env = sb3compat.ParallelVecEnv([make] * 4, workers=2, start_method={method!r})
         env.reset()
         env.step(np.zeros(4, int))
-        print(env.env_method("pid", indices=[0, 3]), flush=True)
+        assert env.env_method("loaded") == [[]] * 4
+        pids = env.env_method("pid", indices=[0, 3])
         {end}
 """
+)
+SLEEPING = """
+        try:
+            print(pids, flush=True)
+            time.sleep(1000)
+        except KeyboardInterrupt:
+            print(env.step(np.zeros(4, int))[0].shape, flush=True)
+        time.sleep(1000)
+"""
+HANGING = """
+        env.step_async(np.ones(4, int))
+        print(pids, flush=True)
+        env.step_wait()
+"""
+# A fork of the parent, which is not killed with it.
+FORK = "os.fork() or (sys.stdin.read(), os._exit(0))"
 
 
 def script(folder: Path, method: str | None, end: str) -> Path:
     path = folder / "script.py"
-    path.write_text(dedent(SCRIPT).format(method=method, end=end))
+    path.write_text(dedent(SCRIPT.replace("{method!r}", repr(method)).replace("{end}", end)))
     return path
 
 
@@ -74,17 +102,21 @@ def started(path: Path, **kwargs: Any) -> tuple[subprocess.Popen[str], list[int]
     return process, [int(part) for part in line.strip("[]\n").split(",")]
 
 
+def wait_for_end(process: subprocess.Popen[str], pids: list[int]) -> None:
+    """Until the processes have ended; the test's own time limit is that of the run."""
+    process.wait()
+    while not all(map(ended, pids)):
+        time.sleep(0.01)
+    for end in (process.stdin, process.stdout):
+        if end is not None:
+            end.close()
+
+
 def ended(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
-
-
-def wait_for_end(pids: list[int]) -> None:
-    """Until the processes have ended; the test's own time limit is that of the run."""
-    while not all(map(ended, pids)):
-        time.sleep(0.01)
 
 
 def shared() -> set[str]:
@@ -93,22 +125,36 @@ def shared() -> set[str]:
 
 
 @method_of
-def test_workers_end_when_their_parent_is_killed(method: str | None, tmp_path: Path) -> None:
+def test_workers_leave_ctrl_c_to_their_parent_and_end_when_it_is_killed(
+    method: str | None, tmp_path: Path
+) -> None:
     before = shared()
-    process, pids = started(script(tmp_path, method, "time.sleep(1000)"))
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    wait_for_end(pids)
+    process, pids = started(script(tmp_path, method, SLEEPING.strip()), start_new_session=True)
+    assert process.stdout is not None
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.stdout.readline() == "(4, 4)\n"
+    process.kill()
+    wait_for_end(process, pids)
     assert not {name for name in shared() - before if "sb3compat" in name or "pym" in name}
-    process.stdout.close()  # type: ignore[union-attr]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux, which sends a signal")
+@pytest.mark.parametrize("fork", some([FORK, "pass"]))
+@pytest.mark.parametrize("method", some(METHODS))
+def test_worker_that_hangs_ends_with_its_killed_parent(
+    method: str | None, fork: str, tmp_path: Path
+) -> None:
+    path = script(tmp_path, method, f"{fork}{HANGING}")
+    process, pids = started(path, stdin=subprocess.PIPE)
+    process.kill()
+    wait_for_end(process, pids)
 
 
 @pytest.mark.parametrize(("method", "end"), EXITS)
 def test_python_ends_without_close(method: str | None, end: str, tmp_path: Path) -> None:
-    process, pids = started(script(tmp_path, method, end))
-    assert process.wait() == (3 if "Exit" in end else 0)
-    wait_for_end(pids)
-    process.stdout.close()  # type: ignore[union-attr]
+    process, pids = started(script(tmp_path, method, f"print(pids, flush=True)\n        {end}"))
+    wait_for_end(process, pids)
+    assert process.returncode == (3 if "Exit" in end else 0)
 
 
 @method_of
@@ -128,65 +174,25 @@ def leave_open(method: str | None) -> None:
 
 
 @method_of
-def test_workers_leave_ctrl_c_to_their_parent(method: str | None, tmp_path: Path) -> None:
-    end = """
-        try:
-            print("ready", flush=True)
-            time.sleep(1000)
-        except KeyboardInterrupt:
-            print(env.step(np.zeros(4, int))[0].shape, flush=True)
-        env.close()
-    """.replace("\n" + " " * 4, "\n").strip()
-    process, pids = started(script(tmp_path, method, end), start_new_session=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.stdout.readline() == "(4, 4)\n"
-    assert process.wait() == 0
-    wait_for_end(pids)
-    process.stdout.close()
-
-
-def test_main_module_is_not_imported_and_torch_is_not_loaded(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    end = 'print([env.env_method("loaded", n)[0] for n in ("torch", "stable_baselines3")])'
-    path = script(tmp_path, None, end)
-    text = path.read_text().replace("sys.meta_path.insert(0, Hide())", "import torch")
-    path.write_text(text)
-    process = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True)
-    assert process.stdout.splitlines()[1] == "[False, False]"
-
-
-@method_of
-def test_process_has_what_the_exchange_needs(method: str | None) -> None:
+@pytest.mark.parametrize("end", ["hang up", "terminate", "kill"])
+def test_process_has_what_the_exchange_needs(method: str | None, end: str) -> None:
     life = Life(*multiprocessing.Pipe(duplex=False))
-    pipe, process, has_fns = launch(method, [], life)
-    assert has_fns == (method == "fork")
-    assert process.is_alive()
+    pipe, process = launch(method, [], life)
+    pipe: Any
+    process: Any
     assert process.pid != os.getpid()
-    pipe.close()
+    pipe.send_bytes(b"nonsense")
+    pipe.recv_bytes()  # its handlers are set by now
+    process.join(0.01)
+    assert process.is_alive()
+    assert process.exitcode is None
+    pipe.close() if end == "hang up" else getattr(process, end)()
     process.join()
     assert not process.is_alive()
-    assert process.exitcode == 0  # type: ignore[attr-defined]
-    process.close()  # type: ignore[attr-defined]
+    assert process.exitcode == {"hang up": 0, "terminate": -15, "kill": -9}[end]
+    process.close()
+    pipe.close()
     life.close()
-
-
-@method_of
-def test_processes_can_be_killed(method: str | None) -> None:
-    for end in ("terminate", "kill"):
-        life = Life(*multiprocessing.Pipe(duplex=False))
-        pipe, process, _ = launch(method, [], life)
-        pipe.send_bytes(b"nonsense")
-        pipe.recv_bytes()  # its handlers are set by now
-        process.join(0.01)
-        assert process.is_alive()
-        getattr(process, end)()
-        process.join()
-        assert process.exitcode < 0  # type: ignore[attr-defined]
-        process.close()  # type: ignore[attr-defined]
-        pipe.close()
-        life.close()
 
 
 def test_start_methods_are_those_of_multiprocessing() -> None:

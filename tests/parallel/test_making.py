@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._parallel import processes
+from sb3compat._parallel import processes, workers
 from sb3compat._parallel.launch import signals_held
 from tests.interrupts import attempt, count, counting, interrupt, points, within
 from tests.lockstep import same
@@ -161,13 +161,13 @@ def test_function_that_raises_is_reported_while_another_hangs(
     def fails() -> Any:
         raise SeveralError(3, "make")
 
-    monkeypatch.setattr(processes.WorkerExchange, "grace_seconds", 0.2)
+    monkeypatch.setattr(workers.WorkerExchange, "grace_seconds", 0.2)
     with within(60), pytest.raises(SeveralError, match=r"^make 3$"):
         forked([Hangs(0, flag), fails], 2)
 
 
 def test_step_that_raises_is_reported_while_another_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes.WorkerExchange, "grace_seconds", 0.2)
+    monkeypatch.setattr(workers.WorkerExchange, "grace_seconds", 0.2)
     env = opened([lambda: Failing(0, "hang"), lambda: Failing(1, "raise")], 2)
     actions = np.zeros(2, int)
     env.step(actions)
@@ -175,7 +175,7 @@ def test_step_that_raises_is_reported_while_another_hangs(monkeypatch: pytest.Mo
         env.step(actions)
     with pytest.raises(sb3compat.WorkerTimeoutError, match="rows 0 to 0"):
         limited(env, 0.2).reset()
-    monkeypatch.setattr(processes, "_CLOSE_SECONDS", 0.2)
+    monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.2)
     env.close()
 
 
@@ -278,6 +278,9 @@ def test_close_and_use_in_a_fork_leave_the_workers_alone() -> None:
             refused = attempt(env.reset, sb3compat.WorkerError)[1]
             env.close()
             env.close()
+            OPENED.clear()
+            del env
+            gc.collect()  # forgets it, too
             code = 0 if "a fork of it" in str(refused) else 2
         os._exit(code)
     assert os.waitpid(pid, 0)[1] == 0
@@ -299,7 +302,7 @@ class Marking(Failing):
 def test_forgotten_environment_closes_its_parts_though_another_was_forked_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_CLOSE_SECONDS", 60.0)  # else they would be terminated
+    monkeypatch.setattr(processes, "_END_SECONDS", 60.0)  # else they would be terminated
     first = forked([lambda: Marking(tmp_path / "closed")])
     second = opened(counting(1))
     with within(30):

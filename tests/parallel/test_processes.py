@@ -75,19 +75,6 @@ def test_lost_worker_is_replaced_with_its_functions_and_memory(method: str | Non
     env.close()
 
 
-def test_fork_of_the_parent_leaves_its_workers_alone() -> None:
-    env = forked(fns(2), 2)
-    env.reset()
-    pid = os.fork()
-    if pid == 0:
-        workers: Any = env._source._workers  # type: ignore[attr-defined]
-        workers._end()
-        os._exit(0)
-    os.waitpid(pid, 0)
-    env.step(np.zeros(2, int))
-    env.close()
-
-
 def test_nothing_stays_open_after_many_environments() -> None:
     def files() -> int:
         gc.collect()
@@ -117,7 +104,7 @@ def test_hanging_close_is_ended_after_the_timeout(monkeypatch: pytest.MonkeyPatc
         def close(self) -> None:
             threading.Event().wait()
 
-    monkeypatch.setattr(processes, "_CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr(processes, "_END_SECONDS", 0.1)
     env = forked([lambda: Hanging(script(), 0)], timeout=0.2)
     env.close()
     assert not children()

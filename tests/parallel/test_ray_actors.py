@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat import ParallelVecEnv
+from sb3compat._parallel import workers as module
 from tests.envs import fns, script
 from tests.lockstep import lockstep, same
 from tests.parallel.actors import (
@@ -248,7 +249,10 @@ def test_interrupt_leaves_answers_that_the_next_call_drains(
 
 
 @pytest.mark.usefixtures("connected")
-def test_actor_that_hangs_is_a_timeout_error_and_close_ends_it() -> None:
+def test_actor_that_hangs_is_a_timeout_error_and_close_ends_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_CLOSE_SECONDS", 0.2)
     near = {"resources": {"near": 1}}
     env = opened(known("hang"), 1, timeout=1.0, copy=False, actor_options=near)
     actors = actors_of(env)

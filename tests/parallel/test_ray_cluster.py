@@ -125,23 +125,10 @@ def test_runtime_env_arrives_or_is_a_clear_error() -> None:
 
 
 @pytest.mark.usefixtures("connected")
-def test_object_store_that_is_too_small_for_the_observations_is_an_error() -> None:
-    # All of them come to the node of the parent, whose memory is shared there.
-    far = {"num_cpus": 0, "resources": {"far": 1}}
-    with pytest.raises(
-        sb3compat.WorkerError, match=r"got 120 MB .* \(this process\), which has 105 MB"
-    ):
-        on_ray([lambda: Large(0, 60_000_000)] * 2, 2, actor_options=far)
-    near = {"num_cpus": 0, "resources": {"near": 1}}
-    on_ray([lambda: Large(0, 60_000_000)] * 2, 1, actor_options=near).close()
-
-
-@pytest.mark.usefixtures("connected")
 def test_object_store_that_is_too_small_for_an_answer_is_an_error() -> None:
     env = opened([lambda: Large(0, 8, 120 * MB), lambda: Large(1, 8)], 2)
-    with pytest.raises(sb3compat.WorkerError, match="object store for the answer") as caught:
+    with pytest.raises(sb3compat.WorkerError, match=r"(?i)rows 0 to 0 .*object"):
         env.step([0, 0])
-    assert "in the worker of rows 0 to 0" in str(caught.value.__cause__)
 
 
 @pytest.mark.parametrize(

@@ -119,12 +119,11 @@ def test_what_never_fits_is_an_error_at_once_that_names_both_ways_out(groups: An
     assert ray.get(inside.made.remote(1, scheduling_strategy="DEFAULT"), timeout=60) == -1
 
 
-def test_group_that_others_fill_is_an_error_that_says_what_is_free(groups: Any) -> None:
+def test_group_that_others_fill_is_an_error_that_names_the_way_out(groups: Any) -> None:
     _, inside = groups({"CPU": 1}, {"CPU": 1})
     error = ray.get(inside.filled.remote(), timeout=60)
     for part in (
         "1 did not within schedule_timeout=0.5",
-        "[CPU: 0], [CPU: 0] are free",
         "'DEFAULT'",
     ):
         assert part in error

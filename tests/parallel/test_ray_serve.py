@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sb3compat._parallel.memory import Buffers, Segment, buffers_in, shapes_of, size_of
-from sb3compat._parallel.messages import Described, Failure, News, dumps_command
+from sb3compat._parallel.extras import Extras
 from sb3compat._parallel.make_parts import layouts
-from sb3compat._parallel.ray_serve import Place, RowsActor
+from sb3compat._parallel.memory import Buffers, Place, Segment, buffers_in, shapes_of, size_of
+from sb3compat._parallel.messages import Described, Failure, dumps_command
+from sb3compat._parallel.ray_serve import RowsActor
 from tests.envs import MakeEnv, ScriptedEnv, script
 
 SCRIPT = script(lengths=(2,), endings=("truncated",))
@@ -29,13 +30,12 @@ def attached(place: Place | None = None) -> RowsActor:
 
 
 def parents() -> tuple[Segment, Buffers, Place]:
-    """The arrays of a parent, in a segment that ends with a token."""
+    """The arrays of a parent, in a segment."""
     shapes = shapes_of(*layouts((SCRIPT.observation_space, SCRIPT.action_space), 7))
-    segment = Segment(size_of(shapes, 7) + 2)
-    segment.memory[-2:] = b"me"
-    if segment.path is None:
+    segment = Segment(size_of(shapes, 7))
+    if segment.place is None:
         pytest.skip("needs /proc, where memory can be opened by its path")
-    return segment, buffers_in(segment.memory, shapes, 7), Place(segment.path, b"me")
+    return segment, buffers_in(segment.memory, shapes, 7), segment.place
 
 
 def test_actor_on_the_same_machine_writes_into_the_arrays_of_its_parent() -> None:
@@ -56,7 +56,7 @@ def test_actor_on_the_same_machine_writes_into_the_arrays_of_its_parent() -> Non
 
 def test_memory_of_another_process_at_that_path_is_not_taken() -> None:
     segment, buffers, place = parents()
-    for wrong in (place._replace(token=b"no"), place._replace(path="/proc/self/fd/1000")):
+    for wrong in (place._replace(token=bytes(16)), place._replace(path="/proc/self/fd/1000")):
         actor = attached(wrong)
         assert actor.run(dumps_command("reset", [5, 6], [{}, {}]))[1] is not None
     assert not buffers.observations[0].any()
@@ -66,21 +66,23 @@ def test_memory_of_another_process_at_that_path_is_not_taken() -> None:
 def test_reset_and_step_return_the_arrays_of_its_own_rows() -> None:
     actor = attached()
     began, observations = actor.run(dumps_command("reset", [5, 6], None))
-    assert [info["seed"] for info in pickle.loads(began).infos] == [5, 6]
+    assert [info["seed"] for info in pickle.loads(began).reset_infos.values()] == [5, 6]
     assert observations is not None
     envs = [ScriptedEnv(SCRIPT, 3), ScriptedEnv(SCRIPT, 4)]
     expected = [env.reset(seed=seed)[0] for env, seed in zip(envs, (5, 6), strict=True)]
     np.testing.assert_array_equal(observations[0], expected)
     for _ in range(2):
-        answer, observations, rewards, ended, truncated, finals = actor.step([np.array([1, 2])])
+        answer, observations, rewards, ended, truncated = actor.step([np.array([1, 2])])
         steps = [env.step(1) for env in envs]
         np.testing.assert_array_equal(rewards, np.float32([step[1] for step in steps]))
         assert list(ended) == list(truncated) == [step[3] for step in steps]
-        last = [step[0] for step in steps if step[3]]
-        np.testing.assert_array_equal(finals[0], np.reshape(np.float32(last), (-1, 3)))
-        news = pickle.loads(answer)
-        assert isinstance(news, News)
-        assert set(news.infos) == {3, 4}
+        extras = pickle.loads(answer)
+        assert isinstance(extras, Extras)
+        assert set(extras.infos) == {3, 4}
+        last = {i: step[0] for i, step in enumerate(steps, 3) if step[3]}
+        for row, observation in last.items():
+            final = extras.infos[row]["terminal_observation"]
+            np.testing.assert_array_equal(final, np.float32(observation))
     np.testing.assert_array_equal(observations[0], [env.reset()[0] for env in envs])
 
 

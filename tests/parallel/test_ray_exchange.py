@@ -15,7 +15,7 @@ pytestmark = pytest.mark.ray
 def test_what_is_ready_is_told_at_once_and_the_rest_by_its_absence(connected: Any) -> None:
     import ray
 
-    from sb3compat._parallel.ray_wait import not_ready, ready_in_turn
+    from sb3compat._parallel.ray_exchange import not_ready, ready_in_turn
 
     @ray.remote(num_cpus=0)  # type: ignore[untyped-decorator]
     class Gate:
@@ -39,7 +39,7 @@ def test_what_is_ready_is_told_at_once_and_the_rest_by_its_absence(connected: An
 def test_signal_handler_may_raise(connected: Any) -> None:
     import ray
 
-    from sb3compat._parallel.ray_wait import not_ready
+    from sb3compat._parallel.ray_exchange import not_ready
 
     @ray.remote(num_cpus=0)  # type: ignore[untyped-decorator]
     class Gate:
