@@ -193,10 +193,6 @@ class RowCommands(Protocol):
     """Sub-environments in workers, which take the commands of `_rows/commands.py` one by one."""
 
     @property
-    def num_envs(self) -> int:
-        """The number of rows."""
-
-    @property
     def lost(self) -> bool:
         """Whether a worker is lost."""
 

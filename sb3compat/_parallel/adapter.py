@@ -169,7 +169,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         same = all(space == shown[0] for space in shown)
         self.shown_space = Observations(shown[0], 1).presented if same else observations.presented
         metadata: Options = parts[0].metadata
-        super().__init__(source, WorkerSubEnvs(source), observations, actions, metadata)
+        super().__init__(source, WorkerSubEnvs(source.ask), observations, actions, metadata)
 
     @property
     def spec(self) -> EnvSpec | None:

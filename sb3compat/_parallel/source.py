@@ -79,10 +79,7 @@ class ParallelRows:
         """Whether a worker is lost for good."""
         return bool(self._workers.lost) and not self._restart
 
-    @property
-    def lost(self) -> bool:
-        """Whether a worker is lost, for those who give commands to rows."""
-        return self.broken
+    lost = broken  # as `RowCommands` has it
 
     def ask(self, commands: Mapping[int, Command]) -> dict[int, Value]:
         """Give rows a command each, then collect the results; the others are not asked.

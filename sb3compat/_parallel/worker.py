@@ -100,10 +100,11 @@ class Worker:
         except BaseException:
             self._concerns(part, part.failed)
             raise
-        for row, info in enumerate(step_infos, part.rows.start):
-            # Most rows have nothing else to say.
-            if len(info) != 1 or info.get(TRUNCATED) is not False:
-                infos[row] = info
+        infos |= {
+            row: info
+            for row, info in enumerate(step_infos, part.rows.start)
+            if len(info) != 1 or info.get(TRUNCATED) is not False  # mostly, there is nothing else
+        }
         reset_infos.update((row, info) for row, info in resets.items() if info)
         return own_arrays
 

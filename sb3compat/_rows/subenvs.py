@@ -24,7 +24,6 @@ from sb3compat._convert.types import (
     HoldsVecEnv,
     Indices,
     Kwargs,
-    RowCommands,
     SingleEnv,
     SubEnvs,
     Value,
@@ -100,17 +99,17 @@ class WorkerSubEnvs:
     """Sub-environments in workers; only those that are named are asked, all at the same time.
 
     Args:
-        workers: Give commands to their rows.
+        ask: Gives each row its command, then collects the results.
     """
 
-    def __init__(self, workers: RowCommands) -> None:
-        self._workers = workers
+    def __init__(self, ask: Callable[[Mapping[int, Command]], dict[int, Value]]) -> None:
+        self._ask = ask
 
     def ask(self, command: Command, rows: Sequence[int]) -> list[Value]:
         """Run a command on each of these rows."""
         if len({*rows}) < len(rows):  # a row that is named twice is asked twice, as in DummyVecEnv
             return [answer for row in rows for answer in self.ask(command, [row])]
-        answers = self._workers.ask(dict.fromkeys(rows, command))
+        answers = self._ask(dict.fromkeys(rows, command))
         return [answers[row] for row in rows]
 
 
@@ -127,16 +126,6 @@ class AsyncCommands:
         self._env = env
         self._guarded = False
         async_vector_env.mend_errors(env)
-
-    @property
-    def num_envs(self) -> int:
-        """The number of rows."""
-        return self._env.num_envs
-
-    @property
-    def lost(self) -> bool:
-        """Whether a worker is lost."""
-        return async_vector_env.is_broken(self._env)
 
     def ask(self, commands: Mapping[int, Command]) -> dict[int, Any]:
         """Give each row its command, then collect the results."""
@@ -198,13 +187,7 @@ class NativeSubEnvs:
     def _call(
         self, rows: Sequence[int], name: str, args: tuple[Value, ...], kwargs: Kwargs
     ) -> list[Value]:
-        """Call the method once; a batch of n is split by row, anything else is for every row.
-
-        `has_wrapper_attr`, `get_wrapper_attr` and `set_wrapper_attr`, which a `gymnasium.Env` has
-        and a `VectorEnv` has not, are answered here.
-        """
-        if name in _WRAPPER_ATTR and self._owner(name) is None:
-            return _WRAPPER_ATTR[name](self, rows, *args, **kwargs)
+        """Call the method once; a batch of n is split by row, anything else is for every row."""
         if name in _OF_ALL_ROWS:
             raise ValueError(
                 f"Expected a method of single rows, got {name!r} of {self.env}, which is "
@@ -261,31 +244,6 @@ _OF_ALL_ROWS = ("reset", "step", "close")
 _OF_ARGUMENTS = ("compute_reward", "compute_terminated", "compute_truncated")
 
 
-def _has_wrapper_attr(env: NativeSubEnvs, rows: Sequence[int], name: str) -> list[Value]:
-    return env.ask(("has", name), rows)
-
-
-def _get_wrapper_attr(env: NativeSubEnvs, rows: Sequence[int], name: str) -> list[Value]:
-    return env.ask(("get", name), rows)
-
-
-def _set_wrapper_attr(
-    env: NativeSubEnvs, rows: Sequence[int], name: str, value: Value, *, force: bool = True
-) -> list[Value]:
-    if not force and not all(env.ask(("has", name), rows)):
-        return [False] * len(rows)
-    env.ask(("set", name, value), rows)
-    return [True] * len(rows)
-
-
-# SB3 recommends `env_method("get_wrapper_attr", "x")` and `env_method("set_wrapper_attr", "x", 1)`.
-_WRAPPER_ATTR: dict[str, Callable[..., list[Value]]] = {
-    "has_wrapper_attr": _has_wrapper_attr,
-    "get_wrapper_attr": _get_wrapper_attr,
-    "set_wrapper_attr": _set_wrapper_attr,
-}
-
-
 # What reaches the sub-environments of an adapter to Gymnasium, unless a subclass overrides it.
 _REACHING = ("call", "get_attr", "set_attr", "subenvs")
 
@@ -296,7 +254,7 @@ def subenvs_of(env: AnyVectorEnv) -> SubEnvs:
     if isinstance(base, SyncVectorEnv):
         return LocalSubEnvs(base.envs)
     if isinstance(base, AsyncVectorEnv):
-        return WorkerSubEnvs(AsyncCommands(base))
+        return WorkerSubEnvs(AsyncCommands(base).ask)
     if holds_vec_env(base) and changed(base, HoldsVecEnv, *_REACHING) is None:
         return base.subenvs
     return NativeSubEnvs(env)

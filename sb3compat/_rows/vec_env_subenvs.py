@@ -127,7 +127,7 @@ def vec_env_subenvs(vec_env: Any) -> SubEnvs:
     if _reaches_rows_as(base, "DummyVecEnv"):
         return LocalSubEnvs(base.envs)
     if _reaches_rows_as(base, "SubprocVecEnv"):
-        return WorkerSubEnvs(Workers(base, run_command))
+        return WorkerSubEnvs(Workers(base, run_command).ask)
     return MethodSubEnvs(vec_env)
 
 

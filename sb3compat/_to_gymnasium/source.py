@@ -92,10 +92,10 @@ def make_source(
         return LocalRows(vec_env, mode), LocalSubEnvs(vec_env.envs)
     if is_plain(vec_env, "SubprocVecEnv"):
         workers = Workers(vec_env, run_command)
-        return RemoteRows(vec_env, mode, workers), WorkerSubEnvs(workers)
+        return RemoteRows(vec_env, mode, workers), WorkerSubEnvs(workers.ask)
     commands = vec_env.row_commands() if holds_rows(vec_env) else None
     if commands is not None:
-        return RemoteRows(vec_env, mode, commands), WorkerSubEnvs(commands)
+        return RemoteRows(vec_env, mode, commands), WorkerSubEnvs(commands.ask)
     if mode == AutoresetMode.NEXT_STEP:
         raise AutoresetModeError(
             f"Expected autoreset_mode='SameStep' or 'Disabled' for {vec_env}, got 'NextStep': it "

@@ -70,7 +70,7 @@ def set_reward(rewards: Rewards, row: int, reward: Value, *, first: int = 0) -> 
         rewards[row] = reward
     except (TypeError, ValueError) as error:
         raise ConversionError(
-            f"Expected the reward of row {first + row} to be one number, got reward={shown(reward)} "
-            f"({type(reward).__name__}). Stable-Baselines3 knows no vector rewards: scalarise "
-            "them in a wrapper around each sub-environment."
+            f"Expected the reward of row {first + row} to be one number, got reward="
+            f"{shown(reward)} ({type(reward).__name__}). Stable-Baselines3 knows no vector "
+            "rewards: scalarise them in a wrapper around each sub-environment."
         ) from error
