@@ -14,9 +14,9 @@ from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import HoldsRows, Options, RowCommands, Value
 from sb3compat._parallel.cores import usable_cores
 from sb3compat._parallel.launch import start_methods
-from sb3compat._parallel.make_parts import EnvFn, check_same_spaces, layouts
 from sb3compat._parallel.memory import shapes_of
 from sb3compat._parallel.messages import Described
+from sb3compat._parallel.parts import EnvFn, check_same_spaces, layouts
 from sb3compat._parallel.processes import Processes
 from sb3compat._parallel.source import ParallelRows
 from sb3compat._parallel.workers import Workers

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from sb3compat._ipc.by_value import name_main_classes
 from sb3compat._ipc.ready import Line
-from sb3compat._parallel.make_parts import EnvFn
+from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import refuse_rerun
 from sb3compat._parallel.serve import serve
 

@@ -1,15 +1,31 @@
-"""A part of a worker: what one function has made, or several that make single environments."""
+"""The parts of a worker, as its functions make them: single, vector and `VecEnv` environments."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sb3compat._convert.types import Info, Options, Seeds, SubEnvs
+import gymnasium as gym
+from gymnasium.vector import SyncVectorEnv, VectorEnv
+
+from sb3compat._convert.actions import Actions
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.spaces import BatchLayout
+from sb3compat._convert.types import Info, Options, Seeds, SingleEnv, Space, SubEnvs
 from sb3compat._parallel.extras import OwnArray, share
 from sb3compat._parallel.memory import Buffers
+from sb3compat._parallel.vec_env_part import VecEnvSource
 from sb3compat._rows.source import Source
+from sb3compat._rows.subenvs import LocalSubEnvs
+from sb3compat._rows.vec_env_subenvs import MethodSubEnvs
+from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_sb3.rows_sync import EnvRows
+from sb3compat._upstream.old_gym import converted
+from sb3compat._upstream.vec_env import is_vec_env
+from sb3compat.errors import UnsupportedEnvError, UnsupportedSpaceError, shown
+
+EnvFn = Callable[[], Any]
 
 
 @dataclass
@@ -81,3 +97,164 @@ class Part:
         own = share(arrays, rows, [*step.observations, step.rewards], self.name)
         out.ended[rows], out.truncated[rows] = step.ended, step.truncated
         return step.infos, {rows.start + i: info for i, info in step.reset_infos.items()}, own
+
+
+class Parts:
+    """The parts of a worker and their common spaces.
+
+    Attributes:
+        counts: The number of rows of each function.
+        envs: What the functions have returned.
+        making: Which function is being called.
+    """
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+        self._parts: list[Part] = []
+        self.envs: list[Any] = []
+        self.making = 0
+        self._singles: list[SingleEnv] = []
+
+    def __iter__(self) -> Iterator[Part]:
+        return iter(self._parts)
+
+    def make(self, env_fns: Sequence[EnvFn], first_fn: int) -> None:
+        """Call the functions.
+
+        Args:
+            env_fns: The functions.
+            first_fn: The number of the first of them, for messages.
+
+        Raises:
+            UnsupportedEnvError: If one returns no environment, or one that is in another row.
+            UnsupportedSpaceError: If the spaces of two parts differ.
+        """
+        for number, env_fn in enumerate(env_fns, first_fn):
+            self.making = number
+            env = converted(env_fn())
+            self.envs.append(env)
+            if any(base_of(env) is base_of(other) for other in self.envs[:-1]):
+                raise UnsupportedEnvError(
+                    f"Expected env_fns[{number}] to make a new environment, but it has returned "
+                    f"{env}, which an earlier one has returned already. Write "
+                    "`lambda: gym.make(id)`, not `lambda: env`."
+                )
+            self._check_spaces(number)
+            self._add(env, number)
+        self._add_singles()
+
+    @property
+    def spaces(self) -> tuple[Space, Space]:
+        """The space of one observation, and of one action."""
+        return spaces_of(self.envs[0], self.making)
+
+    @property
+    def shown_space(self) -> Space:
+        """The space that contains the observations, where all parts say the same."""
+        declared = self.spaces[0]
+        shown = [presented_space(env) if is_vec_env(env) else declared for env in self.envs]
+        return shown[0] if all(space == shown[0] for space in shown) else declared
+
+    def _check_spaces(self, number: int) -> None:
+        check_same_spaces(self.spaces, spaces_of(self.envs[-1], number), number)
+
+    def _add(self, env: Any, number: int) -> None:
+        if isinstance(env, gym.Env):
+            self._singles.append(env)
+            self.counts.append(1)
+            return
+        self._add_singles()
+        n: int = env.num_envs
+        self._parts.append(_part_of(env, *layouts(self.spaces, n, keep_dtypes=True)))
+        self.counts.append(n)
+
+    def _add_singles(self) -> None:
+        """Neighbours that are single environments are stepped in one loop."""
+        envs, self._singles = self._singles, []
+        if envs:
+            held = [None] * len(envs)
+            own = layouts(self.spaces, len(envs))
+            batch = own[0].empty()  # written to in each step, and copied into the shared memory
+            source = EnvRows(envs, *own, copy=True, batch=batch, held=held)
+            rows = slice(0, len(envs))
+            subenvs = LocalSubEnvs(envs)
+            self._parts.append(Part(source, subenvs, rows, "single environments", single=True))
+
+
+def layouts(
+    spaces: tuple[Space, Space], num_envs: int, *, keep_dtypes: bool = False
+) -> tuple[Observations, Actions]:
+    """The layouts of batches of so many rows."""
+    observations = Observations(spaces[0], num_envs, keep_dtypes=keep_dtypes)
+    return observations, Actions(spaces[1], num_envs)
+
+
+def base_of(env: Any) -> object:
+    """The environment inside all wrappers."""
+    return getattr(env, "unwrapped", env)
+
+
+def spaces_of(env: Any, number: int) -> tuple[Space, Space]:
+    """The spaces of one row.
+
+    Args:
+        env: What a function has returned.
+        number: The number of the function.
+
+    Raises:
+        UnsupportedEnvError: If this is no environment.
+    """
+    if isinstance(env, VectorEnv):
+        return env.single_observation_space, env.single_action_space
+    if isinstance(env, gym.Env) or is_vec_env(env):
+        return env.observation_space, env.action_space
+    raise UnsupportedEnvError(
+        f"Expected env_fns[{number}] to return a gymnasium.Env, a gymnasium.vector.VectorEnv or a "
+        f"VecEnv, got {shown(env)} ({type(env).__name__})."
+    )
+
+
+def check_same_spaces(first: tuple[Space, Space], other: tuple[Space, Space], number: int) -> None:
+    """Refuse a part whose rows do not fit into one batch with those of the first.
+
+    Bounds may differ: as `DummyVecEnv`, we go by those of the first.
+
+    Raises:
+        UnsupportedSpaceError: If they do not fit; it is a `RuntimeError`, too.
+    """
+    for what, one, two in zip(("observation_space", "action_space"), first, other, strict=True):
+        if one != two and _form(one, what) != _form(two, what):
+            raise UnsupportedSpaceError(
+                f"Expected all of env_fns to make environments with the same {what}, but for its "
+                f"bounds, got {one} from env_fns[0] and {two} from env_fns[{number}]."
+            )
+
+
+def _form(space: Space, what: str) -> tuple[Any, ...]:
+    """What has to be equal for rows to be in one batch: all but the bounds."""
+    layout = BatchLayout(space, 1, what)
+    leaves = [(leaf.shape, leaf.dtype) for leaf in layout.leaves]
+    return layout.kind, layout.keys, [*map(type, layout.unpack(space))], leaves, layout.starts
+
+
+def _part_of(env: Any, observations: Observations, actions: Actions) -> Part:
+    """The part that is a vector environment or a `VecEnv`."""
+    name, rows = _name_of(env), slice(0, observations.num_envs)
+    if is_vec_env(env):
+        return Part(VecEnvSource(env, observations, actions), MethodSubEnvs(env), rows, name)
+    # Imported only where there is a vector environment.
+    from sb3compat._rows.subenvs import subenvs_of
+    from sb3compat._to_sb3.accept import check_env, find_mode
+    from sb3compat._to_sb3.source import Settings, make_source
+
+    check_env(env)
+    # Row by row, infos are copied before the next row is stepped, which may change what they share.
+    settings = Settings(env, find_mode(env, None), copy=type(env) is SyncVectorEnv)
+    return Part(make_source(settings, observations, actions), subenvs_of(env), rows, name)
+
+
+def _name_of(env: Any) -> str:
+    """The class of an environment and of those inside, as `VecNormalize(DummyVecEnv)`."""
+    inside = getattr(env, "venv", getattr(env, "env", None))
+    name = type(env).__name__
+    return name if inside is None else f"{name}({_name_of(inside)})"

@@ -17,9 +17,9 @@ from sb3compat._convert.types import Array
 from sb3compat._ipc.pipes import end_processes
 from sb3compat._ipc.ready import Line
 from sb3compat._parallel.launch import Life, launch, signals_held, start_helpers
-from sb3compat._parallel.make_parts import EnvFn
 from sb3compat._parallel.memory import Segment
 from sb3compat._parallel.messages import dumps_command, dumps_make
+from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program
 from sb3compat._parallel.serve import STEP
 from sb3compat._parallel.workers import WorkerExchange, Workers

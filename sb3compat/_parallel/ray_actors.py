@@ -10,9 +10,9 @@ from typing import Any
 import ray
 
 from sb3compat._convert.types import Array, Value
-from sb3compat._parallel.make_parts import EnvFn
 from sb3compat._parallel.memory import Segment
 from sb3compat._parallel.messages import Described, dumps_command, dumps_make
+from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import refuse_rerun
 from sb3compat._parallel.ray_cluster import check_room, connect, not_started
 from sb3compat._parallel.ray_exchange import ActorExchange, not_ready

@@ -12,8 +12,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from sb3compat._ipc.ready import polled
-from sb3compat._parallel.make_parts import EnvFn
 from sb3compat._parallel.memory import Shapes, buffers_in, receive_memory
+from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.worker import NOTHING, Worker
 
 if sys.platform != "win32":

@@ -12,7 +12,6 @@ from typing import Any
 from sb3compat._convert.infos import TRUNCATED
 from sb3compat._convert.types import Command, Info, Options, Seeds, Value
 from sb3compat._parallel.extras import Extras, OwnArray, tables_of
-from sb3compat._parallel.make_parts import EnvFn, Parts
 from sb3compat._parallel.memory import Buffers
 from sb3compat._parallel.messages import (
     Described,
@@ -21,7 +20,7 @@ from sb3compat._parallel.messages import (
     dumps_answer,
     failure_of,
 )
-from sb3compat._parallel.parts import Part
+from sb3compat._parallel.parts import EnvFn, Part, Parts
 from sb3compat._parallel.program import Program
 
 NOTHING = dumps(None)

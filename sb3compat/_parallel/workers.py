@@ -17,9 +17,9 @@ from typing import Any, ClassVar
 from sb3compat._convert.types import Array, Value
 from sb3compat._ipc.pipes import Exchange
 from sb3compat._ipc.ready import Line
-from sb3compat._parallel.make_parts import EnvFn
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import Described, Failure, dumps_command
+from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program
 from sb3compat.errors import WorkerError, WorkerTimeoutError
 

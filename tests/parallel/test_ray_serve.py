@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from sb3compat._parallel.extras import Extras
-from sb3compat._parallel.make_parts import layouts
 from sb3compat._parallel.memory import Buffers, Place, Segment, buffers_in, shapes_of, size_of
 from sb3compat._parallel.messages import Described, Failure, dumps_command
+from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.ray_serve import RowsActor
 from tests.envs import MakeEnv, ScriptedEnv, script
 
@@ -88,7 +88,8 @@ def test_reset_and_step_return_the_arrays_of_its_own_rows() -> None:
 
 def test_error_names_the_row_among_all() -> None:
     actor = attached()
-    failure = pickle.loads(actor.run(dumps_command("reach", "get", ("nothing",), [4]))[0])
+    answers = pickle.loads(actor.run(dumps_command("ask", {4: ("get", "nothing")}))[0])
+    failure = pickle.loads(answers[4])
     assert isinstance(failure, Failure)
     assert failure.where == "row 4"
 
@@ -96,5 +97,6 @@ def test_error_names_the_row_among_all() -> None:
 def test_command_that_cannot_be_unpickled_is_an_answer() -> None:
     actor = attached()
     assert isinstance(pickle.loads(actor.run(b"nothing")[0]), Failure)
-    results: Any = pickle.loads(actor.run(dumps_command("reach", "get", ("row",), [3, 4]))[0])
-    assert results == [3, 4]
+    command = "get", "row"
+    answers: Any = pickle.loads(actor.run(dumps_command("ask", {3: command, 4: command}))[0])
+    assert [pickle.loads(answers[row]) for row in (3, 4)] == [3, 4]

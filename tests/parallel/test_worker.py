@@ -8,9 +8,9 @@ from typing import Any
 from gymnasium.vector import SyncVectorEnv
 
 from sb3compat._parallel.extras import Extras
-from sb3compat._parallel.make_parts import layouts
 from sb3compat._parallel.memory import Buffers, buffers_in, shapes_of, size_of
 from sb3compat._parallel.messages import Failure
+from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.worker import NOTHING, Worker
 from tests.envs import BOX, MakeEnv, ScriptedEnv, fns, script
 
