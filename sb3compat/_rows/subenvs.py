@@ -30,7 +30,7 @@ from sb3compat._convert.types import (
     holds_vec_env,
 )
 from sb3compat._ipc import async_vector_env
-from sb3compat._ipc.exceptions import reraise, unpacked
+from sb3compat._ipc.exceptions import Packed
 from sb3compat._ipc.worker_guard import NAME, Guard
 from sb3compat._rows.commands import run_command
 from sb3compat._upstream.inherited import changed
@@ -138,10 +138,10 @@ class AsyncCommands:
             row: ("_call", (NAME, command, {})) for row, command in commands.items()
         }
         answers = dict(zip(commands, async_vector_env.ask(env, messages), strict=True))
-        for row, (success, payload) in answers.items():
-            if not success:
-                reraise(row, unpacked(row, *payload))
-        return {row: pickle.loads(payload) for row, (_, payload) in answers.items()}
+        for row, answer in answers.items():
+            if isinstance(answer, Packed):
+                answer.reraise(f"row {row}")
+        return {row: pickle.loads(answer) for row, answer in answers.items()}
 
 
 class NativeSubEnvs:

@@ -16,7 +16,7 @@ from sb3compat._convert.types import (
     inherits_own,
     is_own_vec_env,
 )
-from sb3compat._ipc.subproc_vec_env import Workers
+from sb3compat._ipc.subproc_vec_env import GuardedWorkers
 from sb3compat._rows.commands import WrapperClass, run_command
 from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs
 from sb3compat._upstream.vec_env import inherits, keeps_method, overrides_only, reaches_rows_as
@@ -127,7 +127,7 @@ def vec_env_subenvs(vec_env: Any) -> SubEnvs:
     if _reaches_rows_as(base, "DummyVecEnv"):
         return LocalSubEnvs(base.envs)
     if _reaches_rows_as(base, "SubprocVecEnv"):
-        return WorkerSubEnvs(Workers(base, run_command).ask)
+        return WorkerSubEnvs(GuardedWorkers(base, run_command).ask)
     return MethodSubEnvs(vec_env)
 
 

@@ -24,7 +24,7 @@ from sb3compat._convert.types import (
     holds_rows,
 )
 from sb3compat._ipc import subproc_vec_env
-from sb3compat._ipc.subproc_vec_env import Workers
+from sb3compat._ipc.subproc_vec_env import GuardedWorkers
 from sb3compat._rows.commands import run_command
 from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs
 from sb3compat._rows.vec_env_subenvs import vec_env_subenvs
@@ -91,7 +91,7 @@ def make_source(
     if is_plain(vec_env, "DummyVecEnv"):
         return LocalRows(vec_env, mode), LocalSubEnvs(vec_env.envs)
     if is_plain(vec_env, "SubprocVecEnv"):
-        workers = Workers(vec_env, run_command)
+        workers = GuardedWorkers(vec_env, run_command)
         return RemoteRows(vec_env, mode, workers), WorkerSubEnvs(workers.ask)
     commands = vec_env.row_commands() if holds_rows(vec_env) else None
     if commands is not None:
