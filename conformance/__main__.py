@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from conformance import results
+from conformance.age import kit, stamped
 from conformance.targets import TARGETS, Target
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.output import render
@@ -58,7 +59,7 @@ def main() -> int:
     if text is None:
         print(f"{path.name} is written when all targets have been run.")
     else:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        path.write_text(stamped(text, kit()), encoding="utf-8", newline="\n")
         print(f"Written: {path}")
     return 0 if all(clean) else 1
 

@@ -73,7 +73,8 @@ Say which versions are installed, and whether sb3compat supports them together. 
 some private names of Gymnasium, Stable-Baselines3 and Python. For each name that is missing, say
 where it was expected and what goes wrong without it.
 
-Only Gymnasium is imported. Put the output into every bug report.
+A name counts as found if it is a word in the source code of the module that should have it; no
+library is imported. Put the output into every bug report.
 """
 _VERSIONS_CODES = """\
 exit codes:
@@ -152,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: argparse.Namespace) -> int:
     """Run a command, and import no more than it needs."""
     if given.command == "versions":
-        from sb3compat._upstream.report import print_versions
+        from sb3compat._versions import print_versions
 
         return print_versions(sb3compat.__version__)
     if given.command == "trace":

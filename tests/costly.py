@@ -17,35 +17,23 @@ CASES = {
     # All checks on an environment: 2 to 10 s.
     "tests/conformance/checks/test_vec_env.py": {
         "test_correct_environments_pass": 2,
-        "test_the_correct_family_passes": 4,
-        "test_the_correct_family_trains": 2,
-        "test_true_deviations_are_found": 2,
+        "test_the_correct_family_trains": 1,
+        "test_true_deviations_are_found": 1,
         "test_subproc_vec_env": 0,
     },
     "tests/conformance/checks/test_vec_env_awkward.py": {
-        "test_an_awkward_row_passes": 3,
-        "test_odd_infos_pass": 1,
+        "test_an_awkward_row_passes": 2,
+        "test_a_shared_generator_passes": 0,
+        "test_odd_infos_pass": 0,
+        "test_spaces_unknown_to_sb3_pass": 1,
     },
     "tests/conformance/checks/test_vector_env.py": {
-        "test_correct_forms_pass": 3,
-        "test_correct_forms_agree_with_single_environments": 2,
         "test_sync": 3,
         "test_sync_with_environments_that_reuse_their_array": 1,
         "test_async": 1,
         "test_native_cartpole": 1,
-        "test_running_statistics": 2,
-        "test_a_reproduction_fails_by_itself": 8,
+        "test_running_statistics": 1,
         "test_functional_jax_env": 0,
-    },
-    "tests/conformance/test_correct.py": {
-        "test_no_check_accuses_it": 6,
-    },
-    "tests/conformance/test_adapters.py": {
-        "test_correct_adapters_pass": 0,
-        "test_one_mistake_is_one_failure": 1,
-        "test_defects_are_found_with_a_reference": 1,
-        "test_defects_are_found_without_a_reference": 1,
-        "test_vector_environments": 1,
     },
     "tests/conformance/run/test_known.py": {
         "test_a_vec_env_of_stable_baselines3_has_known_failures": 0,
@@ -159,15 +147,8 @@ CASES = {
     "tests/to_sb3/test_wrappers.py": {
         "test_wrapper_is_exact_or_refused": 40,
     },
-    "tests/upstream/test_canary.py": {
-        "test_entry_with_another_name_or_form_is_missing": 20,
-        "test_name_that_upstream_renames_is_missing": 20,
-    },
     "tests/ipc/test_exceptions.py": {
         "test_exception_arrives_as_it_was_raised": 25,
-    },
-    "tests/upstream/test_missing_names_of_sb3.py": {
-        "test_module_that_has_moved": 1,
     },
     "tests/ipc/test_pipes.py": {
         "test_answers_of_all_sizes": 8,

@@ -14,7 +14,7 @@ import sb3compat
 pytest.importorskip("stable_baselines3", reason="some examples use SB3's classes")
 
 # Importing these needs a library that this process is to stay without.
-SKIPPED = ("sb3compat._to_sb3.backends.jax", "sb3compat._upstream.functional_jax_env")
+SKIPPED = ("sb3compat._to_sb3.backends.jax",)
 
 
 def examples() -> Iterator[doctest.DocTest]:

@@ -1,8 +1,12 @@
-"""The supported versions: one table, the pages that repeat it, and how the suite is run on it."""
+"""The supported versions: one table, the pages that repeat it, and how the suite is run on it.
+
+And `sb3compat versions`, on what is installed and on altered installations.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,7 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from sb3compat._upstream.versions import PAIRS
+import sb3compat
+from sb3compat._upstream.table import NAMES
+from sb3compat._versions import PAIRS, is_supported, missing_names
+from sb3compat.cli import main as command
 from tests.side_by_side import Ended
 from versions.__main__ import main, result
 from versions.install import NotInstalledError, constraints, find_python
@@ -76,6 +83,88 @@ def test_every_environment_has_a_row() -> None:
     for each in environments():
         row = f"| {each.sb3 or 'none'} | {each.gymnasium} | {each.python} | not run yet |"
         assert sum(line.startswith(row) for line in lines) == 1
+
+
+# `sb3compat versions`
+
+
+def printed(*first_on_path: Path, before: str = "") -> tuple[int, str]:
+    """The exit code and output of the command in a Python of its own."""
+    code = f"import sys\n{before}\nfrom sb3compat.cli import main\nrc = main(['versions'])\n"
+    code += "print('loaded', *sys.modules)\nsys.exit(rc)"
+    path = os.pathsep.join(map(str, (*first_on_path, ROOT)))
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert not done.stderr
+    return done.returncode, done.stdout
+
+
+def test_installed_versions_are_supported_and_complete(capsys: pytest.CaptureFixture) -> None:
+    assert command(["versions"]) == 0
+    out = capsys.readouterr().out
+    assert f"sb3compat           {sb3compat.__version__}\n" in out
+    assert f"Python              {sys.version.split()[0]}\n" in out
+    assert "Gymnasium and Stable-Baselines3 are a supported pair." in out
+    assert "Every private name that sb3compat relies on is there." in out
+
+
+def test_command_needs_neither_hypothesis_nor_sb3_and_loads_no_library() -> None:
+    hidden = "sys.modules['hypothesis'] = sys.modules['stable_baselines3'] = None"
+    code, out = printed(before=hidden)
+    assert code == 0
+    assert "Not looked into, as they are not installed: stable_baselines3" in out
+    _, out = printed()
+    loaded = out.splitlines()[-1].split()
+    for library in ("torch", "stable_baselines3", "jax", "ale_py", "envpool", "hypothesis"):
+        assert library not in loaded
+    assert not any(module.startswith("sb3compat.conformance") for module in loaded)
+
+
+def test_missing_name_is_described_and_unsupported_pair_is_told(tmp_path: Path) -> None:
+    info = tmp_path / "stable_baselines3-1.8.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stable-baselines3\nVersion: 1.8.0")
+    code, out = printed(tmp_path)
+    assert code == 3
+    assert "are not a supported pair. Supported: Gymnasium 1.1 with 2.6" in out
+    assert "Gymnasium 1.4 without it" in out
+    folder = tmp_path / "envpool" / "python"
+    folder.mkdir(parents=True)
+    (tmp_path / "envpool" / "__init__.py").touch()
+    (folder / "envpool.py").write_text("class EnvPoolMixin:\n    def recv(self): self._received\n")
+    code, out = printed(tmp_path)
+    assert code == 1
+    assert "Missing, of the private names that sb3compat relies on: 3." in out
+    assert "\nenvpool.python.envpool.EnvPoolMixin.send\n  expected in  envpool" in out
+    assert "  without it   a step could not be started\n" in out
+    assert "Every private name" not in out
+
+
+@pytest.mark.parametrize("field", ["owner", "name"])
+def test_every_word_of_the_table_that_is_renamed_is_missing(field: str) -> None:
+    renamed = [each._replace(**{field: f"{getattr(each, field)}_gone"}) for each in NAMES]
+    gone = {(each.module, each.name) for each in missing_names(renamed)}
+    # What `sys` has is not written in Python.
+    left = [each for each in renamed if (each.module, each.name) not in gone]
+    assert {each.library for each in left} <= {"sys", "stable_baselines3", "ale_py", "envpool"}
+    for each in left:
+        if each.library != "sys":
+            with pytest.raises(ModuleNotFoundError):
+                __import__(each.library)
+    (first,) = missing_names([renamed[0], renamed[0]._replace(since="99.0")])
+    assert first == renamed[0]
+
+
+@pytest.mark.parametrize(("sb3", "gymnasium"), PAIRS)
+def test_supported_pairs(sb3: str | None, gymnasium: str) -> None:
+    assert is_supported(sb3 and f"{sb3}.7", f"{gymnasium}.0")
+    assert is_supported(sb3, f"{gymnasium}.0a1")
+    assert not is_supported("2.5.0", gymnasium)
+    assert not is_supported(sb3, "1.0.0")
 
 
 # What is installed

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from sb3compat._upstream.versions import PAIRS
+from sb3compat._versions import PAIRS
 
 # SB3 brings torch along, which is large: it is tried with one Python, and the other Pythons
 # without it.

@@ -1,12 +1,11 @@
 """Run every check on every mutant and on what is correct, and write the kill matrix.
 
     make matrix
-    make matrix ARGS=--changed
     make matrix ARGS="--only ResetsTwice Alike"
     make matrix ARGS=--page
 
-`--changed` runs the environments whose outcomes are of other sources, `--only` those with these
-names; both take the others from the last run. `--page` runs none and writes the page anew.
+`--only` runs the environments with these names, and takes the others from the last run. `--page`
+runs none and writes the page anew.
 """
 
 from __future__ import annotations
@@ -21,14 +20,22 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from conformance.matrix.digests import differences, present
 from conformance.matrix.outcomes import Outcome, Outcomes, examine_all, problems, up_to_date
 from conformance.matrix.page import page
-from conformance.matrix.record import OUTCOMES, REFERENCE, Record, read, versions, write
-from conformance.matrix.selection import Pairs, stale
-from conformance.matrix.specimens import Section, Specimen, sections
+from conformance.matrix.record import (
+    OUTCOMES,
+    REFERENCE,
+    Record,
+    present,
+    read,
+    versions,
+    write,
+)
+from conformance.matrix.sections import Section, sections
+from conformance.specimens.registry import Specimen
 
 PAGE = "kill-matrix.md"
+Pairs = list[tuple[Section, Specimen]]
 
 
 def named(everything: Pairs, names: Sequence[str]) -> Pairs:
@@ -95,11 +102,8 @@ def main(arguments: Sequence[str] | None = None, reference: Path = REFERENCE) ->
         record = _record(args, path, found)
     except ValueError as error:
         parser.error(str(error))
-    (reference / PAGE).write_text(
-        page(found, record.versions, record.outcomes), encoding="utf-8", newline="\n"
-    )
-    for line in differences(record.digests, present()):
-        print(f"Not run again since: {line}", file=sys.stderr)
+    text = page(found, record, older=record.digest != present())
+    (reference / PAGE).write_text(text, encoding="utf-8", newline="\n")
     wrong = problems(found, record.outcomes)
     for problem in wrong:
         print(problem, file=sys.stderr)
@@ -109,9 +113,6 @@ def main(arguments: Sequence[str] | None = None, reference: Path = REFERENCE) ->
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m conformance.matrix")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--changed", action="store_true", help="the environments whose sources have changed"
-    )
     which.add_argument("--only", nargs="+", metavar="NAME", help="some of the environments")
     which.add_argument(
         "--page", action="store_true", help="none: the page, from the outcomes of the last run"
@@ -126,20 +127,13 @@ def _record(args: argparse.Namespace, path: Path, found: list[Section]) -> Recor
         ValueError: If the last run does not have those of the others.
     """
     everything = [(section, specimen) for section in found for specimen in section.specimens]
-    if not (args.changed or args.only or args.page):
+    if not (args.only or args.page):
         return _run(path, found, everything, Record(versions(), present(), {}))
     last = read(path)
-    due = stale(found, last.digests, present())
-    due += [pair for pair in everything if pair not in due and not up_to_date(*pair, last.outcomes)]
-    wanted = due if args.changed else named(everything, args.only or ())
-    others = [pair for pair in everything if pair not in wanted]
-    must_be_known(others, last)
-    if args.page:
-        return last
-    # Where outcomes of older versions or sources stay, the record goes on to say so.
-    number = last.versions if others else versions()
-    digests = last.digests if any(pair in others for pair in due) else present()
-    return _run(path, found, wanted, Record(number, digests, last.outcomes))
+    wanted = named(everything, args.only or ())
+    must_be_known([pair for pair in everything if pair not in wanted], last)
+    # The outcomes of the others stay, and the record goes on to say of what they are.
+    return _run(path, found, wanted, last) if wanted else last
 
 
 def _run(path: Path, found: list[Section], wanted: Pairs, record: Record) -> Record:

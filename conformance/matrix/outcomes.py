@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.in_turn import in_turn
-from conformance.matrix.specimens import Section, Specimen
+from conformance.matrix.sections import Section
+from conformance.specimens.registry import Specimen
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.search import run_check
@@ -74,7 +75,7 @@ def _run(checks: tuple[Check, ...], specimen: Specimen, given: dict[str, Any]) -
     subject = examine(specimen.factory, seconds=60, **given)
 
     def run(check: Check) -> Result:
-        looks = LOOKS if specimen.is_mutant else LOOKS_AT_CORRECT
+        looks = LOOKS if specimen.broken else LOOKS_AT_CORRECT
         if check.id in specimen.fails:
             looks = LOOKS_AT_AIMED
         elif check.id in TRAINING:
@@ -109,10 +110,10 @@ def problems(sections: Iterable[Section], outcomes: Outcomes) -> list[str]:
             where = f"{section.title}: {specimen.name}"
             found += [f"{where} survives {name}" for name in sorted(specimen.fails - killed)]
             besides = sorted(killed - specimen.fails - specimen.may_fail)
-            what = "is not said to break" if specimen.is_mutant else "is correct, but is killed by"
+            what = "is not said to break" if specimen.broken else "is correct, but is killed by"
             found += [f"{where} {what} {name}" for name in besides]
             told = outcomes[section.key][specimen.name].by_default
-            if specimen.is_mutant and not told and not specimen.untold:
+            if specimen.broken and not told and not specimen.untold:
                 found.append(f"{where} is missed by default, and does not say why")
             if specimen.untold and told & specimen.fails:
                 found.append(f"{where} is killed by default, although it says that it cannot be")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import groupby
 
+from conformance.age import with_age
 from conformance.matrix.outcomes import (
     BLOCKED,
     IDLE,
@@ -18,7 +19,9 @@ from conformance.matrix.outcomes import (
     Outcome,
     Outcomes,
 )
-from conformance.matrix.specimens import Section, Specimen
+from conformance.matrix.record import Record
+from conformance.matrix.sections import Section
+from conformance.specimens.registry import Specimen
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
 
@@ -55,9 +58,10 @@ does not kill it by default, but only if single environments or options are give
 """
 
 
-def page(sections: list[Section], versions: dict[str, str], outcomes: Outcomes) -> str:
-    """The whole page."""
-    libraries = ", ".join(f"{name} {number}" for name, number in versions.items())
+def page(sections: list[Section], record: Record, older: bool) -> str:
+    """The whole page; it says so if the outcomes are older than the sources."""
+    outcomes = record.outcomes
+    libraries = ", ".join(f"{name} {number}" for name, number in record.versions.items())
     anchors = _anchors()
     head = _HEAD.format(
         few=LOOKS * PROGRAMS,
@@ -66,7 +70,7 @@ def page(sections: list[Section], versions: dict[str, str], outcomes: Outcomes) 
         some=LOOKS_AT_CORRECT * PROGRAMS,
         versions=libraries,
     )
-    parts = [head, _summary(sections, outcomes), _MARKS]
+    parts = [with_age(head, older, "make matrix"), _summary(sections, outcomes), _MARKS]
     for section in sections:
         parts += _section(section, outcomes[section.key], anchors)
     modules = {specimen.module for section in sections for specimen in section.specimens}

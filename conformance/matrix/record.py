@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from conformance.matrix.digests import Digests
+from conformance.age import digest_of
 from conformance.matrix.outcomes import (
     BLOCKED,
     IDLE,
@@ -19,7 +19,8 @@ from conformance.matrix.outcomes import (
     Outcome,
     Outcomes,
 )
-from conformance.matrix.specimens import Section
+from conformance.matrix.sections import Section
+from sb3compat.conformance.checks.catalogue import checks_of
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 OUTCOMES = "kill-matrix/outcomes.json"
@@ -36,12 +37,12 @@ class Record:
 
     Attributes:
         versions: Those of the libraries.
-        digests: Those of the sources.
+        digest: That of the sources.
         outcomes: For each section and specimen.
     """
 
     versions: dict[str, str]
-    digests: Digests
+    digest: str
     outcomes: Outcomes
 
 
@@ -50,11 +51,17 @@ def versions() -> dict[str, str]:
     return {package: version(package) for package in _PACKAGES}
 
 
+def present() -> str:
+    """The digest of the sources that there are: of the checks, and of all that they are run on."""
+    checks = {check.function.__module__ for check in checks_of()}
+    return digest_of("conformance.matrix.outcomes", *sorted(checks))
+
+
 def write(path: Path, sections: Iterable[Section], record: Record) -> None:
     """Keep the outcomes, a line for each specimen."""
     blocks = [
         f'"versions": {json.dumps(record.versions)}',
-        f'"digests": {json.dumps(record.digests.to_dict(), indent=1)}',
+        f'"digest": {json.dumps(record.digest)}',
     ]
     for section in sections:
         found = record.outcomes[section.key]
@@ -82,14 +89,14 @@ def _kept(outcome: Outcome) -> dict[str, list[str]]:
 def read(path: Path) -> Record:
     """The record that `write` has written."""
     document = json.loads(path.read_text(encoding="utf-8"))
-    found, digests = document.pop("versions"), Digests(**document.pop("digests"))
+    found, digest = document.pop("versions"), document.pop("digest")
     outcomes = {
         key: {
             name: _outcome(section["checks"], kept) for name, kept in section["specimens"].items()
         }
         for key, section in document.items()
     }
-    return Record(found, digests, outcomes)
+    return Record(found, digest, outcomes)
 
 
 def _outcome(checks: list[str], kept: dict[str, list[str]]) -> Outcome:

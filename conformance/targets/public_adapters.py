@@ -1,4 +1,4 @@
-"""Published bridges to SB3's `VecEnv`, ported onto a small simulator: see `public_adapters/`."""
+"""Published bridges to SB3's `VecEnv`, ported: see `specimens/public_adapters/`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ONE_WORLD = {"separate_rows": False}
 @target()
 def envpool() -> Any:
     """EnvPool's example VecAdapter."""
-    from conformance.public_adapters.envpool import Pool, VecAdapter
+    from conformance.specimens.public_adapters.envpool import Pool, VecAdapter
 
     return VecAdapter(Pool(3))
 
@@ -21,7 +21,7 @@ def envpool() -> Any:
 @target()
 def maniskill() -> Any:
     """ManiSkill's ManiSkillSB3VectorEnv."""
-    from conformance.public_adapters.maniskill import ManiSkillSB3VectorEnv, Scenes
+    from conformance.specimens.public_adapters.maniskill import ManiSkillSB3VectorEnv, Scenes
 
     return ManiSkillSB3VectorEnv(Scenes(3))
 
@@ -29,7 +29,7 @@ def maniskill() -> Any:
 @target()
 def isaac_lab() -> Any:
     """Isaac Lab's Sb3VecEnvWrapper."""
-    from conformance.public_adapters.isaac_lab import Lab, Sb3VecEnvWrapper
+    from conformance.specimens.public_adapters.isaac_lab import Lab, Sb3VecEnvWrapper
 
     return Sb3VecEnvWrapper(Lab(3))
 
@@ -37,7 +37,7 @@ def isaac_lab() -> Any:
 @target()
 def brax() -> Any:
     """BraxSB3Wrapper over a batched environment of Brax."""
-    from conformance.public_adapters.brax import Brax, BraxSB3Wrapper
+    from conformance.specimens.public_adapters.brax import Brax, BraxSB3Wrapper
 
     return BraxSB3Wrapper(Brax(3))
 
@@ -45,7 +45,7 @@ def brax() -> Any:
 @target(capabilities=ONE_WORLD)
 def supersuit() -> Any:
     """SuperSuit's SB3VecEnvWrapper over two worlds of two agents."""
-    from conformance.public_adapters.supersuit import ConcatVecEnv, SB3VecEnvWrapper
+    from conformance.specimens.public_adapters.supersuit import ConcatVecEnv, SB3VecEnvWrapper
 
     return SB3VecEnvWrapper(ConcatVecEnv(2))
 
@@ -53,7 +53,7 @@ def supersuit() -> Any:
 @target()
 def godot_rl() -> Any:
     """Godot RL Agents' StableBaselinesGodotEnv."""
-    from conformance.public_adapters.godot_rl import GodotEnv, StableBaselinesGodotEnv
+    from conformance.specimens.public_adapters.godot_rl import GodotEnv, StableBaselinesGodotEnv
 
     return StableBaselinesGodotEnv(GodotEnv(3))
 
@@ -61,7 +61,7 @@ def godot_rl() -> Any:
 @target()
 def flightmare() -> Any:
     """Flightmare's FlightEnvVec."""
-    from conformance.public_adapters.flightmare import FlightEnvVec, Quadrotors
+    from conformance.specimens.public_adapters.flightmare import FlightEnvVec, Quadrotors
 
     return FlightEnvVec(Quadrotors(3))
 
@@ -69,7 +69,7 @@ def flightmare() -> Any:
 @target(capabilities=ONE_WORLD)
 def rlgym() -> Any:
     """RLGym's SB3SingleInstanceEnv over a match of three cars."""
-    from conformance.public_adapters.rlgym import Match, SB3SingleInstanceEnv
+    from conformance.specimens.public_adapters.rlgym import Match, SB3SingleInstanceEnv
 
     return SB3SingleInstanceEnv(Match(3))
 
@@ -77,7 +77,7 @@ def rlgym() -> Any:
 @target(capabilities=ONE_WORLD)
 def gpudrive() -> Any:
     """GPUDrive's SB3MultiAgentEnv over two worlds of two vehicles."""
-    from conformance.public_adapters.gpudrive import Drives, SB3MultiAgentEnv
+    from conformance.specimens.public_adapters.gpudrive import Drives, SB3MultiAgentEnv
 
     return SB3MultiAgentEnv(Drives(2, 2))
 
@@ -85,7 +85,7 @@ def gpudrive() -> Any:
 @target(capabilities=ONE_WORLD)
 def microrts() -> Any:
     """VecMonitor over MicroRTS-Py's MicroRTSGridModeVecEnv, two games of two players."""
-    from conformance.public_adapters.microrts import monitored
+    from conformance.specimens.public_adapters.microrts import monitored
 
     return monitored(4)
 
@@ -93,7 +93,7 @@ def microrts() -> Any:
 @target()
 def omnigibson() -> Any:
     """OmniGibson's SB3VectorEnvironment."""
-    from conformance.public_adapters.omnigibson import SB3VectorEnvironment
+    from conformance.specimens.public_adapters.omnigibson import SB3VectorEnvironment
 
     return SB3VectorEnvironment(3)
 
@@ -101,7 +101,10 @@ def omnigibson() -> Any:
 @target(capabilities=ONE_WORLD)
 def mbt_gym() -> Any:
     """mbt-gym's StableBaselinesTradingEnvironment."""
-    from conformance.public_adapters.mbt_gym import Market, StableBaselinesTradingEnvironment
+    from conformance.specimens.public_adapters.mbt_gym import (
+        Market,
+        StableBaselinesTradingEnvironment,
+    )
 
     return StableBaselinesTradingEnvironment(Market(3))
 
@@ -109,6 +112,6 @@ def mbt_gym() -> Any:
 @target()
 def gym3() -> Any:
     """VecMonitor over gym3's ToBaselinesVecEnv."""
-    from conformance.public_adapters.gym3 import monitored
+    from conformance.specimens.public_adapters.gym3 import monitored
 
     return monitored(3)

@@ -3,15 +3,18 @@
 The protocol (`_async_worker`) is the same in Gymnasium 1.1 to 1.4: a command and its data go down
 a pipe; `(payload, True)` comes back, or `(None, False)` with the exception on `error_queue`, after
 which that worker is gone. A worker that is gone has None for a pipe, here as in Gymnasium.
+
+What the workers owe is noted in the environment's own pipes, see `watched_pipes`. After a call that
+has not come to its end, the environment is refused: it is to be closed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from queue import Empty
+from typing import Any, NoReturn
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -22,29 +25,19 @@ from sb3compat._convert.types import (
     Action,
     AnyAsync,
     ClassInfo,
-    ConnectionLike,
     Info,
     Kwargs,
     Observation,
     Value,
     VectorStepResult,
 )
-from sb3compat._ipc.exceptions import Raised, next_raised, reraise
-from sb3compat._ipc.pipes import (
-    Deadline,
-    Exchange,
-    died,
-    end_processes,
-    lines_of,
-    pickled,
-)
-from sb3compat._ipc.ready import Line
-from sb3compat._ipc.unfinished import is_unfinished
-from sb3compat._ipc.watched_pipes import WatchedPipe, watch_of
+from sb3compat._ipc.exceptions import Packed
+from sb3compat._ipc.pipes import Deadline, died, end_processes, pickled
+from sb3compat._ipc.watched_pipes import Watch, WatchedPipe, unwatched, watch_of
 from sb3compat._ipc.worker_questions import Question, class_name, classes_of
-from sb3compat._upstream.private import private
+from sb3compat._upstream.private import private, set_private
 from sb3compat._upstream.sync_vector_env import add_info
-from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError
+from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError, traceback_in_worker
 
 # A command and its data, or that pickled.
 Message = tuple[str, Value] | bytes
@@ -57,23 +50,21 @@ _ERROR_SECONDS = 5.0
 
 def is_broken(env: AnyAsync) -> bool:
     """Whether a worker is gone, or may answer a call that was interrupted."""
-    return is_unfinished(env) or any(pipe is None for pipe in private(env, "parent_pipes"))
+    return None in private(env, "parent_pipes") or watch(env).is_lost(noted=_has_noted_call(env))
 
 
 def is_busy(env: AnyAsync) -> bool:
-    """Whether the workers owe the answer to an earlier call."""
-    return bool(private(env, "_state") != AsyncState.DEFAULT)
+    """Whether the workers owe the answer to a call of the user's, or to a step of ours."""
+    return not is_broken(env) and _has_noted_call(env)
 
 
 def is_stepping(env: AnyAsync) -> bool:
-    """Whether the workers owe the answer to a step."""
-    return bool(private(env, "_state") == AsyncState.WAITING_STEP)
+    """Whether that call is a step."""
+    return private(env, "_state") == AsyncState.WAITING_STEP and not is_broken(env)
 
 
-def note_step(env: AnyAsync, *, under_way: bool) -> None:
-    """Note in the environment whether a step is under way; its `close` goes by that."""
-    private(env, "_state")
-    env._state = AsyncState.WAITING_STEP if under_way else AsyncState.DEFAULT
+def _has_noted_call(env: AnyAsync) -> bool:
+    return bool(private(env, "_state") != AsyncState.DEFAULT)
 
 
 def shared_batch(env: AnyAsync) -> Observation:
@@ -89,25 +80,36 @@ def shares_memory(env: AnyAsync) -> bool:
     """
     batch = shared_batch(env)
     return (
-        bool(env.shared_memory)
+        bool(private(env, "shared_memory"))
         and (batch.size if isinstance(batch, np.ndarray) else len(batch)) > 0
     )
 
 
-def watch(env: AnyAsync) -> None:
-    """Have the environment's own methods note what the workers owe; for `owes_answers`."""
-    pipes = private(env, "parent_pipes")
-    pipes[:] = watch_of(pipes, private(env, "processes")).pipes
+def watch(env: AnyAsync) -> Watch:
+    """What the workers owe, to us and to the environment's own methods."""
+    pipes: list[Any] = private(env, "parent_pipes")
+    if type(pipes[0]) is WatchedPipe:  # mostly
+        return pipes[0].watch
+    made = watch_of(pipes, private(env, "processes"), strict=True, noted=_has_noted_call(env))
+    pipes[:] = [
+        own if pipe is not None else None for own, pipe in zip(made.pipes, pipes, strict=True)
+    ]
+    return made
 
 
-def owes_answers(env: AnyAsync) -> bool:
-    """Whether a worker owes an answer to a method of the environment itself."""
-    pipes = private(env, "parent_pipes")
-    return any(pipe.watch.lost for pipe in pipes if isinstance(pipe, WatchedPipe))
+def whole_call(env: AnyAsync, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Any:
+    """Call a method of the environment's own that sends and receives.
+
+    Raises:
+        CallOrderError: If a call of the user's is under way.
+        WorkerError: If a worker is gone, or an earlier call has not come to its end.
+    """
+    check_ready(env)
+    return watch(env).call(function, *args, **kwargs)
 
 
 def check_whole(env: AnyAsync) -> None:
-    """Refuse to speak to workers that are gone.
+    """Refuse to speak to workers that are gone, or that owe an answer nobody will ask for.
 
     Raises:
         WorkerError: If one is.
@@ -115,7 +117,8 @@ def check_whole(env: AnyAsync) -> None:
     if is_broken(env):
         raise WorkerError(
             f"Expected {env} with all of its workers, but an earlier error or interrupt has "
-            "stopped some. Close this environment and build a new one."
+            "stopped some, or left an answer on its way. Close this environment and build a new "
+            "one."
         )
 
 
@@ -123,12 +126,16 @@ def check_ready(env: AnyAsync) -> None:
     """Refuse to speak to workers that are gone, or while an answer is due.
 
     That answer would be taken for the answer to this.
+
+    Raises:
+        CallOrderError: If a call of the user's is under way.
+        WorkerError: As for `check_whole`.
     """
     check_whole(env)
-    if is_busy(env):
+    if _has_noted_call(env):
         raise CallOrderError(
             f"Expected {env} with no call under way, but it is waiting for a pending "
-            f"{env._state.value!r}. Finish that first."
+            f"{private(env, '_state').value!r}. Finish that first."
         )
 
 
@@ -146,14 +153,8 @@ def ask(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline = FOR_
         Exception: What a sub-environment has raised, with the worker's traceback as its cause;
             if several have, that of the first row, as in `DummyVecEnv`.
     """
-    check_ready(env)
-    data = _pickled(messages)
-    lines = _take_pipes(env, data)
-    exchange = Exchange(lines)
-    with _closed_on_error(lines):
-        exchange.send(data, timeout.left())
-        exchange.receive(timeout.left())
-    return _settled(env, exchange, lines, timeout)
+    _send(env, messages, timeout)
+    return _received(env, messages, timeout)
 
 
 def send_step(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline = FOR_EVER) -> None:
@@ -163,54 +164,93 @@ def send_step(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline 
         WorkerTimeoutError: If a worker does not read its message in that time.
         WorkerError: If a worker turns out to be gone.
     """
-    check_ready(env)
-    data = _pickled(messages)
-    lines = _take_pipes(env, data)
-    exchange = Exchange(lines)
-    with _closed_on_error(lines):
-        exchange.send(data, timeout.left())
+    _send(env, messages, timeout)
+    exchange = watch(env).exchange
     if exchange.dead or exchange.unsent:
-        _settled(env, exchange, lines, timeout)
+        _fail(env, [], timeout)
     # The environment itself has to know that a step is under way, for its `close` for instance.
-    note_step(env, under_way=True)
-    _give_back(env, lines)
+    set_private(env, "_state", AsyncState.WAITING_STEP)
 
 
 def receive_step(env: AnyAsync, timeout: Deadline = FOR_EVER) -> list[Any]:
     """The answers of all rows to a step; the errors are those of `ask`."""
     check_whole(env)
-    lines = _take_pipes(env, range(env.num_envs))
-    note_step(env, under_way=False)
-    exchange = Exchange(lines)
-    exchange.owed.update(dict.fromkeys(lines))
-    with _closed_on_error(lines):
-        exchange.receive(timeout.left())
-    return _settled(env, exchange, lines, timeout)
+    set_private(env, "_state", AsyncState.DEFAULT)
+    return _received(env, range(env.num_envs), timeout)
 
 
-def _settled(
-    env: AnyAsync, exchange: Exchange, lines: Mapping[int, Line], timeout: Deadline
-) -> list[Any]:
-    """The answers, once every row has given its own; else the error to raise."""
-    failed = [i for i, (_, success) in exchange.answers.items() if not success]
-    if not (failed or exchange.dead or exchange.owed):
-        _give_back(env, lines)
-        return [exchange.answers[i][0] for i in lines]
-    lost = {*failed, *exchange.dead, *exchange.owed}
-    _give_back(env, {i: line for i, line in lines.items() if i not in lost})
-    for i in lost:
-        lines[i].pipe.close()
-    raised = _collect_raised(env, len(failed))
+def _send(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline) -> None:
+    check_ready(env)
+    data = {
+        row: message if isinstance(message, bytes) else pickled(message)
+        for row, message in messages.items()
+    }
+    exchange = watch(env).exchange
+    exchange.answers.clear()
+    exchange.send(data, timeout.left())
+
+
+def _received(env: AnyAsync, rows: Iterable[int], timeout: Deadline) -> list[Any]:
+    """What these rows answer."""
+    exchange = watch(env).exchange
+    exchange.receive(timeout.left())
+    answers = exchange.answers
+    failed = [row for row, (_, success) in answers.items() if not success]
+    if failed or exchange.dead or exchange.owed:
+        _fail(env, failed, timeout)
+    return [answers[row][0] for row in rows]
+
+
+def _fail(env: AnyAsync, failed: Sequence[int], timeout: Deadline) -> NoReturn:
+    """Raise what some workers have raised, or that they have died or are late; they are gone."""
+    exchange, pipes = watch(env).exchange, private(env, "parent_pipes")
+    for row in {*failed, *exchange.dead, *exchange.owed}:
+        pipe, pipes[row] = unwatched(pipes[row]), None
+        pipe.close()  # lets a worker end that nobody waits for
+    raised = _raised(env, len(failed))
     if exchange.dead and min(exchange.dead) < min([*failed, env.num_envs]):
-        row = min(exchange.dead)
-        raise died(row) from exchange.dead[row]
+        raise died(min(exchange.dead)) from exchange.dead[min(exchange.dead)]
     if failed:
-        reraise(min(failed), _of_row(min(failed), raised))
+        _reraise(min(failed), raised)
     row = min(exchange.owed)
     raise WorkerTimeoutError(
         f"The worker process of row {row} has not answered within timeout={timeout.timeout} "
         "seconds. Close this environment, which terminates it, and build a new one."
     )
+
+
+def _raised(env: AnyAsync, count: int) -> dict[int, tuple[Value, str]]:
+    """What so many workers have raised and the traceback, by row; as far as it comes in time."""
+    until = time.monotonic() + _ERROR_SECONDS
+    queue = private(env, "error_queue")
+    raised: dict[int, tuple[Value, str]] = {}
+    for _ in range(count):
+        try:
+            row, _, error, trace = queue.get(timeout=max(0.0, until - time.monotonic()))
+        except Empty:
+            break
+        except Exception as error:  # of a custom worker: its queue was not mended
+            raise WorkerError(
+                f"The sub-environment of one of the rows of {env} has raised an exception that "
+                "cannot be unpickled here. Its traceback may be in the worker's own output."
+            ) from error
+        raised[row] = error, trace
+    return raised
+
+
+def _reraise(row: int, raised: Mapping[int, tuple[Value, str]]) -> NoReturn:
+    """Raise what the worker of `row` has or, if that did not arrive, what another one has."""
+    if not raised:
+        raise WorkerError(
+            f"The sub-environment of row {row} has raised an exception that cannot be pickled. Its "
+            "traceback is in the worker's own output."
+        )
+    error, trace = raised.get(row) or next(iter(raised.values()))
+    if isinstance(error, Packed):
+        error.reraise(f"row {row}")
+    # Of a custom worker, which may send a text.
+    error = error if isinstance(error, BaseException) else WorkerError(str(error))
+    raise error from traceback_in_worker(f"row {row}", trace)
 
 
 def call(
@@ -279,7 +319,7 @@ def reset(
 
 def mend_errors(env: AnyAsync) -> None:
     """Let the workers send exceptions that cannot be pickled as a whole; at once, if they can."""
-    if env.worker is None and not (is_broken(env) or is_busy(env)):
+    if private(env, "worker") is None and not (is_broken(env) or is_busy(env)):
         call(env, "has_wrapper_attr", (Question("errors"),), {}, range(env.num_envs))
 
 
@@ -320,8 +360,8 @@ def close(env: AnyAsync) -> None:
     """Close the environment; where a worker is gone or busy, by terminating them all."""
     if env.closed:
         return
-    terminate = is_broken(env) or is_busy(env) or owes_answers(env)
-    note_step(env, under_way=False)
+    terminate = is_broken(env) or is_busy(env)
+    set_private(env, "_state", AsyncState.DEFAULT)
     if not terminate:
         try:
             env.close()
@@ -332,54 +372,3 @@ def close(env: AnyAsync) -> None:
         end_processes(private(env, "processes"))
         # `close` hands the argument on to `close_extras`.
         env.close(terminate=True)
-
-
-def _pickled(messages: Mapping[int, Message]) -> dict[int, bytes]:
-    return {
-        i: message if isinstance(message, bytes) else pickled(message)
-        for i, message in messages.items()
-    }
-
-
-def _take_pipes(env: AnyAsync, rows: Iterable[int]) -> dict[int, Line]:
-    """The lines to some rows, which count as gone until `_give_back`.
-
-    So an exception at any line, such as a signal handler's, leaves no worker in the environment
-    that owes an answer.
-    """
-    pipes: list[ConnectionLike | None] = private(env, "parent_pipes")
-    lines = lines_of(pipes, private(env, "processes"), rows)
-    for i in lines:
-        pipes[i] = None
-    return lines
-
-
-def _give_back(env: AnyAsync, lines: Mapping[int, Line]) -> None:
-    pipes: list[ConnectionLike | None] = private(env, "parent_pipes")
-    for i, line in lines.items():
-        pipes[i] = line.pipe
-
-
-@contextmanager
-def _closed_on_error(lines: Mapping[int, Line]) -> Iterator[None]:
-    """Let the workers end whose answers nobody will wait for."""
-    try:
-        yield
-    except BaseException:
-        for line in lines.values():
-            line.pipe.close()
-        raise
-
-
-def _collect_raised(env: AnyAsync, count: int) -> list[Raised]:
-    """What so many workers have raised, as far as it comes in time."""
-    until = time.monotonic() + _ERROR_SECONDS
-    queue = private(env, "error_queue")
-    raised = (next_raised(queue, until) for _ in range(count))
-    return [one for one in raised if one is not None]
-
-
-def _of_row(row: int, raised: list[Raised]) -> Raised | None:
-    """What the worker of `row` has raised or, if that did not arrive, what another one has."""
-    by_row = {one.row: one for one in raised}
-    return by_row.get(row) or next(iter(raised), None)

@@ -1,18 +1,19 @@
-"""The form of a message in a pipe of `multiprocessing`: its size, and what was pickled."""
+"""The form of a message in a pipe of `multiprocessing`: its size, and what was pickled.
+
+What was written or read is noted in C, by `list.extend`, where no signal handler runs between a
+call and the note of what it has returned. So it is known whatever an exception interrupts: the rest
+can be sent, or read, later.
+"""
 
 from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable
-from functools import partial
-from itertools import islice
-from typing import Any
 
 from sb3compat.errors import WorkerError
 
-# What is read of an answer before its size is known.
-_FIRST_BYTES = 65536
+# What is read at once.
+_READ_BYTES = 65536
 # What surely fits into the buffer of a pipe, so that writing it cannot block.
 _SURE_BYTES = 4096
 
@@ -20,14 +21,14 @@ _SURE_BYTES = 4096
 class Message:
     """A message as far as it was sent: a worker that is stopped reads only a part of a long one.
 
-    What was written is known whatever an exception interrupts: the rest can be sent later.
-
     Args:
         body: What was pickled.
 
     Attributes:
         body: The same.
     """
+
+    __slots__ = ("_counts", "_data", "body")
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -50,26 +51,22 @@ class Message:
         sent = sum(self._counts)
         self._counts = [sent]
         part = self._data[sent : sent + _SURE_BYTES]
-        _note(self._counts, partial(os.write, number, part))
+        self._counts.extend(map(os.write, (number,), (part,)))
         return sum(self._counts) == len(self._data)
 
 
 class Answer:
     """An answer as far as it has come: its worker may stop, or be killed, in the middle of it.
 
-    `Connection.recv` would wait for the rest, for ever where another worker holds the pipe. What
-    was read is kept whatever an exception interrupts: the next one to ask gets it.
-
-    Args:
-        body: All of it, if it was read elsewhere.
+    `Connection.recv` would wait for the rest, for ever where another worker holds the pipe.
     """
 
-    def __init__(self, body: bytes | None = None) -> None:
-        # What was read, before the size of the message is known.
+    __slots__ = ("_chunks", "_start", "_total")
+
+    def __init__(self) -> None:
         self._chunks: list[bytes] = []
-        # Then the body, and how much of it each read has brought.
-        self._body = None if body is None else memoryview(body)
-        self._counts = [len(body or b"")]
+        # Where the body starts and ends, once that is known.
+        self._start = self._total = 0
 
     def read(self, number: int) -> None:
         """Read once.
@@ -77,52 +74,36 @@ class Answer:
         Raises:
             EOFError: If the other end is closed.
         """
-        if self._body is None:
-            _note(self._chunks, partial(os.read, number, _FIRST_BYTES))
-            come = len(self._chunks[-1])
-        else:
-            have = sum(self._counts)
-            self._counts = [have]
-            _note(self._counts, partial(os.readv, number, [self._body[have:]]))
-            come = self._counts[-1]
-        if not come:
+        self._chunks.extend(map(os.read, (number,), (_READ_BYTES,)))
+        if not self._chunks[-1]:
             raise EOFError("the pipe was closed")
 
-    def whole(self) -> memoryview | None:
+    def fill(self, body: bytes) -> None:
+        """Take a body that was read elsewhere, all of it."""
+        self._chunks = [header(len(body)), body]
+
+    def body(self) -> memoryview | None:
         """The body of the message, if all of it has come.
 
         Raises:
             WorkerError: If there is more than one answer.
         """
-        if self._body is None:
-            chunks = self._chunks
-            data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-            body = body_of(data)
-            if body is None:
+        chunks = self._chunks
+        if not self._total:
+            found = body_of(b"".join(chunks))
+            if found is None:
                 return None
-            size, at = body
-            have = len(data) - at
-            if have == size:
-                return memoryview(data)[at:]
-            if have > size:
-                raise WorkerError(
-                    "Expected one answer from a worker, but there is a second one, to an earlier "
-                    "call whose answer was not received. Close this environment and build a new "
-                    "one."
-                )
-            whole = memoryview(bytearray(size))
-            whole[:have] = data[at:]
-            self._counts = [have]
-            self._body = whole
-        return self._body if sum(self._counts) == len(self._body) else None
-
-
-def _note(results: list[Any], call: Callable[[], Any]) -> None:
-    """Append what the call returns.
-
-    In C, where no signal handler runs between the call and the note of what it has returned.
-    """
-    results.extend(islice(iter(call, None), 1))
+            size, self._start = found
+            self._total = self._start + size
+        have = sum(map(len, chunks))
+        if have < self._total:
+            return None
+        if have > self._total:
+            raise WorkerError(
+                "Expected one answer from a worker, but there is a second one, to an earlier call "
+                "whose answer was not received. Close this environment and build a new one."
+            )
+        return memoryview(b"".join(chunks))[self._start :]
 
 
 def header(size: int) -> bytes:

@@ -1,7 +1,8 @@
 """Messages to worker processes and their answers, over `multiprocessing` pipes.
 
-Written once for the workers of `AsyncVectorEnv` and of `SubprocVecEnv`. One deadline covers the
-whole exchange, and dead processes are noticed whoever else holds an end of their pipe.
+One exchange for all workers: those of `AsyncVectorEnv`, of `SubprocVecEnv` and our own. One
+deadline covers the whole of it, and dead processes are noticed whoever else holds an end of their
+pipe.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import pickle
 import select
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from multiprocessing.connection import wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -17,8 +18,8 @@ from typing import Any
 from sb3compat._convert.types import ConnectionLike, ProcessLike, Value
 from sb3compat._ipc.framing import Answer, Message
 from sb3compat._ipc.ready import (
+    HAS_POLL,
     READABLE,
-    WAIT_SECONDS,
     Line,
     PollReady,
     WaitReady,
@@ -27,15 +28,10 @@ from sb3compat._ipc.ready import (
 )
 from sb3compat.errors import WorkerError
 
+# `poll` takes milliseconds in a C int.
+_WAIT_SECONDS = 100_000.0
 # How long a process may take to end once it was terminated.
 _TERMINATE_SECONDS = 2.0
-
-
-def lines_of(
-    pipes: Sequence[Any], processes: Sequence[ProcessLike], rows: Iterable[int]
-) -> dict[int, Line]:
-    """The lines to the workers of some rows."""
-    return {row: Line(pipes[row], processes[row]) for row in rows}
 
 
 class Deadline:
@@ -53,8 +49,10 @@ class Deadline:
         self._until = None if timeout is None else time.monotonic() + timeout
 
     def left(self) -> float | None:
-        """How many seconds are left, at least 0."""
-        return None if self._until is None else max(0.0, self._until - time.monotonic())
+        """How many seconds are left; at least 0, and at most what can be waited for at once."""
+        if self._until is None:
+            return None
+        return min(max(0.0, self._until - time.monotonic()), _WAIT_SECONDS)
 
 
 def died(row: int) -> WorkerError:
@@ -93,7 +91,7 @@ def end_processes(processes: Iterable[ProcessLike]) -> None:
 
 def is_writable(pipe: ConnectionLike) -> bool:
     """Whether a short message can be sent without a wait; True where that cannot be known."""
-    if not hasattr(select, "poll"):
+    if not HAS_POLL:
         return True
     return bool(polled({pipe.fileno(): select.POLLOUT}, 0))
 
@@ -126,15 +124,14 @@ class Exchange:
         dead: The rows whose worker has died before it answered, with what showed it.
     """
 
-    ready_class: type[WaitReady | PollReady] = (
-        PollReady if hasattr(select, "poll") else WaitReady  # Windows
-    )
+    ready_class: type[WaitReady | PollReady] = PollReady if HAS_POLL else WaitReady
     # How long the others may take once the exchange has failed: they may never answer.
     grace_seconds = 5.0
 
     def __init__(self, lines: Mapping[int, Line]) -> None:
         self._lines = lines
-        self.owed: dict[int, Answer | None] = {}
+        self._ready = self.ready_class()
+        self.owed: dict[int, Answer] = {}
         self.unsent: dict[int, Message] = {}
         self.answers: dict[int, Any] = {}
         self.dead: dict[int, Exception] = {}
@@ -154,10 +151,17 @@ class Exchange:
         """
         for row, body in messages.items():
             self.unsent[row] = message = Message(body)
-            self.owed[row] = None
-            if message.short or not hasattr(select, "poll"):
+            self.expect(row)
+            if message.short or not HAS_POLL:
                 self._write(row)
-        self._send_rest(Deadline(timeout))
+        if self.unsent:
+            self._send_rest(Deadline(timeout))
+
+    def expect(self, row: int) -> None:
+        """Note that the row owes an answer."""
+        if row not in self.owed:
+            self.owed[row] = Answer()
+        self._ready.add(row, self._lines[row])
 
     def take_back(self) -> None:
         """Forget the messages of which nothing was sent: an exception came before."""
@@ -168,15 +172,50 @@ class Exchange:
 
     def forget(self, row: int) -> None:
         """Forget what a row owes: its worker is about to be replaced."""
+        self._ready.discard(row)
         for noted in (self.owed, self.unsent, self.answers, self.dead):
             noted.pop(row, None)
+
+    def receive(self, timeout: float | None = None) -> None:
+        """Take the answers that are owed.
+
+        Every answer that comes is taken, also after one that is an error, so that none is left to
+        be taken for the next one. What has not come within the time is still `owed`.
+
+        Args:
+            timeout: How many seconds all of them together may take; None for ever. Once the
+                exchange has failed, the others get some seconds.
+        """
+        deadline, grace = Deadline(timeout), Deadline(None)
+        if self.unsent:
+            self._send_rest(deadline)
+        for row in list(self.owed):
+            self._take(row)  # if it was read before an exception
+        while self.owed:
+            if grace.timeout is None and self.failed:
+                grace = Deadline(self.grace_seconds)
+            limits = [limit for limit in (deadline.left(), grace.left()) if limit is not None]
+            left = min(limits, default=None)
+            ready = self._read(left)
+            if not ready and left == 0:
+                break
+            for row in ready:
+                self._take(row)
+
+    def receive_one(self, row: int) -> None:
+        """Take the answer of one row, or notice that a worker has died that owes one.
+
+        Once a worker has died, what the others wait for may never come.
+        """
+        while row in self.owed and not self._take(row) and not self.dead:
+            self._read(None)
 
     def _write(self, row: int) -> None:
         """Write a part of the row's message; on Windows, all of it."""
         pipe, process = self._lines[row]
         message = self.unsent[row]
         try:
-            if hasattr(select, "poll"):
+            if HAS_POLL:
                 sent = message.write(pipe.fileno())
             elif wait([process.sentinel], 0):
                 raise self._ended(row)
@@ -184,8 +223,6 @@ class Exchange:
                 pipe.send_bytes(message.body)
                 sent = True
         except (EOFError, OSError) as error:
-            if not lost_worker(error):
-                raise
             self._bury(row, error)
         else:
             if sent:
@@ -198,12 +235,11 @@ class Exchange:
         from the same parent, holds the other end of its pipe.
         """
         for row in self.unsent:  # an interrupt may have come before it was noted
-            self.owed.setdefault(row, None)
+            self.expect(row)
         while self.unsent:
             ends = {
-                row: (line.pipe.fileno(), line.process.sentinel)
-                for row, line in self._lines.items()
-                if row in self.unsent
+                row: (self._lines[row].pipe.fileno(), self._lines[row].process.sentinel)
+                for row in self.unsent
             }
             events: dict[int, int] = {}
             for number, sentinel in ends.values():
@@ -217,91 +253,28 @@ class Exchange:
                 elif number in ready:
                     self._write(row)
 
-    def receive(self, timeout: float | None = None) -> None:
-        """Take the answers that are owed.
+    def _read(self, timeout: float | None) -> list[int]:
+        """Wait for the rows that owe an answer, and read what has come; the rows that had any."""
+        ready = self._ready.wait(self.owed, timeout)
+        for row, readable in ready.items():
+            answer = self.owed[row]
+            try:
+                if answer.body() is not None:  # it was asked for nothing else
+                    self._ready.discard(row)
+                elif not readable:
+                    raise self._ended(row)
+                elif HAS_POLL:
+                    answer.read(self._lines[row].pipe.fileno())
+                else:
+                    answer.fill(self._lines[row].pipe.recv_bytes())
+            except (EOFError, OSError) as error:
+                self._bury(row, error)
+        return list(ready)
 
-        Every answer that comes is taken, also after one that is an error, so that none is left to
-        be taken for the next one. What has not come within the time is still `owed`.
-
-        Args:
-            timeout: How many seconds all of them together may take; None for ever. Once the
-                exchange has failed, the others get some seconds.
-        """
-        deadline = Deadline(timeout)
-        self._send_rest(deadline)
-        for row in [row for row, answer in self.owed.items() if answer is not None]:
-            self._take_read(row)  # before an exception
-        if not self.owed:
-            return
-        ready = self.ready_class(self._lines, self.owed)
-        grace = Deadline(None)
-        while self.owed:
-            if grace.timeout is None and self.failed:
-                grace = Deadline(self.grace_seconds)
-            limits = [limit for limit in (deadline.left(), grace.left()) if limit is not None]
-            left = min(limits) if limits else None
-            rows = ready.wait(None if left is None else min(left, WAIT_SECONDS))
-            if not rows and left is not None and left <= WAIT_SECONDS:
-                break
-            for row in rows:
-                self._take(row, ready)
-
-    def receive_one(self, row: int) -> None:
-        """Take the answer of one row, or notice that a worker has died that owes one.
-
-        Once a worker has died, what the others wait for may never come.
-        """
-        self._take_read(row)
-        while row in self.owed and not self.dead:
-            alone = self.ready_class(self._lines, [row])
-            if alone.has_answer(row):
-                self._take(row, alone)
-            else:
-                self._await(row)
-
-    def _await(self, row: int) -> None:
-        """Wait until there is something to read for this row, or any worker has died."""
-        ready = self.ready_class(self._lines, self.owed)
-        while True:
-            for each in ready.wait(None):
-                if each == row and ready.has_answer(row):
-                    return
-                if not ready.has_answer(each):
-                    self._bury(each, self._ended(each))
-                    return
-                ready.forget(each)
-
-    def _take(self, row: int, ready: WaitReady | PollReady) -> None:
-        """Read what has come of an answer."""
-        try:
-            # A process that has ended may have answered before.
-            if not ready.has_answer(row):
-                raise self._ended(row)
-            self._read(row)
-        except (EOFError, OSError) as error:
-            if not lost_worker(error):
-                raise
-            self._bury(row, error)
-            ready.forget(row)
-        else:
-            if self._take_read(row):
-                ready.forget(row)
-
-    def _read(self, row: int) -> None:
-        """Read what has come of the row's answer."""
-        pipe = self._lines[row].pipe
-        if not hasattr(select, "poll"):
-            self.owed[row] = Answer(pipe.recv_bytes())
-            return
-        answer = self.owed[row]
-        if answer is None:
-            answer = self.owed[row] = Answer()
-        answer.read(pipe.fileno())
-
-    def _take_read(self, row: int) -> bool:
+    def _take(self, row: int) -> bool:
         """Take the row's answer if the whole of it was read; whether it was."""
         answer = self.owed.get(row)
-        data = None if answer is None else answer.whole()
+        data = None if answer is None else answer.body()
         if data is None:
             return False
         # First, as no other answer will come: also where this one cannot be unpickled.
@@ -312,7 +285,11 @@ class Exchange:
     def _ended(self, row: int) -> EOFError:
         return EOFError(f"process {self._lines[row].process.pid} has ended")
 
-    def _bury(self, row: int, error: Exception) -> None:
+    def _bury(self, row: int, error: EOFError | OSError) -> None:
+        """Note that the row's worker has died, if this error says so."""
+        if not lost_worker(error):
+            raise error
         self.dead[row] = error
+        self._ready.discard(row)
         self.unsent.pop(row, None)
         self.owed.pop(row, None)

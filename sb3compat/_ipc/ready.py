@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import select
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from itertools import islice
 from multiprocessing.connection import wait
 from typing import Any, NamedTuple
 
 from sb3compat._convert.types import ConnectionLike, ProcessLike
 
-# What `poll` and selectors are asked to wait at most; they take milliseconds in a C int.
-WAIT_SECONDS = 100_000.0
+# Windows waits for 63 handles at most, and a worker has two.
+_MOST_WORKERS = 30
 
 
 class Line(NamedTuple):
@@ -21,90 +22,95 @@ class Line(NamedTuple):
     process: ProcessLike
 
 
-# Windows waits for 63 handles at most, and a worker has two.
-_MOST_HANDLES = 60
-_TURN_SECONDS = 0.01
+class PollReady:
+    """Which workers have answered or ended, by `poll`.
+
+    The workers stay registered from one message to the next. `multiprocessing.connection.wait`
+    would build a selector for each call, which doubles the time of a quick step.
+    """
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+        self._rows: dict[int, int] = {}
+        # The pipe and the process of each row; noted last, and forgotten first.
+        self._numbers: dict[int, tuple[int, int]] = {}
+
+    def add(self, row: int, line: Line) -> None:
+        """Look at this worker from now on."""
+        if row in self._numbers:
+            return
+        numbers = line.pipe.fileno(), line.process.sentinel
+        for number in numbers:
+            self._rows[number] = row
+            self._poll.register(number, READABLE)
+        self._numbers[row] = numbers
+
+    def discard(self, row: int) -> None:
+        """Look at this worker no more, until it is added again."""
+        for number in self._numbers.pop(row, ()):
+            self._unregister(number)
+
+    def wait(self, rows: Collection[int], timeout: float | None) -> dict[int, bool]:
+        """Wait until some of these rows have answered or ended, or the time is over.
+
+        Args:
+            rows: The rows. Others are looked at no more, if there is something to see.
+            timeout: How many seconds to wait at most; None for ever.
+
+        Returns:
+            Those rows, each with whether something can be read: an answer, or the pipe's end.
+        """
+        ready: dict[int, bool] = {}
+        for number, _ in self._poll.poll(milliseconds(timeout)):
+            row = self._rows[number]
+            numbers = self._numbers.get(row)
+            if numbers is None or number not in numbers:  # an interrupt has left it here
+                self._unregister(number)
+            elif row not in rows:
+                self.discard(row)
+            else:
+                ready[row] = ready.get(row, False) or number == numbers[0]
+        for row, readable in ready.items():
+            if not readable:  # it may have answered just before its end
+                ready[row] = bool(polled({self._numbers[row][0]: READABLE}, 0))
+        return ready
+
+    def _unregister(self, number: int) -> None:
+        with suppress(KeyError):
+            self._poll.unregister(number)
 
 
 class WaitReady:
-    """Which of some workers have answered or ended; by `multiprocessing.connection.wait`."""
+    """The same where there is no `poll`, on Windows: for the first of the rows only."""
 
-    def __init__(self, lines: Mapping[int, Line], rows: Iterable[int]) -> None:
-        self._lines = {row: lines[row] for row in rows}
+    def __init__(self) -> None:
+        self._lines: dict[int, Line] = {}
 
-    def wait(self, timeout: float | None) -> list[int]:
-        """The rows that have answered or ended; none after the timeout."""
-        rows: dict[Any, int] = {}
-        for row, line in self._lines.items():
-            rows[line.pipe] = rows[line.process.sentinel] = row
-        items = list(rows)
-        parts = [items[i : i + _MOST_HANDLES] for i in range(0, len(items), _MOST_HANDLES)]
-        until = None if timeout is None else time.monotonic() + timeout
-        while True:
-            for part in parts:
-                left = None if until is None else max(0.0, until - time.monotonic())
-                # One part alone is waited for; several take turns.
-                turn = _TURN_SECONDS if left is None else min(left, _TURN_SECONDS)
-                ready = wait(part, left if len(parts) == 1 else turn)
-                if ready:
-                    return list(dict.fromkeys(rows[item] for item in ready))
-            if until is not None and time.monotonic() >= until:
-                return []
+    def add(self, row: int, line: Line) -> None:
+        """Look at this worker from now on."""
+        self._lines[row] = line
 
-    def has_answer(self, row: int) -> bool:
-        """Whether something can be read from the row's pipe: an answer, or its end."""
-        pipe: Any = self._lines[row].pipe
-        return bool(wait([pipe], 0))
+    def discard(self, row: int) -> None:
+        """Look at this worker no more, until it is added again."""
+        self._lines.pop(row, None)
 
-    def forget(self, row: int) -> None:
-        """Wait for this row no more."""
-        del self._lines[row]
+    def wait(self, rows: Collection[int], timeout: float | None) -> dict[int, bool]:
+        """As `PollReady` does."""
+        found: dict[Any, int] = {}
+        for row in islice((row for row in rows if row in self._lines), _MOST_WORKERS):
+            found[self._lines[row].pipe] = found[self._lines[row].process.sentinel] = row
+        ready = {found[item] for item in wait(list(found), timeout)}
+        return {row: bool(wait([self._lines[row].pipe], 0)) for row in ready}  # type: ignore[list-item]
 
 
-class PollReady:
-    """The same by `poll`, where there is one: a small part of the time that `wait` takes.
-
-    `wait` builds a selector for each call, which would double the time of a quick step.
-    """
-
-    def __init__(self, lines: Mapping[int, Line], rows: Iterable[int]) -> None:
-        self._poll = select.poll()
-        self._rows: dict[int, int] = {}
-        self._pipes: dict[int, int] = {}
-        self._sentinels: dict[int, int] = {}
-        # What the last `wait` has found.
-        self._seen: list[int] = []
-        for row in rows:
-            self._pipes[row] = pipe = lines[row].pipe.fileno()
-            self._sentinels[row] = sentinel = lines[row].process.sentinel
-            for descriptor in (pipe, sentinel):
-                self._rows[descriptor] = row
-                self._poll.register(descriptor, READABLE)
-
-    def wait(self, timeout: float | None) -> list[int]:
-        """The rows that have answered or ended; none after the timeout."""
-        self._seen = [descriptor for descriptor, _ in self._poll.poll(milliseconds(timeout))]
-        return list(dict.fromkeys(map(self._rows.__getitem__, self._seen)))
-
-    def has_answer(self, row: int) -> bool:
-        """Whether something can be read from the row's pipe: an answer, or its end."""
-        if self._pipes[row] in self._seen:  # mostly: one system call less
-            return True
-        return bool(polled({self._pipes[row]: READABLE}, 0))
-
-    def forget(self, row: int) -> None:
-        """Wait for this row no more."""
-        for descriptor in (self._pipes[row], self._sentinels[row]):
-            self._poll.unregister(descriptor)
-
-
-if hasattr(select, "poll"):
+HAS_POLL = hasattr(select, "poll")
+if HAS_POLL:
     READABLE = select.POLLIN | select.POLLPRI
 
 
 def milliseconds(seconds: float | None) -> int | None:
     """Rounded up, so that a short rest of the time is not spun away."""
-    return None if seconds is None else int(1000 * min(seconds, WAIT_SECONDS)) + 1
+    return None if seconds is None else int(1000 * seconds) + 1
 
 
 def polled(events: Mapping[int, int], wait_for: int | None) -> list[int]:

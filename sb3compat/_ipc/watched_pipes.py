@@ -1,18 +1,20 @@
-"""Pipes to workers that note what is owed, for loops of other libraries that send and receive.
+"""Pipes to the workers of another library's environment, which note what the workers owe.
 
-`SubprocVecEnv` sends to all workers and then waits for each. An exception in between, such as a
-signal handler's, leaves answers on their way, which the next call would get; and the answer of a
-worker that has died is waited for for ever, where another worker holds its pipe. With these pipes
-in the place of its own, the first is known afterwards and the second is an error.
+`AsyncVectorEnv` and `SubprocVecEnv` send to all workers and then wait for each. An exception in
+between, such as a signal handler's, leaves answers on their way, which the next call would get; and
+the answer of a worker that has died is waited for for ever, where another worker holds its pipe.
+With these pipes in the place of its own, the first is known afterwards and the second is an error.
+Our own calls go through the same exchange.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sb3compat._convert.types import ConnectionLike, ProcessLike, Value
-from sb3compat._ipc.pipes import Exchange, died, lines_of, pickled
+from sb3compat._ipc.pipes import Exchange, died, pickled
+from sb3compat._ipc.ready import Line
 from sb3compat.errors import WorkerError
 
 
@@ -27,7 +29,6 @@ class Watch:
     Attributes:
         exchange: What they owe, and which of them have died.
         pipes: The pipes to put in the place of those given.
-        speaking: Whether a call of ours is under way, or was interrupted.
     """
 
     def __init__(
@@ -37,15 +38,40 @@ class Watch:
         *,
         strict: bool = True,
     ) -> None:
-        self.exchange = Exchange(lines_of(pipes, processes, range(len(pipes))))
+        lines = map(Line, pipes, processes)
+        self.exchange = Exchange(dict(enumerate(lines)))
         self.strict = strict
-        self.speaking = False
         self.pipes = [WatchedPipe(self, row, pipe) for row, pipe in enumerate(pipes)]
+        # Whether a call of ours is under way, or was interrupted.
+        self._calling = False
 
-    @property
-    def lost(self) -> bool:
-        """Whether a worker has died; or, between two calls, whether one owes an answer."""
-        return bool(self.exchange.dead or (self.strict and self.exchange.owed))
+    def call(self, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Any:
+        """Call what sends and receives; nobody will ask for what it leaves owed."""
+        self._calling = True
+        result = function(*args, **kwargs)
+        self._calling = False
+        return result
+
+    def waits(self, *, noted: bool) -> bool:
+        """Whether a call of the user's is under way: every worker owes the answer to it.
+
+        Args:
+            noted: Whether the environment has noted one.
+        """
+        exchange = self.exchange
+        every = len(exchange.owed) == len(self.pipes)
+        return noted and every and not (self._calling or exchange.dead)
+
+    def is_lost(self, *, noted: bool) -> bool:
+        """Whether a worker has died, or owes an answer that nobody will ask for.
+
+        Args:
+            noted: As for `waits`.
+        """
+        exchange = self.exchange
+        if not (exchange.dead or (self.strict and (exchange.owed or noted))):
+            return False
+        return not self.waits(noted=noted)
 
     def send(self, row: int, message: Value) -> None:
         """Send a message, and note before that its answer is owed."""
@@ -59,7 +85,7 @@ class Watch:
                 "environment and build a new one."
             )
         self.exchange.send({row: data})
-        self._check_alive()
+        self.check_alive()
 
     def receive(self, row: int) -> Any:
         """Take an answer.
@@ -73,12 +99,13 @@ class Watch:
                     f"Expected a call that the worker of row {row} still has to answer, but there "
                     "is none: its answer was received already, or lost by an interrupt."
                 )
-            self.exchange.owed[row] = None
+            self.exchange.expect(row)
         self.exchange.receive_one(row)
-        self._check_alive()
+        self.check_alive()
         return self.exchange.answers.pop(row)
 
-    def _check_alive(self) -> None:
+    def check_alive(self) -> None:
+        """Refuse to go on once a worker has died."""
         dead = self.exchange.dead
         if dead:
             raise died(min(dead)) from dead[min(dead)]
@@ -112,11 +139,24 @@ def can_watch(pipes: Sequence[Any], processes: Sequence[Any]) -> bool:
 
 
 def watch_of(
-    pipes: Sequence[Any], processes: Sequence[ProcessLike], *, strict: bool = True
+    pipes: Sequence[Any], processes: Sequence[ProcessLike], *, strict: bool, noted: bool
 ) -> Watch:
-    """The watch over these pipes, or a new one."""
-    first = pipes[0]
-    return first.watch if isinstance(first, WatchedPipe) else Watch(pipes, processes, strict=strict)
+    """The watch over these pipes, or a new one, whose pipes are to be put in their place.
+
+    Args:
+        pipes: The environment's pipes; None for a worker that is gone.
+        processes: Its processes.
+        strict: As for `Watch`.
+        noted: Whether the environment has noted that a call is under way.
+    """
+    for pipe in pipes:
+        if isinstance(pipe, WatchedPipe):
+            return pipe.watch
+    watch = Watch(pipes, processes, strict=strict)
+    if noted:
+        for row in range(len(watch.pipes)):
+            watch.exchange.expect(row)
+    return watch
 
 
 def unwatched(pipe: Any) -> Any:

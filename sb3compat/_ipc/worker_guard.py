@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sb3compat._convert.types import Value
-from sb3compat._ipc.exceptions import packed
+from sb3compat._ipc.exceptions import Packed, packed
 from sb3compat._ipc.worker_locals import env_of_worker
 
 # The attribute of the sub-environment that holds the guard.
@@ -35,11 +35,11 @@ class Guard:
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    def __call__(self, command: str, *args: Any) -> tuple[bool, Any]:
-        """The answer: whether it went well, and the result or what was raised."""
+    def __call__(self, command: str, *args: Any) -> bytes | Packed:
+        """The answer: the result, pickled, or what was raised."""
         try:
             # Pickled here: what cannot be sent must not end the worker either.
             result = self._run(env_of_worker(), command, *args)
-            return True, pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+            return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
         except BaseException as error:
-            return False, packed(error)
+            return packed(error)

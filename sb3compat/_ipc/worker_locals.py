@@ -13,7 +13,8 @@ from types import FrameType
 import gymnasium as gym
 
 from sb3compat._convert.types import SingleEnv, Value
-from sb3compat._upstream.private import installed, private
+from sb3compat._upstream.installed import installed
+from sb3compat._upstream.private import private
 from sb3compat.errors import UpstreamError
 
 # The loops that we know, by module and function.

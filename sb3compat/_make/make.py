@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NoReturn
 from uuid import uuid4
 
+from gymnasium.envs import registration
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_differing_spaces
@@ -28,7 +29,7 @@ from sb3compat._make.native import (
 )
 from sb3compat._parallel.adapter import ParallelVecEnv
 from sb3compat._to_sb3.adapter import to_sb3
-from sb3compat._upstream.registration import spec_of
+from sb3compat._upstream.private import private
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, monitor_class
 from sb3compat._upstream.vec_env import sb3_class
 from sb3compat.errors import UnsupportedSpaceError, WorkerError, shown
@@ -174,7 +175,9 @@ def make_vec_env(
         env = monitored(source, adapt, monitor_dir, start_index, monitor_kwargs)
     else:
         in_workers = mode in ("async", "parallel")
-        spec = spec_of(env_id) if in_workers and isinstance(env_id, str) else None
+        named = in_workers and isinstance(env_id, str)
+        # What `gymnasium.make` finds, with its warnings and errors.
+        spec = private(registration, "_find_spec")(env_id) if named else None
         # SB3's own would bring torch into each worker.
         light = in_workers or not HAS_SB3
         monitor = EpisodeMonitor if light else monitor_class()

@@ -28,7 +28,7 @@ from sb3compat._convert.types import (
     StepResult,
     Value,
 )
-from sb3compat._upstream.old_gym import converted
+from sb3compat._upstream.vec_env import converted
 
 # Makes a monitor: a class with the arguments and attributes of SB3's `Monitor`.
 Monitor = Callable[..., SingleEnv]

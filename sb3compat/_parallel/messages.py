@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, NoReturn
 
 from sb3compat._convert.types import Info, Options, Space, Value
 from sb3compat._ipc import by_value
-from sb3compat._ipc.exceptions import packed, unpacked
+from sb3compat._ipc.exceptions import Packed, packed
 from sb3compat._parallel.columns import Columns
 from sb3compat._parallel.unshared import Unshared
-from sb3compat.errors import ConversionError, UnsupportedEnvError, shown, traceback_in_worker
+from sb3compat.errors import ConversionError, UnsupportedEnvError, shown
 
 
 class Failure(NamedTuple):
@@ -20,19 +20,16 @@ class Failure(NamedTuple):
     Attributes:
         row: The row that it concerns, the first one of several.
         where: What it concerns, for messages.
-        error: The exception, pickled.
-        trace: The traceback in the worker.
+        error: The exception, with its traceback in the worker.
     """
 
     row: int
     where: str
-    error: bytes
-    trace: str
+    error: Packed
 
     def reraise(self) -> NoReturn:
         """Raise the exception, with the worker's traceback as its cause."""
-        cause = traceback_in_worker(self.where, self.trace)
-        raise unpacked(self.row, self.error, self.trace).error from cause
+        self.error.reraise(self.where)
 
 
 class News(NamedTuple):
@@ -139,9 +136,9 @@ def _check_picklable(env_fn: Callable[[], Value], number: int) -> None:
         ) from error
 
 
-def failure_of(error: BaseException, row: int, where: str) -> Failure:
-    """An exception, ready to be sent; called where it was caught."""
-    return Failure(row, where, *packed(error))
+def failure_of(error: BaseException, row: int, where: str, trace: str | None = None) -> Failure:
+    """An exception, ready to be sent; called where it was caught, unless its traceback is given."""
+    return Failure(row, where, packed(error, trace))
 
 
 def dumps_answer(value: Value, row: int, where: str) -> bytes:

@@ -18,8 +18,7 @@ from sb3compat._rows.subenvs import LocalSubEnvs
 from sb3compat._rows.vec_env_subenvs import MethodEnvs
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_sb3.rows_sync import EnvRows
-from sb3compat._upstream.old_gym import converted
-from sb3compat._upstream.vec_env import is_vec_env
+from sb3compat._upstream.vec_env import converted, is_vec_env
 from sb3compat.errors import UnsupportedEnvError, UnsupportedSpaceError, shown
 
 if TYPE_CHECKING:

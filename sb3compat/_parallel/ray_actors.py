@@ -354,7 +354,7 @@ class Actors:
         else:
             first = self._firsts[worker]
             where = f"env_fns[{first}] to env_fns[{self._firsts[worker + 1] - 1}]"
-        return failure_of(error, first, where)._replace(trace=trace)
+        return failure_of(error, first, where, trace)
 
     def _lose(self, worker: int, error: Exception) -> Value:
         self.lost[worker] = " ".join(str(error).split())[:_MOST_CHARACTERS]

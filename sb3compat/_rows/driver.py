@@ -14,6 +14,7 @@ from typing import Any
 from gymnasium.vector import SyncVectorEnv
 
 from sb3compat._convert.types import is_own_vec_env
+from sb3compat._upstream.private import private
 from sb3compat._upstream.sync_vector_env import autoreset_flags
 from sb3compat._upstream.vec_env import is_plain, keeps_infos
 from sb3compat.errors import CallOrderError
@@ -58,7 +59,8 @@ class Driver:
         if self._plain_dummy:
             # An equal one, which a step replaces even where the sub-environment returns the same
             # dict from each step.
-            self._base.buf_infos[0] = dict(self._base.buf_infos[0])
+            infos = private(self._base, "buf_infos")
+            infos[0] = dict(infos[0])
         self._seen = self._look()
 
     def check(self) -> None:
@@ -91,7 +93,7 @@ class Driver:
     def _look(self) -> tuple[object, ...]:
         base = self._base
         if self._kind == "DummyVecEnv":
-            return base.buf_infos[0], base.reset_infos[0]
+            return private(base, "buf_infos")[0], base.reset_infos[0]
         if self._kind == "SyncVectorEnv":
             return (autoreset_flags(base),)
         return () if self._kind is None else (base.reset_infos,)

@@ -12,8 +12,8 @@ from sb3compat._convert.types import SingleEnv, Value, VectorEnvBase
 from sb3compat._rows.vec_env_subenvs import SubEnvs, local_envs
 from sb3compat._to_gymnasium.arguments import values_by_row
 from sb3compat._to_gymnasium.stepper import read_if_any
+from sb3compat._upstream.private import set_private
 from sb3compat._upstream.vec_env import is_plain
-from sb3compat._upstream.vector_env import set_generator
 from sb3compat.errors import ClosedError
 
 
@@ -87,7 +87,9 @@ class ReachesSubEnvs(VectorEnvBase):
                 "Expected each sub-environment to keep its own generator: reset(seed=...) seeds "
                 "them, set_attr('np_random', [one for each row]) replaces them."
             )
-        set_generator(self, value)
+        # Its seed is unknown from then on.
+        set_private(self, "_np_random", value)
+        set_private(self, "_np_random_seed", -1)
 
     @property
     def np_random_seed(self) -> Value:

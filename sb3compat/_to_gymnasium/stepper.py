@@ -22,7 +22,7 @@ from sb3compat._convert.types import (
     holds_rows,
 )
 from sb3compat._ipc import subproc_vec_env
-from sb3compat._ipc.subproc_vec_env import Workers
+from sb3compat._ipc.subproc_vec_env import GuardedWorkers
 from sb3compat._rows.commands import run_command
 from sb3compat._rows.vec_env_subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
 from sb3compat._to_gymnasium.presented import normalizes
@@ -88,7 +88,7 @@ def make_stepper(
     if is_plain(vec_env, "DummyVecEnv"):
         return LocalRows(vec_env, mode), LocalEnvs(vec_env, vec_env.envs)
     if is_plain(vec_env, "SubprocVecEnv"):
-        workers = Workers(vec_env, run_command)
+        workers = GuardedWorkers(vec_env, run_command)
         return WorkerRows(vec_env, mode, workers), WorkerEnvs(vec_env, workers)
     commands = vec_env.row_commands() if holds_rows(vec_env) else None
     if commands is not None:
@@ -129,7 +129,7 @@ def _subenvs_below(vec_env: Any) -> SubEnvs:
     if reaches_rows_as(base, "DummyVecEnv"):
         return LocalEnvs(vec_env, base.envs)
     if reaches_rows_as(base, "SubprocVecEnv"):
-        return WorkerEnvs(vec_env, Workers(base, run_command))
+        return WorkerEnvs(vec_env, GuardedWorkers(base, run_command))
     return MethodEnvs(vec_env)
 
 

@@ -104,14 +104,14 @@ class WholeSteps:
         self._observed: list[Array] = []
         self._held: dict[int, tuple[list[Array], Info]] = {}
         self.ended = np.zeros(self._n, np.bool_)
-        self._watch = None
+        self._workers = None
         if subproc_vec_env.has_workers(self._base):
-            self._watch = subproc_vec_env.watch(self._base)
+            self._workers = subproc_vec_env.Workers(self._base)
 
     @property
     def broken(self) -> bool:
         """Whether a worker is lost."""
-        return self._watch is not None and subproc_vec_env.is_lost(self._base, self._watch)
+        return self._workers is not None and self._workers.lost
 
     def prepare(self, actions: Action) -> Action:
         """The actions as a `VecEnv` takes them."""
@@ -217,13 +217,7 @@ class WholeSteps:
         Raises:
             WorkerError: If a worker has died, or an earlier call was interrupted.
         """
-        if self._watch is None:
-            return call(*args)
-        subproc_vec_env.check_ready(self._base, self._watch)
-        self._watch.speaking = True
-        answer = call(*args)
-        self._watch.speaking = False
-        return answer
+        return call(*args) if self._workers is None else self._workers.call(call, *args)
 
     def _call_reset(self, seeds: Seeds, options: RowOptions) -> Observation:
         if any(options):

@@ -159,17 +159,16 @@ def whole_call(env: AnyVectorEnv, function: Function, *args: Value, **kwargs: Va
     Raises:
         WorkerError: If an earlier call has not come to its end.
     """
-    if not (isinstance(env, AsyncVectorEnv) or _split_class(env) is not None):
+    if isinstance(env, AsyncVectorEnv):
+        return async_vector_env.whole_call(env, function, *args, **kwargs)
+    if _split_class(env) is None:
         return function(*args, **kwargs)
     unfinished.check_finished(env)
     unfinished.note(env)
     try:
         result = function(*args, **kwargs)
     except BaseException as error:
-        if isinstance(env, AsyncVectorEnv) and not async_vector_env.owes_answers(env):
-            async_vector_env.note_step(env, under_way=False)
-            unfinished.forget(env)
-        elif _is_refusal(error):
+        if _is_refusal(error):
             unfinished.forget(env)
         raise
     _reset_once.add(env)

@@ -13,6 +13,7 @@ from sb3compat._convert.modes import names_mode
 from sb3compat._convert.types import AnyVectorEnv, AnyWrapper, Flags
 from sb3compat._to_sb3.bases import base_of
 from sb3compat._to_sb3.tap import BaseTap, wrappers_of
+from sb3compat._upstream.installed import gymnasium_release
 from sb3compat._upstream.vector_wrappers import (
     believed_mode,
     converter_class,
@@ -20,7 +21,6 @@ from sb3compat._upstream.vector_wrappers import (
     is_video,
     paused,
 )
-from sb3compat._upstream.versions import gymnasium_release
 from sb3compat.errors import UnsupportedEnvError
 
 _VEC_NORMALIZE = "stable_baselines3.common.vec_env.VecNormalize around the adapted environment"

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
 
 from sb3compat._convert.types import Info, Value
 
 # Whether a value is the last observation of the episode, the first of the next one, or neither.
 Role = Literal["", "final", "first"]
 
+# The most elements of an array that is shown, and the most characters of any value.
+_ELEMENTS = 8
+_CHARACTERS = 200
+
 
 @dataclass(frozen=True)
-class Part:
+class CallValue:
     """One value that a row got from a call, or gave to it.
 
     Attributes:
@@ -25,6 +32,11 @@ class Part:
     name: str
     value: Value
     role: Role = ""
+
+    @property
+    def text(self) -> str:
+        """The value in few characters, and its role for output without colours."""
+        return short_text(self.value) + {"final": " (last)", "first": " (first)", "": ""}[self.role]
 
 
 @dataclass(frozen=True)
@@ -45,8 +57,8 @@ class Call:
     """One call of `reset` or `step`, as one row sees it.
 
     Attributes:
-        name: The call: `reset`, `step 17`, `reset_mask`.
-        parts: The values, in the order in which they are shown.
+        name: The call: `reset`, `step 17`, `reset of the row`.
+        values: The values, in the order in which they are shown.
         infos: The whole info of the row.
         ended: Whether the row's episode ended in this call.
         acted: Whether the row took the action. A reset takes none, nor does the step in which
@@ -55,19 +67,15 @@ class Call:
     """
 
     name: str
-    parts: tuple[Part, ...]
+    values: tuple[CallValue, ...]
     infos: Info
     ended: bool = False
     acted: bool = False
     marks: tuple[Mark, ...] = ()
 
-    def part(self, name: str) -> Part | None:
+    def value(self, name: str) -> CallValue | None:
         """The value of this name, or None."""
-        return next((part for part in self.parts if part.name == name), None)
-
-    def marked(self, marks: list[Mark]) -> Call:
-        """The same call with these marks."""
-        return replace(self, marks=tuple(marks))
+        return next((value for value in self.values if value.name == name), None)
 
 
 @dataclass(frozen=True)
@@ -84,7 +92,7 @@ class Ending:
     row: int
     episode: int
     length: int
-    calls: tuple[Call, ...]
+    calls: list[Call]
 
 
 @dataclass(frozen=True)
@@ -106,10 +114,37 @@ class Layout:
     @property
     def marks(self) -> tuple[Mark, ...]:
         """What looks wrong in any of the calls, each once."""
-        found = [m for ending in self.endings for call in ending.calls for m in call.marks]
-        return tuple(dict.fromkeys(found))
+        return marks_in([self])
 
-    @property
-    def by_place(self) -> Mapping[tuple[int, int], Ending]:
-        """The endings by row and number of the episode."""
-        return {(ending.row, ending.episode): ending for ending in self.endings}
+
+def marks_in(layouts: Iterable[Layout]) -> tuple[Mark, ...]:
+    """What looks wrong in these layouts, each once."""
+    calls = [call for layout in layouts for ending in layout.endings for call in ending.calls]
+    return tuple(dict.fromkeys(mark for call in calls for mark in call.marks))
+
+
+def short_text(value: Value) -> str:
+    """A value in few characters: large arrays by their shape and range, the rest cut with `…`."""
+    text = " ".join(_plain(value).split())
+    return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"
+
+
+def _plain(value: Value) -> str:
+    if hasattr(value, "__array__") and not isinstance(value, np.ndarray | np.generic):
+        with suppress(Exception):  # arrays of other libraries
+            value = np.asarray(value)
+    if isinstance(value, np.ndarray) and value.size > _ELEMENTS:
+        kind = f"{value.dtype} {'x'.join(map(str, value.shape))}"
+        return f"{kind}, mean {value.mean():.4g}" if value.dtype.kind in "biuf" else kind
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_plain(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_plain, value)) + "]"
+    try:
+        return repr(value)
+    except Exception as error:
+        return f"<{type(value).__name__} whose repr raised {type(error).__name__}>"

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import io
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sb3compat._trace.record import Call, Ending, Part
-from sb3compat._trace.words import shortened
+from sb3compat._trace.record import Call, CallValue, Ending, Layout, marks_in
 
-if TYPE_CHECKING:
-    from sb3compat._trace.trace import Trace
-
-STYLES = {"final": "bold yellow", "first": "bold cyan"}
-LEGEND = {"final": "the last observation of the episode", "first": "the first of the next one"}
-# For those who see no colours, and output that has none.
-WORDS = {"final": " (last)", "first": " (first)", "": ""}
+_STYLES = {"final": "bold yellow", "first": "bold cyan", "": ""}
 
 
 def console_of(width: int | None) -> Console:
@@ -28,31 +21,39 @@ def console_of(width: int | None) -> Console:
     return Console(file=sys.stdout, width=width)
 
 
-def as_svg(trace: Trace, width: int) -> str:
-    """The same as a picture."""
-    console = Console(file=io.StringIO(), record=True, width=width, force_terminal=True)
-    print_trace(trace, console)
-    return console.export_svg(title=trace.name)
+def picture(width: int) -> Console:
+    """A console that prints nothing, of which `export_svg` makes a picture."""
+    return Console(file=io.StringIO(), record=True, width=width, force_terminal=True)
 
 
-def print_trace(trace: Trace, console: Console) -> None:
-    """Print a trace, one table for each row, episode and API."""
-    legend = Text("  ").join(
-        Text(f"■{WORDS[role]} {words}", STYLES[role]) for role, words in LEGEND.items()
+def print_layouts(
+    console: Console, name: str, layouts: Sequence[Layout], *, seed: int, steps: int
+) -> None:
+    """Print one table for each API, row and episode.
+
+    Args:
+        console: Where to.
+        name: The environment.
+        layouts: What each API sees.
+        seed: The seed of the environment and of the actions.
+        steps: The most steps that each API may have taken.
+    """
+    console.print(Text(name, "bold"), Text(f"seed {seed}, random actions", "dim"))
+    console.print(
+        Text("■ (last) the last observation of the episode", _STYLES["final"]),
+        Text(" ■ (first) the first of the next one", _STYLES["first"]),
     )
-    console.print(Text(trace.name, "bold"), Text(f"seed {trace.seed}, random actions", "dim"))
-    console.print(legend)
-    for layout in trace.layouts:
+    for layout in layouts:
         console.print()
         console.rule(Text.assemble((layout.api, "bold"), f"  {layout.how}"), align="left")
         if layout.refusal:
             console.print(Text(f"Not possible: {layout.refusal}", "dim"))
         elif not layout.endings:
-            console.print(Text(f"No episode ended within {trace.steps} steps.", "dim"))
+            console.print(Text(f"No episode ended within {steps} steps.", "dim"))
         for ending in layout.endings:
             console.print(_table(ending))
     console.print()
-    console.print(_summary(trace))
+    console.print(_summary(layouts))
 
 
 def _table(ending: Ending) -> Table:
@@ -66,20 +67,20 @@ def _table(ending: Ending) -> Table:
 
 
 def _cell(call: Call) -> Text:
-    lines = [_line(part) for part in call.parts]
+    lines = [_line(value) for value in call.values]
     lines += [Text(f"✗ {mark.check}: {mark.text}", "bold red") for mark in call.marks]
     return Text("\n").join(lines)
 
 
-def _line(part: Part) -> Text:
-    value = shortened(part.value) + WORDS[part.role]
-    return Text.assemble((f"{part.name} ", "dim"), (value, STYLES.get(part.role, "")))
+def _line(value: CallValue) -> Text:
+    return Text.assemble((f"{value.name} ", "dim"), (value.text, _STYLES[value.role]))
 
 
-def _summary(trace: Trace) -> Text:
-    if not trace.ended:
+def _summary(layouts: Sequence[Layout]) -> Text:
+    if not any(layout.endings for layout in layouts):
         return Text("There is nothing to see before an episode ends: allow more steps.", "bold")
-    if not trace.marks:
+    marks = marks_in(layouts)
+    if not marks:
         return Text("Nothing looks wrong in these calls. `sb3compat check` tries many more.")
-    ids = ", ".join(dict.fromkeys(mark.check for mark in trace.marks))
+    ids = ", ".join(dict.fromkeys(mark.check for mark in marks))
     return Text(f"Looks wrong: {ids}. `sb3compat explain ID` says what each asks for.", "bold red")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.types import AnyVectorEnv
 from sb3compat._to_gymnasium.adapter import to_gymnasium
 from sb3compat._to_sb3.accept import check_env, find_mode
 from sb3compat._to_sb3.adapter import to_sb3
-from sb3compat._trace.drive import Driver, VecEnvDriver, VectorEnvDriver, endings_of
+from sb3compat._trace.endings import endings_of
 from sb3compat._trace.marks import marked
-from sb3compat._trace.record import Layout, Mark
+from sb3compat._trace.presented import Presented, PresentedVecEnv, PresentedVectorEnv
+from sb3compat._trace.record import Layout, Mark, marks_in
 from sb3compat.errors import ConversionError
 
 _ROWS = 3
@@ -49,7 +49,7 @@ class Trace:
     @property
     def marks(self) -> tuple[Mark, ...]:
         """What looks wrong, each once. Empty does not mean that all is right: run the kit."""
-        return tuple(dict.fromkeys(mark for layout in self.layouts for mark in layout.marks))
+        return marks_in(self.layouts)
 
     def show(self, width: int | None = None) -> None:
         """Print the trace.
@@ -60,9 +60,9 @@ class Trace:
         Raises:
             ModuleNotFoundError: If rich is missing.
         """
-        from sb3compat._trace.terminal import console_of, print_trace
+        from sb3compat._trace.terminal import console_of, print_layouts
 
-        print_trace(self, console_of(width))
+        print_layouts(console_of(width), self.name, self.layouts, seed=self.seed, steps=self.steps)
 
     def svg(self, width: int = 150) -> str:
         """The trace as an SVG picture, `width` characters wide.
@@ -70,9 +70,11 @@ class Trace:
         Raises:
             ModuleNotFoundError: If rich is missing.
         """
-        from sb3compat._trace.terminal import as_svg
+        from sb3compat._trace.terminal import picture, print_layouts
 
-        return as_svg(self, width)
+        console = picture(width)
+        print_layouts(console, self.name, self.layouts, seed=self.seed, steps=self.steps)
+        return console.export_svg(title=self.name)
 
     def html(self) -> str:
         """The trace as a page with the layouts side by side, which loads nothing.
@@ -80,9 +82,9 @@ class Trace:
         Raises:
             ModuleNotFoundError: If jinja2 is missing.
         """
-        from sb3compat._trace.page import as_html
+        from sb3compat._trace.html import as_html
 
-        return as_html(self)
+        return as_html(self.name, self.layouts, seed=self.seed, steps=self.steps)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the page in a frame of its own, as its styles are for a page."""
@@ -138,70 +140,62 @@ def trace(
             raise ValueError(f"Expected {name} to be at least 1, got {name}={value!r}.")
     making = callable(env) and not hasattr(env, "num_envs")
     first = env() if making else env
-    ways = _ways(first, autoreset_mode)
+    ways = list(_ways(first, autoreset_mode))
     shown = _rows(rows, first.num_envs)
     layouts = []
-    for number, way in enumerate(ways):
+    for number, (layout, present) in enumerate(ways):
         used = env() if making and number else first
         try:
-            layouts.append(_layout(way, used, shown, episodes, seed, max_steps))
+            endings = endings_of(
+                present(used), shown, episodes=episodes, seed=seed, max_steps=max_steps
+            )
+        except ConversionError as error:
+            layouts.append(replace(layout, refusal=str(error)))
+        else:
+            space = getattr(used, "single_observation_space", used.observation_space)
+            marks = tuple(marked(ending, layout.api, space) for ending in endings)
+            layouts.append(replace(layout, endings=marks))
         finally:
             if making:
                 used.close()
     return Trace(_name(first), tuple(layouts), shown, seed, max_steps)
 
 
-@dataclass(frozen=True)
-class _Way:
-    """An API, and how an environment comes to have it."""
-
-    api: str
-    how: str
-    adapt: Callable[[Any], Driver]
+# A layout that has no endings yet, and what presents an environment like that.
+_Way = tuple[Layout, Callable[[Any], Presented]]
 
 
-def _ways(env: Any, given: AutoresetMode | str | None) -> list[_Way]:
+def _ways(env: Any, given: AutoresetMode | str | None) -> Iterator[_Way]:
     """The APIs, that of the environment itself first."""
     if not isinstance(env, VectorEnv):
         if not all(hasattr(env, name) for name in ("num_envs", "step", "reset")):
             check_env(env)  # raises, and says what to pass instead
-        own = _Way("SB3 VecEnv", "as it is", VecEnvDriver)
-        return [own, *(_mode_way(mode, lambda vec_env: vec_env) for mode in _MODES)]
+        yield Layout("SB3 VecEnv", "as it is"), PresentedVecEnv
+        for mode in _MODES:
+            yield _by_to_gymnasium(mode, lambda vec_env: vec_env)
+        return
     check_env(env)
-    mode = find_mode(env, given)
+    own = find_mode(env, given)
 
     def adapted(used: AnyVectorEnv) -> Any:
         return to_sb3(used, autoreset_mode=given)
 
-    return [
-        _Way(_api(mode), "as it is", lambda used: VectorEnvDriver(used, mode)),
-        _Way("SB3 VecEnv", "to_sb3(env)", lambda used: VecEnvDriver(adapted(used))),
-        *(_mode_way(other, adapted) for other in _MODES if other != mode),
-    ]
+    yield Layout(_api(own), "as it is"), lambda used: PresentedVectorEnv(used, own)
+    yield Layout("SB3 VecEnv", "to_sb3(env)"), lambda used: PresentedVecEnv(adapted(used))
+    for mode in _MODES:
+        if mode != own:
+            yield _by_to_gymnasium(mode, adapted)
 
 
-def _mode_way(mode: AutoresetMode, vec_env_of: Callable[[Any], Any]) -> _Way:
-    def adapt(used: Any) -> Driver:
-        return VectorEnvDriver(to_gymnasium(vec_env_of(used), autoreset_mode=mode), mode)
+def _by_to_gymnasium(mode: AutoresetMode, vec_env_of: Callable[[Any], Any]) -> _Way:
+    def present(used: Any) -> Presented:
+        return PresentedVectorEnv(to_gymnasium(vec_env_of(used), autoreset_mode=mode), mode)
 
-    return _Way(_api(mode), f'to_gymnasium(…, autoreset_mode="{mode.value}")', adapt)
+    return Layout(_api(mode), f'to_gymnasium(…, autoreset_mode="{mode.value}")'), present
 
 
 def _api(mode: AutoresetMode) -> str:
-    return f"Gymnasium {parse_mode(mode).name}"
-
-
-def _layout(
-    way: _Way, env: Any, rows: tuple[int, ...], episodes: int, seed: int, max_steps: int
-) -> Layout:
-    """What one API sees, or why the environment cannot be presented in it."""
-    try:
-        driver = way.adapt(env)
-        endings = endings_of(driver, rows, episodes=episodes, seed=seed, max_steps=max_steps)
-    except ConversionError as error:
-        return Layout(way.api, way.how, refusal=str(error))
-    space = getattr(env, "single_observation_space", env.observation_space)
-    return Layout(way.api, way.how, tuple(marked(ending, way.api, space) for ending in endings))
+    return f"Gymnasium {mode.name}"
 
 
 def _rows(given: int | Iterable[int] | None, num_envs: int) -> tuple[int, ...]:

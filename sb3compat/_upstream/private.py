@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import platform
-import sys
-from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
 from sb3compat._convert.types import Value
+from sb3compat._upstream.installed import installed
 from sb3compat.errors import UpstreamError
 
-_DISTRIBUTIONS = {"stable_baselines3": "stable-baselines3", "ale_py": "ale-py"}
+# Those that an object of ours may derive from; the first one counts.
 _LIBRARIES = ("gymnasium", "stable_baselines3", "ale_py", "envpool", "pickle", "multiprocessing")
 
 
 def private(owner: object, name: str) -> Value:
-    """The private attribute `name` of `owner`.
+    """The private attribute `name` of `owner`; `table.py` has every name that is asked for.
 
     Args:
         owner: An object, class or module of another library, or an instance of a subclass.
-        name: The attribute.
+        name: The attribute. Outside of `_upstream/` it is a literal, which a test compares with
+            the table.
 
     Raises:
         UpstreamError: If it is missing; the message names the library and its version.
@@ -30,32 +29,24 @@ def private(owner: object, name: str) -> Value:
         raise missing(name, owner) from error
 
 
+def set_private(owner: object, name: str, value: Value) -> None:
+    """Set a private attribute, which has to be there: another name would be set for nobody.
+
+    Raises:
+        UpstreamError: If it is missing.
+    """
+    private(owner, name)
+    setattr(owner, name, value)
+
+
 def missing(name: str, owner: object) -> UpstreamError:
     """The error to raise where a name of another library is missing."""
     home, described = _home(owner)
     return UpstreamError(
-        f"Expected {name!r} of {described}, a private name of {installed(home)} that sb3compat "
-        "relies on, but it is not there. Run `sb3compat versions`: it says which versions are "
-        "supported, and what else is missing."
+        f"Expected {name!r} of {described}, a private name of {installed(home)} that "
+        "sb3compat relies on, but it is not there. Run `sb3compat versions`: it says which "
+        "versions are supported, and what else is missing."
     )
-
-
-def installed(library: str) -> str:
-    """A library and its version, for messages; for a module of Python itself, Python's."""
-    if library in sys.stdlib_module_names:
-        return f"Python {platform.python_version()}"
-    name, found = _DISTRIBUTIONS.get(library, library), installed_version(library)
-    return name if found is None else f"{name} {found}"
-
-
-def installed_version(library: str) -> str | None:
-    """The version of a library, without importing it; None if that is not known."""
-    if library in sys.stdlib_module_names:
-        return platform.python_version()
-    try:
-        return version(_DISTRIBUTIONS.get(library, library))
-    except PackageNotFoundError:
-        return None
 
 
 def _home(owner: object) -> tuple[str, str]:

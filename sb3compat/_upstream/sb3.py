@@ -107,7 +107,7 @@ if not TYPE_CHECKING and not HAS_SB3:
                 )
                 return None
             images = [np.asarray(image) for image in self.get_images()]
-            columns = int(np.ceil(np.sqrt(len(images))))
+            columns = int(np.ceil(len(images) / np.ceil(np.sqrt(len(images)))))
             missing = -len(images) % columns
             images += [np.zeros_like(images[0])] * missing
             strips = [images[i : i + columns] for i in range(0, len(images), columns)]

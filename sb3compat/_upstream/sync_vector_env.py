@@ -47,8 +47,8 @@ def forget_autoresets(env: AnySync, rows: list[int] | None = None) -> None:
 
 def forget_endings(env: AnySync, rows: list[int]) -> None:
     """Clear what the last step has said of some rows, and the autoreset pending for them."""
-    for name in ("_terminations", "_truncations"):
-        private(env, name)[rows] = False
+    private(env, "_terminations")[rows] = False
+    private(env, "_truncations")[rows] = False
     forget_autoresets(env, rows)
 
 

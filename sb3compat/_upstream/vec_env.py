@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from sb3compat._convert.types import Options, Value
-from sb3compat._upstream.private import missing, private
+from sb3compat._upstream.private import missing, private, set_private
 
 LIBRARY = "stable_baselines3"
 MODULE = "stable_baselines3.common.vec_env"
@@ -129,24 +129,22 @@ def is_vec_env(vec_env: object) -> bool:
 
 def waiting_seeds(vec_env: object) -> list[int | None]:
     """The seeds that were set and wait for the next reset, one for each row; empty if unknown."""
-    return list(_kept(vec_env, "_seeds"))
+    return list(_waiting(vec_env, "_seeds", "_reset_seeds"))
 
 
 def waiting_options(vec_env: object) -> list[Options]:
     """The options that wait for the next reset, one dict for each row; empty if unknown."""
-    return list(_kept(vec_env, "_options"))
+    return list(_waiting(vec_env, "_options", "_reset_options"))
 
 
 def set_waiting_seeds(vec_env: Value, seeds: Sequence[int | None]) -> None:
     """Set the seed of each row for the next reset; `VecEnv.seed` takes the first row's only."""
-    private(vec_env, "_seeds")
-    vec_env._seeds = list(seeds)
+    set_private(vec_env, "_seeds", list(seeds))
 
 
 def set_waiting_options(vec_env: Value, options: Sequence[Options]) -> None:
     """Set the very options of each row for the next reset; `VecEnv.set_options` copies them."""
-    private(vec_env, "_options")
-    vec_env._options = list(options)
+    set_private(vec_env, "_options", list(options))
 
 
 def passes_seeds_and_options(vec_env: object) -> bool:
@@ -161,24 +159,13 @@ def forget_waiting(vec_env: object) -> None:
             private(vec_env, name)()
 
 
-def _kept(vec_env: object, name: str) -> Value:
-    if is_vec_env(vec_env) and not _skipped_init(vec_env, name):
-        return private(vec_env, name)
-    return getattr(vec_env, name, [])
-
-
-def _skipped_init(vec_env: object, name: str) -> bool:
-    """Whether a user's class has not called the `__init__` of SB3's, which sets this attribute."""
-    init = getattr(type(vec_env), "__init__", None)
-    own = getattr(init, "__module__", "").partition(".")[0] not in (
-        "stable_baselines3",
-        "sb3compat",
-    )
-    sets = any(
-        name in getattr(vars(cls).get("__init__"), "__code__", _skipped_init.__code__).co_names
-        for cls in _base_classes()
-    )
-    return own and sets and not hasattr(vec_env, name)
+def _waiting(vec_env: object, name: str, forget: str) -> Value:
+    if not is_vec_env(vec_env):
+        return getattr(vec_env, name, [])
+    if not hasattr(vec_env, name):
+        # A user's class may have skipped the `__init__` of SB3's, which calls this method.
+        private(vec_env, forget)()
+    return private(vec_env, name)
 
 
 def _base_classes() -> list[type]:
@@ -186,3 +173,20 @@ def _base_classes() -> list[type]:
     stand_in = sys.modules.get(STAND_IN)
     found.append(getattr(stand_in, "VecEnv", None))
     return [cls for cls in found if cls is not None]
+
+
+def converted(env: Value) -> Value:
+    """What SB3's `DummyVecEnv` and `make_vec_env` make of an environment of the old `gym`.
+
+    Anything else is returned as it is, and SB3 is not imported for it.
+
+    Raises:
+        ImportError: If SB3 or shimmy is missing.
+    """
+    old = getattr(sys.modules.get("gym"), "Env", None)
+    if not isinstance(old, type) or not isinstance(env, old):
+        return env
+    # Here, as workers do without SB3 and torch.
+    from sb3compat._upstream.sb3 import patched_env
+
+    return patched_env(env)

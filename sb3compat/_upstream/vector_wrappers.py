@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.types import AnyVectorEnv, Value
-from sb3compat._upstream.private import private
-from sb3compat._upstream.versions import gymnasium_release
+from sb3compat._upstream.installed import gymnasium_release
+from sb3compat._upstream.private import private, set_private
 
 # Imported by Gymnasium on first use only, as they need torch, JAX or array-api-compat.
 _CONVERTERS = {"ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"}
@@ -60,11 +60,11 @@ def is_gymnasiums(function: Value) -> bool:
 def paused(video: AnyVectorEnv) -> Iterator[None]:
     """Have a `RecordVideo` record nothing for a while."""
     recording = private(video, "recording")
-    video.recording = False  # type: ignore[attr-defined]
+    set_private(video, "recording", False)
     try:
         yield
     finally:
-        video.recording = recording  # type: ignore[attr-defined]
+        set_private(video, "recording", recording)
 
 
 def is_video(wrapper: AnyVectorEnv) -> bool:

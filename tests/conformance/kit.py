@@ -6,16 +6,41 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from conformance.in_turn import in_turn
+from conformance.matrix.record import OUTCOMES, REFERENCE, present, read
+from conformance.specimens import every
+from conformance.specimens.registry import Specimen, specimens
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
+from sb3compat.conformance.findings import Family
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.search import run_check
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.pace import MOST_PROGRAMS
 from sb3compat.conformance.subject.subject import Subject
+from tests.profiles import nightly, spread
 
+assert every.MODULES, "they have to be imported before `specimens` is asked"
 TRAINING = {"trains_ppo", "trains_off_policy"}
+# How many mutants are tried where the kit or a mutant has changed since `make matrix`.
+_MOST = 12
+
+
+def sampled(family: Family) -> list[Specimen]:
+    """The mutants that the tests try: one for each module of checks.
+
+    `make matrix` runs every check on every mutant. Where the sources have changed since, more of
+    them are tried; nightly all.
+    """
+    mutants = specimens("mutant", family)
+    if nightly() or read(REFERENCE / OUTCOMES).digest != present():
+        return spread(mutants, _MOST)
+    homes = {check.id: check.function.__module__ for check in checks_of(family)}
+    first: dict[str, Specimen] = {}
+    for mutant in mutants:
+        for check_id in sorted(mutant.fails):
+            first.setdefault(homes[check_id], mutant)
+    return list({mutant.id: mutant for mutant in first.values()}.values())
 
 
 def judge(

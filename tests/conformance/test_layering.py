@@ -91,27 +91,3 @@ def test_the_families_of_checks_are_apart(family: str) -> None:
         for found in modules
         if name.startswith(home) and found.startswith(away)
     ]
-
-
-# The package resolves its public names, the catalogue its checks and the reports their format;
-# a fork server imports libraries.
-BY_STRING = {
-    KIT,
-    f"{KIT}.checks.catalogue",
-    f"{KIT}.commands.targets",
-    f"{KIT}.output",
-    f"{KIT}.run.preloaded",
-}
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_no_module_hides_an_import_in_a_string(name: str) -> None:
-    calls = [node for node in ast.walk(MODULES[name]) if isinstance(node, ast.Call)]
-    functions = {ast.unparse(call.func).rpartition(".")[2] for call in calls}
-    assert name in BY_STRING or not functions & {"import_module", "__import__"}
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_no_module_imports_the_adapters(name: str) -> None:
-    found = set(imported(name, MODULES[name])) - BESIDES
-    assert all(module.startswith(f"{KIT}.") for module in found), found

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from conformance.matrix.__main__ import PAGE, main
-from conformance.matrix.digests import differences, present
 from conformance.matrix.outcomes import examine_all, problems, up_to_date
 from conformance.matrix.page import page
-from conformance.matrix.record import OUTCOMES, REFERENCE, read
-from conformance.matrix.specimens import Section, Specimen, sections
-from conformance.mutants.family import Config, Points
-from conformance.mutants.vec_env_step import DonesAsNumbers
+from conformance.matrix.record import OUTCOMES, REFERENCE, present, read
+from conformance.matrix.sections import Section, sections
+from conformance.specimens.broken.vec_env_step import DonesAsNumbers
+from conformance.specimens.points import Config, Points
+from conformance.specimens.registry import Specimen
 from sb3compat.conformance.checks.catalogue import checks_of
 
 RECORD = read(REFERENCE / OUTCOMES)
@@ -32,13 +32,8 @@ def test_it_is_of_the_checks_and_environments_that_there_are() -> None:
             assert up_to_date(section, each, FOUND), "run: make matrix"
 
 
-def test_it_is_of_the_sources_that_there_are() -> None:
-    found = differences(RECORD.digests, present())
-    assert not found, "\n".join(["The kill matrix is of other sources, run: make matrix", *found])
-
-
-def test_the_page_shows_these_outcomes() -> None:
-    text = page(list(SECTIONS.values()), RECORD.versions, FOUND)
+def test_the_page_shows_these_outcomes_and_whether_they_are_older_than_the_sources() -> None:
+    text = page(list(SECTIONS.values()), RECORD, older=RECORD.digest != present())
     shown = (REFERENCE / PAGE).read_text(encoding="utf-8")
     assert shown == text, f"{PAGE}; run: make matrix ARGS=--page"
 
@@ -57,8 +52,12 @@ def test_each_check_kills_one_that_no_other_check_kills(key: str) -> None:
     assert ids == {check.id for check in SECTIONS[key].checks}
 
 
-def specimen(name: str, cls: type, *fails: str) -> Specimen:
-    return Specimen(name, partial(cls, Config()), {}, cls.__module__, frozenset(fails))
+def specimen(cls: type, *fails: str) -> Specimen:
+    made = partial(cls, Config())
+    broken = bool(fails)
+    return Specimen(
+        "mutant", "It", "vec_env", made, cls.__module__, broken=broken, fails=frozenset(fails)
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +73,7 @@ def specimen(name: str, cls: type, *fails: str) -> Specimen:
 def test_what_is_not_as_it_says_is_named(cls: type, fails: list[str], problem: str | None) -> None:
     names = ("dones_bool_array", "rewards_float32")
     checks = tuple(check for check in checks_of("vec_env") if check.id in names)
-    one = specimen("It", cls, *fails)
+    one = specimen(cls, *fails)
     section = Section("key", "Title", checks, (one,))
     outcome = examine_all(section, one)
     found = problems([section], {"key": {"It": outcome}})
@@ -112,15 +111,11 @@ def test_some_are_run_and_the_others_kept(outcomes: Path, tmp_path: Path) -> Non
     assert read(outcomes) == RECORD
 
 
-def test_outcomes_of_older_sources_stay_marked_as_such(
-    outcomes: Path, tmp_path: Path, capsys: Any
-) -> None:
-    pytest.importorskip("stable_baselines3", reason="this mutant is no subclass of SB3's VecEnv")
-    path = "conformance/mutants/vec_env_access.py"
-    change(outcomes, RECORD.digests.mutants[path], "f" * 16)
-    assert main(["--only", "Alike"], tmp_path) == 0
-    assert read(outcomes).digests.mutants[path] == "f" * 16
-    assert f"Not run again since: {path} (mutants) has changed\n" in capsys.readouterr().err
+def test_a_page_of_older_sources_says_so(outcomes: Path, tmp_path: Path) -> None:
+    change(outcomes, RECORD.digest, "f" * 16)
+    assert main(["--page"], tmp_path) == 0
+    older = (tmp_path / PAGE).read_text()
+    assert older.split("\n\n")[1].startswith("*This page is older than the code that is here.*")
 
 
 def test_what_was_never_run_has_no_page(outcomes: Path, tmp_path: Path, capsys: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from conformance.mutants.rows_env import Form, RowsEnv
+from conformance.specimens.rows_env import Form, RowsEnv
 from sb3compat.conformance.checks.catalogue import find_check
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.play import Play

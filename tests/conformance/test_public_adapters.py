@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import conformance
-from conformance.public_adapters.__main__ import files
-from conformance.public_adapters.judged import LIBRARY, Verdict, verdicts
+from conformance.specimens.public_adapters.__main__ import files
+from conformance.specimens.public_adapters.judged import LIBRARY, Verdict, verdicts
 from conformance.targets import TARGETS
 from tests.conformance.kit import broken
 from tests.profiles import some
@@ -26,14 +26,14 @@ def test_each_port_is_a_target_with_a_verdict() -> None:
 def test_the_files_made_from_the_verdicts_are_up_to_date() -> None:
     for path, text in files().items():
         assert (HOME / path).read_text(encoding="utf-8") == text, (
-            f"{path}: run `python -m conformance.public_adapters`"
+            f"{path}: run `python -m conformance.specimens.public_adapters`"
         )
 
 
 @pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
 def test_a_port_names_the_lines_that_it_follows(verdict: Verdict) -> None:
     pytest.importorskip("stable_baselines3")
-    module = importlib.import_module(f"conformance.public_adapters.{verdict.name}")
+    module = importlib.import_module(f"conformance.specimens.public_adapters.{verdict.name}")
     text = " ".join((module.__doc__ or "").split())
     assert re.search(r"Source: \S+", text)
     assert re.search(r"\blines? \d+|its methods", text)

@@ -1,4 +1,4 @@
-"""The checks as tests: pytest in this process (pytester), the checks mostly in another."""
+"""The checks as tests: pytest in this process (pytester), and mostly the checks, too."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ FEW = "reset_returns_obs_only or step_returns_four or dones_bool_array or iff_do
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
-    def run(target: str, *arguments: str) -> pytest.RunResult:
+    def run(target: str, *arguments: str, isolate: bool = False) -> pytest.RunResult:
+        here = () if isolate else ("--vec-env-no-isolate",)
         return pytester.runpytest_inprocess(
             "-p", "sb3compat.pytest_plugin", "--vec-env", f"{TINY}:{target}",
-            "--vec-env-max-seconds", "10", *arguments,
+            "--vec-env-max-seconds", "10", *here, *arguments,
         )  # fmt: skip
 
     return run
@@ -39,7 +40,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_each_check_is_a_test(run: Run, pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_of_the_users(): pass")
-    result = run("FloatDones", "-v", "-k", f"{FEW} or users")
+    result = run("FloatDones", "-v", "-k", f"{FEW} or users", isolate=True)
     result.assert_outcomes(
         passed=4, failed=1, deselected=result.parseoutcomes().get("deselected", 0)
     )
@@ -96,13 +97,6 @@ def test_maxfail_and_junit(run: Run, pytester: pytest.Pytester) -> None:
     assert "env = make_env()" in (failure.text or "")
 
 
-def test_collect_only(run: Run) -> None:
-    result = run("TinyVecEnv", "--collect-only", "-q")
-    lines = [line for line in result.outlines if "::" in line]
-    assert f"{TINY}:TinyVecEnv::dones_bool_array" in lines
-    assert result.ret == 0
-
-
 def test_a_check_that_was_not_exercised_is_skipped(run: Run) -> None:
     result = run("Endless", "-k", "iff_done", "-rs")
     result.stdout.fnmatch_lines(["SKIPPED*: not exercised: no episode ended"])
@@ -130,7 +124,7 @@ def test_a_failed_warning_is_a_pytest_warning(run: Run, monkeypatch: pytest.Monk
     warning = replace(iff_done, severity="warning")
     known = [warning if check == iff_done else check for check in catalogue.checks_of()]
     monkeypatch.setattr(catalogue, "_all", lambda: known)
-    arguments = ("-k", "iff_done", "--vec-env-no-isolate")
+    arguments = ("-k", "iff_done")
     result = run("NoTerminalObservation", *arguments)
     outcomes = result.parseoutcomes()
     assert (outcomes["passed"], outcomes["warnings"]) == (1, 1)
@@ -149,16 +143,10 @@ def test_a_failed_warning_is_a_pytest_warning(run: Run, monkeypatch: pytest.Monk
     ],
 )
 def test_targets_that_cannot_be_checked(run: Run, target: str, message: str) -> None:
-    result = run(target, "--vec-env-no-isolate")
+    result = run(target)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines([message])
     result.stdout.no_fnmatch_line("*pytest_plugin.py*")
-
-
-def test_wrong_files_of_expected_failures_are_refused(run: Run, pytester: pytest.Pytester) -> None:
-    (pytester.path / "known.toml").write_text("[dones_bool]\nreason = 'x'\n")
-    result = run("TinyVecEnv", "--vec-env-expected-failures", "known.toml")
-    result.stdout.fnmatch_lines(["known.toml: Expected the id of a check, got 'dones_bool'.*"])
 
 
 def test_ids_that_pytest_prints_can_be_pasted_back(run: Run, pytester: pytest.Pytester) -> None:
@@ -292,7 +280,7 @@ def test_known_failures_of_other_libraries_are_xfails(
     monkeypatch.setattr("sb3compat.conformance.run.known.FILE", file)
     arguments = ("--vec-env-only=dones_bool_array", "--vec-env-known-upstream", "--vec-env-strict")
     for target, outcome in (("FloatDones", {"xfailed": 1}), ("TinyVecEnv", {"passed": 1})):
-        run(target, *arguments, "--vec-env-no-isolate").assert_outcomes(**outcome)
+        run(target, *arguments).assert_outcomes(**outcome)
 
 
 def test_the_kit_is_not_imported_without_the_option(tmp_path: Path) -> None:

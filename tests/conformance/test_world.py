@@ -1,20 +1,16 @@
 from __future__ import annotations
 
 import ast
-import re
 from pathlib import Path
 
 import pytest
 
-import conformance
-from conformance.results import LIBRARIES, over_seeds, seeds
+from conformance.results import LIBRARIES
 from conformance.targets import TARGETS
 from conformance.targets.registry import EXPECTED, reasons
 from sb3compat.conformance.checks.catalogue import checks_of
-from sb3compat.conformance.output.markdown import escaped
 from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options
-from sb3compat.conformance.run.report import Report, Result
 from tests.conformance.kit import TRAINING
 from tests.envs import GYMNASIUM
 from tests.profiles import some
@@ -50,11 +46,6 @@ def test_the_source_of_a_target_stands_by_itself(name: str) -> None:
     )
 
 
-def test_names_of_targets_are_unique() -> None:
-    abouts = [target.about for target in TARGETS.values()]
-    assert len(set(abouts)) == len(abouts)
-
-
 # The others take too long here, or need what is not installed for tests.
 RUN = some(
     [
@@ -62,7 +53,6 @@ RUN = some(
         "gymnasium-sync-next_step-cartpole-v1",
         "sb3-subproc-blackjack-v1",  # with processes for each program
     ],
-    2,
 )
 
 
@@ -86,39 +76,3 @@ def test_a_target_has_the_expected_failures_only(name: str) -> None:
     assert not [r.check_id for r in report.results if r.status == "xpassed"]
     found = {r.check_id for r in report.results if r.status == "xfailed"}
     assert found == target.expected().keys()
-
-
-def test_the_results_name_every_target() -> None:
-    text = (Path(conformance.__path__[0]) / "RESULTS.md").read_text(encoding="utf-8")
-    missing = [t.name for t in TARGETS.values() if f"| {escaped(t.about)} |" not in text]
-    assert not missing
-
-
-def test_results_under_several_seeds() -> None:
-    alarm, known, rare, unseen, absent = checks_of()[:5]
-
-    def report(seed: int) -> Report:
-        found = (
-            Result.of(alarm, "errored" if seed == 1 else "passed", examples=10),
-            Result.of(known, "xfailed"),
-            Result.of(rare, "xfailed" if seed else "xpassed"),
-            Result.of(unseen, "not_exercised"),
-            Result.of(absent, "skipped"),
-        )
-        return Report("", "vec_env", None, 1, seed, found)
-
-    data = over_seeds([report(seed) for seed in range(3)])
-    about = TARGETS["sb3-dummy_alone"].about
-    cells = f"| 3 | 30 | 3 of 4 | {alarm.id} | `{rare.id}` 2/3 |"
-    assert f"| {escaped(about)} {cells}" in seeds({"sb3-dummy_alone": data}).splitlines()
-
-
-def test_no_correct_target_failed_under_any_seed() -> None:
-    text = (Path(conformance.__path__[0]) / "SEEDS.md").read_text(encoding="utf-8")
-    found = dict(
-        re.findall(r"^\| (.+?) \| (\d+ \| \d+ \| \d+ of \d+ \| \S+) \|", text, re.MULTILINE)
-    )
-    assert found.keys() == {escaped(t.about) for t in TARGETS.values() if t.by_seeds}
-    for about, numbers in found.items():
-        count, _, _, alarms = numbers.split(" | ")
-        assert (int(count), alarms) == (20, "0"), about

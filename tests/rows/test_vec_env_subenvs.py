@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
-from sb3compat._ipc.subproc_vec_env import Workers
+from sb3compat._ipc.subproc_vec_env import GuardedWorkers
 from sb3compat._rows.commands import run_command
 from sb3compat._rows.vec_env_subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
 from tests.envs import ScriptedEnv, fns, script
@@ -24,7 +24,7 @@ SAME_STEP = AutoresetMode.SAME_STEP
 
 WAYS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], SubEnvs]]] = {
     "local": (dummy, lambda env: LocalEnvs(env, env.envs)),
-    "workers": (subproc, lambda env: WorkerEnvs(env, Workers(env, run_command))),
+    "workers": (subproc, lambda env: WorkerEnvs(env, GuardedWorkers(env, run_command))),
     "methods": (dummy, MethodEnvs),
 }
 

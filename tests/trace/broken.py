@@ -9,72 +9,47 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
-Change = Callable[[Any, Any, Any, Any], None]
+import sb3compat
+
+SAME, NEXT = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
 
 
 class Vec:
-    """A `VecEnv` by its methods, whose infos are changed."""
+    """A `VecEnv` by its methods; `change` gets the info, observation and end of each row."""
 
-    def __init__(self, change: Change) -> None:
-        self.envs = [gym.make("CartPole-v1") for _ in range(2)]
-        self.num_envs = 2
-        self.observation_space = self.envs[0].observation_space
-        self.action_space = self.envs[0].action_space
+    num_envs = 2
+
+    def __init__(self, change: Callable[[Any, Any, bool], object]) -> None:
+        self._env = sb3compat.to_sb3(SyncVectorEnv([lambda: gym.make("CartPole-v1")] * 2))
+        self.observation_space = self._env.observation_space
+        self.action_space = self._env.action_space
+        self.seed, self.reset, self.close = self._env.seed, self._env.reset, self._env.close
         self._change = change
-        self._seeds: list[int | None] = [None, None]
-
-    def seed(self, seed: int) -> None:
-        self._seeds = [seed, seed + 1]
-
-    def reset(self) -> Any:
-        return np.stack(
-            [env.reset(seed=s)[0] for env, s in zip(self.envs, self._seeds, strict=False)]
-        )
 
     def step(self, actions: Any) -> Any:
-        obs, rewards, dones, infos = [], [], [], []
-        for env, action in zip(self.envs, actions, strict=False):
-            last, reward, terminated, truncated, info = env.step(action)
-            shown = last
-            info = {**info, "TimeLimit.truncated": truncated and not terminated}
-            if terminated or truncated:
-                info["terminal_observation"] = last
-                shown, _ = env.reset()
-            self._change(info, shown, last, terminated or truncated)
-            obs.append(shown)
-            rewards.append(reward)
-            dones.append(terminated or truncated)
-            infos.append(info)
-        return np.stack(obs), np.float32(rewards), np.array(dones), infos
-
-    def close(self) -> None:
-        pass
+        obs, rewards, dones, infos = self._env.step(actions)
+        for info, row, done in zip(infos, obs, dones, strict=True):
+            self._change(info, row, bool(done))
+        return obs, rewards, dones, infos
 
 
-def no_terminal(info: Any, shown: Any, last: Any, done: Any) -> None:
-    info.pop("terminal_observation", None)
+def terminal(change: Callable[[Any, Any], Any]) -> Callable[[Any, Any, bool], None]:
+    """Changes a terminal observation."""
+
+    def changed(info: Any, obs: Any, done: bool) -> None:
+        if done:
+            info["terminal_observation"] = change(info["terminal_observation"], obs)
+
+    return changed
 
 
-def always_terminal(info: Any, shown: Any, last: Any, done: Any) -> None:
-    info["terminal_observation"] = last
-
-
-def first_as_terminal(info: Any, shown: Any, last: Any, done: Any) -> None:
-    if done:
-        info["terminal_observation"] = shown
-
-
-def outside(info: Any, shown: Any, last: Any, done: Any) -> None:
-    if done:
-        info["terminal_observation"] = last[:2]
-
-
-def no_flag(info: Any, shown: Any, last: Any, done: Any) -> None:
-    del info["TimeLimit.truncated"]
+def make_env() -> Vec:
+    """Gives no terminal observations."""
+    return Vec(lambda info, obs, done: info.pop("terminal_observation", None))
 
 
 class Wrong(VectorWrapper):
-    """A `VectorEnv` whose results are changed."""
+    """A `VectorEnv`; `change` gets the results of a step, and whether it resets the row."""
 
     def __init__(self, mode: AutoresetMode, change: Callable[..., Any]) -> None:
         super().__init__(SyncVectorEnv([lambda: gym.make("CartPole-v1")], autoreset_mode=mode))
@@ -87,16 +62,15 @@ class Wrong(VectorWrapper):
         return self._change(obs, rewards, terminations, truncations, infos, reset)
 
 
-def no_final(obs: Any, r: Any, t: Any, u: Any, infos: Any, reset: bool) -> Any:
-    return obs, r, t, u, {k: v for k, v in infos.items() if "final" not in k}
+def final_obs(change: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Changes a final observation; None takes it away."""
 
+    def changed(obs: Any, r: Any, t: Any, u: Any, infos: Any, reset: bool) -> Any:
+        kept = {key: value for key, value in infos.items() if "final" not in key}
+        final = change(obs) if t[0] else None
+        return obs, r, t, u, kept if final is None else {**infos, "final_obs": final}
 
-def first_as_final(obs: Any, r: Any, t: Any, u: Any, infos: Any, reset: bool) -> Any:
-    return obs, r, t, u, {**infos, "final_obs": obs} if t[0] else infos
-
-
-def final_outside(obs: Any, r: Any, t: Any, u: Any, infos: Any, reset: bool) -> Any:
-    return obs, r, t, u, {**infos, "final_obs": np.zeros((1, 2))} if t[0] else infos
+    return changed
 
 
 def reward_at_reset(obs: Any, r: Any, t: Any, u: Any, infos: Any, reset: bool) -> Any:
@@ -124,17 +98,22 @@ class Early(Wrong):
         return obs, rewards, terminations, truncations, infos
 
 
-SAME, NEXT = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
 BROKEN: list[tuple[Callable[[], Any], str]] = [
-    (lambda: Vec(no_terminal), "terminal_observation_iff_done"),
-    (lambda: Vec(always_terminal), "terminal_observation_iff_done"),
-    (lambda: Vec(first_as_terminal), "terminal_observation_not_reset_obs"),
-    (lambda: Vec(outside), "terminal_observation_in_space"),
-    (lambda: Vec(no_flag), "truncated_flag_present"),
-    (lambda: Wrong(SAME, no_final), "final_obs_present"),
-    (lambda: Wrong(SAME, first_as_final), "obs_is_reset_obs"),
-    (lambda: Wrong(SAME, final_outside), "final_obs_in_space"),
+    (make_env, "terminal_observation_iff_done"),
+    (
+        lambda: Vec(lambda info, obs, done: info.setdefault("terminal_observation", obs)),
+        "terminal_observation_iff_done",
+    ),
+    (lambda: Vec(terminal(lambda last, obs: obs)), "terminal_observation_not_reset_obs"),
+    (lambda: Vec(terminal(lambda last, obs: last[:2])), "terminal_observation_in_space"),
+    (
+        lambda: Vec(lambda info, obs, done: info.pop("TimeLimit.truncated")),
+        "truncated_flag_present",
+    ),
+    (lambda: Wrong(SAME, final_obs(lambda obs: None)), "final_obs_present"),
+    (lambda: Wrong(SAME, final_obs(lambda obs: obs)), "obs_is_reset_obs"),
+    (lambda: Wrong(SAME, final_obs(lambda obs: np.zeros((1, 2)))), "final_obs_in_space"),
     (lambda: Wrong(NEXT, reward_at_reset), "reset_step_reward_zero"),
     (lambda: Wrong(NEXT, ended_at_reset), "reset_step_flags_false"),
-    (lambda: Early(NEXT, no_final), "done_step_returns_final_obs"),
+    (lambda: Early(NEXT, ended_at_reset), "done_step_returns_final_obs"),
 ]

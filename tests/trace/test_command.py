@@ -25,7 +25,7 @@ def test_trace_prints_every_api_and_writes_pictures(
 
 
 def test_what_looks_wrong_gives_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
-    target = f"{Path(__file__).with_name('wrong_target.py')}:make_env"
+    target = f"{Path(__file__).with_name('broken.py')}:make_env"
     assert main(["trace", target, "--episodes", "1"]) == 1
     assert "terminal_observation_iff_done" in capsys.readouterr().out
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._upstream.old_gym import converted
+from sb3compat._upstream.vec_env import converted
 from tests.envs import MakeEnv, ScriptedEnv, script
 from tests.lockstep import same, timeless
 from tests.parallel.teams import forked

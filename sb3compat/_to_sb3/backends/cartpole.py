@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+from gymnasium.envs.classic_control import utils
+from gymnasium.vector import VectorEnv
+
 from sb3compat._convert.types import Flags, Options, Value, VectorResetResult
 from sb3compat._to_sb3.partial_reset import register_by_name
-from sb3compat._upstream import cartpole
+from sb3compat._upstream.private import private
 
 
 class ResetRows:
@@ -13,11 +17,35 @@ class ResetRows:
     def __call__(
         self, env: Value, mask: Flags, *, seed: Value = None, options: Options | None = None
     ) -> VectorResetResult:
-        """Reset the rows in the mask."""
-        return cartpole.reset_rows(env, mask, seed=seed, options=options)
+        """Reset the rows in the mask as the environment's own reset does."""
+        if seed is not None:
+            VectorEnv.reset(env, seed=seed)
+        low, high = private(utils, "maybe_parse_reset_bounds")(options, -0.05, 0.05)
+        return _start(env, mask, low, high)
 
-    restart = staticmethod(cartpole.restart_rows)
-    pending = staticmethod(cartpole.pending)
+    def restart(self, env: Value, mask: Flags, ended: Flags) -> VectorResetResult:
+        """Reset the rows in the mask, as the autoreset does those that have ended.
+
+        That draws from the bounds of the last reset of all rows, which its options may have moved.
+        """
+        own, others = mask & ended, mask & ~ended
+        result = _start(env, own, private(env, "low"), private(env, "high"))
+        return self(env, others) if others.any() else result
+
+    def pending(self, env: Value) -> Flags:
+        """The rows whose autoreset is pending."""
+        flags: Flags = private(env, "prev_done")
+        return flags
+
+
+def _start(env: Value, mask: Flags, low: float, high: float) -> VectorResetResult:
+    """Begin episodes in some rows."""
+    (rows,) = mask.nonzero()
+    state = private(env, "state")
+    state[:, rows] = env.np_random.uniform(low=low, high=high, size=(4, len(rows)))
+    private(env, "steps")[rows] = 0
+    private(env, "prev_done")[rows] = False
+    return state.T.astype(np.float32), {}
 
 
 register_by_name("gymnasium.envs.classic_control.cartpole.CartPoleVectorEnv", ResetRows())

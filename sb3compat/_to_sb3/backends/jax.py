@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
-from sb3compat._convert.types import AnyVectorEnv, Flags, Options, VectorResetResult
+import jax
+import numpy as np
+
+from sb3compat._convert.types import Flags, Options, Value, VectorResetResult
 from sb3compat._to_sb3.partial_reset import register_by_name
 from sb3compat._to_sb3.traits import Traits, register_traits
-from sb3compat._upstream import functional_jax_env
+from sb3compat._upstream.private import private, set_private
 
 
 class ResetRows:
     """Resets the rows in the mask, as the environment's own autoreset does."""
 
     def __call__(
-        self,
-        env: AnyVectorEnv,
-        mask: Flags,
-        *,
-        seed: int | None = None,
-        options: Options | None = None,
+        self, env: Value, mask: Flags, *, seed: int | None = None, options: Options | None = None
     ) -> VectorResetResult:
-        """Reset the rows in the mask."""
-        return functional_jax_env.reset_rows(env, mask, seed=seed, options=options)
+        """New states for the rows in the mask, drawn as the environment's own autoreset does.
 
-    after_reset = staticmethod(functional_jax_env.clear_pending)
-    pending = staticmethod(functional_jax_env.pending)
+        Raises:
+            ValueError: If options are given, as the environment takes none.
+        """
+        if options:
+            raise ValueError(f"Expected no options, as {env} takes none in a reset, got {options}.")
+        functions = private(env, "func_env")
+        generator = private(env, "rng") if seed is None else jax.random.PRNGKey(seed)
+        rows = np.flatnonzero(mask)
+        key, generator = jax.random.split(generator)
+        initial = functions.initial(jax.random.split(key, len(rows)))
+        state = jax.tree_util.tree_map(
+            lambda state, new: state.at[rows].set(new), private(env, "state"), initial
+        )
+        set_private(env, "rng", generator)
+        set_private(env, "state", state)
+        set_private(env, "steps", private(env, "steps").at[rows].set(0))
+        set_private(env, "prev_done", private(env, "prev_done").at[rows].set(False))
+        # Without a split of its own, as in the environment's step.
+        obs = functions.observation(state, jax.random.split(generator, env.num_envs))
+        return obs, functions.state_info(state)
+
+    def after_reset(self, env: Value) -> None:
+        """After a reset of all rows, which leaves the autoreset of ended ones pending upstream."""
+        set_private(env, "prev_done", jax.numpy.zeros(env.num_envs, dtype=bool))
+
+    def pending(self, env: Value) -> Value:
+        """The rows whose autoreset is pending."""
+        return private(env, "prev_done")
 
 
 _NAME = "gymnasium.envs.functional_jax_env.FunctionalJaxVectorEnv"

@@ -28,6 +28,14 @@ def test_a_check_comes_after_checks_that_exist(family: str) -> None:
     assert {name for check in checks_of(family) for name in check.after} <= known
 
 
+@pytest.mark.parametrize("family", ORDER)
+def test_every_check_explains_itself(family: str) -> None:
+    for check in checks_of(family):
+        assert check.contract.endswith("."), check.id
+        assert len(check.explanation) > 60, check.id
+        assert check.source.startswith("https://"), check.id
+
+
 def test_an_id_may_stand_for_a_check_of_each_interface() -> None:
     found = find_checks("wrong_action_count_rejected")
     assert [check.family for check in found] == ["vec_env", "vector_env"]

@@ -14,87 +14,22 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from conformance.mutants.correct import CONFIGS
-from conformance.mutants.family import OPTIONS, Config, Points, reference
-from conformance.mutants.vec_env import MUTANTS
+from conformance.specimens.points import OPTIONS, Config, Points
+from conformance.specimens.registry import SPECIMENS
 from sb3compat import to_sb3
-from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.kit import TRAINING, bad, broken, judge
-from tests.conformance.selection import chosen, correct
 from tests.envs import MakeEnv, Script
 
 vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
 
 SB3 = tuple(map(int, version("stable-baselines3").split(".")[:2]))
 QUICK = 0.003
-FROM_MUTANTS = """
-from conformance.mutants.vec_env import MUTANTS
-
-make_env = MUTANTS[{0!r}].factory
-reference = MUTANTS[{0!r}].reference
-"""
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*is already wrapped with a .Monitor.:UserWarning"),
     pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning"),
 ]
-
-
-# Mutants: a part of them, or all in the profile `nightly`
-
-CHOSEN = chosen(MUTANTS, "vec_env")
-
-
-@pytest.mark.parametrize("name", CHOSEN)
-def test_a_mutant_fails_its_own_checks_and_no_others(name: str) -> None:
-    mutant = MUTANTS[name]
-    subject = examine(mutant.factory, **mutant.given)
-    source = FROM_MUTANTS.format(name)
-    results = judge(subject, seconds=QUICK, thorough=mutant.fails, make_env=source)
-    failed = {k: r for k, r in results.items() if r.status in ("failed", "errored")}
-    found = {k: r.message for k, r in failed.items()}
-    assert mutant.fails <= failed.keys() <= mutant.fails | mutant.may_fail, found
-    for result in failed.values():
-        assert result.status == "failed"
-        assert ", but should be " in result.message
-        _fails_as_it_says(result.reproduction, result.message)
-
-
-def _fails_as_it_says(reproduction: str, message: str) -> None:
-    with pytest.raises(AssertionError) as caught:
-        exec(compile(reproduction, "<reproduction>", "exec"), {"__name__": "reproduction"})
-    # Addresses, times and what is drawn at random differ.
-    assert str(caught.value).partition("=")[0] == message.partition("=")[0]
-
-
-@pytest.mark.parametrize("name", [k for k in CHOSEN if not MUTANTS[k].needs_reference])
-def test_most_mutants_show_without_a_reference_too(name: str) -> None:
-    ids = MUTANTS[name].fails
-    subject = examine(MUTANTS[name].factory, options=OPTIONS)
-    seed = 1 + len(name) % 5
-    results = judge(subject, seconds=0.05, seed=seed, only=ids)
-    assert {k: r.status for k, r in results.items()} == dict.fromkeys(ids, "failed")
-
-
-def test_each_check_has_a_mutant_that_breaks_nothing_else() -> None:
-    alone = [m.fails for m in MUTANTS.values() if len(m.fails) == 1 and not m.may_fail]
-    assert set().union(*alone) == {check.id for check in checks_of("vec_env")}
-
-
-# What is correct passes
-
-
-@pytest.mark.parametrize("alone", [False, True], ids=["no reference", "reference"])
-@pytest.mark.parametrize("config", correct(CONFIGS, "vec_env"), ids=str)
-def test_the_correct_family_passes(config: Config, alone: bool) -> None:
-    given = {"reference": reference(config)} if alone else {}
-    # Some observations are the same with other options; then the infos show them.
-    options = OPTIONS if config.info else None
-    subject = examine(partial(Points, config), options=options, **given)
-    for seed in (0,) if alone else (1, 2):
-        results = judge(subject, seconds=QUICK, seed=seed, skip=TRAINING)
-        assert not bad(results)
 
 
 @pytest.mark.parametrize("continuous", [False, True])
@@ -103,19 +38,6 @@ def test_the_correct_family_trains(kind: str, continuous: bool) -> None:
     factory = partial(Points, Config(observation=kind, continuous=continuous))
     results = judge(examine(factory), seconds=QUICK, only=TRAINING)
     assert {r.status for r in results.values()} <= {"passed"}
-
-
-class SeedRaises(Points):
-    def seed(self, seed: int | None = None) -> Any:
-        raise AttributeError("no seeds here")
-
-
-def test_training_needs_no_seeds() -> None:
-    subject = examine(SeedRaises)
-    results = judge(subject, seconds=QUICK, only={*TRAINING, "seed_returns_n"})
-    assert {k: r.status for k, r in results.items()} == {
-        "seed_returns_n": "errored", "trains_ppo": "passed", "trains_off_policy": "passed",
-    }  # fmt: skip
 
 
 def _dummy(env_id: str, n: int = 3, **kwargs: Any) -> Any:
@@ -254,11 +176,53 @@ def test_subproc_vec_env() -> None:
     assert failed.keys() == SUBPROC.keys() - hangs, failed
 
 
+# Mistakes of environments with one row, and of calls of a sub-environment
+
+
+class NoAxisForOne(Points):
+    def reset(self) -> Any:
+        return super().reset()[0]
+
+
+class NumberForOne(Points):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards.squeeze(), dones, infos
+
+
+class FlagForOne(Points):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards, dones[0], infos
+
+
+class CallsAll(Points):
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
+        results = super().env_method(method_name, *args, **kwargs)
+        return [results[i] for i in self.named(indices)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "message"),
+    [
+        (NoAxisForOne, "reset_obs_in_space", "obs.shape=(3,), but should be (1, 3): 1 rows, each"),
+        (NumberForOne, "rewards_shape", "but should be an array of numbers of shape (1,) [step 1]"),
+        (FlagForOne, "dones_shape", "but should be of shape (1,), each true or false [step 1]"),
+        (CallsAll, "env_method_args", "but should be"),
+    ],
+)
+def test_one_mistake_is_one_failure(kind: Any, name: str, message: str) -> None:
+    factory = partial(kind, Config(rows=3 if kind is CallsAll else 1))
+    found = broken(factory, QUICK, skip=TRAINING, thorough={name})
+    assert found.keys() == {name}, found
+    assert message in found[name]
+
+
 # Reproductions
 
 
 def _reproduction(name: str, check_id: str) -> str:
-    subject = examine(MUTANTS[name].factory, options=OPTIONS)
+    subject = examine(SPECIMENS["mutant", f"vec_env-{name}"].factory, options=OPTIONS)
     results = judge(subject, seconds=0.2, only={check_id}, make_env="make_env = MyVecEnv")
     return results[check_id].reproduction
 
@@ -277,21 +241,14 @@ def test_a_reproduction_reads_well() -> None:
     ]
 
 
-def test_helpers_that_call_others_bring_them_along() -> None:
-    text = _reproduction("CannotCloseAfterAnError", "close_after_error")
-    assert text.index("def caught(") > 0
-    assert "def within(" in text
-    assert "def equal(" not in text
-
-
 # Without SB3
 
 WITHOUT_SB3 = """
     import sys
     sys.modules["stable_baselines3"] = None
-    from conformance.mutants.family import Points, reference, OPTIONS
+    from conformance.specimens.points import Points, reference, OPTIONS
     from sb3compat.conformance.subject.examine import examine
-    from tests.conformance.kit import bad, judge
+    from tests.conformance.kit import bad, judge, sampled
 
     subject = examine(Points, reference=reference(), options=OPTIONS)
     results = judge(subject, seconds=0.003)

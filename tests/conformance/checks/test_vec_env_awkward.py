@@ -11,7 +11,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from conformance.mutants.family import OPTIONS, Config, Point, Points
+from conformance.specimens.points import OPTIONS, Config, Point, Points
 from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options
 from tests.conformance.kit import TRAINING, broken
@@ -25,21 +25,6 @@ class Rows(Points):
 
     def make_row(self, row: int) -> Any:
         return self.row_class(self.config, row)
-
-
-class GoesHome(Point):
-    """An episode ends where it began, and the next one begins there, too."""
-
-    def reset(self, **kwargs: Any) -> Any:
-        _, info = super().reset(**kwargs)
-        self.point = np.zeros(3)
-        return self.observe(), info
-
-    def step(self, action: Any) -> Any:
-        _, reward, terminated, truncated, info = super().step(action)
-        if terminated or truncated:
-            self.point = np.zeros(3)
-        return self.observe(), reward, terminated, truncated, info
 
 
 class StaysWhereItIs(Point):
@@ -83,28 +68,6 @@ class ClimbsLevels(Point):
         result = super().step(action)
         self.level += bool(result[2])
         return result
-
-
-class EndsAtAWall(Point):
-    """The last action of an episode moves nothing."""
-
-    def step(self, action: Any) -> Any:
-        before = self.point
-        _, reward, terminated, truncated, info = super().step(action)
-        if terminated:
-            self.point = before
-        return self.observe(), reward, terminated, truncated, info
-
-
-class WaitsFirst(Point):
-    """The first step of an episode changes nothing and yields nothing."""
-
-    def step(self, action: Any) -> Any:
-        before = self.point
-        _, reward, terminated, truncated, info = super().step(action)
-        if self.time == 1:
-            self.point, reward = before, 0.0
-        return self.observe(), reward, terminated, truncated, info
 
 
 class TellsAtTheEnd(Point):
@@ -215,10 +178,7 @@ class DeepRows(Points):
         return {"a": inner, **{key: [o[key] for o in observations] for key in "bc"}}
 
 
-ROWS = (
-    GoesHome, StaysWhereItIs, LosesLives, ClimbsLevels,
-    EndsAtAWall, WaitsFirst, TellsAtTheEnd, Noisy, TellsAllSorts,
-)  # fmt: skip
+ROWS = (StaysWhereItIs, LosesLives, ClimbsLevels, TellsAtTheEnd, Noisy, TellsAllSorts)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.__name__)
@@ -235,7 +195,7 @@ def test_an_awkward_row_passes(row: type[Point], rows: int) -> None:
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_spaces_unknown_to_sb3_pass(rows: int) -> None:
-    assert not broken(lambda: DeepRows(Config(rows=rows)), 0.05)
+    assert not broken(lambda: DeepRows(Config(rows=rows)), 0.01)
 
 
 def test_a_shared_generator_passes() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
@@ -10,23 +10,21 @@ import gymnasium as gym
 import pytest
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
-from conformance.mutants.correct import FORMS, WITH_REFERENCE
-from conformance.mutants.rows_env import MODES, Form, RowEnv, RowsEnv, reference
-from conformance.mutants.vector_env import MUTANTS
+from conformance.specimens.registry import SPECIMENS
+from conformance.specimens.rows_env import MODES, Form, RowEnv, RowsEnv, reference
 from sb3compat.conformance.checks.catalogue import checks_of, find_checks
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.search import run_check
 from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
+from tests.conformance.checks.test_mutants import CLOSES
 from tests.conformance.kit import bad, judge
-from tests.conformance.selection import chosen, correct
 from tests.envs import ENDINGS, GYMNASIUM, MakeEnv, script
 from tests.profiles import some
 
 # What Gymnasium's own vector environments do not keep.
 POPS_THE_MASK = "options_not_mutated"
 SHARED = {"metadata_not_shared"} if GYMNASIUM < (1, 4) else set()
-CLOSES = {"wrapper_deletion_keeps_env_open"} if GYMNASIUM < (1, 3) else set()
 # Gymnasium 1.1 pairs actions and environments with a zip that cuts off what is too much.
 COUNTS = {"wrong_action_count_rejected"} if GYMNASIUM < (1, 2) else set()
 
@@ -49,55 +47,6 @@ def look(
 
 def outcome(results: dict[str, Result], *statuses: str) -> set[str]:
     return {name for name, result in results.items() if result.status in statuses}
-
-
-# A part of the mutants, or all in the profile `nightly`.
-CHOSEN = chosen(MUTANTS, "vector_env")
-
-
-@pytest.mark.parametrize("name", CHOSEN)
-def test_a_mutant_fails_its_own_checks_and_no_others(name: str) -> None:
-    mutant = MUTANTS[name]
-    found = bad(look(mutant.factory, thorough=mutant.fails, **mutant.given))
-    may = mutant.may_fail | CLOSES
-    assert mutant.fails <= set(found), found
-    assert set(found) <= mutant.fails | may, found
-    again = look(mutant.factory, 1, thorough=mutant.fails, only=mutant.fails, **mutant.given)
-    assert mutant.fails <= set(bad(again)), again
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_every_check_has_a_mutant_in_each_of_its_modes_that_breaks_nothing_else(mode: str) -> None:
-    mutants = [mutant for mutant in MUTANTS.values() if mutant.mode == mode]
-    alone = [m.fails for m in mutants if len(m.fails) == 1 and not m.may_fail]
-    assert set().union(*alone) == {check.id for check in checks_of("vector_env", mode)}
-
-
-def test_every_check_explains_itself() -> None:
-    for check in checks_of("vector_env"):
-        assert check.contract.endswith("."), check.id
-        assert len(check.explanation) > 60, check.id
-        assert check.source.startswith("https://"), check.id
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("form", correct(list(FORMS), "vector_env"))
-def test_correct_forms_pass(form: str, mode: str) -> None:
-    shape = Form(mode=mode, **FORMS[form])
-    for rows, seconds in ((3, 0.02), (1, 0)):
-        results = look(lambda rows=rows: RowsEnv(shape, rows), len(form), seconds)
-        assert set(bad(results)) <= CLOSES, bad(results)
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("form", correct(list(WITH_REFERENCE), "vector_env"))
-def test_correct_forms_agree_with_single_environments(form: str, mode: str) -> None:
-    shape = Form(mode=mode, **FORMS[form])
-    for seed in range(2):
-        results = look(
-            lambda: RowsEnv(shape), seed, reference=reference(shape), options={"offset": 5}
-        )
-        assert set(bad(results)) <= CLOSES, bad(results)
 
 
 # The checks of rows that differ by their seeds only.
@@ -222,55 +171,19 @@ def test_functional_jax_env() -> None:
     assert set(bad(results)) == {"reset_step_reward_zero", "rows_independent"}
 
 
-def reproductions() -> Iterable[str]:
-    seen: set[frozenset[str]] = set()
-    for name in CHOSEN:
-        fails = MUTANTS[name].fails
-        if fails not in seen and len(fails) == 1:
-            seen.add(fails)
-            yield name
-
-
-@pytest.mark.parametrize("name", list(reproductions()))
-def test_a_reproduction_fails_by_itself(name: str) -> None:
-    mutant = MUTANTS[name]
-    given = {key: value for key, value in mutant.given.items() if value}
-    subject = examine(mutant.factory, seconds=2, **given)
-    (check_id,) = mutant.fails
-    (check,) = (c for c in find_checks(check_id) if c.family == "vector_env")
-    make_env = (
-        "from conformance.mutants.vector_env import MUTANTS\n"
-        f"make_env = MUTANTS[{name!r}].factory\nreference = MUTANTS[{name!r}].reference"
-    )
-    result = run_check(check, subject, Settings(seconds=0.2, make_env=make_env))
-    assert result.status in ("failed", "errored")
-    with pytest.raises((AssertionError, Exception)) as caught:
-        exec(compile(result.reproduction, "reproduction", "exec"), {"__name__": "__main__"})
-    assert isinstance(caught.value, AssertionError), result.reproduction
-    assert result.message.partition(" (not every")[0] in str(caught.value)
-
-
 def test_a_reproduction_is_a_script_of_its_own() -> None:
-    mutant = MUTANTS["ResetsTwice-NextStep"]
-    subject = examine(mutant.factory)
+    subject = examine(SPECIMENS["mutant", "NextStep-ResetsTwice"].factory)
     (check,) = find_checks("one_reset_per_episode")
     make_env = (
-        "from conformance.mutants.vector_env import MUTANTS\n"
-        "make_env = MUTANTS['ResetsTwice-NextStep'].factory"
+        "from conformance.specimens import every\n"
+        "from conformance.specimens.registry import SPECIMENS\n"
+        "make_env = SPECIMENS['mutant', 'NextStep-ResetsTwice'].factory"
     )
     result = run_check(check, subject, Settings(seconds=0.2, make_env=make_env))
     done = subprocess.run(
         [sys.executable, "-c", result.reproduction], capture_output=True, text=True, check=False
     )
     assert "AssertionError: obs[" in done.stderr
-
-
-def test_a_check_that_needs_an_ending_says_when_there_is_none() -> None:
-    shape = Form(lengths=(10**9,))
-    subject = replace(examine(lambda: RowsEnv(shape), seconds=0.2), endings=())
-    for name in ("final_obs_present", "reset_step_reward_zero", "no_reset_unasked"):
-        (check,) = find_checks(name)
-        assert run_check(check, subject, Settings()).status == "not_exercised"
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])

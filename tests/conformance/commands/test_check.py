@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -59,20 +57,6 @@ def test_an_id_is_made_by_make_vec() -> None:
     report = json.loads(done.stdout)
     assert (report["family"], report["mode"], report["num_envs"]) == ("vector_env", "SameStep", 2)
     assert report["target"] == "CartPole-v1 (SameStep)"
-
-
-def test_only_the_child_imports_sb3() -> None:
-    pytest.importorskip("stable_baselines3")
-    script = f"""
-import sys
-from sb3compat.cli import main
-code = main(["check", "CartPole-v1", "--vec-env=dummy", *{ONLY}, "-q"])
-print(code, [name for name in ("stable_baselines3", "torch") if name in sys.modules])
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.endswith("0 []\n")
 
 
 def test_a_file_and_a_reference_are_in_the_reproduction(tmp_path: Path) -> None:
@@ -141,11 +125,6 @@ def test_the_settings_of_the_project_hold(tmp_path: Path) -> None:
     first, last = done.stdout.splitlines()
     assert first.startswith("failed: dones_bool_array: dones=array([0., 0.]), but should be a bool")
     assert last.startswith("1 failed, 1 passed in ")
-
-
-def test_a_target_without_a_colon_is_an_id(capsys: pytest.CaptureFixture[str]) -> None:
-    said = refused(capsys, "check", "my_package", "--no-isolate")
-    assert "'my_package' was taken for the id of an environment" in said
 
 
 def test_an_id_is_its_own_reference() -> None:

@@ -18,25 +18,6 @@ def test_the_parser_repeats_the_names_of_the_kit() -> None:
     assert tuple(AUTORESET_MODES) == _arguments.AUTORESET_MODES
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["check", "--help"]])
-def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
-    script = f"""
-import sys
-from sb3compat.cli import main
-try:
-    main({arguments})
-except SystemExit as end:
-    assert not end.code
-heavy = ["gymnasium", "numpy", "hypothesis", "pytest", "stable_baselines3"]
-print("loaded:", [name for name in heavy if name in sys.modules])
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.endswith("loaded: []\n")
-    assert "sb3compat" in done.stdout
-
-
 def test_without_hypothesis_it_says_what_to_install() -> None:
     script = """
 import sys

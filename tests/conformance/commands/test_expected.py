@@ -6,17 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.commands.shell import ONLY, TINY, refused, sb3compat
-
-
-def test_an_expected_failure_that_passes_fails_a_strict_run(tmp_path: Path) -> None:
-    pytest.importorskip("stable_baselines3")
-    known = tmp_path / "known.toml"
-    known.write_text('[terminal_observation_iff_done]\nreason = "once"\nlink = "https://e.org/1"\n')
-    arguments = ["check", "CartPole-v1", "--vec-env=dummy", *ONLY, "-q"]
-    done = sb3compat(*arguments, "--expected-failures", str(known), "--strict")
-    assert done.returncode == 1
-    assert done.stdout.splitlines()[-1].startswith("1 xpassed")
+from tests.conformance.commands.shell import TINY, refused
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conformance.mutants.family import Config, Points
-from conformance.mutants.rows_env import MODES, Form, RowsEnv
+from conformance.specimens.points import Config, Points
+from conformance.specimens.rows_env import MODES, Form, RowsEnv
 from sb3compat.conformance.program.script import PRELUDE
 
 belongings, episodes_of, growth, kept, lasting, leaps, left_over = map(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from dataclasses import replace
 from typing import Any
@@ -24,11 +23,6 @@ from sb3compat.conformance.subject.examine import examine
 from tests.conformance import tiny
 from tests.conformance.runs import FEW, IFF_DONE, checked, here, lost
 from tests.conformance.tiny import TinyVecEnv, one_at_a_time
-
-
-class Exits(tiny.AtTheEnd):
-    def at_the_end(self) -> None:
-        sys.exit("the simulator says goodbye")
 
 
 class Verbose(tiny.AtTheEnd):
@@ -72,11 +66,6 @@ def test_an_exception_of_the_environment_has_its_own_traceback() -> None:
     assert lines[0] == "Traceback (most recent call last):"
     assert "tiny.py" in lines[1]
     assert lines[-1] == "OSError: the simulator is gone"
-
-
-def test_sys_exit_in_a_step_is_an_exception() -> None:
-    report = here(Exits)
-    assert "raised SystemExit: the simulator says goodbye" in lost(report)[0].message
 
 
 def test_megabytes_in_an_exception_are_cut() -> None:

@@ -9,9 +9,9 @@ import gymnasium as gym
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
-from conformance.correct.environments import WorldsVecEnv
-from conformance.correct.worlds import Kind, World
-from conformance.mutants.rows_env import MODES, Form, RowsEnv
+from conformance.specimens.rows_env import MODES, Form, RowsEnv
+from conformance.specimens.worlds import Kind, World
+from conformance.specimens.worlds_in_rows import WorldsVecEnv
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.tiny import TinyVecEnv
 

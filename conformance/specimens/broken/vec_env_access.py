@@ -1,0 +1,295 @@
+"""Mutants: sub-environments, rendering, closing, and SB3's own code."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+
+from conformance.specimens import leftovers
+from conformance.specimens.points import Config, Points
+from conformance.specimens.registry import vec_env_mutant as mutant
+
+IMAGES = Config(observation="image")
+DICTS = Config(observation="dict")
+
+# Sub-environments
+
+
+@mutant("set_attr_only_named_rows")
+class SetsAttributesEverywhere(Points):
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        super().set_attr(attr_name, value)
+
+
+@mutant("get_attr_indices")
+class AttributesInRowOrder(Points):
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        return super().get_attr(attr_name, sorted(self.named(indices)))
+
+
+@mutant("numpy_int_indices")
+class PythonIntsOnly(Points):
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        if isinstance(indices, np.ndarray):
+            raise TypeError(f"Expected ints, got indices={indices!r}.")
+        return super().get_attr(attr_name, indices)
+
+
+@mutant("missing_attr_raises_and_survives")
+class MissingAttributeIsAKeyError(Points):
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        try:
+            return super().get_attr(attr_name, indices)
+        except AttributeError as error:
+            raise KeyError(attr_name) from error
+
+
+@mutant("has_attr_truthful")
+class HasEverything(Points):
+    def has_attr(self, attr_name: str) -> bool:
+        return True
+
+
+@mutant("env_method_args")
+class DropsKeywords(Points):
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
+        dropped = {} if method_name == "kit_echo" else kwargs
+        return super().env_method(method_name, *args, indices=indices, **dropped)
+
+
+@mutant("env_is_wrapped_per_row")
+class WrappedInEverything(Points):
+    def is_wrapped(self, env: Any, wrapper_class: type) -> bool:
+        return True
+
+
+@mutant("env_is_wrapped_per_row")
+class WrappedOnceForAll(Points):
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> Any:
+        return super().env_is_wrapped(wrapper_class, indices)[:1]
+
+
+# Rendering, life
+
+
+@mutant("get_images_n_frames")
+class OneFrameForAll(Points):
+    def get_images(self) -> Any:
+        return super().get_images()[:1]
+
+
+@mutant("render_mismatch_warns")
+class RendersWithoutAWord(Points):
+    def render(self, mode: str | None = None) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return super().render(mode)
+
+
+@mutant("close_idempotent")
+class ClosesOnce(Points):
+    def close(self) -> None:
+        if self.closed:
+            raise RuntimeError("closed")
+        super().close()
+
+
+@mutant("close_returns")
+class ClosesInTheMainThreadOnly(Points):
+    """As some simulators with a window do."""
+
+    def close(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            threading.Event().wait()
+        super().close()
+
+
+@mutant("close_after_error")
+class CannotCloseAfterAnError(Points):
+    failed = False
+
+    def step_async(self, actions: Any) -> None:
+        self.failed = True
+        super().step_async(actions)
+        self.failed = False
+
+    def close(self) -> None:
+        if self.failed:
+            raise BrokenPipeError("worker 0 is gone")
+        super().close()
+
+
+@mutant("worker_exception_keeps_type")
+class WorkerDies(Points):
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
+        try:
+            return super().env_method(method_name, *args, indices=indices, **kwargs)
+        except Exception:
+            raise EOFError from None
+
+
+# With SB3
+
+
+@mutant("works_under_vec_monitor")
+class SpecIsADict(Points):
+    spec = {"id": "Points-v0"}
+
+
+class _WriteOnce(dict[str, Any]):
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise TypeError("This info has been handed out.")
+
+
+class InfosRefuseWriting(Points):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards, dones, [_WriteOnce(info) for info in infos]
+
+
+@mutant("access_works_or_is_refused")
+class AttributesByAnUnknownName(Points):
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        known: dict[str, Any] = {}
+        known[attr_name].append(value)
+
+
+@mutant("access_works_or_is_refused")
+class OneValueForAllRows(Points):
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        return super().get_attr(attr_name, indices)[:1]
+
+
+@mutant("reading_changes_nothing")
+class RenderingDraws(Points):
+    def get_images(self) -> Any:
+        for env in self.envs:
+            env.unwrapped.np_random.random()
+        return super().get_images()
+
+
+@mutant("reading_changes_nothing")
+class ReadingMakesAStep(Points):
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        for i in self.named(indices):
+            self.envs[i].unwrapped.point = self.envs[i].unwrapped.point + 0.01
+        return super().get_attr(attr_name, indices)
+
+
+@mutant("nothing_left_after_close")
+class ThreadLeft(leftovers.ThreadLeft, Points):
+    pass
+
+
+@mutant("nothing_left_after_close")
+class ProcessLeft(leftovers.ProcessLeft, Points):
+    pass
+
+
+@mutant("nothing_left_after_close")
+class SharedMemoryLeft(leftovers.SharedMemoryLeft, Points):
+    pass
+
+
+@mutant("memory_does_not_grow")
+class KeepsInfos(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.ended: list[Any] = []
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        self.ended.append((last, dict(info)))
+        return super().end(i, last, info)
+
+
+# Wrappers that turn observations into others have to write into the infos at an end. With images
+# that is part of training: SB3 puts the channels first.
+_WRITERS = ("works_under_vec_normalize", "works_under_vec_frame_stack")
+_TRANSPOSES = ("works_under_vec_transpose_image", "trains_ppo", "trains_off_policy")
+mutant(*_WRITERS)(InfosRefuseWriting)
+mutant(*_WRITERS, *_TRANSPOSES, config=IMAGES, name="ImageInfosRefuseWriting")(InfosRefuseWriting)
+mutant("works_under_vec_extract_dict_obs", config=DICTS, name="DictInfosRefuseWriting")(
+    InfosRefuseWriting
+)
+
+
+class _Fixed(dict[str, Any]):
+    """A value that is written has to have the same shape, say, as the one that it replaces."""
+
+    def __init__(self, info: dict[str, Any], attribute: str) -> None:
+        super().__init__(info)
+        self.attribute = attribute
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        before = getattr(self.get(key, value), self.attribute, None)
+        if getattr(value, self.attribute, None) != before:
+            raise TypeError(f"Expected {key} to have the {self.attribute} {before}.")
+        super().__setitem__(key, value)
+
+
+@mutant("works_under_vec_frame_stack")
+class InfosOfFixedShape(Points):
+    attribute = "shape"
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards, dones, [_Fixed(info, self.attribute) for info in infos]
+
+
+@mutant("works_under_vec_normalize", config=IMAGES)
+class InfosOfFixedType(InfosOfFixedShape):
+    attribute = "dtype"
+
+
+# Where the shortest side comes first, SB3 takes it for the channels.
+@mutant("works_under_vec_transpose_image", config=Config(observation="image", height=2))
+class ImagesWithTwoLines(Points):
+    pass
+
+
+class _NoCopies(np.ndarray[Any, Any]):
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise TypeError("cannot be copied deeply")
+
+
+# VecNormalize and off-policy algorithms make deep copies of observations.
+@mutant("works_under_vec_normalize", "trains_off_policy")
+class ObservationsNotCopyable(Points):
+    def batch(self, observations: list[Any]) -> Any:
+        return super().batch(observations).view(_NoCopies)
+
+
+# A reward that is not finite: VecCheckNan says so, and the weights become NaN.
+@mutant("works_under_vec_check_nan", "trains_ppo", config=Config(last_reward=float("inf")))
+class InfiniteReward(Points):
+    pass
+
+
+# Integers that do not start at 0: SB3 has no networks for them, and nothing is trained.
+@mutant(
+    "works_under_vec_check_nan",
+    config=Config(observation="integer", last_reward=float("inf")),
+)
+class InfiniteRewardWithoutTraining(Points):
+    pass
+
+
+@mutant("trains_ppo")
+class RewardsReadOnly(Points):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        rewards.flags.writeable = False
+        return obs, rewards, dones, infos
+
+
+# On-policy algorithms ask for the key in rows that are done only.
+@mutant("trains_off_policy")
+class TruncatedFlagEmptyWhileRunning(Points):
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        if not done:
+            info["TimeLimit.truncated"] = ""
+        return obs, reward, done, info

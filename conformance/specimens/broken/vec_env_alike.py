@@ -1,0 +1,152 @@
+"""Mutants that are wrong in some rows, or in some resets, only; without single environments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.envs.registration import EnvSpec
+
+from conformance.specimens.points import Config, Points
+from conformance.specimens.registry import vec_env_mutant as mutant
+
+# Rows that differ by their seeds only, and end together.
+ALIKE = Config(lengths=(6,), ends=("truncated",))
+NATIVE = "sub-environments out of reach"
+
+
+class _Native(Points):
+    """As a simulator that is stepped as a whole: it has no sub-environments."""
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        raise NotImplementedError
+
+
+@mutant("rows_are_alike", config=ALIKE, referenced=False)
+class LastRowStandsStill(_Native):
+    def step_row(self, i: int, action: Any) -> Any:
+        if i < self.num_envs - 1:
+            return super().step_row(i, action)
+        return self.envs[i].unwrapped.observe(), 0.0, False, {"TimeLimit.truncated": False}
+
+
+@mutant("rows_are_alike", config=ALIKE, referenced=False)
+class DrawnRewardsInReverse(_Native):
+    """Rewards that do not depend on actions, so that no action of another row shows."""
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, _, done, info = super().step_row(i, action)
+        return obs, float(self.envs[i].unwrapped.np_random.normal()), done, info
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards[::-1], dones, infos
+
+
+@mutant("rows_independent", config=ALIKE, referenced=False)
+class RewardsInReverse(_Native):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards[::-1].copy(), dones, infos
+
+
+class _EndsTogether(_Native):
+    """Knows which rows have ended in a step before any of them is reset."""
+
+    def step_wait(self) -> Any:
+        result = super().step_wait()
+        rows = np.flatnonzero(result[2])
+        if len(rows) > 1:
+            self.several(rows, *result)
+        return result
+
+    def several(self, rows: Any, obs: Any, rewards: Any, dones: Any, infos: Any) -> None:
+        raise NotImplementedError
+
+
+@mutant("endings_together", config=ALIKE, referenced=False)
+class OneResetForSeveralRows(_EndsTogether):
+    def several(self, rows: Any, obs: Any, rewards: Any, dones: Any, infos: Any) -> None:
+        obs[rows] = obs[rows[0]]
+
+
+# The rows after the first one show their last observations.
+@mutant("obs_after_done_is_reset_obs", config=ALIKE, referenced=False)
+class OnlyTheFirstOfSeveralIsReset(_EndsTogether):
+    def several(self, rows: Any, obs: Any, rewards: Any, dones: Any, infos: Any) -> None:
+        for i in rows[1:]:
+            obs[i] = infos[i]["terminal_observation"]
+
+
+# The last observation then depends on the actions of another row.
+@mutant("rows_independent", config=ALIKE, referenced=False)
+class LastObservationsSwapped(_EndsTogether):
+    def several(self, rows: Any, obs: Any, rewards: Any, dones: Any, infos: Any) -> None:
+        lasts = [infos[i]["terminal_observation"] for i in rows]
+        for i, last in zip(rows, reversed(lasts), strict=True):
+            infos[i]["terminal_observation"] = last
+
+
+@mutant("autoreset_like_reset", config=Config(observation="dict"), referenced=False)
+class AutoresetLeavesTheCounter(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        return {**super().end(i, last, info), "count": last["count"]}
+
+
+@mutant("autoreset_like_reset", config=Config(observation="image"), referenced=False)
+class ImagesOfZerosAfterEnds(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        return super().end(i, last, info) * 0
+
+
+@mutant("autoreset_like_reset", config=Config(observation="image", lengths=(4,)), referenced=False)
+class OneImageAfterEnds(Points):
+    kept: Any = None
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.kept = first if self.kept is None else self.kept
+        return self.kept.copy()
+
+
+@mutant(
+    "autoreset_like_reset",
+    config=Config(lengths=(5,), ends=("truncated",)),
+    referenced=False,
+)
+class TimeIsUpForGoodAfterAnEnd(Points):
+    """Observations do not show the time."""
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.envs[i].unwrapped.time = 5
+        return first
+
+
+@mutant("terminal_observation_is_last", config=Config(lengths=(9,)), referenced=False)
+class TerminalObservationNotNormalised(Points):
+    def batch(self, observations: list[Any]) -> Any:
+        return super().batch(observations) / np.float32(50)
+
+
+@mutant("terminal_observation_is_last", config=Config(lengths=(9,)), referenced=False)
+class TerminalObservationOfAnEarlierEpisode(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.earlier: dict[int, Any] = {}
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        info["terminal_observation"] = self.earlier.setdefault(i, last).copy()
+        return first
+
+
+@mutant("truncated_flag_exclusive", config=ALIKE, referenced=False)
+class NoTruncationAtTheKnownTimeLimit(Points):
+    def make_row(self, row: int) -> Any:
+        env = super().make_row(row)
+        env.unwrapped.spec = EnvSpec("Point-v0", max_episode_steps=self.config.lengths[0])
+        return env
+
+    def flag(self, terminated: bool, truncated: bool) -> Any:
+        return False

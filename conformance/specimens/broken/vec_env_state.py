@@ -1,0 +1,214 @@
+"""Mutants: seeds, options, and what belongs to whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from conformance.specimens.points import Config, Points
+from conformance.specimens.registry import vec_env_mutant as mutant
+
+# Seeding
+
+
+@mutant("seed_returns_n")
+class SeedReturnsNothing(Points):
+    def seed(self, seed: int | None = None) -> Any:
+        super().seed(seed)
+
+
+@mutant("same_seed_same_trajectory")
+class IgnoresSeeds(Points):
+    def seed(self, seed: int | None = None) -> Any:
+        super().seed(seed)
+        seeds, self._seeds = self._seeds, [None] * self.num_envs
+        return seeds
+
+
+@mutant("same_seed_same_trajectory")
+class DrawsFromTheGlobalState(Points):
+    """Hypothesis sets that state before each example; it must not pass for a heeded seed."""
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        return obs, reward + np.random.normal(), done, info
+
+
+@mutant("seed_applies_at_next_reset_only")
+class SeedsAtOnce(Points):
+    def seed(self, seed: int | None = None) -> Any:
+        seeds = super().seed(seed)
+        for env, one in zip(self.envs, seeds, strict=True):
+            env.unwrapped.np_random = np.random.default_rng(one)
+        return seeds
+
+
+@mutant("seed_applies_at_next_reset_only")
+class SeedUsedByAutoreset(Points):
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        info["terminal_observation"] = last
+        first, self.reset_infos[i] = self.envs[i].reset(seed=self._seeds[i])
+        self._seeds[i] = None
+        return first
+
+
+@mutant("seed_used_once")
+class SeedForGood(Points):
+    def forget(self) -> None:
+        self._options = [{} for _ in self.envs]
+
+
+@mutant("seed_works_again")
+class FirstSeedOnly(Points):
+    heard = False
+
+    def start(self, i: int) -> Any:
+        if self.heard:
+            self._seeds = [None] * self.num_envs
+        return super().start(i)
+
+    def forget(self) -> None:
+        self.heard = self.heard or self._seeds[0] is not None
+        super().forget()
+
+
+@mutant("seeds_differ_by_row")
+class OneSeedForAll(Points):
+    def seed(self, seed: int | None = None) -> Any:
+        first = super().seed(seed)[0]
+        self._seeds = [first] * self.num_envs
+        return list(self._seeds)
+
+
+@mutant("large_seeds_accepted")
+class SeedsAreSigned(Points):
+    def seed(self, seed: int | None = None) -> Any:
+        return super().seed(seed if seed is None else int(np.int32(seed)))
+
+
+@mutant("large_seeds_accepted")
+class LargeSeedsAreCut(Points):
+    def seed(self, seed: int | None = None) -> Any:
+        return super().seed(seed if seed is None else min(seed, 2**31 - 1))
+
+
+@mutant("large_seeds_accepted")
+class SeedNoneRefused(Points):
+    def seed(self, seed: int | None = None) -> Any:
+        if seed is None:
+            raise TypeError("Expected a seed, got None.")
+        return super().seed(seed)
+
+
+# Options
+
+_OPTIONS = "no option is known that its `reset` understands"
+
+
+@mutant("options_reach_env", untold=_OPTIONS)
+class IgnoresOptions(Points):
+    def set_options(self, options: Any = None) -> None:
+        super().set_options(None)
+
+
+@mutant("options_per_row", untold=_OPTIONS)
+class FirstOptionsForAll(Points):
+    def set_options(self, options: Any = None) -> None:
+        super().set_options(options[0] if isinstance(options, list) else options)
+
+
+@mutant("options_used_once", untold=_OPTIONS)
+class OptionsForGood(Points):
+    def forget(self) -> None:
+        self._seeds = [None] * self.num_envs
+
+
+@mutant("options_copied", untold=_OPTIONS)
+class OptionsNotCopied(Points):
+    def set_options(self, options: Any = None) -> None:
+        super().set_options(options)
+        if isinstance(options, dict):
+            self._options = [options] * self.num_envs
+
+
+# Ownership
+
+
+@mutant("outputs_unchanged_by_later_steps")
+class OneArrayForRewards(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.rewards = np.zeros(self.num_envs, np.float32)
+
+    def step_wait(self) -> Any:
+        obs, self.rewards[:], dones, infos = super().step_wait()
+        return obs, self.rewards, dones, infos
+
+
+@mutant("outputs_unchanged_by_reset")
+class ResetClearsTheLastBatch(Points):
+    def reset(self) -> Any:
+        if self.given is not None:
+            self.given[:] = 0
+        return super().reset()
+
+    given: Any = None
+
+    def step_wait(self) -> Any:
+        result = super().step_wait()
+        self.given = result[0]
+        return result
+
+
+@mutant("terminal_observation_not_aliased")
+class TerminalObservationInABuffer(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.lasts = np.zeros((self.num_envs, 3), np.float32)
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        self.lasts[i] = last
+        info["terminal_observation"] = self.lasts[i]
+        return first
+
+
+@mutant("infos_unchanged_by_later_steps")
+class InfosUsedAgain(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.infos: list[dict[str, Any]] = [{} for _ in self.envs]
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        for used, info in zip(self.infos, infos, strict=True):
+            used.clear()
+            used.update(info)
+        return obs, rewards, dones, list(self.infos)
+
+
+@mutant("writing_outputs_does_not_change_env")
+class RewardsReadBack(Points):
+    """Looks at the rewards that it returned last, in the array that it returned."""
+
+    given: Any = None
+    copy: Any = None
+
+    def reset(self) -> Any:
+        self.given = None
+        return super().reset()
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        if self.given is not None and (self.given != self.copy).any():
+            rewards = rewards + 1
+        self.given, self.copy = rewards, rewards.copy()
+        return obs, rewards, dones, infos
+
+
+@mutant("actions_unchanged", config=Config(continuous=True))
+class ScalesInPlace(Points):
+    def step_async(self, actions: Any) -> None:
+        super().step_async(actions.copy())
+        actions *= 0.5

@@ -1,0 +1,300 @@
+"""Mutants that are wrong in some rows, or in some resets, only; without single environments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from conformance.specimens import leftovers
+from conformance.specimens.registry import vector_env_mutant as mutant
+from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
+
+# Rows that differ by their seeds only, and end together.
+ALIKE: dict[str, Any] = {
+    "kind": "counted", "lengths": (6,), "endings": ("truncated",), "steady": True,
+}  # fmt: skip
+ONE_GENERATOR: dict[str, Any] = {**ALIKE, "one_generator": True, "sub_envs": False}
+
+
+@mutant("rows_are_alike", **ALIKE)
+class LastRowStandsStill(RowsEnv):
+    def step_row(self, i: int, action: Any) -> None:
+        if i < self.num_envs - 1:
+            super().step_row(i, action)
+
+
+class _TakesOneSeed(RowsEnv):
+    """As a native simulator: it makes the seeds of its rows from one, and takes no list."""
+
+    def seeds(self, seed: Any) -> list[Any]:
+        if isinstance(seed, list):
+            raise TypeError("Expected one seed, got a list.")
+        return super().seeds(seed)
+
+
+@mutant("rows_independent", sub_envs=False, **ALIKE)
+class RewardsInReverse(_TakesOneSeed):
+    def advance(self, actions: list[Any]) -> None:
+        waiting = self.pending.any()
+        super().advance(actions)
+        if not waiting:
+            self.rewards = self.rewards[::-1].copy()
+
+
+@mutant("rows_are_alike", sub_envs=False, **ALIKE)
+class DrawnRewardsInReverse(RewardsInReverse):
+    """Rewards that do not depend on actions, so that no action of another row shows."""
+
+    def step_row(self, i: int, action: Any) -> None:
+        super().step_row(i, action)
+        self.rewards[i] = 1 + self.rows[i].np_random.random()
+
+
+@mutant("rows_independent", sub_envs=False, **ALIKE)
+class ActionsInReverse(_TakesOneSeed):
+    def advance(self, actions: list[Any]) -> None:
+        super().advance(actions[::-1])
+
+
+@mutant("endings_together", **ALIKE)
+class StartsSwappedInLastObservations(RowsEnv):
+    """The part of it that no action changes is that of another row."""
+
+    def advance(self, actions: list[Any]) -> None:
+        super().advance(actions)
+        rows = np.flatnonzero(self.flags.any(axis=0)).tolist()
+        if len(rows) < 2:
+            return
+        lasts = [self.last_of(i) for i in rows]
+        for last, other in zip(lasts, [last[1] for last in reversed(lasts)], strict=True):
+            last[1] = other
+
+    def last_of(self, i: int) -> Any:
+        return self.finals[i][0] if self.form.mode == "SameStep" else self.obs[i]
+
+
+@mutant("autoreset_like_reset", **ONE_GENERATOR)
+class AutoresetLeavesTheCounter(RowsEnv):
+    asked = True
+
+    def step(self, actions: Any) -> Any:
+        self.asked = False
+        return super().step(actions)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.asked = "reset_mask" not in (options or {})
+        return super().reset(seed=seed, options=options)
+
+    def make_row(self, i: int) -> RowEnv:
+        outer = self
+
+        class Row(RowEnv):
+            def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+                left = self.done
+                obs, info = super().reset(seed=seed, options=options)
+                if not outer.asked:
+                    obs[2] = left
+                return obs, info
+
+        return Row(self.form, i)
+
+
+@mutant("autoreset_like_reset", **{**ONE_GENERATOR, "kind": "image"})
+class ImagesOfZerosAfterEnds(AutoresetLeavesTheCounter):
+    def make_row(self, i: int) -> RowEnv:
+        outer = self
+
+        class Row(RowEnv):
+            def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+                obs, info = super().reset(seed=seed, options=options)
+                return obs if outer.asked else obs * 0, info
+
+        return Row(self.form, i)
+
+
+@mutant("autoreset_like_reset", **{**ONE_GENERATOR, "kind": "box"})
+class TimeIsUpForGoodAfterAnEnd(AutoresetLeavesTheCounter):
+    """Observations do not show the time."""
+
+    def make_row(self, i: int) -> RowEnv:
+        outer = self
+
+        class Row(RowEnv):
+            def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+                found = super().reset(seed=seed, options=options)
+                if not outer.asked:
+                    self.done = self.length
+                return found
+
+        return Row(self.form, i)
+
+
+@mutant(
+    "autoreset_like_reset", modes=("Disabled",), **{**ONE_GENERATOR, "kind": "box", "lengths": (3,)}
+)
+class MaskedResetsSeedAgain(RowsEnv):
+    last: Any = None
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        if "reset_mask" in (options or {}):
+            seed = self.last if seed is None else seed
+        elif seed is not None:
+            self.last = seed
+        return super().reset(seed=seed, options=options)
+
+
+class _LastObs(RowsEnv):
+    """Changes the last observations of episodes."""
+
+    def step_row(self, i: int, action: Any) -> None:
+        super().step_row(i, action)
+        if self.form.mode == "SameStep" and i in self.finals:
+            self.finals[i] = self.changed(self.finals[i][0]), self.finals[i][1]
+        elif self.flags[:, i].any():
+            self.obs[i] = self.changed(self.obs[i])
+
+    def changed(self, last: Any) -> Any:
+        raise NotImplementedError
+
+
+class LastObsOfZeros(_LastObs):
+    def changed(self, last: Any) -> Any:
+        return last * 0
+
+
+class LastObsNotNormalised(_LastObs):
+    def changed(self, last: Any) -> Any:
+        return last * 20
+
+
+IS_LAST = {
+    "NextStep": "done_step_returns_final_obs",
+    "SameStep": "final_obs_is_last",
+    "Disabled": "no_reset_unasked",
+}
+for _mode, _name in IS_LAST.items():
+    for _cls in (LastObsOfZeros, LastObsNotNormalised):
+        mutant(_name, modes=(_mode,), **{**ALIKE, "lengths": (9,)})(_cls)
+
+
+# Seeds
+
+
+@mutant("seeds_differ_by_row", kind="image")
+class OneSeedForAll(RowsEnv):
+    def seeds(self, seed: Any) -> list[Any]:
+        return super().seeds([seed] * self.num_envs if isinstance(seed, int) else seed)
+
+
+@mutant("seed_int_is_seed_plus_i")
+class SeedsFarApart(RowsEnv):
+    def seeds(self, seed: Any) -> list[Any]:
+        if isinstance(seed, int):
+            seed = [seed + 1000 * i for i in range(self.num_envs)]
+        return super().seeds(seed)
+
+
+@mutant("seed_list_by_row")
+class FirstSeedOfAList(RowsEnv):
+    def seeds(self, seed: Any) -> list[Any]:
+        return super().seeds(int(seed[0]) if isinstance(seed, list) else seed)
+
+
+@mutant("large_seeds_accepted")
+class SeedsAreSigned(RowsEnv):
+    def seeds(self, seed: Any) -> list[Any]:
+        return super().seeds(int(np.int32(seed)) if isinstance(seed, int) else seed)
+
+
+@mutant("large_seeds_accepted")
+class LargeSeedsAreCut(RowsEnv):
+    def seeds(self, seed: Any) -> list[Any]:
+        return super().seeds(min(seed, 2**31 - 1) if isinstance(seed, int) else seed)
+
+
+# Ownership, infos
+
+
+@mutant("actions_unchanged")
+class WritesIntoActions(RowsEnv):
+    def step(self, actions: Any) -> Any:
+        result = super().step(actions)
+        actions[...] = 0
+        return result
+
+
+@mutant("writing_outputs_does_not_change_env")
+class RewardsReadBack(RowsEnv):
+    """Looks at the rewards that it returned last, in the array that it returned."""
+
+    given: Any = None
+    kept: Any = None
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.given = None
+        return super().reset(seed=seed, options=options)
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, *rest = super().step(actions)
+        if self.given is not None and (self.given != self.kept).any():
+            rewards = rewards * 2
+        self.given, self.kept = rewards, rewards.copy()
+        return obs, rewards, *rest
+
+
+@mutant("episode_statistics_at_end_only")
+class StatisticsNeverCleared(RowsEnv):
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.told = np.zeros(self.num_envs, bool)
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminations, truncations, infos = super().step(actions)
+        self.told |= terminations | truncations
+        if self.told.any():
+            infos["episode"] = {"r": rewards.copy(), "l": np.full(self.num_envs, 3)}
+            infos["_episode"] = self.told.copy()
+        return obs, rewards, terminations, truncations, infos
+
+
+# Access, reading, life
+
+
+@mutant("access_works_or_is_refused")
+class AttributesByAnUnknownName(RowsEnv):
+    def set_attr(self, name: str, values: Any) -> None:
+        known: dict[str, Any] = {}
+        known[name].append(values)
+
+
+@mutant("reading_changes_nothing")
+class RenderingDraws(RowsEnv):
+    def render(self) -> Any:
+        for row in self.rows:
+            row.np_random.random()
+            row.x += 0.01
+        return super().render()
+
+
+@mutant("nothing_left_after_close")
+class ThreadLeft(leftovers.ThreadLeft, RowsEnv):
+    pass
+
+
+@mutant("nothing_left_after_close")
+class SharedMemoryLeft(leftovers.SharedMemoryLeft, RowsEnv):
+    pass
+
+
+@mutant("memory_does_not_grow")
+class KeepsInfos(RowsEnv):
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.ended: list[Any] = []
+
+    def step(self, actions: Any) -> Any:
+        result = super().step(actions)
+        if (result[2] | result[3]).any():
+            self.ended.append((result[0].copy(), dict(result[4])))
+        return result

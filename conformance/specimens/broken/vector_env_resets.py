@@ -1,0 +1,177 @@
+"""Mutants of seeds, options and resets of a VectorEnv, masked resets among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from conformance.specimens.registry import vector_env_mutant as mutant
+from conformance.specimens.rows_env import RowEnv, RowsEnv
+
+# Seeds, options, resets
+
+
+@mutant("same_seed_same_trajectory")
+class DrawsFromTheGlobalGenerator(RowsEnv):
+    def step_row(self, i: int, action: Any) -> None:
+        self.rows[i].x += np.random.uniform(0, 0.1)
+        super().step_row(i, action)
+
+
+@mutant("same_seed_same_trajectory")
+class IgnoresSeeds(RowsEnv):
+    def seeds(self, seed: Any) -> list[Any]:
+        return [None] * self.num_envs
+
+
+@mutant("seed_used_once")
+class SeedKept(RowsEnv):
+    def make_row(self, i: int) -> RowEnv:
+        class Row(RowEnv):
+            kept: Any = None
+
+            def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+                self.kept = self.kept if seed is None else seed
+                return super().reset(seed=self.kept, options=options)
+
+        return Row(self.form, i)
+
+
+@mutant("seed_works_again")
+class FirstSeedOnly(RowsEnv):
+    heard = False
+
+    def seeds(self, seed: Any) -> list[Any]:
+        found = super().seeds(None if self.heard else seed)
+        self.heard = self.heard or seed is not None
+        return found
+
+
+@mutant(
+    "seed_int_is_seed_plus_i",
+    referenced=True,
+    untold="one generator for all rows cannot follow the rule, and is not judged",
+    one_generator=True,
+    sub_envs=False,
+)
+class OneGeneratorForAll(RowsEnv):
+    pass
+
+
+@mutant("reset_clears_pending_autoreset", modes=("NextStep", "Disabled"))
+class PendingAfterReset(RowsEnv):
+    def clear(self, rows: Any, masked: bool) -> None:
+        if masked or not self.pending.any():
+            super().clear(rows, masked)
+
+
+@mutant("reset_clears_pending_autoreset", modes=("SameStep",))
+class EndedRowsStartTwice(RowsEnv):
+    """It notes which rows have just ended, and after a `reset()` takes that for a task."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        result = super().reset(seed=seed, options=options)
+        if "reset_mask" not in (options or {}):
+            self.pending[list(getattr(self, "finals", ()))] = True
+        return result
+
+    def advance(self, actions: list[Any]) -> None:
+        super().advance(actions)
+        self.pending[:] = False
+
+
+@mutant("reset_clears_counters", lengths=(9, 14, 20))
+class CounterGoesOn(RowsEnv):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        before = [row.done for row in self.rows]
+        result = super().reset(seed=seed, options=options)
+        if "reset_mask" not in (options or {}):
+            for row, done in zip(self.rows, before, strict=True):
+                row.done = done if done < row.length else 0
+        return result
+
+
+@mutant("options_not_mutated")
+class PopsOptions(RowsEnv):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        result = super().reset(seed=seed, options=options)
+        if options is not None:
+            options.clear()
+            options["seen"] = True
+        return result
+
+
+@mutant(
+    "options_reach_env",
+    untold="no option is known that its `reset` understands",
+    options={"offset": 100},
+)
+class DropsOptions(RowsEnv):
+    def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
+        return super().begin(i, seed, {})
+
+
+# Masked resets
+
+
+class _MaskedResetReturnsZeros(RowsEnv):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        obs, infos = super().reset(seed=seed, options=options)
+        if "reset_mask" in (options or {}):
+            obs[~options["reset_mask"]] = 0
+        return obs, infos
+
+
+@mutant("masked_reset_leaves_others", modes=("Disabled",))
+class MaskedResetReturnsZeros(_MaskedResetReturnsZeros):
+    pass
+
+
+@mutant(
+    "masked_reset_leaves_others",
+    modes=("NextStep", "SameStep"),
+    untold="an environment with autoreset may ignore masks, and then other rows change as well",
+    declared={"masked_reset": True},
+)
+class DeclaredMaskedResetReturnsZeros(_MaskedResetReturnsZeros):
+    pass
+
+
+@mutant("masked_reset_lets_others_go_on", lengths=(6, 9, 14))
+class MaskedResetClearsAllCounters(RowsEnv):
+    def clear(self, rows: Any, masked: bool) -> None:
+        # Not in the resets that the caller has to ask for.
+        if masked and not self.pending.any():
+            for row in self.rows:
+                row.done = 0
+        super().clear(rows, masked)
+
+
+@mutant("masked_reset_lets_others_go_on", modes=("NextStep",), lengths=(4, 4, 9))
+class MaskedResetClearsAllPending(RowsEnv):
+    def clear(self, rows: Any, masked: bool) -> None:
+        super().clear(np.ones_like(rows), masked)
+
+
+@mutant("masked_reset_restarts_masked")
+class MaskedResetWithoutSeed(RowsEnv):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        masked = "reset_mask" in (options or {})
+        return super().reset(seed=None if masked else seed, options=options)
+
+
+@mutant("masked_reset_restarts_masked", modes=("NextStep",))
+class PendingAfterMaskedReset(RowsEnv):
+    def clear(self, rows: Any, masked: bool) -> None:
+        if not masked:
+            super().clear(rows, masked)
+
+
+@mutant("bad_mask_rejected")
+class AnyMask(RowsEnv):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        if "reset_mask" in (options or {}):
+            mask = np.resize(options["reset_mask"], self.num_envs).astype(bool)
+            options = {**options, "reset_mask": mask}
+        return super().reset(seed=seed, options=options)

@@ -1,0 +1,118 @@
+"""Mutants of rows, access, rendering and closing of a VectorEnv."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import VectorWrapper
+
+from conformance.specimens.registry import vector_env_mutant as mutant
+from conformance.specimens.rows_env import RowsEnv
+
+# Rows
+
+
+class _Freezes(RowsEnv):
+    """Leaves a step of all rows out while one of them ends or is reset."""
+
+    def advance(self, actions: list[Any]) -> None:
+        before = [(row.x, row.done) for row in self.rows]
+        held, resetting = list(self.obs), self.pending.copy()
+        super().advance(actions)
+        moved = resetting if self.form.mode == "NextStep" else self.flags.any(axis=0)
+        if moved.any():
+            for i in np.flatnonzero(~moved):
+                self.obs[i] = held[i]
+                self.rows[i].x, self.rows[i].done = before[i]
+                self.flags[:, i] = False
+
+
+@mutant("rows_independent", lengths=(3, 20, 30))
+class OthersFreeze(_Freezes):
+    pass
+
+
+@mutant("rows_independent", lengths=(15, 60, 70), one_generator=True, sub_envs=False)
+class OthersFreezeWithOneGenerator(_Freezes):
+    pass
+
+
+@mutant(
+    "rows_match_reference",
+    referenced=True,
+    untold="rewards may be whole numbers: only the single environments say that they are not",
+)
+class RewardsAreInts(RowsEnv):
+    def step(self, actions: Any) -> Any:
+        obs, rewards, *rest = super().step(actions)
+        return obs, rewards.astype(int), *rest
+
+
+@mutant(
+    "rows_match_reference",
+    referenced=True,
+    untold="an episode may be truncated or terminate in any state: only its own flags say which",
+)
+class NeverTruncates(RowsEnv):
+    def step_row(self, i: int, action: Any) -> None:
+        super().step_row(i, action)
+        if self.flags[1, i]:
+            self.flags[:, i] = True, False
+
+
+# Access, rendering, life
+
+
+@mutant("call_get_set_attr")
+class ListInEachRow(RowsEnv):
+    def set_attr(self, name: str, values: Any) -> None:
+        for row in self.rows:
+            setattr(row, name, values)
+
+
+@mutant("call_get_set_attr")
+class BackToFront(RowsEnv):
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        return super().call(name, *args, **kwargs)[::-1]
+
+
+@mutant("render_n_frames")
+class OneFrame(RowsEnv):
+    def render(self) -> Any:
+        return np.concatenate(super().render())
+
+
+@mutant("render_n_frames")
+class FramesWithoutColour(RowsEnv):
+    def render(self) -> Any:
+        return tuple(frame[..., 0] for frame in super().render())
+
+
+@mutant("close_idempotent")
+class ClosesOnce(RowsEnv):
+    def close(self, **kwargs: Any) -> None:
+        if self.closed:
+            raise RuntimeError("closed already")
+        super().close(**kwargs)
+
+
+@mutant("close_returns")
+class ClosesInTheMainThreadOnly(RowsEnv):
+    """As some simulators with a window do."""
+
+    def close(self, **kwargs: Any) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            threading.Event().wait()
+        super().close(**kwargs)
+
+
+class _Closing(VectorWrapper):  # not generic in Gymnasium 1.1
+    def __del__(self) -> None:
+        self.env.close()
+
+
+@mutant("wrapper_deletion_keeps_env_open", wrap=_Closing)
+class ClosedByWrapper(RowsEnv):
+    pass

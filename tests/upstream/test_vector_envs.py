@@ -1,0 +1,118 @@
+"""What Gymnasium's vector environments and wrappers keep for themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import vector as wrappers
+
+from sb3compat._upstream import sync_vector_env as sync
+from sb3compat._upstream import vector_wrappers as upstream
+from tests.envs import GYMNASIUM, Identity, fns
+
+
+def ended(mode: AutoresetMode) -> Any:
+    """The rows 0 and 2 of three have ended."""
+    env = SyncVectorEnv(fns(3, lengths=(1, 2)), autoreset_mode=mode)
+    env.reset(seed=1)
+    terminations = env.step(np.zeros(3, int))[2]
+    assert terminations.tolist() in ([True, False, True], [False, True, False])
+    return env, terminations
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_pending_autoresets(mode: AutoresetMode) -> None:
+    env, terminations = ended(mode)
+    same_step = mode == AutoresetMode.SAME_STEP
+    expected = np.zeros(3, bool) if same_step else terminations
+    np.testing.assert_equal(sync.pending_autoresets(env), expected)
+    assert sync.autoreset_flags(env).tolist() == terminations.tolist()
+    rows = np.flatnonzero(terminations).tolist()
+    sync.forget_autoresets(env, rows[:1])
+    assert sync.autoreset_flags(env).tolist() == [row in rows[1:] for row in range(3)]
+    sync.forget_autoresets(env)
+    assert not sync.autoreset_flags(env).any()
+
+
+def test_endings_of_some_rows_are_forgotten() -> None:
+    env, terminations = ended(AutoresetMode.DISABLED)
+    env._truncations[:] = True
+    sync.forget_endings(env, [0])
+    expected = [False, *terminations[1:].tolist()]
+    assert env._terminations.tolist() == sync.autoreset_flags(env).tolist() == expected
+    assert env._truncations.tolist() == [False, True, True]
+
+
+def test_observations_and_infos_are_the_environments_own() -> None:
+    env = SyncVectorEnv(fns())
+    obs, _ = env.reset()
+    np.testing.assert_equal(np.stack(sync.held_observations(env)), obs)
+    np.testing.assert_equal(sync.shared_batch(env), obs)
+    infos = sync.add_info(env, sync.add_info(env, {}, {"x": 7}, 1), {"y": 2}, 0)
+    assert {key: value.tolist() for key, value in infos.items()} == {
+        "x": [0, 7], "_x": [False, True], "y": [2, 0], "_y": [True, False],
+    }  # fmt: skip
+
+
+def transformed() -> Any:
+    env = SyncVectorEnv(fns())
+    single: Any = gym.wrappers.TransformObservation
+    return wrappers.VectorizeTransformObservation(
+        env, single, func=lambda obs: obs, observation_space=env.single_observation_space
+    )
+
+
+class Remembering(Identity):
+    """A user's wrapper that remembers the mode as Gymnasium's do."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self._autoreset_mode = env.metadata["autoreset_mode"]
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: wrappers.RecordEpisodeStatistics(SyncVectorEnv(fns())), "_autoreset_mode"),
+        (transformed, "autoreset_mode"),
+        (lambda: Remembering(SyncVectorEnv(fns())), "_autoreset_mode"),
+        (lambda: Identity(SyncVectorEnv(fns())), ""),
+        pytest.param(
+            lambda: wrappers.NormalizeReward(SyncVectorEnv(fns())),
+            "_autoreset_mode",
+            marks=pytest.mark.skipif(GYMNASIUM < (1, 4), reason="has it since 1.4"),
+        ),
+    ],
+)
+def test_mode_that_a_wrapper_remembers(make: Any, name: str) -> None:
+    expected = (name, AutoresetMode.NEXT_STEP) if name else ("", None)
+    assert upstream.believed_mode(make()) == expected
+
+
+def test_converters_are_known_by_the_name_of_a_class_above_them() -> None:
+    converter = type("NumpyToTorch", (Identity,), {"__module__": f"{wrappers.__name__}.anything"})
+    derived: Any = type("Derived", (converter,), {})
+    elsewhere = type("NumpyToTorch", (Identity,), {})
+    env = SyncVectorEnv(fns())
+    assert upstream.converter_class(derived(env)) is converter
+    assert upstream.converter_class(elsewhere(env)) is None
+    assert upstream.is_gymnasiums(wrappers.NormalizeReward.step)
+    assert not upstream.is_gymnasiums(Remembering.__init__)
+
+
+@pytest.mark.skipif(GYMNASIUM < (1, 3), reason="vector environments are recorded since 1.3")
+@pytest.mark.filterwarnings("ignore:.*Overwriting existing videos")
+def test_video_is_paused_for_a_while(tmp_path: Any) -> None:
+    pytest.importorskip("moviepy")
+    video = wrappers.RecordVideo(SyncVectorEnv(fns()), str(tmp_path))
+    assert upstream.is_video(video)
+    assert not upstream.is_video(Identity(SyncVectorEnv(fns())))
+    video.recording = True
+    with upstream.paused(video):
+        assert not video.recording
+    assert video.recording
+    video.recording = False
