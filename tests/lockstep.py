@@ -73,6 +73,15 @@ def batched(space: spaces.Space[Any], actions: list[Any]) -> Any:
     return np.stack(actions)
 
 
+def rows_of(space: spaces.Space[Any], batch: Any, n: int) -> list[Any]:
+    """The inverse of `batched`, for n rows."""
+    if isinstance(space, spaces.Dict):
+        return [{key: batch[key][i] for key in space.spaces} for i in range(n)]
+    if isinstance(space, spaces.Tuple):
+        return [tuple(part[i] for part in batch) for i in range(n)]
+    return list(batch)
+
+
 def timeless(infos: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Episode statistics without the time that the episode took, and as plain numbers."""
     for info in infos:

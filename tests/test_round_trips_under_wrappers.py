@@ -159,13 +159,6 @@ def test_sub_environments_below_a_vector_wrapper_are_reached(pair: Any, indices:
     same(*answers)
 
 
-def test_attributes_land_on_the_outermost_wrapper_below_a_vector_wrapper() -> None:
-    vec_env = dummy(made_masked())
-    sb3compat.to_sb3(shell(vec_env)).set_attr("mu", 7, indices=[1])
-    assert ["mu" in vars(env) for env in vec_env.envs] == [False, True, False]
-    assert [env.unwrapped.mu for env in vec_env.envs] == [0.5] * 3
-
-
 def test_missing_attributes_below_a_vector_wrapper_leave_the_workers_alive(pair: Any) -> None:
     env, _ = pair
     for use, indices in ((env.get_attr, None), (env.env_method, None), (env.env_method, [1])):
@@ -241,13 +234,6 @@ def test_first_step_after_a_pending_autoreset_is_refused() -> None:
         env.step([0, 0])
         with pytest.raises(RuntimeError, match=r"rows \[0, 1\] of VectorEnvAdapter"):
             sb3compat.to_sb3(env).step([0, 0])
-
-
-def test_seeds_that_do_not_count_up_reach_their_rows_below_a_vector_wrapper() -> None:
-    for name in LOCAL:
-        env = shell(LOCAL[name](fns(3)), DISABLED)
-        assert env.reset(seed=[3, None, 9])[1]["seed"].tolist() == [3, -1, 9]
-        assert isinstance(env, Identity)
 
 
 def test_wrapper_that_resets_all_of_its_state_in_a_masked_reset_is_found() -> None:

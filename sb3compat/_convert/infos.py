@@ -50,7 +50,6 @@ def split_infos(
     num_envs: int,
     rows: Rows | None = None,
     without: Iterable[str] = (),
-    within: tuple[object, ...] = (),
 ) -> list[Info]:
     """Split a dict of arrays into one dict for each row.
 
@@ -62,7 +61,6 @@ def split_infos(
         num_envs: The number of rows, n.
         rows: The rows wanted, as an index array; all of them when None.
         without: Keys to leave out, with their masks.
-        within: The dicts that contain these infos.
 
     Returns:
         One new dict for each row wanted, in that order. The dicts share no mutable value with one
@@ -83,7 +81,7 @@ def split_infos(
 
     def column_of(value: object, some: Rows | None) -> list[Value]:
         if isinstance(value, dict):
-            return _split_nested(value, num_envs, some, (*within, infos))
+            return _split_nested(value, num_envs, some)
         return _column(value, num_envs, some)
 
     keys: list[str] = []
@@ -211,15 +209,19 @@ def _builder(count: int) -> Build:
     return namespace["build"]
 
 
-def _split_nested(
-    value: Info, num_envs: int, rows: Rows | None, within: tuple[object, ...]
-) -> list[Value]:
-    if any(value is outer for outer in within):
-        raise ConversionError(
-            f"Expected infos whose dicts of arrays do not contain themselves, got one with the "
-            f"keys {list(value)}. Leave it out of the infos of the vector environment."
-        )
-    return list(split_infos(value, num_envs, rows, within=within))
+def _split_nested(value: Info, num_envs: int, rows: Rows | None) -> list[Value]:
+    try:
+        return list(split_infos(value, num_envs, rows))
+    except RecursionError as error:
+        raise contains_itself(value) from error
+
+
+def contains_itself(info: Info) -> ConversionError:
+    """The error to raise where a dict among infos contains itself, so that it has no batch."""
+    return ConversionError(
+        "Expected infos whose dicts do not contain themselves, got one with the keys "
+        f"{shown(list(info))}. Leave it out of the infos."
+    )
 
 
 def _column(value: object, num_envs: int, rows: Rows | None) -> list[Value]:
@@ -261,13 +263,6 @@ def own_info(info: Info) -> Info:
 _SCALARS = frozenset(
     (bool, int, float, str, type(None), np.float32, np.float64, np.int64, np.bool_)
 )
-
-
-def copy_added(infos: Info, count: int) -> None:
-    """Copy the arrays that were added to infos after their first `count` keys."""
-    for key in list(infos)[count:]:
-        if isinstance(infos[key], np.ndarray):
-            infos[key] = infos[key].copy()
 
 
 def _own_value(value: Value) -> Value:

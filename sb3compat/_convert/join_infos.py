@@ -6,15 +6,12 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from sb3compat._convert.infos import contains_itself
 from sb3compat._convert.types import Array, Info, Value
 from sb3compat.errors import ConversionError
 
 
-def join_infos(
-    infos: Sequence[Info],
-    without: Collection[str] = (),
-    within: Sequence[tuple[object, ...]] = (),
-) -> Info:
+def join_infos(infos: Sequence[Info], without: Collection[str] = ()) -> Info:
     """Join one dict for each row to a dict of arrays; the inverse of `split_infos`.
 
     Where the values of a key have one type, its array is what Gymnasium's own batching makes, in
@@ -22,14 +19,12 @@ def join_infos(
 
     - numbers (or arrays of one shape) of several types get the type that holds them all, an object
       array where there is none: `1` and `1.75` become `[1.0, 1.75]`, `2**53 + 1` and `0.5` stay;
-    - numbers and booleans, values of unlike kinds, arrays of several shapes, dicts that contain
-      themselves: an object array.
+    - numbers and booleans, values of unlike kinds, arrays of several shapes: an object array.
 
     Args:
         infos: The infos of n rows. The result shares their mutable values: pass infos that nobody
             else holds, as `own_info` makes them.
         without: Keys to leave out.
-        within: For each row, the dicts that contain its info.
 
     Returns:
         Under each key `k` an array of length n and under `_k` which rows have it, bool of shape
@@ -38,7 +33,8 @@ def join_infos(
         Python numbers, other NumPy scalars as they were, and arrays without shape as scalars.
 
     Raises:
-        ConversionError: If a key `k` comes with a key `_k`, which is where its mask goes.
+        ConversionError: If a key `k` comes with a key `_k`, which is where its mask goes; or if a
+            dict contains itself.
     """
     if not any(infos):
         return {}
@@ -62,33 +58,27 @@ def join_infos(
                 f"stores the mask of {key!r}. Rename one of them in the sub-environment, or in "
                 "a wrapper around it."
             )
-        out[key] = _joined(key, rows, values, infos, within)
+        out[key] = _joined(key, rows, values, len(infos))
         mask = np.zeros(len(infos), np.bool_)
         mask[rows if len(rows) > 1 else rows[0]] = True
         out[mask_key] = mask
     return out
 
 
-def _joined(
-    key: str,
-    rows: list[int],
-    values: list[Value],
-    infos: Sequence[Info],
-    within: Sequence[tuple[object, ...]],
-) -> Value:
+def _joined(key: str, rows: list[int], values: list[Value], num_envs: int) -> Value:
     """The values of one key as an array of all rows, or as a dict of such arrays."""
-    num_envs = len(infos)
     kinds = set(map(type, values))
     array: Array | None = None
     if key == "final_obs":  # Gymnasium does not batch this key
         pass
     elif all(issubclass(kind, dict) for kind in kinds):
         nested: list[Value] = [{}] * num_envs
-        outer = [(*path, info) for path, info in zip(within or [()] * num_envs, infos, strict=True)]
         for row, value in zip(rows, values, strict=True):
             nested[row] = value
-        if not any(nested[row] is one for row in rows for one in outer[row]):
-            return join_infos(nested, within=outer)
+        try:
+            return join_infos(nested)
+        except RecursionError as error:
+            raise contains_itself(values[0]) from error
     elif all(issubclass(kind, np.ndarray) for kind in kinds):
         array = _joined_arrays(rows, values, num_envs)
     elif kinds == {bool}:

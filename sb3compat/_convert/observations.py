@@ -185,10 +185,10 @@ class Observations(BatchLayout):
             return [self.pack([]) for _ in rows]
         return [self.pack(parts) for parts in zip(*columns, strict=True)]
 
-    @property
-    def telling(self) -> bool:
-        """Whether an observation hardly ever equals another one by chance."""
-        return any(
+    @cached_property
+    def repeats_by_chance(self) -> bool:
+        """Whether an observation may well equal another one: it has a few small integers."""
+        return not any(
             leaf.shape != ()
             and 0 not in leaf.shape
             and (leaf.dtype.kind == "f" or np.prod(leaf.shape) >= 64)

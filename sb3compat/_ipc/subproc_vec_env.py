@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from multiprocessing.connection import wait
 from typing import Any
 
 from sb3compat._convert.types import Value
@@ -14,7 +13,6 @@ from sb3compat._ipc.pipes import (
     Deadline,
     end_processes,
     is_writable,
-    lost_worker,
     pickled,
 )
 from sb3compat._ipc.watched_pipes import can_watch, unwatched, watch_of
@@ -25,8 +23,6 @@ from sb3compat.errors import CallOrderError, ClosedError, WorkerError
 
 # How long a worker may take to close its sub-environment when others are lost already.
 _CLOSE_SECONDS = 5.0
-# How long a process may take to end once its end of a pipe is closed.
-_END_SECONDS = 1.0
 
 
 class Workers:
@@ -155,20 +151,6 @@ def has_workers(base: object) -> bool:
 def has_processes(base: object) -> bool:
     """Whether there are worker processes, of whatever form."""
     return has_workers(base) or hasattr(base, "processes")
-
-
-def lost_process(base: object, error: BaseException) -> bool:
-    """Whether the error of a `VecEnv` with workers of its own is the death of one of them.
-
-    A process says so: a wrapper, or a sub-environment, may raise the same errors.
-    """
-    processes = list(getattr(base, "processes", None) or ())
-    if not processes or not isinstance(error, EOFError | OSError) or not lost_worker(error):
-        return False
-    try:
-        return bool(wait([process.sentinel for process in processes], _END_SECONDS))
-    except (AttributeError, ValueError):  # no processes of `multiprocessing`, or closed
-        return False
 
 
 def terminate(base: Any) -> None:

@@ -12,7 +12,7 @@ from sb3compat._convert.types import SingleEnv, SubEnvs, Value, VectorEnvBase
 from sb3compat._rows.subenvs import write_by_row
 from sb3compat._rows.vec_env_subenvs import local_envs
 from sb3compat._to_gymnasium.arguments import values_by_row
-from sb3compat._to_gymnasium.source import read_if_any
+from sb3compat._to_gymnasium.stepper import read_if_any
 from sb3compat._upstream.private import set_private
 from sb3compat._upstream.vec_env import is_plain
 from sb3compat.errors import ClosedError

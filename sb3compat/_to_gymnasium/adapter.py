@@ -10,7 +10,6 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from sb3compat._convert.infos import copy_added
 from sb3compat._convert.join_infos import join_infos
 from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.observations import Observations
@@ -25,7 +24,6 @@ from sb3compat._convert.types import (
     RowOptions,
     RowState,
     Seeds,
-    Transition,
     Value,
     VecEnvLike,
     holds_vector_env,
@@ -36,22 +34,24 @@ from sb3compat._to_gymnasium.accept import check_vec_env
 from sb3compat._to_gymnasium.access import ReachesSubEnvs
 from sb3compat._to_gymnasium.arguments import own_options, rows_under, seeds_by_row
 from sb3compat._to_gymnasium.presented import presented_space
-from sb3compat._to_gymnasium.source import (
+from sb3compat._to_gymnasium.stepper import (
     check_rows_alike,
     close_vec_env,
-    make_source,
+    make_stepper,
     metadata_of,
     spec_of,
 )
-from sb3compat.errors import (
-    CallOrderError,
-    EndedRowError,
-    cannot_copy,
-    refuse_first_step,
-    shown,
-)
+from sb3compat.errors import CallOrderError, EndedRowError, cannot_copy, shown
 
 _log = logging.getLogger("sb3compat")
+
+# What a message says after "Expected reset()": why only a reset of all rows leads on.
+_NEW = "before the first step or masked reset"
+_LOST = (
+    "without a mask, as the last step or reset raised an exception and its results are lost, "
+    "perhaps the end of an episode among them"
+)
+_HANDED_OUT = "without a mask, as to_sb3 has handed out the VecEnv since"
 
 
 def to_gymnasium(
@@ -62,6 +62,8 @@ def to_gymnasium(
     require_final_obs: bool = True,
 ) -> AnyVectorEnv:
     """Present a Stable-Baselines3 `VecEnv` as a Gymnasium vector environment.
+
+    Call `reset` first, also if `vec_env` was reset before.
 
     For the same sub-environments, seeds and actions, the result returns what Gymnasium's own
     `SyncVectorEnv` returns in that mode, with two exceptions that come from SB3: `DummyVecEnv`
@@ -148,7 +150,7 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
         self.single_action_space = vec_env.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._source, self._subenvs = make_source(
+        self._stepper, self._subenvs = make_stepper(
             vec_env,
             self.autoreset_mode,
             missing_truncation=missing_truncation,
@@ -156,10 +158,10 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
         )
         check_rows_alike(vec_env, self._subenvs, self.single_observation_space)
         _log.debug(
-            "to_gymnasium: %s in %s mode is driven by %s, its sub-environments reached by %s",
+            "to_gymnasium: %s in %s mode is stepped by %s, its sub-environments reached by %s",
             vec_env,
             self.autoreset_mode.name,
-            type(self._source).__name__,
+            type(self._stepper).__name__,
             type(self._subenvs).__name__,
         )
         self.metadata = metadata_of(vec_env, self._subenvs) | {
@@ -170,13 +172,9 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
         self._layout = Observations(self.single_observation_space, self.num_envs, from_zero=False)
         self._driver = Driver(vec_env)
         self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
-        # Whether only a reset of all rows leads on; noted before each call, and taken back when it
-        # is done.
-        self._lost_step = False
-        # The infos of the last step, and how many keys they had.
-        self._last_infos: tuple[Info, int] = {}, 0
-        # Whether the VecEnv was handed out since; whether this adapter, not the user, has reset it.
-        self._settled = self._was_reset = False
+        # Why a reset of all rows is due; empty where a step may come. Set before each call, for an
+        # exception at any line in between.
+        self._reset_due = _NEW
 
     def reset(
         self,
@@ -220,17 +218,15 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
         self._check_open()
         if rows is not None:
             self._check_step()
-            # RecordEpisodeStatistics puts an array of its own there, and clears it in the reset.
-            copy_added(*self._last_infos)
-        elif self._lost_step or self._driver.other() is not None:
-            self._source.forget()
+        elif self._reset_due or self._driver.other() is not None:
+            self._stepper.forget()
         chosen = list(range(self.num_envs)) if rows is None else rows
-        self._source.check_reset(chosen, seeds, options)
-        self._lost_step = True
-        observations, infos = self._source.reset(chosen, seeds, options)
-        joined = join_infos(infos, without=self._source.added_keys)
+        self._stepper.check_reset(chosen, seeds, options)
+        self._reset_due = _LOST
+        observations, infos = self._stepper.reset(chosen, seeds, options)
+        joined = join_infos(infos, without=self._stepper.added_keys)
         self._driver.take()
-        self._was_reset, self._settled, self._lost_step = True, False, False
+        self._reset_due = ""
         return observations, joined
 
     def step(
@@ -262,33 +258,31 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
         """
         self._check_open()
         self._check_step()
-        if self._disabled and self._source.ended.any():
-            rows = shown(np.flatnonzero(self._source.ended).tolist())
+        if self._disabled and self._stepper.ended.any():
+            rows = shown(np.flatnonzero(self._stepper.ended).tolist())
             raise EndedRowError(
                 f"Expected rows {rows} to be reset before the next step, as their episodes have "
                 "ended and autoreset is disabled: reset(options={'reset_mask': mask}). Nothing "
                 "was stepped."
             )
-        prepared = self._source.prepare(actions)
-        # Until the last line, for an exception at any line in between.
-        self._lost_step = True
-        step = self._step(prepared)
+        prepared = self._stepper.prepare(actions)
+        self._reset_due = _LOST
+        step = self._stepper.step(prepared)
         result = (
             self._layout.pack(step.observations),
             step.rewards.astype(np.float64, copy=False),
             step.ended & ~step.truncated,
             step.truncated,
-            join_infos(step.infos, without=self._source.added_keys),
+            join_infos(step.infos, without=self._stepper.added_keys),
         )
-        self._last_infos = result[4], len(result[4])
         self._driver.note()
-        self._lost_step = False
+        self._reset_due = ""
         return result
 
     @property
     def row_state(self) -> RowState:
         """Says how the rows are, for `to_sb3`."""
-        return self._source
+        return self._stepper
 
     def settled(self) -> Value:
         """The `VecEnv`, in the state that it would have if it had been driven directly.
@@ -297,17 +291,17 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
         if a step or reset was lost by an exception, maybe with the end of an episode.
         """
         self._check_open()
-        if self._lost_step and not self._settled:
+        if self._reset_due == _LOST:
             return None
-        self._lost_step = True
-        if self._source.ended.any() and self._driver.other() is None:
-            self._source.settle()
-        self._settled = True
+        self._reset_due = _LOST
+        if self._stepper.ended.any() and self._driver.other() is None:
+            self._stepper.settle()
+        self._reset_due = _HANDED_OUT
         return self.vec_env
 
     def close_extras(self, **kwargs: object) -> None:
         """Close the `VecEnv`, also where one of its workers has died."""
-        close_vec_env(self.vec_env, broken=self._source.broken)
+        close_vec_env(self.vec_env, broken=self._stepper.broken)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Value:
         if has_processes(getattr(self.vec_env, "unwrapped", self.vec_env)):
@@ -318,19 +312,8 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
         # Up to Gymnasium 1.2, a VectorEnv closes itself here; the VecEnv was opened by the user.
         pass
 
-    def _step(self, actions: Action) -> Transition:
-        try:
-            return self._source.step(actions)
-        except Exception as error:
-            if not self._was_reset:
-                refuse_first_step(error)
-            raise
-
     def _check_step(self) -> None:
-        # If a worker is lost, a reset would not help; the source's error says what to do.
-        if self._lost_step and not self._source.broken:
-            raise CallOrderError(
-                "Expected reset() without a mask, as the last step or reset raised an exception "
-                "and its results are lost, perhaps the end of an episode among them."
-            )
+        # If a worker is lost, a reset would not help; the stepper's error says what to do.
+        if self._reset_due and not self._stepper.broken:
+            raise CallOrderError(f"Expected reset() {self._reset_due}.")
         self._driver.check()

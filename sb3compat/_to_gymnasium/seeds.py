@@ -6,32 +6,23 @@ from typing import Any
 
 from sb3compat._convert.types import Seeds, is_own_vec_env
 from sb3compat._rows.vec_env_subenvs import inherits_to_base
-from sb3compat._upstream.vec_env import passes_seeds_and_options, set_waiting_seeds, waiting_seeds
+from sb3compat._upstream.vec_env import passes_seeds_and_options, set_waiting_seeds
 
 
 def pass_seeds(vec_env: Any, base: Any, seeds: Seeds) -> None:
-    """Give rows their seeds for the next reset; None leaves what waits in the `VecEnv` itself.
+    """Give rows their seeds for the next reset.
 
     Args:
         vec_env: The environment.
         base: What is inside of its wrappers.
-        seeds: The seed of each row, or None.
+        seeds: The seed of each row, or None. If all are None, what waits in the `VecEnv` stays.
     """
     if all(seed is None for seed in seeds):
         return
-    wanted = with_waiting(base, seeds)
-    if counts_up(wanted):
-        vec_env.seed(wanted[0])
+    if counts_up(seeds):
+        vec_env.seed(seeds[0])
     else:
-        set_waiting_seeds(base, wanted)
-
-
-def with_waiting(base: object, seeds: Seeds) -> list[int | None]:
-    """The seeds; in rows without one, that which was set on the `VecEnv` itself and waits."""
-    waiting = waiting_seeds(base)
-    if len(waiting) != len(seeds):
-        return list(seeds)
-    return [held if seed is None else seed for seed, held in zip(seeds, waiting, strict=True)]
+        set_waiting_seeds(base, seeds)
 
 
 def counts_up(seeds: Seeds) -> bool:

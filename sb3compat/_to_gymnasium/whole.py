@@ -41,8 +41,7 @@ from sb3compat._convert.types import (
 from sb3compat._ipc import subproc_vec_env
 from sb3compat._rows.vec_env_subenvs import inherits_to_base
 from sb3compat._to_gymnasium.presented import presented_space
-from sb3compat._to_gymnasium.reset_infos import ResetInfos
-from sb3compat._to_gymnasium.seeds import counts_up, pass_seeds, rows_take_seeds, with_waiting
+from sb3compat._to_gymnasium.seeds import counts_up, pass_seeds, rows_take_seeds
 from sb3compat._upstream.vec_env import (
     forget_waiting,
     keeps_infos,
@@ -57,7 +56,6 @@ from sb3compat.errors import (
     MissingFinalObservationError,
     MissingTruncationError,
     PartialResetError,
-    WorkerError,
     shown,
 )
 
@@ -93,11 +91,15 @@ class WholeSteps:
             "Return copies from the sub-environments; or adapt the DummyVecEnv or SubprocVecEnv "
             "without wrappers, which copies them in time."
         )
-        self._reset_infos = ResetInfos(vec_env)
         self._assume_terminated = assume_terminated
         self._require_final_obs = require_final_obs
         self._n: int = vec_env.num_envs
         self._layout = Observations(presented_space(vec_env), self._n, from_zero=False)
+        # The dicts in which the VecEnv has reported the last reset of each row, and whether it
+        # reports those within steps as well. A VecEnv of another class may fill the list in `reset`
+        # only.
+        self._reported: list[object] = [None] * self._n
+        self._reports_in_steps = passes_seeds_and_options(self._base) or is_own_vec_env(self._base)
         # In DISABLED mode: the observations returned last, and how ended rows' next episodes begin.
         self._observed: list[Array] = []
         self._held: dict[int, tuple[list[Array], Info]] = {}
@@ -105,12 +107,11 @@ class WholeSteps:
         self._workers = None
         if subproc_vec_env.has_workers(self._base):
             self._workers = subproc_vec_env.Workers(self._base)
-        self._died = False
 
     @property
     def broken(self) -> bool:
         """Whether a worker is lost."""
-        return self._died if self._workers is None else self._workers.lost
+        return self._workers is not None and self._workers.lost
 
     def prepare(self, actions: Action) -> Action:
         """The actions as a `VecEnv` takes them."""
@@ -152,13 +153,11 @@ class WholeSteps:
             )
         if all(seed is None for seed in seeds):
             return
-        wanted = with_waiting(self._base, seeds)
-        if not counts_up(wanted) and not self.seeds_rows:
-            waiting = "" if wanted == list(seeds) else f", with those that wait: {shown(wanted)}"
+        if not counts_up(seeds) and not self.seeds_rows:
             raise ConversionError(
                 f"Expected one int as seed, from which {self._vec_env} derives those of its rows, "
                 "as it has no way to pass each row a seed of its own; got "
-                f"seed={shown(list(seeds))}{waiting}. Nothing was reset."
+                f"seed={shown(list(seeds))}. Nothing was reset."
             )
         if not hasattr(self._vec_env, "seed"):
             raise ConversionError(
@@ -197,7 +196,8 @@ class WholeSteps:
         self.forget()
         if self._holding:
             self._observed = [array.copy() for array in observations]
-        return self._layout.pack(observations), self._reset_infos.after_reset()
+        infos = [self._reset_info(row, in_step=False) for row in range(self._n)]
+        return self._layout.pack(observations), infos
 
     def forget(self) -> None:
         """Forget the held rows, and that they have ended."""
@@ -217,30 +217,12 @@ class WholeSteps:
         Raises:
             WorkerError: If a worker has died, or an earlier call was interrupted.
         """
-        if self._workers is None:
-            return self._answer_unwatched(call, *args)
-        return self._workers.call(call, *args)
-
-    def _answer_unwatched(self, call: Function, *args: Value) -> Value:
-        """As `_answer`, where a handwritten environment may have processes."""
-        if self._died:
-            raise WorkerError(
-                f"Expected {self._base} with all its workers, but one has died. Close this "
-                "environment and build a new one."
-            )
-        try:
-            return call(*args)
-        except BaseException as error:
-            if not subproc_vec_env.lost_process(self._base, error):
-                raise
-            self._died = True
-            raise WorkerError(
-                f"A worker process of {self._base} has died without an answer; its own output may "
-                "say why. Close this environment and build a new one."
-            ) from error
+        return call(*args) if self._workers is None else self._workers.call(call, *args)
 
     def _call_reset(self, seeds: Seeds, options: RowOptions) -> Observation:
-        self._prepare_reset(seeds, options)
+        if any(options):
+            self._set_options([own or {} for own in options])
+        pass_seeds(self._vec_env, self._base, seeds)
         return self._vec_env.reset()
 
     def _call_step(self, actions: Action) -> Value:
@@ -291,12 +273,12 @@ class WholeSteps:
             self._repeats.note(row, self._layout, final, observations)
         if not self._holding:
             own = {key: value for key, value in step_info.items() if key not in SB3_KEYS}
-            return same_step_info(final, own, self._reset_infos.within_step(row))
+            return same_step_info(final, own, self._reset_info(row, in_step=True))
         first = [array[row].copy() for array in observations]
         leaves = self._layout.cast(final, f"{TERMINAL_OBSERVATION!r} of {self._vec_env}")
         for array, value in zip(observations, leaves, strict=True):
             array[row] = value
-        self._held[row] = first, self._reset_infos.within_step(row)
+        self._held[row] = first, self._reset_info(row, in_step=True)
         return step_info
 
     def _final(self, row: int, info: Info) -> Observation:
@@ -314,6 +296,19 @@ class WholeSteps:
         self._layout.check_shape(final, f"{TERMINAL_OBSERVATION!r} of row {row}")
         return final
 
+    def _reset_info(self, row: int, *, in_step: bool) -> Info:
+        """A copy of the info of the last reset of a row; empty where the `VecEnv` has none.
+
+        The list of the innermost environment: wrappers have one of their own, which SB3's leave
+        empty.
+        """
+        infos: Value = getattr(self._base, "reset_infos", None)
+        kept = isinstance(infos, list | tuple) and len(infos) == self._n
+        info = infos[row] if kept else None
+        stale = in_step and info is self._reported[row] and not self._reports_in_steps
+        self._reported[row] = info
+        return own_info(info) if isinstance(info, dict) and not stale else {}
+
     def _refuse(self, rows: list[int], plain: bool) -> None:
         running = [i for i in rows if i not in self._held]
         reason = f"rows {shown(running)} have not ended" if running else "they have been reset"
@@ -329,11 +324,6 @@ class WholeSteps:
         """Whether seeds or options were set on the `VecEnv` itself, for its next reset."""
         seeds = waiting_seeds(self._base)
         return any(seed is not None for seed in seeds) or any(waiting_options(self._base))
-
-    def _prepare_reset(self, seeds: Seeds, options: RowOptions) -> None:
-        if any(options):
-            self._set_options([own or {} for own in options])
-        pass_seeds(self._vec_env, self._base, seeds)
 
     def _set_options(self, options: list[Options]) -> None:
         # The very objects, as in `SyncVectorEnv`: a generator among them goes on.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb3compat._convert.infos import copy_added, split_infos
+from sb3compat._convert.infos import split_infos
 from sb3compat.errors import ConversionError
 from tests.convert.info_batches import INFO, batched
 from tests.lockstep import same
@@ -161,12 +161,3 @@ def test_dict_of_arrays_that_contains_itself_is_refused() -> None:
         "a": {"y": 1},
         "b": {"c": {"y": 1}},
     }
-
-
-def test_arrays_that_were_added_are_copied() -> None:
-    arrays = {"own": np.zeros(2), "added": np.zeros(2)}
-    infos = {**arrays, "number": 1}
-    copy_added(infos, 1)
-    assert infos["own"] is arrays["own"]
-    assert infos["added"] is not arrays["added"]
-    same(infos, {**arrays, "number": 1})

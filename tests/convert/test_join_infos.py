@@ -225,19 +225,13 @@ def test_same_step_info_holds_the_ending_and_the_reset() -> None:
         same_step_info(3, {}, {"final_obs": 2})
 
 
-def test_values_that_contain_themselves_survive() -> None:
-    def own(number: int) -> dict[str, Any]:
-        info: dict[str, Any] = {"number": number, "deep": {}}
-        info["deep"]["up"] = info["self"] = info
-        return own_info(info)
-
-    rows = [own(1), own(2), {"number": 3}]
-    joined = join_infos(rows)
-    assert joined["number"].tolist() == [1, 2, 3]
-    for again in (split_infos(joined, 3), rows):
-        for number in (1, 2):
-            info = again[number - 1]
-            assert info["self"]["self"]["number"] == number
-            assert info["self"]["self"] is info["self"]["deep"]["up"]
-            assert info["deep"]["up"]["self"]["number"] == number
-        assert again[2] == {"number": 3}
+def test_dicts_that_contain_themselves_are_refused() -> None:
+    info: dict[str, Any] = {"number": 1, "deep": {}}
+    info["deep"]["up"] = info["self"] = info
+    for rows in ([info, {"number": 3}], [own_info(info), own_info(info)]):
+        with pytest.raises(ConversionError, match="do not contain themselves"):
+            join_infos(rows)
+    # A list is a value like any other.
+    listed: list[Any] = []
+    listed.append(listed)
+    assert join_infos([own_info({"list": listed})])["list"][0][0][0] is not listed

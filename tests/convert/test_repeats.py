@@ -18,14 +18,16 @@ PARTS = Observations(spaces.Dict({"goal": BOX, "seen": BOX}), 2)
 
 
 def test_integers_that_repeat_by_chance_do_not_warn() -> None:
-    observations = Observations(spaces.Box(0, 9, (2,), np.int8), 1)
     watch = RepeatWatch()
-    batch = [np.array([[1, 2]], np.int8)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        watch.note(0, observations, np.array([1, 3], np.int8), batch)
-        for _ in range(20):
-            watch.note(0, observations, np.array([1, 2], np.int8), batch)
+    for shape, dtype in (((2,), np.int8), ((), np.float32), ((0,), np.float32), ((63,), np.int8)):
+        observations = Observations(spaces.Box(0, 9, shape, dtype), 1)
+        batch = [np.zeros((1, *shape), dtype)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            watch.note(0, observations, batch[0][0], batch)
+    many = Observations(spaces.Box(0, 9, (64,), np.int8), 1)
+    with pytest.warns(UserWarning, match="Return copies from the sub-environments"):
+        watch.note(0, many, np.zeros(64, np.int8), [np.zeros((1, 64), np.int8)])
 
 
 def test_last_observation_in_the_memory_of_the_first_one_is_refused() -> None:
@@ -65,15 +67,3 @@ def test_floats_that_repeat_warn_once() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         watch.note(1, BOXES, batch[0][1].copy(), batch)
-
-
-def test_integers_warn_when_the_first_eight_endings_all_repeat() -> None:
-    observations = Observations(spaces.Box(0, 9, (2,), np.int8), 1)
-    watch = RepeatWatch()
-    batch = [np.array([[1, 2]], np.int8)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for _ in range(7):
-            watch.note(0, observations, np.array([1, 2], np.int8), batch)
-    with pytest.warns(UserWarning, match="Return copies from the sub-environments"):
-        watch.note(0, observations, np.array([1, 2], np.int8), batch)

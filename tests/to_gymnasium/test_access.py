@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.envs import ScriptedEnv, fns, script
+from tests.envs import MakeEnv, ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep import same
 from tests.lockstep_back import dummy, monitored, subproc
 
-pytest.importorskip("stable_baselines3")
+vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
 SAME_STEP = AutoresetMode.SAME_STEP
 
@@ -44,19 +46,60 @@ def test_sub_environments_can_be_called(envs: Any) -> None:
     same(envs.render(), theirs.render())
 
 
-def test_set_attr_lands_where_gymnasium_sets_it() -> None:
-    made = [lambda: gym.wrappers.TimeLimit(ScriptedEnv(script()), 5)] * 2
-    ours = sb3compat.to_gymnasium(dummy(made))
-    ours.set_attr("mu", 9)
-    assert [env.unwrapped.mu for env in ours.vec_env.envs] == [9, 9]
+class OwnDummy(vec_env.DummyVecEnv):  # type: ignore[misc]
+    pass
+
+
+class OwnMethods(vec_env.DummyVecEnv):  # type: ignore[misc]
+    def get_attr(self, name: str, indices: Any = None) -> Any:
+        return super().get_attr(name, indices)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        vec_env.DummyVecEnv,
+        OwnDummy,
+        OwnMethods,
+        lambda fns: vec_env.VecMonitor(vec_env.DummyVecEnv(fns)),
+        lambda fns: vec_env.VecMonitor(sb3compat.to_sb3(SyncVectorEnv(fns))),
+        lambda fns: sb3compat.to_sb3(SyncVectorEnv(fns)),
+    ],
+)
+def test_attributes_are_set_on_the_wrapper_that_has_them(make: Callable[..., Any]) -> None:
+    limited = [lambda: gym.wrappers.TimeLimit(ScriptedEnv(script()), 9)] * 2
+    envs = sb3compat.to_gymnasium(make(limited), autoreset_mode="SameStep")
+    envs.set_attr("mu", [9, 8])
+    assert envs.get_attr("mu") == (9, 8)
+    assert [env.unwrapped.mu for env in envs.envs] == [9, 8]
+
+
+def test_vec_env_whose_methods_are_stubs_has_a_generator_of_its_own() -> None:
+    class Stubs(vec_env.DummyVecEnv):
+        def get_attr(self, name: str, indices: Any = None) -> Any:
+            if name == "render_mode":  # SB3 itself asks for it
+                return [None]
+            raise ValueError(name)
+
+        env_method = get_attr
+
+    envs = sb3compat.to_gymnasium(Stubs([MakeEnv(script(), 0)]))
+    assert isinstance(envs.np_random, np.random.Generator)
+    envs.np_random = np.random.default_rng(1)
+
+
+def test_generators_of_sub_environments_cannot_be_replaced_by_one() -> None:
+    envs = sb3compat.to_gymnasium(dummy(fns()))
+    with pytest.raises(AttributeError, match="its own generator"):
+        envs.np_random = np.random.default_rng(1)
 
 
 def test_envs_are_those_of_sync_vector_env() -> None:
     for build in (dummy, monitored, lambda made: sb3compat.to_sb3(SyncVectorEnv(made))):
-        vec_env = build(fns())
-        envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
+        made = build(fns())
+        envs = sb3compat.to_gymnasium(made, autoreset_mode="Disabled")
         assert [env.unwrapped.row for env in envs.envs] == [0, 1]
-        assert envs.envs is vec_env.unwrapped.envs
+        assert envs.envs is made.unwrapped.envs
         envs.envs[1] = gym.wrappers.TimeLimit(envs.envs[1], 1)
         envs.reset()
         assert envs.step([0, 0])[3].tolist() == [False, True]

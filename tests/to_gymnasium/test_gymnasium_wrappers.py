@@ -76,33 +76,21 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
         {},
     ),
     "TransformReward": (partial(wrappers.TransformReward, func=lambda rewards: rewards + 1), {}),
-    "VectorizeTransformAction": (
-        partial(
-            wrappers.VectorizeTransformAction,
-            wrapper=gym.wrappers.TransformAction,
-            func=lambda action: action / 2,
-            action_space=BOX,
-        ),
-        {"action_space": BOX},
-    ),
-    "VectorizeTransformObservation": (
-        partial(
-            wrappers.VectorizeTransformObservation,
-            wrapper=gym.wrappers.TransformObservation,
-            func=lambda observation: observation + 1,
-            observation_space=BOX,
-        ),
-        {},
-    ),
-    "VectorizeTransformReward": (
-        partial(
-            wrappers.VectorizeTransformReward,
-            wrapper=gym.wrappers.TransformReward,
-            func=lambda reward: reward + 1,
-        ),
-        {},
-    ),
 }
+for part, spaces_of_part in (
+    ("Action", {"action_space": BOX}),
+    ("Observation", {"observation_space": BOX}),
+    ("Reward", {}),
+):
+    CASES[f"VectorizeTransform{part}"] = (
+        partial(
+            getattr(wrappers, f"VectorizeTransform{part}"),
+            wrapper=getattr(gym.wrappers, f"Transform{part}"),
+            func=lambda value: value / 2,
+            **spaces_of_part,
+        ),
+        spaces_of_part,
+    )
 NEEDS_JAX = {"JaxToNumpy", "JaxToTorch"}
 
 
@@ -262,18 +250,3 @@ def test_statistics_inside_and_outside_agree(mode: AutoresetMode, inside: bool) 
         if mode == AutoresetMode.DISABLED:
             envs.reset(options={"reset_mask": ended.copy()})
     assert seen > 3
-
-
-@mode_of
-def test_masked_reset_leaves_the_statistics_of_the_last_step_alone(mode: AutoresetMode) -> None:
-    chosen = script(lengths=(1,), infos="plain")
-    envs = sb3compat.to_gymnasium(
-        dummy([MakeEnv(chosen, i) for i in range(2)]), autoreset_mode=mode
-    )
-    envs = wrappers.RecordEpisodeStatistics(envs)
-    envs.reset()
-    infos = envs.step(np.zeros(2, np.int64))[-1]
-    before = deepcopy(infos)
-    envs.reset(options={"reset_mask": np.array([True, False])})
-    assert infos["_episode"].all()
-    same(infos, before)

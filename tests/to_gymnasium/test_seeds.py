@@ -1,15 +1,45 @@
-"""Seeds of single rows."""
+"""Seeds and options of a reset: row by row as in `SyncVectorEnv`, or refused."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
+import gymnasium as gym
+import numpy as np
 import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sb3compat._to_gymnasium.seeds import counts_up, pass_seeds, rows_take_seeds, with_waiting
-from tests.envs import fns
+import sb3compat
+from sb3compat._to_gymnasium.seeds import counts_up
+from tests.envs import Identity, fns
+from tests.handwritten import CountingVecEnv
+from tests.lockstep import same
+from tests.lockstep_back import dummy, subproc
+from tests.profiles import examples
 
-vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+
+N = 3
+DISABLED = AutoresetMode.DISABLED
+Build = Callable[[list[Any]], Any]
+
+
+# To the sub-environments of all of these, seeds and options are passed row by row.
+SOURCES: dict[str, Build] = {
+    "plain": dummy,
+    "wrapped": lambda made: vec_envs.VecMonitor(dummy(made)),
+    "wrapped twice": lambda made: vec_envs.VecCheckNan(vec_envs.VecMonitor(dummy(made))),
+    "adapter": lambda made: sb3compat.to_sb3(SyncVectorEnv(made)),
+    "wrapped adapter": lambda made: vec_envs.VecMonitor(sb3compat.to_sb3(SyncVectorEnv(made))),
+    "adapter of a wrapper": lambda made: sb3compat.to_sb3(Identity(SyncVectorEnv(made))),
+}
+source_of = pytest.mark.parametrize("build", SOURCES.values(), ids=SOURCES)
+one = st.one_of(st.none(), st.integers(0, 99))
 
 
 @pytest.mark.parametrize(
@@ -19,19 +49,157 @@ def test_counting_up(seeds: Any, counting: bool) -> None:
     assert counts_up(seeds) is counting
 
 
-@pytest.mark.parametrize("waits", [None, 40])
-@pytest.mark.parametrize("seeds", [[None, None], [None, 5], [None, 41], [3, 4], [8, 3]])
-def test_rows_without_a_seed_keep_what_waits(seeds: Any, waits: int | None) -> None:
-    env = vec_env.VecMonitor(vec_env.DummyVecEnv(fns(2, infos="wild")))
-    assert rows_take_seeds(env)
-    if waits is not None:
-        env.seed(waits)
-    expected = [
-        (None if waits is None else waits + i) if seed is None else seed
-        for i, seed in enumerate(seeds)
-    ]
-    assert with_waiting(env.unwrapped, seeds) == expected
-    pass_seeds(env, env.unwrapped, seeds)
-    env.reset()
-    for info, seed in zip(env.unwrapped.reset_infos, expected, strict=True):
-        assert seed in (None, info["seed"])
+@source_of
+@given(seeds=st.lists(st.lists(one, min_size=N, max_size=N), max_size=3), waiting=one)
+@settings(max_examples=examples(60))
+def test_seed_of_each_row_reaches_it(build: Build, seeds: list[Any], waiting: int | None) -> None:
+    vec_env, reference = build(fns(N)), SyncVectorEnv(fns(N))
+    ours = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
+    if waiting is not None:
+        vec_env.seed(waiting)
+    for number, listed in enumerate(seeds):
+        observations, infos = ours.reset(seed=listed)
+        wanted = listed
+        if number == 0 and waiting is not None and listed == [None] * N:
+            wanted = [waiting + i for i in range(N)]
+        expected, reference_infos = reference.reset(seed=wanted)
+        same(observations, expected)
+        same(infos["seed"], reference_infos["seed"])
+
+
+def native() -> Any:
+    return sb3compat.to_sb3(gym.make_vec("CartPole-v1", num_envs=N))
+
+
+class OneGenerator(vec_envs.VecMonitor):
+    """Takes the seed of the first row for all of them."""
+
+    def seed(self, seed: Any = None) -> Any:
+        return self.venv.seed(seed)
+
+
+ONE_SEED: dict[str, Callable[[], Any]] = {
+    "native": native,
+    "wrapped native": lambda: vec_envs.VecMonitor(native()),
+    "seed method of a wrapper": lambda: OneGenerator(dummy(fns(N))),
+    "handwritten": lambda: CountingVecEnv(N),
+}
+
+
+@pytest.mark.parametrize("make", ONE_SEED.values(), ids=ONE_SEED)
+def test_seeds_by_row_are_refused_where_they_would_not_reach_the_rows(make: Any) -> None:
+    ours = sb3compat.to_gymnasium(make(), autoreset_mode="Disabled")
+    ours.reset(seed=5)
+    for seed in ([5, 77, 9], [None, 5, None], [5, None, None], (7, 6, 5)):
+        with pytest.raises(ValueError, match=r"Expected one int as seed.*Nothing was reset"):
+            ours.reset(seed=seed)
+    # The refused resets were none: it goes on.
+    ours.step(np.zeros(N, np.int64))
+
+
+def test_seeds_that_count_up_are_the_one_seed_of_a_native_environment() -> None:
+    ours = sb3compat.to_gymnasium(native(), autoreset_mode="Disabled")
+    same(ours.reset(seed=5)[0], ours.reset(seed=[5, 6, 7])[0])
+
+
+MODES = list(AutoresetMode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("build", [dummy, subproc])
+def test_masked_reset_uses_the_seeds_of_its_rows_only(mode: Any, build: Any) -> None:
+    vec_env = build(fns(N))
+    envs = [sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)]
+    envs.append(SyncVectorEnv(fns(N), autoreset_mode=mode))
+    vec_env.seed(100)
+    for seed, mask in (
+        ([100, 101, 102], None),
+        ([7, 8, None], [True, False, True]),
+        ((3, 4, 5), [False, True, False]),
+        (40, [True, True, False]),
+        (None, [True, True, True]),
+    ):
+        got = []
+        for env in envs:
+            options = None if mask is None else {"reset_mask": np.array(mask)}
+            got.append(env.reset(seed=seed, options=options))
+        same(*got)
+    envs[0].close()
+
+
+class Options(gym.Env[Any, Any]):
+    """Draws its observation from the generator among the options, and writes into them."""
+
+    observation_space = spaces.Box(0, 1, (1,), np.float64)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        options["count"][0] += 1
+        options["added"] = True
+        return np.array([options["rng"].random()]), {"count": options["count"][0]}
+
+    def step(self, action: Any) -> Any:
+        return np.zeros(1), 0.0, False, False, {}
+
+
+@source_of
+def test_options_are_the_very_objects_of_the_caller(build: Build) -> None:
+    reference = SyncVectorEnv([Options] * N)
+    ours = sb3compat.to_gymnasium(build([Options] * N), autoreset_mode="Disabled")
+    results = []
+    for env in (ours, reference):
+        # A lock cannot be copied.
+        held = {"rng": np.random.default_rng(0), "count": [0], "lock": threading.Lock()}
+        options = dict(held)
+        results.append([env.reset(options=options) for _ in range(3)])
+        if env is ours:
+            assert options == held
+    same(*results)
+
+
+def test_options_that_cannot_be_sent_to_a_worker_change_nothing() -> None:
+    ours = sb3compat.to_gymnasium(subproc(fns()))
+    ours.reset(seed=3)
+    with pytest.raises(TypeError, match="pickle"):
+        ours.reset(options={"lock": threading.Lock()})
+    assert ours.reset(seed=4)[1]["resets"].tolist() == [2, 2]
+    ours.close()
+
+
+class Told(gym.Wrapper[Any, Any, Any, Any]):
+    """Reports the options of a reset."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return self.env.reset(seed=seed, options=options)[0], {"options": repr(options)}
+
+
+def told(vec_env: Any) -> list[list[Any]]:
+    """The options of two resets, for each row."""
+    return [[vec_env.reset(), list(vec_env.unwrapped.reset_infos)][1] for _ in range(2)]
+
+
+def round_trip(build: Build, made: list[Any]) -> Any:
+    return sb3compat.to_sb3(Identity(sb3compat.to_gymnasium(build(made))))
+
+
+@source_of
+@pytest.mark.parametrize(
+    "then", [(), (None,), ({},), ([None, {"o": 2}, None],), ([{}] * N,), ({"o": 1}, None)]
+)
+def test_options_replace_those_that_wait_inside(build: Build, then: tuple[Any, ...]) -> None:
+    made = [lambda fn=fn: Told(fn()) for fn in fns(N)]
+    direct, inner = dummy(made), build(made)
+    for vec_env in (direct, inner):
+        vec_env.set_options([{"p": 1}, {"q": 2}, {}])
+    outer = round_trip(lambda _: inner, made)
+    for options in then:
+        direct.set_options(options)
+        outer.set_options(options)
+    assert told(outer) == told(direct)
+    for vec_env in (direct, outer):
+        vec_env.set_options({"p": 1})
+    twice = round_trip(lambda _: outer, made)  # with the adapter inside, as options wait there
+    for options in then:
+        direct.set_options(options)
+        twice.set_options(options)
+    assert told(twice) == told(direct)

@@ -13,7 +13,9 @@ import sb3compat
 from tests.envs import MakeEnv, ScriptedEnv, fns, script
 from tests.handwritten import AsyncCountingVecEnv, CountingVecEnv
 from tests.lockstep import same
-from tests.lockstep_back import dummy
+from tests.lockstep_back import dummy, subproc
+
+vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
 HANDWRITTEN = [CountingVecEnv, AsyncCountingVecEnv]
 ACTIONS = np.array([0, 1])
@@ -93,16 +95,29 @@ def test_reset_of_held_rows_returns_them_without_another_reset() -> None:
     assert envs.step([0])[0].tolist() == [[5]]
 
 
-def test_seed_set_on_the_vec_env_is_used_although_all_rows_are_held() -> None:
-    pytest.importorskip("stable_baselines3")
-    from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+def monitored(made: Any) -> Any:
+    return vec_envs.VecMonitor(dummy(made))
 
-    vec_env = VecMonitor(DummyVecEnv([MakeEnv(script(lengths=(1,)), i) for i in range(2)]))
+
+class Wrapper(vec_envs.VecEnvWrapper):  # type: ignore[misc]
+    """Changes nothing."""
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        return self.venv.step_wait()
+
+
+def test_seeds_and_options_of_the_vec_env_wait_for_a_reset_of_all_rows() -> None:
+    vec_env = monitored(fns(lengths=(1,)))
     envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
     for method, argument, key in (("seed", 5, "seed"), ("set_options", {"x": 1}, "option")):
         envs.reset()
         envs.step(ACTIONS)
         getattr(vec_env, method)(argument)
+        held = envs.reset(options={"reset_mask": np.array([True, False])})[1]
+        assert held.get(key, np.array([-1]))[0] == -1
         assert envs.reset()[1][key].tolist() == {"seed": [5, 6], "option": [1, 1]}[key]
 
 
@@ -128,11 +143,8 @@ def _in_vain(envs: Any) -> None:
 
 @pytest.mark.parametrize("use", [_directly, _in_vain])
 def test_reset_of_held_rows_is_a_new_one_where_the_vec_env_has_gone_on(use: Any) -> None:
-    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env")
     env = Refusing(script(lengths=(2,)))
-    envs = sb3compat.to_gymnasium(
-        vec_envs.VecMonitor(vec_envs.DummyVecEnv([lambda: env])), autoreset_mode="Disabled"
-    )
+    envs = sb3compat.to_gymnasium(monitored([lambda: env]), autoreset_mode="Disabled")
     envs.reset()
     for _ in range(2):
         envs.step(ACTIONS[:1])
@@ -145,7 +157,6 @@ def test_reset_of_held_rows_is_a_new_one_where_the_vec_env_has_gone_on(use: Any)
 
 @pytest.mark.parametrize("mode", ["Disabled", "NextStep"])
 def test_settled_resets_no_row_that_was_reset_directly(mode: str) -> None:
-    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env")
     env = ScriptedEnv(script(lengths=(2,)))
     envs: Any = sb3compat.to_gymnasium(vec_envs.DummyVecEnv([lambda: env]), autoreset_mode=mode)
     envs.reset()
@@ -157,52 +168,56 @@ def test_settled_resets_no_row_that_was_reset_directly(mode: str) -> None:
     assert (env._resets, env._time) == (2, 1)
 
 
-def test_missing_truncation_is_refused_or_counts_as_terminated() -> None:
-    for mode in ("SameStep", "Disabled"):
-        forgetful = CountingVecEnv(forget=("TimeLimit.truncated",))
-        envs = sb3compat.to_gymnasium(forgetful, autoreset_mode=mode)
+class Many(CountingVecEnv):
+    """Gives infos with many keys."""
+
+    def step(self, actions: Any) -> Any:
+        *rest, infos = super().step(actions)
+        return *rest, [{**dict.fromkeys(map(str, range(3000))), **info} for info in infos]
+
+
+MISSING: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    "TimeLimit.truncated": (
+        sb3compat.MissingTruncationError,
+        "missing_truncation='terminated'",
+        {"missing_truncation": "terminated"},
+    ),
+    "terminal_observation": (
+        sb3compat.MissingFinalObservationError,
+        "require_final_obs=False",
+        {"require_final_obs": False},
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
+@pytest.mark.parametrize("key", MISSING)
+def test_ending_without_what_it_needs_is_refused_or_allowed(key: str, mode: str) -> None:
+    error, way_out, allowed = MISSING[key]
+    for cls in (CountingVecEnv, Many):
+        envs = sb3compat.to_gymnasium(cls(forget=(key,)), autoreset_mode=mode)
         envs.reset()
         envs.step(ACTIONS)
-        with pytest.raises(sb3compat.MissingTruncationError) as caught:
+        with pytest.raises(error) as caught:
             envs.step(ACTIONS)
-        assert "infos[0]['TimeLimit.truncated']" in str(caught.value)
-        assert "missing_truncation='terminated'" in str(caught.value)
-        assert "['action', 'terminal_observation']" in str(caught.value)
+        assert f"infos[0][{key!r}]" in str(caught.value)
+        assert way_out in str(caught.value)
+        assert len(str(caught.value)) < 2000
         with pytest.raises(RuntimeError, match=r"Expected reset\(\)"):
             envs.step(ACTIONS)
-
-        envs = sb3compat.to_gymnasium(
-            forgetful, autoreset_mode=mode, missing_truncation="terminated"
-        )
-        envs.reset()
-        envs.step(ACTIONS)
-        _, _, terminations, truncations, _ = envs.step(ACTIONS)
-        assert terminations.tolist() == [True, False]
-        assert not truncations.any()
-
-
-def test_missing_last_observation_is_refused_or_allowed() -> None:
-    for mode in ("SameStep", "Disabled"):
-        envs = sb3compat.to_gymnasium(
-            CountingVecEnv(forget=("terminal_observation",)), autoreset_mode=mode
-        )
-        envs.reset()
-        envs.step(ACTIONS)
-        with pytest.raises(sb3compat.MissingFinalObservationError) as caught:
-            envs.step(ACTIONS)
-        assert "infos[0]['terminal_observation']" in str(caught.value)
-        assert "require_final_obs=False" in str(caught.value)
-
-    envs = sb3compat.to_gymnasium(
-        CountingVecEnv(forget=("terminal_observation",)), require_final_obs=False
-    )
+    if "require_final_obs" in allowed and mode == "Disabled":
+        return
+    envs = sb3compat.to_gymnasium(CountingVecEnv(forget=(key,)), autoreset_mode=mode, **allowed)
     envs.reset()
     envs.step(ACTIONS)
-    obs, _, _, truncations, infos = envs.step(ACTIONS)
-    assert obs.tolist() == [[0], [2]]
-    assert truncations.tolist() == [True, False]
-    assert "final_obs" not in infos
-    assert infos["_final_info"].tolist() == [True, False]
+    _, _, terminations, truncations, infos = envs.step(ACTIONS)
+    assert (terminations if "missing_truncation" in allowed else truncations).tolist() == [
+        True,
+        False,
+    ]
+    assert not (terminations & truncations).any()
+    assert ("final_obs" in infos) == (mode == "SameStep" and key != "terminal_observation")
+    assert ("final_info" in infos) == (mode == "SameStep")
 
 
 def test_options_and_seeds_without_a_method_are_refused() -> None:
@@ -221,20 +236,11 @@ def test_options_and_seeds_without_a_method_are_refused() -> None:
 
 
 def test_seed_method_of_a_wrapper_is_used() -> None:
-    pytest.importorskip("stable_baselines3")
-    from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
-
-    class Seeding(VecEnvWrapper):
+    class Seeding(Wrapper):
         def seed(self, seed: Any = None) -> Any:
             return self.venv.seed(None if seed is None else 100 * seed)
 
-        def reset(self) -> Any:
-            return self.venv.reset()
-
-        def step_wait(self) -> Any:
-            return self.venv.step_wait()
-
-    envs = sb3compat.to_gymnasium(Seeding(DummyVecEnv([MakeEnv(script(), i) for i in range(2)])))
+    envs = sb3compat.to_gymnasium(Seeding(dummy(fns())))
     assert envs.reset(seed=2)[1]["seed"].tolist() == [200, 201]
     with pytest.raises(sb3compat.ConversionError, match="one int as seed"):
         envs.reset(seed=[5, 2])
@@ -340,68 +346,140 @@ def test_vec_env_without_sub_environments_has_its_own_generator() -> None:
 
 
 def test_overwritten_last_observations_warn() -> None:
-    pytest.importorskip("stable_baselines3")
-    from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
-
     class Reusing(ScriptedEnv):
         def _own(self, info: Any) -> Any:
             return info  # only the array is the same each time
 
     chosen = script(lengths=(2,), reuse=True, infos="none")
-    envs = sb3compat.to_gymnasium(VecMonitor(DummyVecEnv([lambda: Reusing(chosen, 0)])))
+    envs = sb3compat.to_gymnasium(monitored([lambda: Reusing(chosen, 0)]))
     envs.reset()
     envs.step([0])
     with pytest.warns(UserWarning, match="adapt the DummyVecEnv or SubprocVecEnv without wrappers"):
         envs.step([0])
 
 
-def test_empty_info_dict_that_a_handwritten_vec_env_shares_is_accepted() -> None:
-    vec_env = Returning()
-    vec_env.answer = (*GOOD[:3], [{}] * 2)
+class Adding(Wrapper):
+    """Adds to last observations only, and leaves the space of integers as it was."""
+
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = self.venv.step_wait()
+        for info in infos:
+            info["terminal_observation"] = info["terminal_observation"] + self.number
+        return obs, rewards, dones, infos
+
+
+@pytest.mark.parametrize(
+    ("number", "fits"), [(0.5, False), (np.int64(2**40), False), (1.0, True), (1, True)]
+)
+def test_last_observations_are_never_cut(number: Any, fits: bool) -> None:
+    space = spaces.Box(0, 100, (3,), np.int32)
+    vec_env = Adding(dummy(fns(observation_space=space, lengths=(1,))))
+    vec_env.number = number
+    envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
+    envs.reset()
+    if fits:
+        assert envs.step([0, 0])[0].dtype == np.int32
+        return
+    with pytest.raises(sb3compat.ConversionError, match=r"terminal_observation.* of .*Adding"):
+        envs.step([0, 0])
+
+
+class Filling(Wrapper):
+    """Fills a list of its own, which SB3 itself never reads."""
+
+    def reset(self) -> Any:
+        observations = self.venv.reset()
+        self.reset_infos = [{"filled": 1}] * self.num_envs
+        return observations
+
+
+@pytest.mark.parametrize("build", [dummy, subproc])
+def test_infos_of_resets_are_those_of_the_innermost_environment(build: Any) -> None:
+    envs = sb3compat.to_gymnasium(Filling(build(fns(lengths=(2, 3)))))
+    assert envs.reset()[1]["resets"].tolist() == [1, 1]
+    envs.step([0, 0])
+    _, _, terminations, _, infos = envs.step([0, 0])
+    # The row that goes on has no info of a reset.
+    assert terminations.tolist() == [False, True]
+    assert infos["resets"].tolist() == [0, 2]
+    assert "filled" not in infos
+    held = envs.vec_env.unwrapped.reset_infos[1]  # type: ignore[attr-defined]
+    infos = envs.reset()[1]
+    assert infos["resets"].tolist() == [2, 3]
+    held["resets"] = envs.vec_env.unwrapped.reset_infos[1]["resets"] = 9  # type: ignore[attr-defined]
+    assert infos["resets"].tolist() == [2, 3]
+    envs.close()
+
+
+class Reporting(CountingVecEnv):
+    """Handwritten: it reports the infos of resets in `reset`, and within steps if told so."""
+
+    reset_infos: Any = ({}, {})
+    within_steps = False
+
+    def reset(self) -> Any:
+        self.reset_infos = [{"first": row} for row in range(2)]
+        return super().reset()
+
+    def step(self, actions: Any) -> Any:
+        result = super().step(actions)
+        for row in np.flatnonzero(result[2]) if self.within_steps else ():
+            self.reset_infos[row] = {"first": 7}
+        return result
+
+
+@pytest.mark.parametrize("within_steps", [True, False])
+def test_infos_of_an_earlier_reset_are_not_those_of_a_reset_within_a_step(
+    within_steps: bool,
+) -> None:
+    vec_env = Reporting()
+    vec_env.within_steps = within_steps
     envs = sb3compat.to_gymnasium(vec_env)
+    assert envs.reset()[1]["first"].tolist() == [0, 1]
+    envs.step(ACTIONS)
+    infos = envs.step(ACTIONS)[-1]
+    assert ("first" in infos) == within_steps
+    if within_steps:
+        assert infos["_first"].tolist() == [True, False]
+    assert envs.reset()[1]["first"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("wrap", [vec_envs.VecCheckNan, vec_envs.VecMonitor])
+def test_info_dict_that_rows_share_is_refused(wrap: Any) -> None:
+    chosen = script(lengths=(1,), shared=True, endings=("terminated", "truncated"))
+    # VecMonitor copies those of rows that end, which here are all of them.
+    envs = sb3compat.to_gymnasium(wrap(dummy([MakeEnv(chosen, row) for row in range(2)])))
+    envs.reset()
+    with pytest.raises(sb3compat.ConversionError, match="an info dict of its own"):
+        envs.step(ACTIONS)
+
+
+def test_infos_that_a_wrapper_shares_are_accepted() -> None:
+    class NoInfos(Wrapper):
+        def step_wait(self) -> Any:
+            return *self.venv.step_wait()[:3], [{}] * 2
+
+    envs = sb3compat.to_gymnasium(NoInfos(dummy([MakeEnv(script(), 0)] * 2)))
     envs.reset()
     assert envs.step(ACTIONS)[-1] == {}
 
 
-def test_last_observations_are_never_cut() -> None:
-    vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+def test_arrays_that_rows_share_arrive_as_sb3_itself_hands_them_out() -> None:
+    stamp = np.zeros(1, int)
 
-    class Halving(vec_env.VecEnvWrapper):  # type: ignore[misc]
-        """Changes last observations only, and leaves the space of integers as it was."""
+    class Sharing(ScriptedEnv):
+        def step(self, action: Any) -> Any:
+            stamp[0] = self.row
+            return *super().step(action)[:4], {"stamp": stamp, "row": self.row}
 
-        def reset(self) -> Any:
-            return self.venv.reset()
+    def made() -> Any:
+        return monitored([lambda row=row: Sharing(script(lengths=(2,)), row) for row in range(3)])
 
-        def step_wait(self) -> Any:
-            obs, rewards, dones, infos = self.venv.step_wait()
-            for info in infos:
-                if "terminal_observation" in info:
-                    info["terminal_observation"] = info["terminal_observation"] + self.by
-            return obs, rewards, dones, infos
-
-    space = spaces.Box(0, 100, (3,), np.int32)
-    for by, fits in ((0.5, False), (np.int64(2**40), False), (1.0, True), (1, True)):
-        ours = Halving(dummy(fns(observation_space=space, lengths=(1,))))
-        ours.by = by
-        envs = sb3compat.to_gymnasium(ours, autoreset_mode="Disabled")
-        envs.reset()
-        if fits:
-            assert envs.step([0, 0])[0].dtype == np.int32
-            continue
-        with pytest.raises(sb3compat.ConversionError, match=r"terminal_observation.* of .*Halving"):
-            envs.step([0, 0])
-
-
-def test_infos_with_many_keys_do_not_fill_the_message() -> None:
-    class Many(CountingVecEnv):
-        def step(self, actions: Any) -> Any:
-            *rest, infos = super().step(actions)
-            return *rest, [{**info, **dict.fromkeys(map(str, range(3000)))} for info in infos]
-
-    for key in ("TimeLimit.truncated", "terminal_observation"):
-        envs = sb3compat.to_gymnasium(Many(forget=(key,)))
-        envs.reset()
-        envs.step(ACTIONS)
-        with pytest.raises(sb3compat.ConversionError) as caught:
-            envs.step(ACTIONS)
-        assert len(str(caught.value)) < 2000
+    ours, theirs = sb3compat.to_gymnasium(made()), made()
+    ours.reset()
+    theirs.reset()
+    for _ in range(2):
+        infos, expected = ours.step([0] * 3)[-1], theirs.step([0] * 3)[-1]
+        infos = infos.get("final_info", infos)
+        assert infos["stamp"].tolist() == [info["stamp"].tolist() for info in expected]
+        assert infos["row"].tolist() == [0, 1, 2]

@@ -1,11 +1,10 @@
-"""The protocol `Source`, which drives a `VecEnv`, and the choice of the right one."""
+"""The protocol `Stepper`, which steps and resets a `VecEnv`, and the choice of the right one."""
 
 from __future__ import annotations
 
 from copy import deepcopy
 from typing import Any, Protocol
 
-from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
 from sb3compat._convert.options import same_value
@@ -29,7 +28,7 @@ from sb3compat._rows.commands import run_command
 from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs
 from sb3compat._rows.vec_env_subenvs import vec_env_subenvs
 from sb3compat._to_gymnasium.presented import normalizes
-from sb3compat._to_gymnasium.rows import LocalRows, RemoteRows
+from sb3compat._to_gymnasium.rows import LocalRows, WorkerRows
 from sb3compat._to_gymnasium.whole import WholeSteps
 from sb3compat._upstream.vec_env import is_plain
 from sb3compat.errors import (
@@ -40,8 +39,8 @@ from sb3compat.errors import (
 )
 
 
-class Source(RowState, Protocol):
-    """Drives the `VecEnv`; `rows.py` and `whole.py` have three of them."""
+class Stepper(RowState, Protocol):
+    """Steps and resets a `VecEnv` in one autoreset mode: row by row, or as a whole."""
 
     # The info keys that SB3 adds below.
     added_keys: tuple[str, ...]
@@ -70,14 +69,14 @@ class Source(RowState, Protocol):
         """Bring the `VecEnv` into the state that it would have if it had been driven directly."""
 
 
-def make_source(
+def make_stepper(
     vec_env: Any,
     mode: AutoresetMode,
     *,
     missing_truncation: str | None,
     require_final_obs: bool,
-) -> tuple[Source, SubEnvs]:
-    """The source that drives this environment, and the access to its sub-environments.
+) -> tuple[Stepper, SubEnvs]:
+    """What steps this environment, and what reaches its sub-environments.
 
     Raises:
         AutoresetModeError: If the environment cannot be driven in that mode.
@@ -92,10 +91,10 @@ def make_source(
         return LocalRows(vec_env, mode), LocalSubEnvs(vec_env.envs)
     if is_plain(vec_env, "SubprocVecEnv"):
         workers = GuardedWorkers(vec_env, run_command)
-        return RemoteRows(vec_env, mode, workers), WorkerSubEnvs(workers.ask)
+        return WorkerRows(vec_env, mode, workers), WorkerSubEnvs(workers.ask)
     commands = vec_env.row_commands() if holds_rows(vec_env) else None
     if commands is not None:
-        return RemoteRows(vec_env, mode, commands), WorkerSubEnvs(commands.ask)
+        return WorkerRows(vec_env, mode, commands), WorkerSubEnvs(commands.ask)
     if mode == AutoresetMode.NEXT_STEP:
         raise AutoresetModeError(
             f"Expected autoreset_mode='SameStep' or 'Disabled' for {vec_env}, got 'NextStep': it "
@@ -144,14 +143,8 @@ def spec_of(vec_env: Any, subenvs: SubEnvs) -> Value:
     spec = getattr(vec_env, "spec", None)
     if spec is None and isinstance(subenvs, LocalSubEnvs):
         first, *others = subenvs.ask(("read", "spec", (), {}), range(vec_env.num_envs))
-        spec = first if all(_same_spec(other, first) for other in others) else None
+        spec = first if all(same_value(other, first) for other in others) else None
     return spec
-
-
-def _same_spec(a: Value, b: Value) -> bool:
-    # Not by ==, which fails where the environments were made with arrays.
-    both = isinstance(a, EnvSpec) and isinstance(b, EnvSpec)
-    return same_value(vars(a), vars(b)) if both else same_value(a, b)
 
 
 def check_rows_alike(vec_env: Any, subenvs: SubEnvs, observation_space: Space) -> None:
@@ -195,11 +188,8 @@ def close_vec_env(vec_env: Any, *, broken: bool) -> None:
     try:
         vec_env.close()  # of the wrappers, too
     except BaseException as error:
-        if not workers:
-            raise
-        lost = broken or isinstance(error, WorkerError)
-        if not getattr(base, "closed", False):
-            lost = lost or subproc_vec_env.lost_process(base, error)
+        if workers and not getattr(base, "closed", False):
             subproc_vec_env.terminate(base)
-        if not (lost and isinstance(error, EOFError | OSError | WorkerError)):
+        gone = (EOFError, OSError) if broken else ()
+        if not isinstance(error, (WorkerError, *gone)):
             raise

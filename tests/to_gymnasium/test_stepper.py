@@ -16,8 +16,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import sb3compat
 from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs
 from sb3compat._rows.vec_env_subenvs import MethodSubEnvs
-from sb3compat._to_gymnasium.rows import LocalRows, RemoteRows
-from sb3compat._to_gymnasium.source import close_vec_env, make_source, metadata_of, spec_of
+from sb3compat._to_gymnasium.rows import LocalRows, WorkerRows
+from sb3compat._to_gymnasium.stepper import make_stepper, metadata_of, spec_of
 from sb3compat._to_gymnasium.whole import WholeSteps
 from tests.envs import MakeEnv, ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
@@ -72,7 +72,7 @@ class WrapperWithAccess(vec_env.VecMonitor):
 
 CHOICES: dict[str, tuple[Callable[[], Any], type, type]] = {
     "dummy": (lambda: dummy(fns()), LocalRows, LocalSubEnvs),
-    "subproc": (lambda: subproc(fns()), RemoteRows, WorkerSubEnvs),
+    "subproc": (lambda: subproc(fns()), WorkerRows, WorkerSubEnvs),
     "subclass of dummy": (lambda: OwnDummy(fns()), WholeSteps, LocalSubEnvs),
     "subclass of subproc": (
         lambda: OwnSubproc(fns(), start_method="fork"),
@@ -95,7 +95,7 @@ CHOICES: dict[str, tuple[Callable[[], Any], type, type]] = {
 def test_source_and_access_are_chosen_by_class(name: str) -> None:
     make, *expected = CHOICES[name]
     env = make()
-    chosen = make_source(env, SAME_STEP, missing_truncation=None, require_final_obs=True)
+    chosen = make_stepper(env, SAME_STEP, missing_truncation=None, require_final_obs=True)
     assert [type(part) for part in chosen] == expected
     env.close()
 
@@ -122,40 +122,6 @@ def test_metadata_of_a_vec_env_without_sub_environments_are_its_own() -> None:
     copied = metadata_of(env, MethodSubEnvs(env))
     assert copied == env.metadata
     assert copied["render_modes"] is not env.metadata["render_modes"]
-
-
-def test_vec_env_whose_worker_has_died_is_closed_without_a_wait() -> None:
-    for broken in (True, False):
-        env = subproc(fns())
-        env.processes[0].kill()
-        env.processes[0].join()
-        close_vec_env(env, broken=broken)
-        assert not any(process.is_alive() for process in env.processes)
-
-
-class Made(ScriptedEnv):
-    """An environment that is made with an array."""
-
-    def __init__(self, weights: Any, nested: Any = None) -> None:
-        super().__init__(script())
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "shared"),
-    [
-        ({"weights": [1.0, 2.0]}, {"weights": [1.0, 2.0]}, True),
-        ({"weights": [1.0, 2.0]}, {"weights": [1.0, 3.0]}, False),
-        ({"weights": [1.0, 2.0]}, {"weights": [1.0]}, False),
-        ({"weights": [1.0], "nested": {"a": (np.ones(2),)}},) * 2 + (True,),
-    ],
-)
-def test_specs_made_with_arrays_are_compared(first: Any, second: Any, shared: bool) -> None:
-    def make(kwargs: Any) -> Any:
-        arrays = {**deepcopy(kwargs), "weights": np.array(kwargs["weights"])}
-        return gym.make(gym.envs.registration.EnvSpec("Made-v0", entry_point=Made), **arrays)
-
-    envs: Any = sb3compat.to_gymnasium(dummy([partial(make, first), partial(make, second)]))
-    assert (envs.spec is not None) == shared
 
 
 OTHER = gym.spaces.Box(0, 1, (3,))
@@ -239,14 +205,9 @@ def test_overridden_methods_of_a_vec_env_are_called(name: str, on_instance: bool
     assert calls
 
 
-def test_overridden_step_of_subclass_of_the_adapter_is_called() -> None:
-    """In both directions: what such a subclass holds is not handed back in its place."""
+def test_overridden_step_of_an_adapter_is_called() -> None:
+    """In both directions: what such an adapter holds is not handed back in its place."""
     from stable_baselines3.common.vec_env import DummyVecEnv
-
-    class Twice(sb3compat.VectorEnvAdapter):
-        def step(self, actions: Any) -> Any:
-            obs, rewards, *rest = super().step(actions)
-            return obs, 2 * rewards, *rest
 
     class TwiceBack(sb3compat.VecEnvAdapter):
         def step_wait(self) -> Any:
@@ -259,10 +220,9 @@ def test_overridden_step_of_subclass_of_the_adapter_is_called() -> None:
     plain.step = lambda actions: (lambda obs, rewards, *rest: (obs, 2 * rewards, *rest))(
         *step(actions)
     )
-    for source in (Twice(DummyVecEnv(fns())), plain):
-        vec_env = sb3compat.to_sb3(source)
-        vec_env.reset()
-        np.testing.assert_allclose(vec_env.step(np.zeros(2, int))[1], expected)
+    vec_env = sb3compat.to_sb3(plain)
+    vec_env.reset()
+    np.testing.assert_allclose(vec_env.step(np.zeros(2, int))[1], expected)
     env = sb3compat.to_gymnasium(TwiceBack(SyncVectorEnv(fns())))
     env.reset()
     np.testing.assert_allclose(env.step(np.zeros(2, int))[1], expected)

@@ -1,0 +1,386 @@
+"""After a refusal, an error or the death of a worker: no step is lost silently, nothing hangs."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+import sb3compat
+from sb3compat._ipc import pipes, subproc_vec_env
+from tests.envs import ScriptedEnv, fns, script
+from tests.interrupts import Counting, counting, within
+from tests.lockstep import same
+from tests.lockstep_back import dummy
+
+vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+
+ACTIONS = np.zeros(2, np.int64)
+WRAPPED: dict[str, Callable[[Any], Any]] = {
+    "plain": lambda venv: venv,
+    "wrapped": vec_env.VecMonitor,
+}
+wrapped_or_not = pytest.mark.parametrize("kind", WRAPPED)
+
+
+@pytest.fixture(autouse=True)
+def _no_hang() -> Iterator[None]:
+    with within(120):
+        yield
+
+
+class Faulty(ScriptedEnv):
+    """Row 1 does something special in its second step or its second reset."""
+
+    def __init__(self, row: int, info: Any = None, raises: str = "", space: Any = None) -> None:
+        super().__init__(script(**({} if space is None else {"observation_space": space})), row)
+        self.info, self.raises = (info, raises) if row else (None, "")
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        if self._time == 2 and self.raises == "step":
+            raise KeyError("step")
+        if self._time == 2 and self.info is not None:
+            info = self.info()
+        return obs, reward, terminated, truncated, info
+
+    def reset(self, **kwargs: Any) -> Any:
+        if self._resets == 1 and self.raises == "reset":
+            self.raises = ""
+            raise KeyError("reset")
+        if (kwargs.get("options") or {}).get("fail"):
+            raise KeyError("options")
+        return super().reset(**kwargs)
+
+
+def faulty(**kwargs: Any) -> list[Callable[[], Any]]:
+    return [partial(Faulty, row, **kwargs) for row in range(2)]
+
+
+MASK = np.array([True, False])
+FAULTS: dict[str, tuple[dict[str, Any], Callable[[Any], Any], type[Exception], str]] = {
+    "an error of a step": ({"raises": "step"}, lambda e: e.step(ACTIONS), KeyError, "step"),
+    "an error of a reset": ({"raises": "reset"}, lambda e: e.reset(), KeyError, "reset"),
+    "infos that cannot be joined": (
+        {"info": lambda: {"k": 1, "_k": 2}},
+        lambda e: e.step(ACTIONS),
+        sb3compat.ConversionError,
+        "'_k' beside 'k'",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@wrapped_or_not
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_only_a_reset_of_all_rows_leads_on_after_a_fault(
+    kind: str, fault: str, mode: AutoresetMode
+) -> None:
+    if kind == "wrapped" and mode == AutoresetMode.NEXT_STEP:
+        return
+    kwargs, use, error, text = FAULTS[fault]
+    envs = sb3compat.to_gymnasium(WRAPPED[kind](dummy(faulty(**kwargs))), autoreset_mode=mode)  # type: ignore[arg-type]
+    envs.reset()
+    envs.step(ACTIONS)
+    with pytest.raises(error, match=text):
+        use(envs)
+    for again in (lambda: envs.step(ACTIONS), lambda: envs.reset(options={"reset_mask": MASK})):
+        with pytest.raises(RuntimeError, match=r"Expected reset\(\) without a mask"):
+            again()
+    envs.reset()
+    assert envs.step(ACTIONS)[-1]["shared"].tolist() == [1, 1]
+
+
+@wrapped_or_not
+def test_options_of_a_failed_reset_are_forgotten(kind: str) -> None:
+    envs = sb3compat.to_gymnasium(WRAPPED[kind](dummy(faulty())))  # type: ignore[arg-type]
+    with pytest.raises(KeyError, match="options"):
+        envs.reset(seed=4, options={"fail": 1})
+    _, infos = envs.reset()
+    assert infos["seed"].tolist() == [-1, -1]
+
+
+def test_options_of_a_refused_reset_are_forgotten() -> None:
+    class Seeding(vec_env.DummyVecEnv):
+        def seed(self, seed: Any = None) -> Any:
+            return super().seed(seed)
+
+    envs = sb3compat.to_gymnasium(Seeding(faulty()))
+    with pytest.raises(sb3compat.ConversionError, match="one int as seed"):
+        envs.reset(seed=[5, 2], options={"x": 7})
+    _, infos = envs.reset()
+    assert "option" not in infos
+
+
+def test_gymnasium_side_needs_a_reset_after_the_sb3_side_was_used() -> None:
+    envs = sb3compat.to_gymnasium(dummy(fns()))
+    envs.reset()
+    vec = sb3compat.to_sb3(envs)
+    vec.step(ACTIONS)
+    assert sb3compat.to_sb3(envs) is vec
+    for use in (lambda: envs.step(ACTIONS), lambda: envs.reset(options={"reset_mask": MASK})):
+        with pytest.raises(RuntimeError, match=r"Expected reset\(\) without a mask, as to_sb3"):
+            use()
+    envs.reset()
+    envs.step(ACTIONS)
+
+
+class Unpicklable:
+    def __reduce__(self) -> Any:
+        return int, ("no number",)
+
+
+@pytest.mark.parametrize(
+    ("info", "error", "text"),
+    [
+        (lambda: {"lock": threading.Lock()}, TypeError, "cannot pickle"),
+        (lambda: {"bomb": Unpicklable()}, ValueError, "no number"),
+    ],
+)
+def test_info_that_cannot_be_sent_leaves_the_workers_alive(
+    info: Any, error: Any, text: str
+) -> None:
+    """The answers of the other rows, too long for the pipe's buffer, are read all the same."""
+    large = spaces.Box(0, 1, (300, 300), np.float32)
+    rows = faulty(info=info, space=large)
+    envs = sb3compat.to_gymnasium(vec_env.SubprocVecEnv(rows, start_method="fork"))
+    envs.reset()
+    envs.step(ACTIONS)
+    with pytest.raises(error, match=text):
+        envs.step(ACTIONS)
+    envs.reset()
+    envs.step(ACTIONS)
+    envs.close()
+
+
+class Endless(Counting):
+    """No episode ends in the steps of a test."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, _, _, info = super().step(action)
+        return obs, reward, False, False, info
+
+
+def subproc(cls: Any = Endless) -> Any:
+    fns = [lambda row=row: cls(row) for row in range(2)]
+    return vec_env.SubprocVecEnv(fns, start_method="fork")
+
+
+def assert_ended(processes: Any) -> None:
+    assert not any(process.is_alive() for process in processes)
+
+
+class Repeat(vec_env.VecEnvWrapper):  # type: ignore[misc]
+    """Repeats each action: it steps in `step_wait`, after the step that was started."""
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_async(self, actions: Any) -> None:
+        self.actions = actions
+        self.venv.step_async(actions)
+
+    def step_wait(self) -> Any:
+        _, first, dones, _ = self.venv.step_wait()
+        obs, rewards, again, infos = self.venv.step(self.actions)
+        return obs, first + rewards, dones | again, infos
+
+
+class RepeatAll(Repeat):
+    """The same, but that it starts nothing in `step_async`."""
+
+    def step_async(self, actions: Any) -> None:
+        self.actions = actions
+
+    def step_wait(self) -> Any:
+        self.venv.step_async(self.actions)
+        return super().step_wait()
+
+
+@pytest.mark.parametrize("wrapper", [Repeat, RepeatAll])
+def test_wrapper_may_step_in_step_wait(wrapper: Any) -> None:
+    expected = sb3compat.to_gymnasium(wrapper(dummy([lambda i=i: Endless(i) for i in range(2)])))  # type: ignore[arg-type, misc]
+    envs = sb3compat.to_gymnasium(wrapper(subproc()))
+    same(envs.reset(seed=3), expected.reset(seed=3))
+    for _ in range(3):
+        got, wanted = envs.step(ACTIONS), expected.step(ACTIONS)
+        same(got[0], wanted[0])
+        np.testing.assert_array_equal(got[1], wanted[1])
+    envs.close()
+    assert_ended(envs.vec_env.unwrapped.processes)  # type: ignore[attr-defined]
+
+
+USES: dict[str, Callable[[Any], Any]] = {
+    "step": lambda envs: envs.step(ACTIONS),
+    "reset": lambda envs: envs.reset(),
+    "render": lambda envs: envs.render(),
+    "call": lambda envs: envs.call("add", 1),
+    "get_attr": lambda envs: envs.get_attr("row"),
+    "set_attr": lambda envs: envs.set_attr("mark", 1),
+    "get_attr of SB3": lambda envs: envs.vec_env.get_attr("row"),
+    "env_method of SB3": lambda envs: envs.vec_env.env_method("add", 1),
+}
+
+
+class Failing(vec_env.VecEnvWrapper):  # type: ignore[misc]
+    """Raises the given error, after the step or the reset."""
+
+    error: Exception | None = None
+    closed_by_us = False
+
+    def reset(self) -> Any:
+        return self._after(self.venv.reset())
+
+    def step_wait(self) -> Any:
+        return self._after(self.venv.step_wait())
+
+    def close(self) -> None:
+        self.closed_by_us = True
+        super().close()
+
+    def _after(self, result: Any) -> Any:
+        if self.error is not None:
+            raise self.error
+        return result
+
+
+@pytest.mark.parametrize("number", range(len(USES)), ids=USES)
+@pytest.mark.parametrize("wrap", [lambda venv: venv, Failing], ids=WRAPPED)
+def test_dead_worker_is_an_error_in_every_call(number: int, wrap: Any) -> None:
+    """Forked workers hold each other's pipes open: SB3 alone would wait for ever."""
+    envs: Any = sb3compat.to_gymnasium(wrap(subproc()))
+    envs.reset()
+    processes, row = envs.vec_env.unwrapped.processes, number % 2
+    os.kill(processes[row].pid, signal.SIGKILL)
+    processes[row].join()
+    with pytest.raises(sb3compat.WorkerError, match=f"row {row} has died without an answer"):
+        list(USES.values())[number](envs)
+    for other in ("step", "reset", "call", "render"):
+        with pytest.raises(sb3compat.WorkerError, match=r"Close this environment|has died"):
+            USES[other](envs)
+    envs.close()
+    assert_ended(processes)
+    assert getattr(envs.vec_env, "closed_by_us", True)
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+def test_environment_whose_worker_has_died_is_closed_without_a_wait(noticed: bool) -> None:
+    envs: Any = sb3compat.to_gymnasium(vec_env.VecMonitor(subproc()))
+    envs.reset()
+    processes = envs.vec_env.unwrapped.processes
+    processes[0].kill()
+    processes[0].join()
+    if noticed:
+        with pytest.raises(sb3compat.WorkerError):
+            envs.step(ACTIONS)
+    envs.close()
+    assert_ended(processes)
+
+
+@pytest.mark.parametrize(
+    ("error", "use"), [(BrokenPipeError(32, "no"), "step"), (EOFError("end"), "reset")]
+)
+def test_error_of_a_wrapper_is_no_dead_worker(error: Exception, use: str) -> None:
+    envs: Any = sb3compat.to_gymnasium(Failing(subproc(Counting)))
+    envs.reset()
+    envs.vec_env.error = error
+    with pytest.raises(type(error)) as caught:
+        USES[use](envs)
+    assert caught.value is error
+    envs.vec_env.error = None
+    # An ending may be lost with it.
+    with pytest.raises(RuntimeError, match=r"Expected reset\(\)"):
+        envs.step(ACTIONS)
+    obs, _ = envs.reset(seed=4)
+    assert obs[:, 1].tolist() == [4, 5]
+    envs.step(ACTIONS)
+    envs.close()
+
+
+class ClosingFails(Failing):
+    def close(self) -> None:
+        raise OSError(28, "No space left on device")
+
+
+def test_error_of_a_wrapper_in_close_arrives_and_the_processes_end() -> None:
+    venv = subproc()
+    envs = sb3compat.to_gymnasium(ClosingFails(venv))
+    envs.reset()
+    with pytest.raises(OSError, match="No space left"):
+        envs.close()
+    assert_ended(venv.processes)
+
+
+class Stubborn(Endless):
+    """Row 1 hangs in its second step, and cannot be ended by SIGTERM."""
+
+    def step(self, action: Any) -> Any:
+        if self.row == 1 and self.time == 1:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            os.kill(os.getppid(), signal.SIGUSR1)
+            threading.Event().wait()
+        return super().step(action)
+
+
+class Stopped(Endless):
+    """Row 1 stops itself in its second step."""
+
+    def step(self, action: Any) -> Any:
+        if self.row == 1 and self.time == 1:
+            os.kill(os.getppid(), signal.SIGUSR1)
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return super().step(action)
+
+
+@pytest.mark.parametrize(("kind", "cls"), [("plain", Stopped), ("wrapped", Stubborn)])
+def test_worker_that_hangs_in_an_interrupted_step_is_ended_by_close(
+    kind: str, cls: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipes, "_TERMINATE_SECONDS", 0.1)
+    monkeypatch.setattr(subproc_vec_env, "_CLOSE_SECONDS", 0.1)
+    venv = subproc(cls)
+    envs = sb3compat.to_gymnasium(WRAPPED[kind](venv))
+    envs.reset()
+    envs.step(ACTIONS)
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        envs.step(ACTIONS)
+    signal.signal(signal.SIGUSR1, before)
+    for use in ("step", "reset", "call"):
+        with pytest.raises(sb3compat.WorkerError, match="Close this environment"):
+            USES[use](envs)
+    with pytest.raises(sb3compat.WorkerError, match="Close this environment"):
+        venv.reset()  # which would get the answer to the step
+    envs.close()
+    assert_ended(venv.processes)
+
+
+def test_vec_env_can_still_be_driven_directly() -> None:
+    venv = vec_env.SubprocVecEnv(counting(), start_method="fork")
+    envs = sb3compat.to_gymnasium(vec_env.VecMonitor(venv))
+    envs.reset(seed=1)
+    venv.seed(5)
+    obs = venv.reset()
+    assert obs[:, 1].tolist() == [5, 6]
+    venv.step_async(ACTIONS)
+    for use, message in (("step", "Expected reset()"), ("reset", "Call its step_wait() first")):
+        with pytest.raises(RuntimeError, match=re.escape(message)):
+            USES[use](envs)
+    venv.step_wait()
+    assert venv.get_attr("row") == [0, 1]
+    again = sb3compat.to_gymnasium(venv)
+    assert again.reset(seed=9)[0][:, 1].tolist() == [9, 10]
+    assert envs.reset(seed=7)[0][:, 1].tolist() == [7, 8]
+    envs.close()
