@@ -39,7 +39,7 @@ BASES = {"VecEnv": "VecEnv", "VectorEnvBase": "VectorEnv", "VectorWrapperBase": 
 OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
 MAY_IMPORT_SB3 = [("_upstream", "sb3")]
 # Files that use private attributes directly, for now.
-DIRECT = ("_ipc/async_vector_env", "_ipc/subproc_vec_env", "_to_sb3/split_step")
+DIRECT = ("_ipc/async_vector_env", "_ipc/subproc_vec_env")
 
 Classes = dict[str, list[ast.ClassDef]]
 

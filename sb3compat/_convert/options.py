@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sb3compat._convert.types import GivenOptions, Options, Rows, Value
+from sb3compat._convert.types import GivenOptions, Options, Value
 from sb3compat.errors import shown
 
 
@@ -37,17 +37,9 @@ def options_by_row(options: GivenOptions, num_envs: int) -> list[Options]:
     return rows
 
 
-def groups_of(options: Sequence[Options]) -> list[Rows]:
-    """The rows that share their options, as index arrays."""
-    groups: list[tuple[Options, list[int]]] = []
-    for i, row in enumerate(options):
-        for held, rows in groups:
-            if same_value(held, row):
-                rows.append(i)
-                break
-        else:
-            groups.append((row, [i]))
-    return [np.array(rows, np.intp) for _, rows in groups]
+def is_uniform(options: Sequence[Options]) -> bool:
+    """Whether all rows have the same options."""
+    return all(same_value(options[0], row) for row in options[1:])
 
 
 def same_value(a: Value, b: Value) -> bool:

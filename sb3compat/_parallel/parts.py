@@ -244,12 +244,13 @@ def _part_of(env: Any, observations: Observations, actions: Actions) -> Part:
     # Imported only where there is a vector environment.
     from sb3compat._rows.subenvs import subenvs_of
     from sb3compat._to_sb3.accept import check_env, find_mode
-    from sb3compat._to_sb3.source import Settings, make_source
+    from sb3compat._to_sb3.source import make_source
 
     check_env(env)
     # Row by row, infos are copied before the next row is stepped, which may change what they share.
-    settings = Settings(env, find_mode(env, None), copy=type(env) is SyncVectorEnv)
-    return Part(make_source(settings, observations, actions), subenvs_of(env), rows, name)
+    mode, copy = find_mode(env, None), type(env) is SyncVectorEnv
+    source = make_source(env, mode, observations, actions, copy=copy)
+    return Part(source, subenvs_of(env), rows, name)
 
 
 def _name_of(env: Any) -> str:

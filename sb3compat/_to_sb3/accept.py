@@ -9,14 +9,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.modes import names_mode, parse_mode
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import (
-    AnySync,
-    AnyVectorEnv,
-    HoldsVecEnv,
-    SubEnvs,
-    Value,
-    holds_vec_env,
-)
+from sb3compat._convert.types import AnySync, AnyVectorEnv, HoldsVecEnv, Value, holds_vec_env
+from sb3compat._rows.subenvs import subenvs_of
 from sb3compat._to_sb3.bases import base_of
 from sb3compat._upstream.inherited import changed
 from sb3compat._upstream.sb3 import VecEnv
@@ -28,6 +22,47 @@ from sb3compat.errors import (
     shown,
     warn,
 )
+
+
+def as_vec_env(env: object, **options: object) -> VecEnv | None:
+    """The `VecEnv` that needs no adapter: `env` itself, or what `to_gymnasium` has adapted.
+
+    Args:
+        env: The argument of `to_sb3`.
+        options: Other arguments, which have no effect on a `VecEnv`.
+
+    Returns:
+        The `VecEnv`, ready to be driven directly; None where an adapter is needed.
+
+    Raises:
+        ValueError: If there is one, and an option is not None.
+    """
+    vec_env = env if isinstance(env, VecEnv) else _vec_env_inside(env)
+    for name, value in options.items():
+        if vec_env is not None and value is not None:
+            raise ValueError(
+                f"Expected no {name}, as {env} is a VecEnv already, or made from one, "
+                f"got {name}={value!r}. Leave it out."
+            )
+    return vec_env
+
+
+def accept(env: AnyVectorEnv, autoreset_mode: AutoresetMode | str | None) -> AutoresetMode:
+    """Refuse what cannot be adapted whoever drives it, and find the autoreset mode.
+
+    Args:
+        env: The environment with its wrappers.
+        autoreset_mode: The mode, if the environment does not declare it.
+
+    Raises:
+        UnsupportedEnvError: If it is no vector environment.
+        ClosedError: If it was closed.
+        UnsupportedSpaceError: If the spaces of its rows start at different numbers.
+        AutoresetModeError: As from `find_mode`.
+    """
+    check_env(env)
+    _check_starts(env)
+    return find_mode(env, autoreset_mode)
 
 
 def check_env(env: object) -> None:
@@ -82,27 +117,26 @@ def _check_distinct(env: AnySync) -> None:
 ADAPTER_REACHES = ("call", "get_attr", "set_attr", "render", "subenvs")
 
 
-def vec_env_inside(env: object) -> VecEnv | None:
-    """The `VecEnv` that `to_gymnasium` has adapted, ready to be driven directly; else None."""
+def _vec_env_inside(env: object) -> VecEnv | None:
     if not holds_vec_env(env) or not isinstance(env.vec_env, VecEnv):
         return None
-    if changed(env, HoldsVecEnv, "step", "reset", "reset_rows", *ADAPTER_REACHES) is not None:
+    if changed(env, HoldsVecEnv) or changed(env, HoldsVecEnv, *ADAPTER_REACHES):
         return None  # a subclass, which may present the VecEnv differently
     vec_env: VecEnv | None = env.settled()
     return vec_env
 
 
-def check_starts(env: AnyVectorEnv, subenvs: SubEnvs, observations: Observations) -> None:
+def _check_starts(env: AnyVectorEnv) -> None:
     """Refuse rows whose spaces start at different numbers, as one shift is for all rows."""
     if getattr(env.unwrapped, "observation_mode", "same") == "same":
         return
-    rows = list(range(env.num_envs))
-    for i, space in zip(rows, subenvs.ask(("get", "observation_space"), rows), strict=True):
-        starts = Observations(space, 1).starts
-        if starts != observations.starts:
+    spaces = subenvs_of(env).ask(("get", "observation_space"), range(env.num_envs))
+    first, *others = (Observations(space, 1).starts for space in spaces)
+    for i, starts in enumerate(others, 1):
+        if starts != first:
             raise UnsupportedSpaceError(
                 "Expected all rows to count Discrete and MultiDiscrete observations from the "
-                f"same start as row 0, {observations.starts}, got {starts} in row {i}. "
+                f"same start as row 0, {first}, got {starts} in row {i}. "
                 "Stable-Baselines3 counts from 0, and has one space for all rows."
             )
 
@@ -123,7 +157,7 @@ def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> Autoreset
     declared = (base.metadata or {}).get("autoreset_mode") if own is None else own
     if given is not None:
         mode = parse_mode(given)
-        if base_of(base).mode_is_sure and parse_mode(own, "its mode") != mode:
+        if base_of(base).is_known and parse_mode(own, "its mode") != mode:
             raise AutoresetModeError(
                 f"Expected autoreset_mode={own}, which is what {base} was built with, got "
                 f"autoreset_mode={mode}. Leave the argument out, or build the environment with "
@@ -144,17 +178,3 @@ def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> Autoreset
         "autoreset_mode='NextStep' | 'SameStep' | 'Disabled', an argument of to_sb3 and "
         "make_vec_env."
     )
-
-
-def refuse_options(vec_env: object, **options: object) -> None:
-    """Refuse options that have no effect on a `VecEnv`, or on what was made from one.
-
-    Raises:
-        ValueError: If one is not None.
-    """
-    for name, value in options.items():
-        if value is not None:
-            raise ValueError(
-                f"Expected no {name}, as {vec_env} is a VecEnv already, or made from one, "
-                f"got {name}={value!r}. Leave it out."
-            )

@@ -12,16 +12,10 @@ from sb3compat._convert.arguments import check_timeout
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import AnyVectorEnv, HoldsVectorEnv, Value
 from sb3compat._rows.subenvs import subenvs_of
-from sb3compat._to_sb3.accept import (
-    check_env,
-    check_starts,
-    find_mode,
-    refuse_options,
-    vec_env_inside,
-)
+from sb3compat._to_sb3.accept import accept, as_vec_env
 from sb3compat._to_sb3.driven import DrivenVecEnv
-from sb3compat._to_sb3.source import Settings, make_source
-from sb3compat._to_sb3.traits import seed_within
+from sb3compat._to_sb3.seeds import seed_within
+from sb3compat._to_sb3.source import make_source
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import waiting_options, waiting_seeds
 from sb3compat.errors import cannot_copy
@@ -78,10 +72,9 @@ def to_sb3(
         >>> env.reset().shape
         (4, 4)
     """
-    inside: VecEnv | None = env if isinstance(env, VecEnv) else vec_env_inside(env)
-    if inside is not None:
-        refuse_options(env, timeout=timeout, padding=padding or None)
-        return inside
+    vec_env = as_vec_env(env, timeout=timeout, padding=padding or None)
+    if vec_env is not None:
+        return vec_env
     assert not isinstance(env, VecEnv)
     return VecEnvAdapter(
         env,
@@ -124,18 +117,23 @@ class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
         timeout: float | None = None,
     ) -> None:
         check_timeout(timeout)
-        check_env(env)
+        self.autoreset_mode = accept(env, autoreset_mode)
         self.env = env
-        self.autoreset_mode = find_mode(env, autoreset_mode)
         observations = Observations(env.single_observation_space, env.num_envs)
         actions = Actions(env.single_action_space, env.num_envs)
-        mode = self.autoreset_mode
-        settings = Settings(env, mode, copy, require_final_obs, padding, timeout)
-        source, subenvs = make_source(settings, observations, actions), subenvs_of(env)
-        check_starts(env, subenvs, observations)
+        source = make_source(
+            env,
+            self.autoreset_mode,
+            observations,
+            actions,
+            copy=copy,
+            require_final_obs=require_final_obs,
+            padding=padding,
+            timeout=timeout,
+        )
         # The environment's own, as in DummyVecEnv; its autoreset mode is not the adapter's.
         metadata = {k: v for k, v in (env.metadata or {}).items() if k != "autoreset_mode"}
-        super().__init__(source, subenvs, observations, actions, metadata, env)
+        super().__init__(source, subenvs_of(env), observations, actions, metadata, env)
 
     @property
     def spec(self) -> EnvSpec | None:

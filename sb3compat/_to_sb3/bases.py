@@ -6,15 +6,17 @@ Gymnasium, whose `VecEnv` may be any. Of all others, nothing is known here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import concatenate, iterate
 
 from sb3compat._convert.types import (
+    Action,
     AnyVectorEnv,
     Flags,
     HoldsVecEnv,
@@ -25,9 +27,9 @@ from sb3compat._convert.types import (
     holds_vec_env,
 )
 from sb3compat._ipc import async_vector_env as workers
-from sb3compat._ipc.unfinished import is_unfinished
 from sb3compat._upstream import sync_vector_env
 from sb3compat._upstream.inherited import changed
+from sb3compat.errors import WorkerError
 
 
 class Base:
@@ -35,38 +37,58 @@ class Base:
 
     Args:
         env: The environment, without wrappers.
+
+    Attributes:
+        cls: The class that we know, from which the environment derives.
+        reset_methods: The methods of that class for which `reset_rows` stands.
+        holds_single_envs: Whether each row is an environment of its own, which may give infos of
+            any kind.
+        must_be_reset: Whether a step before the adapter's first reset is refused in every mode.
     """
 
-    # Whether each row is an environment of its own, which may give infos of any kind.
+    cls: type[Any] | None = None
+    reset_methods: tuple[str, ...] = ("reset",)
     holds_single_envs = False
+    must_be_reset = False
 
     def __init__(self, env: Any) -> None:
         self.env = env
 
     @property
-    def seeds_rows(self) -> bool:
-        """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
-        return False
+    def is_known(self) -> bool:
+        """Whether it overrides no method of the class that we know.
+
+        Then it ends episodes as the mode that it declares says, whatever is in its infos.
+        """
+        return self.cls is not None and changed(self.env, self.cls) is None
 
     @property
     def resets_rows(self) -> bool:
-        """Whether `reset_rows` is here."""
-        return False
+        """Whether `reset_rows` is here, and a reset is not overridden."""
+        return self.cls is not None and changed(self.env, self.cls, *self.reset_methods) is None
 
     @property
-    def mode_is_sure(self) -> bool:
-        """Whether it ends episodes as the mode that it declares says, whatever is in its infos."""
-        return False
+    def seeds_rows(self) -> bool:
+        """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
+        return self.holds_single_envs
 
     @property
     def hands_out_new_arrays(self) -> bool:
         """Whether the observations of a step share no memory with those of another."""
-        return False
+        return self.is_known and bool(getattr(self.env, "copy", True))
 
     @property
     def broken(self) -> bool:
         """Whether a worker is lost, or a call was interrupted whose results may still come."""
-        return is_unfinished(self.env)
+        return False
+
+    def check_ready(self) -> None:
+        """Refuse an environment that owes results.
+
+        Raises:
+            WorkerError: If a worker is lost, or an interrupted call has left results on their way.
+            CallOrderError: If a call is under way.
+        """
 
     def pending(self) -> Flags | None:
         """The rows whose next step is an autoreset; None where that is not known."""
@@ -75,9 +97,23 @@ class Base:
     def forget_options(self) -> None:
         """Forget options that wait inside for the next reset, as others replace them."""
 
-    def reset_rows(
-        self, rows: list[int] | None, kwargs: Sequence[Kwargs], *, copy: bool
-    ) -> VectorResetResult:
+    def call(self, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Value:
+        """Call a function that steps or resets the environment."""
+        return function(*args, **kwargs)
+
+    def step(self, actions: Action) -> Value:
+        """Step all rows."""
+        return self.call(self.env.step, actions)
+
+    def render(self) -> Value:
+        """The frames; some environments return a list instead of a tuple."""
+        frames: Value = self.env.render()
+        return tuple(frames) if isinstance(frames, list) else frames
+
+    def close(self) -> None:
+        """Have the workers end that can answer no more, before the environment is closed."""
+
+    def reset_rows(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
         """Reset some rows, each with arguments of its own, and leave the others as they are.
 
         Gymnasium's own masked reset passes one options dict to all rows, an empty one by default,
@@ -86,41 +122,56 @@ class Base:
         Args:
             rows: The rows; None for all of them.
             kwargs: The arguments of each of the n rows.
-            copy: Whether to copy the observations, if the environment itself does not.
+
+        Returns:
+            A copy of the observations of all rows, and the infos of those that were reset.
         """
         raise NotImplementedError
+
+
+# Environments of `SendReceiveBase` in which a call has not come to its end.
+_unfinished: WeakSet[Any] = WeakSet()
+
+
+class SendReceiveBase(Base):
+    """An environment that steps its rows in threads: `step` calls its `send`, then its `recv`.
+
+    An exception in between, such as a user's Ctrl-C, leaves results on their way, which the next
+    call would get. So the environment is refused from then on. EnvPool and ale-py's are of this
+    kind. A step before the first reset raises such an exception, so it is refused beforehand.
+    """
+
+    must_be_reset = True
+
+    @property
+    def broken(self) -> bool:
+        """Whether a call has not come to its end."""
+        return self.env in _unfinished
+
+    def check_ready(self) -> None:
+        """Refuse an environment in which a call has not come to its end."""
+        if self.broken:
+            raise WorkerError(
+                f"Expected {self.env} with no call under way, but an earlier one has raised an "
+                "exception or was interrupted, and its results may still come. Close this "
+                "environment and build a new one."
+            )
+
+    def call(self, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Value:
+        """Call a function, unless an earlier call has not come to its end."""
+        self.check_ready()
+        _unfinished.add(self.env)  # before the call, so that an exception anywhere leaves the note
+        result = function(*args, **kwargs)
+        _unfinished.discard(self.env)
+        return result
 
 
 class _GymnasiumBase(Base):
     """Common to Gymnasium's two classes and what derives from them."""
 
-    cls: type[Any]
     holds_single_envs = True
 
-    @property
-    def seeds_rows(self) -> bool:
-        """Each row takes its own seed."""
-        return True
-
-    @property
-    def resets_rows(self) -> bool:
-        """Unless a subclass resets in another way."""
-        return self._keeps("reset")
-
-    @property
-    def mode_is_sure(self) -> bool:
-        """Unless a subclass steps in another way."""
-        return self._keeps("step")
-
-    @property
-    def hands_out_new_arrays(self) -> bool:
-        """With `copy=True`, unless a subclass does something else."""
-        env: Any = self.env
-        return type(env) is self.cls and bool(env.copy)
-
-    def reset_rows(
-        self, rows: list[int] | None, kwargs: Sequence[Kwargs], *, copy: bool
-    ) -> VectorResetResult:
+    def reset_rows(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
         """Reset some rows."""
         env = self.env
         chosen = list(range(env.num_envs)) if rows is None else rows
@@ -133,7 +184,7 @@ class _GymnasiumBase(Base):
         out = self._out()
         if held is not None:
             concatenate(env.single_observation_space, held, out)
-        return (deepcopy(out) if env.copy or copy else out), infos
+        return deepcopy(out), infos
 
     def _results(
         self, rows: list[int], kwargs: list[Kwargs]
@@ -144,9 +195,6 @@ class _GymnasiumBase(Base):
     def _out(self) -> Value:
         """The environment's own batch."""
         raise NotImplementedError
-
-    def _keeps(self, method: str) -> bool:
-        return changed(self.env, self.cls, method, known=sync_vector_env.ADDS_INFO) is None
 
 
 class SyncBase(_GymnasiumBase):
@@ -172,14 +220,25 @@ class SyncBase(_GymnasiumBase):
 
 
 class AsyncBase(_GymnasiumBase):
-    """An `AsyncVectorEnv`."""
+    """An `AsyncVectorEnv`, whose workers are asked over their pipes.
+
+    That notes what they owe, so that no call gets the answer to another one after an exception.
+    """
 
     cls = AsyncVectorEnv
 
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self._steps_as_known = self.is_known
+
     @property
     def broken(self) -> bool:
-        """Whether a worker is gone, too."""
+        """Whether a worker is gone, or may answer a call that was interrupted."""
         return workers.is_broken(self.env)
+
+    def check_ready(self) -> None:
+        """Refuse workers that are gone, or that owe an answer."""
+        workers.check_ready(self.env)
 
     def pending(self) -> Flags | None:
         """The workers are asked; those of another author's cannot be."""
@@ -190,6 +249,27 @@ class AsyncBase(_GymnasiumBase):
             return None
         none[workers.pending_autoresets(self.env, range(self.env.num_envs))] = True
         return none
+
+    def call(self, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Value:
+        """Call a method of the environment's own that speaks to the workers."""
+        return workers.whole_call(self.env, function, *args, **kwargs)
+
+    def step(self, actions: Action) -> Value:
+        """Step all rows; over the pipes, unless a subclass steps in another way."""
+        if not self._steps_as_known:
+            return self.call(self.env.step, actions)
+        workers.start_step(self.env, actions)
+        return workers.finish_step(self.env)
+
+    def render(self) -> Value:
+        """One frame for each row."""
+        if changed(self.env, AsyncVectorEnv, "render"):
+            return self.call(self.env.render)
+        return tuple(workers.call(self.env, "render", (), {}, range(self.env.num_envs)))
+
+    def close(self) -> None:
+        """End workers from which results will never come."""
+        workers.close(self.env)
 
     def _results(
         self, rows: list[int], kwargs: list[Kwargs]
@@ -210,27 +290,14 @@ class AdapterBase(Base):
     """The adapter to Gymnasium, or a subclass, which may present its `VecEnv` differently."""
 
     env: HoldsVecEnv
+    cls = HoldsVecEnv
+    reset_methods = ("reset", "reset_rows")
     holds_single_envs = True
 
     @property
     def seeds_rows(self) -> bool:
         """As the adapter says."""
         return self.env.row_state.seeds_rows
-
-    @property
-    def resets_rows(self) -> bool:
-        """Unless a subclass resets in another way."""
-        return changed(self.env, HoldsVecEnv, "reset", "reset_rows") is None
-
-    @property
-    def mode_is_sure(self) -> bool:
-        """Unless a subclass steps in another way."""
-        return changed(self.env, HoldsVecEnv, "step") is None
-
-    @property
-    def hands_out_new_arrays(self) -> bool:
-        """Unless a subclass does something else."""
-        return self.mode_is_sure and self.resets_rows
 
     @property
     def broken(self) -> bool:
@@ -245,9 +312,7 @@ class AdapterBase(Base):
         """Those of the `VecEnv`, and of what is inside that."""
         self.env.row_state.forget_options()
 
-    def reset_rows(
-        self, rows: list[int] | None, kwargs: Sequence[Kwargs], *, copy: bool
-    ) -> VectorResetResult:
+    def reset_rows(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
         """Reset some rows; what is returned is a copy in any case."""
         seeds = [own.get("seed") for own in kwargs]
         return self.env.reset_rows(rows, seeds, [own.get("options") for own in kwargs])
@@ -255,9 +320,12 @@ class AdapterBase(Base):
 
 def base_of(env: AnyVectorEnv) -> Base:
     """What is known of the environment inside all wrappers."""
-    base = env.unwrapped
+    base: Any = env.unwrapped
     if isinstance(base, SyncVectorEnv):
         return SyncBase(base)
     if isinstance(base, AsyncVectorEnv):
         return AsyncBase(base)
-    return AdapterBase(base) if holds_vec_env(base) else Base(base)
+    if holds_vec_env(base):
+        return AdapterBase(base)
+    halves = callable(getattr(base, "send", None)) and callable(getattr(base, "recv", None))
+    return SendReceiveBase(base) if halves else Base(base)

@@ -1,15 +1,17 @@
-"""How the end of an episode is presented to SB3: one small object for each autoreset mode.
+"""What the end of an episode looks like: one small object for each autoreset mode.
+
+Each is given what a step has returned, and says what SB3 gets of it.
 
 - `SameStep`: the environment hands out the last observation and has reset already.
-- `ResetWithin`: NEXT_STEP with a partial reset, and DISABLED. The rows that ended are reset
-  inside the step, which also cancels the autoreset pending in NEXT_STEP mode.
+- `ResetWithin`: NEXT_STEP with a partial reset, and DISABLED. The rows that ended are still to be
+  reset, which also cancels the autoreset pending in NEXT_STEP mode.
 - `Padded`: NEXT_STEP without a partial reset. Opt-in, as its stream is not the exact one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from gymnasium.vector import SyncVectorEnv
@@ -25,70 +27,105 @@ from sb3compat._convert.infos import (
     split_infos,
     split_step_infos,
 )
+from sb3compat._convert.observations import Observations
 from sb3compat._convert.repeats import RepeatWatch, refuse_same_memory
 from sb3compat._convert.types import (
     Array,
+    Flags,
     Info,
     Observation,
-    Options,
+    Rewards,
     Rows,
-    Seeds,
     Transition,
     VectorInfos,
 )
-from sb3compat._to_sb3.whole import Stepped, VectorSource
+from sb3compat._to_sb3.bases import Base
 from sb3compat._upstream.sync_vector_env import held_observations
-from sb3compat.errors import MissingFinalObservationError, shown
+from sb3compat.errors import AutoresetModeError, MissingFinalObservationError, shown
 
 PADDING = "sb3compat.padding"
 
 
-class ResetWithin(VectorSource):
-    """NEXT_STEP with a partial reset, and DISABLED: the step resets the rows that ended."""
+class Stepped(NamedTuple):
+    """One step of a vector environment, its form checked.
 
-    _resets_any_row = True
+    Attributes:
+        observations: One array for each leaf of the space.
+        rewards: float32 of shape `(n,)`.
+        ended: Which rows' episodes ended.
+        truncated: Which of them were truncated and not terminated as well.
+        infos: The dict of arrays.
+        own_keys: The info keys that the environment itself gave, not a wrapper, with their masks;
+            None for all.
+    """
 
-    def receive(self) -> Transition:
-        """Step, keep the results of the step, then reset the rows that ended."""
-        step = self._step()
-        self._check_mode(step.infos, step.ended)
+    observations: list[Array]
+    rewards: Rewards
+    ended: Flags
+    truncated: Flags
+    infos: VectorInfos
+    own_keys: Mapping[str, Flags | None] | None
+
+
+class Mode(Protocol):
+    """Says what SB3 gets of a step."""
+
+    @property
+    def leaves_resets(self) -> bool:
+        """Whether the rows that have ended are still to be reset, any of them."""
+
+    def reset(self, infos: list[Info]) -> None:
+        """Take note of a reset of all rows, and refuse infos that would pass for others."""
+
+    def transition(self, step: Stepped) -> Transition:
+        """What SB3 gets; where `leaves_resets`, without the resets of the ended rows."""
+
+
+class ResetWithin:
+    """NEXT_STEP with a partial reset, and DISABLED: the rows that ended are still to be reset."""
+
+    leaves_resets = True
+
+    def __init__(self, base: Base, observations: Observations) -> None:
+        self._base, self._observations = base, observations
+        self._is_sure = base.is_known
+
+    def reset(self, infos: list[Info]) -> None:
+        """There is nothing to note."""
+
+    def transition(self, step: Stepped) -> Transition:
+        """The step, with the last observations of the rows that ended."""
         row_infos = split_step_infos(step.infos, step.truncated)
-        reset_infos: dict[int, Info] = {}
-        obs = step.observations
         (rows,) = step.ended.nonzero()
         if len(rows):
-            for i, final in zip(rows.tolist(), self._observations.rows(obs, rows), strict=True):
+            _check_mode(step, self._base, sure=self._is_sure)
+            finals = self._observations.rows(step.observations, rows)
+            for i, final in zip(rows.tolist(), finals, strict=True):
                 row_infos[i][TERMINAL_OBSERVATION] = final
-            if not self._owned:  # the environment's own arrays are not written to
-                obs = [array.copy() for array in obs]
-            reset_obs, infos = self._reset_rows(step.ended.copy(), None, {})
-            self._check_others(obs, rows, reset_obs)
-            self._assign(obs, rows, reset_obs)
-            split = split_infos(infos, self.num_envs, rows)
-            reset_infos = dict(zip(rows.tolist(), split, strict=True))
-        return Transition(obs, step.rewards, step.ended, step.truncated, row_infos, reset_infos)
+        return Transition(*step[:4], row_infos, {})
 
 
-class SameStep(VectorSource):
+class SameStep:
     """SAME_STEP: the last observation is in the infos, and the ended rows are reset already."""
 
-    def __init__(self, *args: Any, require_final_obs: bool, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    leaves_resets = False
+
+    def __init__(self, base: Base, observations: Observations, *, require_final_obs: bool) -> None:
+        self._base, self._observations = base, observations
+        self.num_envs = observations.num_envs
+        self._is_sure = base.is_known
         self._require_final_obs = require_final_obs
         # The older name is that of other classes; there, it is a key of sub-environments.
-        self._obs_keys = FINAL_OBS_KEYS[:1] if self._mode_is_sure else FINAL_OBS_KEYS
+        self._obs_keys = FINAL_OBS_KEYS[:1] if self._is_sure else FINAL_OBS_KEYS
         self._repeats = RepeatWatch()
 
-    def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
-        """Reset all rows."""
-        batch, infos = super().reset(seeds, options)
+    def reset(self, infos: list[Info]) -> None:
+        """Refuse infos that would pass for last observations."""
         for info in infos:
             refuse_final_keys(info, (*self._obs_keys, FINAL_INFO))
-        return batch, infos
 
-    def receive(self) -> Transition:
-        """Step, and sort the infos of ended rows into those of the step and of the reset."""
-        step = self._step()
+    def transition(self, step: Stepped) -> Transition:
+        """The step, with the infos of ended rows sorted into those of the step and of the reset."""
         finals = [key for key in (*self._obs_keys, FINAL_INFO) if key in step.infos]
         if finals:
             refuse_mixed_final(step.infos, self.num_envs)
@@ -97,16 +134,14 @@ class SameStep(VectorSource):
         top = {key: value for key, value in step.infos.items() if key not in reserved}
         row_infos = split_step_infos(top, step.truncated)
         reset_infos: dict[int, Info] = {}
-        if self._mode_is_sure and finals:
+        if self._is_sure and finals:
             self._keep_own_keys(
                 {k: v for k, v in step.infos.items() if k in reserved}, step, row_infos
             )
         if step.ended.any():
             rows = np.flatnonzero(step.ended)
             reset_infos = self._sort_infos(step, top, rows, row_infos)
-        return Transition(
-            step.observations, step.rewards, step.ended, step.truncated, row_infos, reset_infos
-        )
+        return Transition(*step[:4], row_infos, reset_infos)
 
     def _keep_own_keys(self, given: Info, step: Stepped, row_infos: list[Info]) -> None:
         """Keep a `final_obs` or the like in rows that have not ended: a sub-environment gave it."""
@@ -137,6 +172,8 @@ class SameStep(VectorSource):
 
         A wrapper may add a key in some rows which the environment gave in others.
         """
+        if step.own_keys is None:
+            return top, {}
         own = {key: value for key, value in top.items() if key in step.own_keys}
         added = {key: value for key, value in top.items() if key not in step.own_keys}
         for key, before in step.own_keys.items():
@@ -174,14 +211,14 @@ class SameStep(VectorSource):
             )
             raise MissingFinalObservationError(
                 "Expected infos['final_obs'] to hold the last observation of rows "
-                f"{shown(fatal)}, whose episodes ended in this step, as {self._tap.env} resets in "
+                f"{shown(fatal)}, whose episodes ended in this step, as {self._base.env} resets in "
                 f"the same step; got infos with the keys {shown(list(step.infos))}. Make the "
                 f"environment return it, or build it in another autoreset mode. {ways}"
             )
 
     def _final(self, row: int, obs: Observation, batch: list[Array]) -> Observation:
         """Copy a last observation; refuse it if the reset has overwritten it."""
-        base = self._tap.env
+        base = self._base.env
         if isinstance(base, SyncVectorEnv):
             refuse_same_memory(self._observations, row, held_observations(base)[row], obs)
         final = self._observations.single(self._observations.to_numpy(obs), copy=True)
@@ -199,7 +236,7 @@ class SameStep(VectorSource):
         return [{} for _ in rows]
 
 
-class Padded(VectorSource):
+class Padded:
     """NEXT_STEP without a partial reset: the reset step is presented as the end of the episode.
 
     The last observation is an ordinary observation with `done=False`; the reset step that follows
@@ -207,21 +244,23 @@ class Padded(VectorSource):
     `TimeLimit.truncated` as it was, and is marked by `infos[i]["sb3compat.padding"]`.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    leaves_resets = False
+
+    def __init__(self, base: Base, observations: Observations) -> None:
+        self._base, self._observations = base, observations
+        self._is_sure = base.is_known
+        # The rows whose end the next step presents: the last observation, and if truncated.
         self._ended: dict[int, tuple[Observation, bool]] = {}
 
-    def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
-        """Reset all rows, and drop the endings that the next step would have presented."""
-        result = super().reset(seeds, options)
+    def reset(self, infos: list[Info]) -> None:
+        """Drop the endings that the next step would have presented."""
         self._ended = {}
-        return result
 
-    def receive(self) -> Transition:
-        """Step, and present the endings of the step before."""
-        step = self._step()
-        self._check_mode(step.infos, step.ended)
-        none = np.zeros(self.num_envs, np.bool_)
+    def transition(self, step: Stepped) -> Transition:
+        """The step, with the endings of the step before."""
+        if step.ended.any():
+            _check_mode(step, self._base, sure=self._is_sure)
+        none = np.zeros(self._observations.num_envs, np.bool_)
         row_infos = split_step_infos(step.infos, none)
         ended, truncated = none, none.copy()
         reset_infos: dict[int, Info] = {}
@@ -234,12 +273,19 @@ class Padded(VectorSource):
                 TERMINAL_OBSERVATION: final,
             }
             ended[i], truncated[i], step.rewards[i] = True, was_truncated, 0.0
-        self._ended = self._endings(step)
-        return Transition(step.observations, step.rewards, ended, truncated, row_infos, reset_infos)
-
-    def _endings(self, step: Stepped) -> dict[int, tuple[Observation, bool]]:
-        """The endings that the next step presents: the last observation, and if truncated."""
         rows = np.flatnonzero(step.ended)
         finals = self._observations.rows(step.observations, rows)
         pairs = zip(finals, step.truncated[rows].tolist(), strict=True)
-        return dict(zip(rows.tolist(), pairs, strict=True))
+        self._ended = dict(zip(rows.tolist(), pairs, strict=True))
+        return Transition(step.observations, step.rewards, ended, truncated, row_infos, reset_infos)
+
+
+def _check_mode(step: Stepped, base: Base, *, sure: bool) -> None:
+    """Refuse an ending that is reported as in SAME_STEP mode: its row is reset already."""
+    given = [key for key in FINAL_OBS_KEYS if key in step.infos]
+    if given and not sure:  # else it is a key of the sub-environments
+        raise AutoresetModeError(
+            f"Expected {base.env} to return the last observation of an episode as the "
+            f"observation of that step, got infos[{given[0]!r}], as environments in SAME_STEP "
+            "mode do. If it is one, pass autoreset_mode='SameStep'. If not, rename that key."
+        )

@@ -1,18 +1,18 @@
 """How a `VectorEnv` class resets some of its rows and leaves the others alone.
 
 A registry, open to users: SB3 resets an ended sub-environment within the step, so a NEXT_STEP
-environment can only be presented exactly when its ended rows can be reset on demand.
+environment can only be presented exactly when its ended rows can be reset on demand. What else has
+to be known of a class is an attribute of the same function, so that a library takes one module.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, overload
 
-import numpy as np
-from gymnasium.vector import VectorEnv, VectorWrapper
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
 from sb3compat._convert.types import (
     AnyVectorEnv,
@@ -20,10 +20,10 @@ from sb3compat._convert.types import (
     HoldsVecEnv,
     Options,
     Value,
+    VectorInfos,
     VectorResetResult,
 )
-from sb3compat._upstream.inherited import changed, names_in
-from sb3compat._upstream.sync_vector_env import ADDS_INFO
+from sb3compat._upstream.inherited import changed
 
 
 class PartialReset(Protocol):
@@ -40,7 +40,7 @@ class PartialReset(Protocol):
     cancels the autoreset that is pending for the rows in `mask`, so that the next step is an
     ordinary one.
 
-    Attributes that the function may have, each a function itself:
+    Attributes that the function may have:
 
     - `restart(env, mask, ended)`: for an environment whose autoreset differs from its reset. It
       does to the rows of `mask & ended` what the environment itself would do at the next step, and
@@ -49,6 +49,11 @@ class PartialReset(Protocol):
       environment in NEXT_STEP mode has to be reset before its first step.
     - `after_reset(env)`: cancels the autoresets that the environment's own `reset` of all rows
       leaves pending.
+    - `watch(env, autoreset_mode)`: refuses settings under which the environment reports endings
+      that it does not act on; if they cannot be read, it returns an `EndingWatch`.
+    - `largest_seed`: the largest seed of a row that the environment takes, the smallest being 0.
+
+    The last two hold for subclasses too, also where the function does not.
     """
 
     def __call__(
@@ -59,6 +64,16 @@ class PartialReset(Protocol):
         seed: Value = None,
         options: Options | None = None,
     ) -> VectorResetResult: ...
+
+
+class EndingWatch(Protocol):
+    """Looks at what an environment returns, for endings that cannot be presented exactly."""
+
+    def reset(self, infos: VectorInfos) -> None:
+        """Take note of the infos of a reset."""
+
+    def step(self, terminations: Flags, truncations: Flags, infos: VectorInfos) -> None:
+        """Refuse the endings of a step, or take note of its infos."""
 
 
 F = TypeVar("F", bound=PartialReset)
@@ -89,9 +104,9 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
 
     Like `functools.singledispatch`: the function of the nearest class in the method resolution
     order is used, and a later registration replaces an earlier one. A subclass may use the function
-    of its base class if it inherits `step`, `reset` and the methods that these call unchanged. A
-    subclass that overrides one of them needs a registration of its own, as the function would
-    bypass its code.
+    of its base class if it overrides none of its methods, except for those that concern no
+    transition, such as `render` and `close`. Any other subclass needs a registration of its own,
+    as the function would bypass its code.
 
     Args:
         cls: A subclass of `gymnasium.vector.VectorEnv`, not a wrapper.
@@ -142,31 +157,48 @@ def register_by_name(name: str, function: PartialReset) -> None:
 def partial_reset_of(env: AnyVectorEnv) -> PartialReset | None:
     """The function registered for the class of `env` (without wrappers), or None.
 
-    None as well where `env` overrides what the function replaces.
+    None as well where `env` overrides a method of that class.
     """
-    found = _registered(env)
-    return None if found is None or override_of(env) is not None else found[1]
+    found = next(iter(_registered(env)), None)
+    return None if found is None or changed(env, found[0]) else found[1]
 
 
 def override_of(env: AnyVectorEnv) -> tuple[type, str] | None:
     """Why a registered function does not hold for `env`: its class, and the method overridden."""
-    found = _registered(env)
-    if found is None:
-        return None
-    cls, function = found
-    known = {*names_in(function), *ADDS_INFO}  # infos are made where there are any, as it says
-    name = changed(env, cls, "step", "reset", known=known)
-    return None if name is None else (cls, name)
+    cls = next((cls for cls, _ in _registered(env)), None)
+    name = None if cls is None else changed(env, cls)
+    return None if cls is None or name is None else (cls, name)
 
 
-def _registered(env: AnyVectorEnv) -> tuple[type, PartialReset] | None:
-    """The nearest class with a registered function, and the function."""
+def ending_watch(env: AnyVectorEnv, mode: AutoresetMode) -> EndingWatch | None:
+    """What looks at the endings of `env`, if anything has to.
+
+    Raises:
+        UnsupportedEnvError: If its settings are such that it cannot be presented exactly.
+    """
+    watch: Callable[..., EndingWatch | None] | None = _attribute(env, "watch")
+    return None if watch is None else watch(env, mode)
+
+
+def largest_first_seed(env: AnyVectorEnv) -> int | None:
+    """The largest seed of the first row that `env` takes; None if there is no limit."""
+    largest: int | None = _attribute(env, "largest_seed")
+    return None if largest is None else largest - env.num_envs + 1
+
+
+def _attribute(env: AnyVectorEnv, name: str) -> Value:
+    """That of the nearest function which has it: a user's own need not say it once more."""
+    functions = (function for _, function in _registered(env) if hasattr(function, name))
+    return getattr(next(functions, None), name, None)
+
+
+def _registered(env: AnyVectorEnv) -> Iterator[tuple[type, PartialReset]]:
+    """The classes of `env` with registered functions, the nearest first; users' before ours."""
     import_backends()
     for cls in type(env).__mro__:
-        function = _REGISTRY.get(cls) or _REGISTRY.get(qualified_name(cls))
-        if function is not None:
-            return cls, function
-    return None
+        for key in (cls, qualified_name(cls)):
+            if key in _REGISTRY:
+                yield cls, _REGISTRY[key]
 
 
 def import_backends() -> None:
@@ -174,12 +206,6 @@ def import_backends() -> None:
     for library, module in _BACKENDS.items():
         if library in sys.modules:
             import_module(f"sb3compat._to_sb3.backends.{module}")
-
-
-def pending_in(function: PartialReset | None, env: AnyVectorEnv) -> Flags | None:
-    """The rows whose autoreset is pending; None if the function cannot tell."""
-    pending = getattr(function, "pending", None)
-    return None if pending is None else np.asarray(pending(env), np.bool_)
 
 
 def reset_with_mask(

@@ -1,33 +1,32 @@
-"""`BaseTap`: a wrapper directly above the base environment, below every vector wrapper."""
+"""An environment with vector wrappers, and the tap inside of them that sees what reaches it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, VectorWrapper
 
-from sb3compat._convert.arrays import to_numpy
+from sb3compat._convert.arrays import row_array
 from sb3compat._convert.infos import mask_of
+from sb3compat._convert.options import is_uniform
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,
     AnyWrapper,
+    Array,
     Flags,
     Options,
+    Rows,
     Value,
     VectorInfos,
     VectorResetResult,
     VectorStepResult,
 )
-from sb3compat._ipc import async_vector_env as workers
-from sb3compat._to_sb3.bases import base_of
-from sb3compat._to_sb3.partial_reset import PartialReset, pending_in, reset_with_mask
-from sb3compat._to_sb3.rows import reset_kwargs
-from sb3compat._to_sb3.split_step import halves_of, is_async, whole_call
-from sb3compat._to_sb3.traits import EndingWatch
+from sb3compat._to_sb3.native import Unwrapped, checked_reset, checked_step
+from sb3compat._to_sb3.wrappers import paused_videos, wrappers_of
+from sb3compat.errors import PartialResetError, UnsupportedEnvError, shown
 
 # The key under which options for each row travel down to the tap.
 ROW_OPTIONS = "sb3compat.row_options"
@@ -46,183 +45,60 @@ class MaskOptions(dict[str, Any]):
         return self[key] if key == "reset_mask" and key in self else super().pop(key, *default)
 
 
-class SeenStep(NamedTuple):
-    """The calls that reached the base environment while the outermost wrapper was stepped.
+class Tap(AnyWrapper):
+    """Seated directly above the base environment, below every vector wrapper of the user.
+
+    It hands everything on to the environment. While the adapter steps and resets, it drives the
+    environment as the adapter would, and notes what arrives: the wrappers may have changed it.
 
     Attributes:
-        steps: How often the environment was stepped.
-        resets: How often a wrapper has reset it.
-        ended: The terminations and truncations of the last of those steps; None if it did not
-            return five values.
-        info_keys: The info keys that the environment itself gave last, each with a copy of its
+        driven: Drives the environment, for the adapter that is stepping or resetting.
+        resetting: Whether the adapter resets; the user's own resets go straight through.
+        steps: How often the environment was stepped since `begin`.
+        resets: How often a wrapper has reset it since then.
+        mask: The rows of the adapter's last reset, if they arrived; None for all.
+        has_row_options: Whether the options for each row arrived with it.
+        own_keys: The info keys that the environment itself gave last, each with a copy of its
             mask; None where it has none.
     """
 
-    steps: int
-    resets: int
-    ended: tuple[Value, Value] | None
-    info_keys: Mapping[str, Flags | None]
-
-
-class SeenReset(NamedTuple):
-    """The reset that reached the base environment while the outermost wrapper was reset.
-
-    Attributes:
-        mask: The rows to reset; None for all, or if no reset arrived.
-        row_options: The options of each row, if they arrived.
-    """
-
-    mask: Flags | None
-    row_options: Sequence[Options] | None
-
-
-_NO_STEP = SeenStep(0, 0, None, {})
-
-
-class BaseTap(AnyWrapper):
-    """Seated directly above the base environment, below every vector wrapper.
-
-    It passes a masked reset that arrives through the wrappers on to the registered function. It
-    also records which info keys the environment itself gave: all others were added by wrappers.
-    """
-
-    def __init__(self, env: AnyVectorEnv) -> None:
+    def __init__(self, env: AnyVectorEnv, driven: Unwrapped) -> None:
         super().__init__(env)
-        self._partial_reset: PartialReset | None = None
-        self._mode = AutoresetMode.NEXT_STEP
-        self._watch: EndingWatch | None = None
-        self._copies = False
-        self.base = base_of(env)
-        self._halves = halves_of(env)
-        own_methods = self._halves is None or not self.base.resets_rows
-        if isinstance(env, AsyncVectorEnv) and own_methods and not workers.is_broken(env):
-            workers.watch(env)
-        self._step = _NO_STEP
-        self._info_keys: Mapping[str, Flags | None] = {}
-        # Only while the adapter resets: the user's own resets go straight to the environment.
-        self._reset: SeenReset | None = None
+        self.driven = driven
+        self.resetting = False
+        self.own_keys: Mapping[str, Flags | None] = {}
+        self.begin()
+        # An observation wrapper may write into the arrays that it gets.
+        self._copies = not getattr(env, "copy", True)
 
-    def configure(
-        self,
-        partial_reset: PartialReset | None,
-        mode: AutoresetMode,
-        watch: EndingWatch | None,
-        *,
-        copies: bool,
-    ) -> None:
-        """Set what the adapter has found out about the environment and its wrappers.
-
-        Args:
-            partial_reset: How to reset some of its rows.
-            mode: Its autoreset mode.
-            watch: What looks at its endings, if anything has to.
-            copies: Whether to copy the observations of an environment built with copy=False, as an
-                observation wrapper may write into the arrays that it gets.
-        """
-        self._partial_reset, self._mode, self._copies = partial_reset, mode, copies
-        self._watch = watch
-
-    @property
-    def can_reset_rows(self) -> bool:
-        """Whether some rows can be reset, each with options of its own."""
-        return self._partial_reset is not None or self.base.resets_rows
-
-    def pending(self) -> Flags | None:
-        """The rows that have ended and wait for a reset; None where that is not known."""
-        known = self.base.pending()
-        if known is not None:
-            return known
-        if self._mode != AutoresetMode.NEXT_STEP:
-            # In DISABLED mode, to step such a row is an error of the environment.
-            return np.zeros(self.num_envs, np.bool_)
-        return pending_in(self._partial_reset, self.env)
-
-    def watch_step(self, step: Callable[[], VectorStepResult]) -> tuple[VectorStepResult, SeenStep]:
-        """Call the outermost wrapper's `step`: its result, and the calls that arrived here."""
-        self._step = _NO_STEP
-        return step(), self._step
-
-    def watch_reset(
-        self, reset: Callable[[], VectorResetResult]
-    ) -> tuple[VectorResetResult, SeenReset]:
-        """Call the outermost wrapper's `reset`: its result, and the reset that arrived here."""
-        self._reset = SeenReset(None, None)
-        try:
-            return reset(), self._reset
-        finally:
-            self._reset = None
-
-    @property
-    def started(self) -> bool:
-        """Whether a step was started here, or its start was interrupted."""
-        return self.broken or (self._halves is not None and self._halves.started)
-
-    @property
-    def broken(self) -> bool:
-        """Whether a worker is lost, or a call was interrupted whose results may still come."""
-        return self.base.broken
-
-    def start(self, actions: Action) -> None:
-        """Start a step, if the environment can; `step` with the same actions finishes it."""
-        if self._halves is not None:
-            self._halves.start(actions)
-
-    def cancel(self) -> None:
-        """Finish a step that was started, and drop its results."""
-        if self._halves is not None and self._halves.started:
-            self._halves.finish()
+    def begin(self) -> None:
+        """Begin a step or reset of the adapter: nothing has arrived yet."""
+        self.steps = self.resets = 0
+        self.mask: Flags | None = None
+        self.has_row_options = False
 
     def reset(self, *, seed: Value = None, options: Options | None = None) -> VectorResetResult:
-        """Reset all rows, or those under `options["reset_mask"]` by the registered function."""
-        if self._reset is None:
-            self._step = self._step._replace(resets=self._step.resets + 1)
+        """Reset all rows, or those under `options["reset_mask"]`."""
+        if not self.resetting:
+            self.resets += 1
             return self.env.reset(seed=seed, options=options)
         options = dict(options or {})
-        mask = options.pop("reset_mask", None)
+        self.mask = options.pop("reset_mask", None)
         row_options = options.pop(ROW_OPTIONS, None)
-        env = self.env
-        if isinstance(env, AsyncVectorEnv):
-            workers.check_ready(env)
-        result: VectorResetResult
-        if self._drives_rows(mask):
-            result = self._reset_row_by_row(mask, seed, options, row_options)
-        elif mask is not None:
-            result = whole_call(env, self._reset_rows, mask, seed, options)
+        self.has_row_options = row_options is not None
+        if self.mask is not None:
+            result = self.driven.reset_rows(self.mask)
         else:
-            result = whole_call(env, env.reset, seed=seed, options=options or None)
-            after_reset = getattr(self._partial_reset, "after_reset", None)
-            if after_reset is not None:
-                after_reset(env)
-        self._reset = SeenReset(mask, row_options)
-        # Rows are restarted once.
-        self._step = self._step._replace(ended=None)
-        if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping):
-            self._info_keys = self._keys_of(result[1])
-            if self._watch is not None:
-                self._watch.reset(result[1])
+            result = self.driven.reset(seed, row_options or [options] * self.num_envs)
+        self.own_keys = self._keys_of(result[1])
         return result
 
     def step(self, actions: Action) -> VectorStepResult:
-        """Step, and note the keys of the infos."""
-        result: VectorStepResult
-        if self._halves is None:
-            result = whole_call(self.env, self.env.step, actions)
-        else:
-            if not self._halves.started:
-                self._halves.start(actions)
-            result = self._halves.finish()
-        if self._copies:
-            result = (deepcopy(result[0]), *result[1:])
-        # The environment may return another form, from which a wrapper makes five values. Then the
-        # keys of its last infos that could be read are taken for its own.
-        whole = isinstance(result, tuple) and len(result) == 5
-        if whole and isinstance(result[4], Mapping):
-            self._info_keys = self._keys_of(result[4])
-        ended = (result[2], result[3]) if whole else None
-        if self._watch is not None and whole:
-            self._watch.step(*result[2:])
-        self._step = SeenStep(self._step.steps + 1, self._step.resets, ended, self._info_keys)
-        return result
+        """Step, and note the endings and the keys of the infos."""
+        result = self.driven.step(actions)
+        self.own_keys = self._keys_of(result[4])
+        self.steps += 1
+        return (deepcopy(result[0]), *result[1:]) if self._copies else result
 
     def render(self) -> Value:
         """The frames as a tuple, as the interface has it.
@@ -230,45 +106,7 @@ class BaseTap(AnyWrapper):
         `CartPoleVectorEnv` returns a list, whose frames `RecordVideo.render` would add to the
         video.
         """
-        if isinstance(self.env, AsyncVectorEnv) and is_async(self.env, "render"):
-            return tuple(workers.call(self.env, "render", (), {}, range(self.num_envs)))
-        frames: Value = self.env.render()
-        return tuple(frames) if isinstance(frames, list) else frames
-
-    def _drives_rows(self, mask: Flags | None) -> bool:
-        """Whether the rows are reset one by one here, not by a function that a user registered."""
-        by_user = self._partial_reset not in (None, reset_with_mask)
-        return self.base.resets_rows and not (mask is not None and by_user)
-
-    def _reset_rows(self, mask: Flags, seed: Value, options: Options) -> VectorResetResult:
-        """Reset some rows; those that the environment itself has ended, as it does itself."""
-        assert self._partial_reset is not None
-        restart = getattr(self._partial_reset, "restart", None)
-        if restart is not None and self._step.ended is not None and seed is None and not options:
-            terminations, truncations = map(to_numpy, self._step.ended)
-            result: VectorResetResult = restart(
-                self.env, mask, np.logical_or(terminations, truncations)
-            )
-            return result
-        return self._partial_reset(self.env, mask, seed=seed, options=options or None)
-
-    def _reset_row_by_row(
-        self,
-        mask: Flags | None,
-        seed: Value,
-        options: Options,
-        row_options: Sequence[Options] | None,
-    ) -> VectorResetResult:
-        n = self.num_envs
-        if mask is not None:
-            rows = np.flatnonzero(mask).tolist()
-            return self.base.reset_rows(rows, [{}] * n, copy=self._copies)
-        seeds = seed if isinstance(seed, Sequence) else [seed] * n
-        if isinstance(seed, int | np.integer):
-            seeds = [seed + i for i in range(n)]
-        options_of = [options] * n if row_options is None else row_options
-        kwargs = list(map(reset_kwargs, seeds, options_of))
-        return self.base.reset_rows(None, kwargs, copy=self._copies)
+        return self.driven.render()
 
     def _keys_of(self, infos: VectorInfos) -> Mapping[str, Flags | None]:
         masks = {key: mask_of(infos, key, self.num_envs) for key in infos}
@@ -288,8 +126,125 @@ class BaseTap(AnyWrapper):
         pass
 
 
-def wrappers_of(env: AnyVectorEnv) -> Iterator[AnyWrapper]:
-    """The vector wrappers around an environment, the outermost first."""
-    while isinstance(env, VectorWrapper):
-        yield env
-        env = env.env
+class Wrapped:
+    """Steps and resets a vector environment through its wrappers.
+
+    Args:
+        env: The environment with its wrappers; a `Tap` is put inside of them, and stays there.
+        inside: Drives the environment inside.
+    """
+
+    def __init__(self, env: AnyVectorEnv, inside: Unwrapped) -> None:
+        self.env, self.base = env, inside.base
+        *_, innermost = wrappers_of(env)
+        if not isinstance(innermost, Tap):
+            innermost.env = innermost = Tap(innermost.env, inside)
+        self._tap, self._inside = innermost, inside
+        self.pending = inside.pending
+
+    @property
+    def own_keys(self) -> Mapping[str, Flags | None]:
+        """The info keys that the environment itself gave last, with their masks."""
+        return self._tap.own_keys
+
+    def step(self, actions: Action) -> VectorStepResult:
+        """Step through the wrappers; they may not reset the environment, or step it again."""
+        tap = self._tap
+        tap.driven = self._inside  # another adapter may have been made since
+        tap.begin()
+        result = self.env.step(actions)
+        if tap.resets:
+            raise UnsupportedEnvError(
+                f"Expected a step of {self.env} not to reset {tap.env}, but a wrapper has "
+                "done so: the last observations are lost, and rows would be reset twice. Remove "
+                "that wrapper: to_sb3 resets the rows that have ended, in every autoreset mode."
+            )
+        if tap.steps != 1:
+            raise UnsupportedEnvError(
+                f"Expected one step of {self.env} to be one step of {tap.env}, through the "
+                f"wrappers' attribute `env`; it was {tap.steps}. A wrapper in between steps more "
+                "than once, or keeps a reference of its own to the environment."
+            )
+        return checked_step(result, self.env)
+
+    def check_endings(self, ended: Flags, *, any_row: bool) -> None:
+        """Refuse wrappers that hide an ending, or invent one where the rows reset by themselves.
+
+        Args:
+            ended: The rows that end, as the wrappers say.
+            any_row: Whether a row can be reset that the environment itself has not ended.
+        """
+        below = np.zeros_like(ended)
+        names = ("terminations", "truncations")
+        for name, flags in zip(names, self._inside.flags or (), strict=True):
+            below |= row_array(flags, len(ended), name).astype(np.bool_)
+        wrong = below & ~ended if any_row else below != ended
+        if wrong.any():
+            raise UnsupportedEnvError(
+                f"Expected {self.env} to end the episodes that {self._tap.env} ends, got "
+                f"dones={shown(ended.tolist())} from {shown(below.tolist())}: rows "
+                f"{shown(np.flatnonzero(wrong).tolist())} would end for SB3 and not for the "
+                "environment, or the other way round. End episodes in wrappers around the "
+                "sub-environments instead."
+            )
+
+    def reset(self, seed: Value, options: Sequence[Options]) -> VectorResetResult:
+        """Reset all rows; the wrappers see the options of the first row if all have the same."""
+        shared: Options = {}
+        if any(options):
+            shared = {**(options[0] if is_uniform(options) else {}), ROW_OPTIONS: options}
+        result = self._reset(seed=seed, options=shared or None)
+        if any(options) and not self._tap.has_row_options:
+            raise self._not_handed_on("options")
+        return result
+
+    def reset_rows(self, mask: Flags) -> VectorResetResult:
+        """Reset some rows through the wrappers, and check that the mask has reached the base."""
+        with paused_videos(self.env, mask):
+            result = self._reset(options=MaskOptions(reset_mask=mask))
+        if self._tap.mask is None:
+            raise self._not_handed_on("options['reset_mask']")
+        return result
+
+    def check_others(self, before: list[Array], after: list[Array], rows: Rows) -> None:
+        """Refuse a wrapper that took a masked reset for one of all rows, if that can be seen.
+
+        It can be seen where the environment itself returns the other rows unchanged.
+        """
+        if not self.base.resets_rows:
+            return
+        others = np.setdiff1d(np.arange(self.env.num_envs), rows)
+        for array, values in zip(before, after, strict=True):
+            if not np.array_equal(
+                array[others], values[others], equal_nan=array.dtype.kind in "fc"
+            ):
+                raise PartialResetError(
+                    f"Expected a reset of the rows {shown(rows.tolist())} to leave the "
+                    f"observations of all others as they were, but it has changed them: a wrapper "
+                    f"in {self.env} resets its state for all rows. Let it reset its "
+                    "state for the rows in options['reset_mask'] only, or build the "
+                    "environment with autoreset_mode=AutoresetMode.SAME_STEP."
+                )
+
+    def render(self) -> Value:
+        """The frames of the environment, as its wrappers return them."""
+        return self.env.render()
+
+    def _reset(self, **kwargs: Value) -> VectorResetResult:
+        tap = self._tap
+        tap.driven = self._inside
+        tap.begin()
+        tap.resetting = True
+        try:
+            result = self.env.reset(**kwargs)
+        finally:
+            tap.resetting = False
+        return checked_reset(result, self.env)
+
+    def _not_handed_on(self, what: str) -> PartialResetError:
+        return PartialResetError(
+            f"Expected {what} to reach {self._tap.env}, but a wrapper in {self.env} did not hand "
+            "it on, and all rows were reset without it. Let its reset pass `options` to the "
+            "environment inside, or build the environment with "
+            "autoreset_mode=AutoresetMode.SAME_STEP."
+        )

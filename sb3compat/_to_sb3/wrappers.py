@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import gymnasium as gym
-from gymnasium.vector import AutoresetMode, VectorObservationWrapper
+from gymnasium.vector import AutoresetMode, VectorObservationWrapper, VectorWrapper
 from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.modes import names_mode
 from sb3compat._convert.types import AnyVectorEnv, AnyWrapper, Flags
 from sb3compat._to_sb3.bases import base_of
-from sb3compat._to_sb3.tap import BaseTap, wrappers_of
 from sb3compat._upstream.installed import gymnasium_release
 from sb3compat._upstream.vector_wrappers import (
     believed_mode,
@@ -24,6 +23,31 @@ from sb3compat._upstream.vector_wrappers import (
 from sb3compat.errors import UnsupportedEnvError
 
 _VEC_NORMALIZE = "stable_baselines3.common.vec_env.VecNormalize around the adapted environment"
+
+
+# Wrappers that hand observations through untouched.
+_TRANSPARENT = (
+    vector_wrappers.RecordEpisodeStatistics,
+    vector_wrappers.ClipReward,
+    vector_wrappers.TransformReward,
+    vector_wrappers.NormalizeReward,
+    vector_wrappers.ClipAction,
+    vector_wrappers.RescaleAction,
+    vector_wrappers.TransformAction,
+)
+
+
+def wrappers_of(env: AnyVectorEnv) -> Iterator[AnyWrapper]:
+    """The vector wrappers around an environment, the outermost first."""
+    while isinstance(env, VectorWrapper):
+        yield env
+        env = env.env
+
+
+def hands_out_new_arrays(env: AnyVectorEnv) -> bool:
+    """Whether the observations of a step, through the wrappers, share memory with no others."""
+    kinds = [type(wrapper) for wrapper in wrappers_of(env)]
+    return base_of(env).hands_out_new_arrays and all(kind in _TRANSPARENT for kind in kinds)
 
 
 def check_wrappers(env: AnyVectorEnv, mode: AutoresetMode, *, resets_rows: bool) -> None:
@@ -132,8 +156,6 @@ def _check_belief(wrapper: AnyWrapper, mode: AutoresetMode) -> None:
     A wrapper reads the mode from the metadata when it is made. Up to Gymnasium 1.3, all
     environments of a class share one metadata dict, and each new environment writes its own mode.
     """
-    if isinstance(wrapper, BaseTap):
-        return
     name, believed = believed_mode(wrapper)
     same_step = AutoresetMode.SAME_STEP
     if believed is not None and names_mode(believed, same_step) != (mode == same_step):

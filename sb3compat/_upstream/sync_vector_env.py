@@ -8,9 +8,6 @@ from gymnasium.vector import AutoresetMode
 from sb3compat._convert.types import AnySync, AnyVectorEnv, Array, Info, Observation
 from sb3compat._upstream.private import private
 
-# The method that `add_info` calls, also where it is overridden.
-ADDS_INFO = ("_add_info",)
-
 
 def held_observations(env: AnySync) -> list[Observation]:
     """What each row has returned last, in the environment's own list."""

@@ -139,17 +139,8 @@ _WHY: dict[str, dict[str, str]] = {
     "ale_py.vector_env": {
         "AtariVectorEnv": "known by its name only: NEXT_STEP mode would be refused",
     },
-    "ale_py.vector_env:AtariVectorEnv": {
-        "send": "a step could not be started",
-        "recv": "a step could not be finished",
-    },
     "envpool.python.gymnasium_envpool": {
         "GymnasiumEnvPoolMixin": "known by its name only: NEXT_STEP mode would be refused",
-    },
-    "envpool.python.envpool:EnvPoolMixin": {
-        "send": "a step could not be started",
-        "recv": "a step could not be finished",
-        "_recv": "results could be taken without a note that they were, at an interrupt",
     },
     "cloudpickle.cloudpickle": {
         "_DYNAMIC_CLASS_TRACKER_BY_ID": "what workers answer would reset the user's classes",

@@ -89,7 +89,7 @@ def test_adapting_twice_and_dropping_one_leaves_the_environment_open() -> None:
     env.reset()
     env.step(np.zeros(2, int))
     assert env.step(np.zeros(2, int))[2].all()
-    assert type(wrapped.env).__name__ == "BaseTap"
+    assert type(wrapped.env).__name__ == "Tap"
     assert wrapped.env.env is source
     assert wrapped.env.colour == "blue"  # what wrappers reach for is there
 

@@ -42,8 +42,7 @@ def test_bases_of_single_environments_are_known(name: str) -> None:
     assert base.env is env
     assert base.holds_single_envs
     assert base.seeds_rows
-    assert base.resets_rows
-    assert base.mode_is_sure
+    assert base.is_known
     assert base.hands_out_new_arrays
     assert not base.broken
     env.reset(seed=3)
@@ -54,21 +53,21 @@ def test_bases_of_single_environments_are_known(name: str) -> None:
 def test_nothing_is_known_of_other_environments() -> None:
     base = base_of(NativeEnv(fns(), NEXT_STEP))
     assert type(base) is Base
-    known = [base.holds_single_envs, base.seeds_rows, base.resets_rows, base.mode_is_sure]
-    assert not any([*known, base.hands_out_new_arrays, base.broken])
+    known = [base.holds_single_envs, base.seeds_rows, base.is_known]
+    assert not any([*known, base.hands_out_new_arrays, base.broken, base.must_be_reset])
     assert base.pending() is None
     with pytest.raises(NotImplementedError):
-        base.reset_rows(None, [{}, {}], copy=True)
+        base.reset_rows(None, [{}, {}])
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_rows_are_reset_with_arguments_of_their_own(name: str) -> None:
     env = KINDS[name][0]()
     base = base_of(env)
-    before = base.reset_rows(None, [{"seed": 4}, {"options": {"x": 1}}], copy=True)
+    before = base.reset_rows(None, [{"seed": 4}, {"options": {"x": 1}}])
     assert before[1]["seed"].tolist() == [4, -1]
     assert before[1]["given"].tolist() == [0, 1]
-    obs, infos = base.reset_rows([1], [{}, {}], copy=True)
+    obs, infos = base.reset_rows([1], [{}, {}])
     assert infos["_resets"].tolist() == [False, True]
     assert infos["given"].tolist() == [0, 0]
     same(obs[0], before[0][0])
@@ -102,8 +101,7 @@ class StepOfAdapter(sb3compat.VectorEnvAdapter):
         return super().step(actions)
 
 
-def test_subclasses_keep_what_they_do_not_override() -> None:
+def test_subclasses_with_methods_of_their_own_are_not_known() -> None:
     for base in (base_of(OwnStep(fns())), base_of(StepOfAdapter(dummy(fns())))):
-        assert base.resets_rows
         assert base.seeds_rows
-        assert not any([base.mode_is_sure, base.hands_out_new_arrays])
+        assert not any([base.is_known, base.hands_out_new_arrays])

@@ -49,19 +49,6 @@ def test_wrong_actions_leave_the_environment_untouched(make: Any) -> None:
     twin.close()
 
 
-def test_step_async_and_step_wait_out_of_order_are_errors() -> None:
-    env = adapted()
-    env.reset()
-    with pytest.raises(RuntimeError, match="step_async"):
-        env.step_wait()
-    env.step_async(np.zeros(2, int))
-    with pytest.raises(RuntimeError, match="again"):
-        env.step_async(np.zeros(2, int))
-    env.step_wait()
-    with pytest.raises(RuntimeError, match="step_async"):
-        env.step_wait()
-
-
 @pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
 def test_reset_cancels_a_pending_step(cls: Any) -> None:
     env, twin = (sb3compat.to_sb3(cls(fns(2, lengths=(2,)))) for _ in range(2))
@@ -128,16 +115,6 @@ def test_custom_environment_gets_one_seed() -> None:
     assert source.noted is None
 
 
-def test_options_of_the_wrong_form_are_refused() -> None:
-    env = adapted(2)
-    with pytest.raises(ValueError, match=r"a list of 2.*len\(options\)=3"):
-        env.set_options([{}, {}, {}])
-    with pytest.raises(TypeError, match="dicts, got 'x'"):
-        env.set_options(["x", {}])
-    with pytest.raises(TypeError, match="dicts, got 3"):
-        env.set_options(3)
-
-
 @pytest.mark.parametrize(
     "options",
     [None, {"x": 3}, ({"x": 1}, {"x": 2}), [None, {"x": 2}], (None, None), [{}, None], ({}, {})],
@@ -161,13 +138,3 @@ def test_seed_for_each_row_is_refused_and_says_what_is_meant(seed: Any) -> None:
     with pytest.raises(TypeError, match="seed of the first sub-environment"):
         env.seed(seed)
     assert env.seed(np.int64(3)) == [3, 4]
-
-
-def test_closed_environment_refuses_every_call() -> None:
-    env = adapted()
-    env.reset()
-    env.close()
-    env.close()
-    for use in (env.reset, lambda: env.step(np.zeros(2, int)), lambda: env.get_attr("mu")):
-        with pytest.raises(RuntimeError, match="was closed"):
-            use()

@@ -64,17 +64,9 @@ class FailingReset(ScriptedEnv):
         return super().reset(**kwargs)
 
 
-class Subclass(AsyncVectorEnv):
-    """A subclass, which is driven as a whole."""
-
-    def _add_info(self, *args: Any) -> Any:
-        return super()._add_info(*args)
-
-
 KINDS: dict[str, Callable[..., Any]] = {
     "bare": AsyncVectorEnv,
     "wrapped": lambda *args, **kwargs: Identity(AsyncVectorEnv(*args, **kwargs)),
-    "subclass": Subclass,
     "unshared": lambda *args, **kwargs: AsyncVectorEnv(*args, shared_memory=False, **kwargs),
 }
 MODES = list(AutoresetMode)
@@ -189,14 +181,6 @@ def test_killed_worker_is_named(kind: str, use: Callable[[Any], Any]) -> None:
     with pytest.raises(sb3compat.WorkerError, match="row 1 has died"):
         use(env)
     check_lost(env)
-
-
-@kind_of
-@pytest.mark.parametrize("row", [0, 1])
-def test_close_works_after_a_worker_was_killed(kind: str, row: int) -> None:
-    env = adapted(kind, failing("never", row))
-    os.kill(env.env_method("pid", indices=row)[0], signal.SIGKILL)
-    env.env.unwrapped.processes[row].join()
 
 
 @pytest.mark.skipif(GYMNASIUM < (1, 4), reason="Gymnasium 1.4 has max_concurrency")

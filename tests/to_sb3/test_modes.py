@@ -13,7 +13,6 @@ from gymnasium.vector import (
     AsyncVectorEnv,
     AutoresetMode,
     SyncVectorEnv,
-    VectorEnv,
     VectorWrapper,
 )
 from gymnasium.wrappers.vector import (
@@ -309,48 +308,6 @@ def test_final_observations_may_be_torch_tensors() -> None:
     env.reset()
     infos = step(env)[3]
     assert type(infos[0]["terminal_observation"]) is np.ndarray
-
-
-class OwnForm(VectorEnv):
-    """SAME_STEP, with a step of six values."""
-
-    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
-    num_envs = 2
-    single_observation_space = spaces.Box(-9, 9, (1,))
-    observation_space = spaces.Box(-9, 9, (2, 1))
-    single_action_space = spaces.Discrete(2)
-    action_space = spaces.MultiDiscrete([2, 2])
-    time = 0
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        return np.zeros((2, 1), np.float32), {"phase": np.array([7, 7])}
-
-    def step(self, actions: Any) -> Any:
-        self.time += 1
-        ended = np.array([self.time == 3] * 2)
-        observations = np.full((2, 1), 0 if ended[0] else self.time, np.float32)
-        return observations, np.zeros(2), ended, {"phase": np.array([self.time] * 2)}, None, None
-
-
-class FiveValues(VectorWrapper):
-    def step(self, actions: Any) -> Any:
-        observations, rewards, ended, infos, *_ = self.env.step(actions)
-        if ended.any():
-            infos = {
-                **infos,
-                "final_obs": np.full((2, 1), 3, np.float32),
-                "final_info": {"phase": np.array([5, 5])},
-            }
-        return observations, rewards, ended, np.zeros(2, np.bool_), infos
-
-
-def test_infos_of_an_environment_with_a_form_of_its_own_are_sorted() -> None:
-    env = sb3compat.to_sb3(FiveValues(OwnForm()))
-    env.reset()
-    for _ in range(3):
-        *_, infos = env.step([0, 0])
-    assert [info["phase"] for info in infos] == [5, 5]
-    assert [info["phase"] for info in env.reset_infos] == [3, 3]
 
 
 class Marked(gym.Wrapper[Any, Any, Any, Any]):

@@ -7,11 +7,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from sb3compat._to_sb3.partial_reset import partial_reset_of
-from sb3compat.errors import CallOrderError
 from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv, reset_native
 
@@ -86,7 +85,7 @@ def test_overridden_methods_are_called(name: str, mode: AutoresetMode) -> None:
     assert source.calls.count(name.rpartition(" ")[2]) == expected.get(name, 6)
 
 
-def test_hook_that_the_function_calls_may_be_overridden() -> None:
+def test_hook_that_the_function_calls_needs_a_registration_where_it_is_overridden() -> None:
     class Colours(UnknownEnv):
         def start(self, mask: Any) -> Any:
             return self.reset_rows(mask, None, None)
@@ -103,7 +102,11 @@ def test_hook_that_the_function_calls_may_be_overridden() -> None:
             obs, infos = super().start(mask)
             return obs, {**infos, "started": mask}
 
-    env = sb3compat.to_sb3(Other(fns(lengths=(2, 3)), AutoresetMode.NEXT_STEP))
+    source = Other(fns(lengths=(2, 3)), AutoresetMode.NEXT_STEP)
+    with pytest.raises(sb3compat.PartialResetError, match="Colours does not hold here: 'start'"):
+        sb3compat.to_sb3(source)
+    sb3compat.register_partial_reset(Other, reset_colours)
+    env = sb3compat.to_sb3(source)
     env.reset()
     for _ in range(2):
         env.step(np.zeros(2, int))
@@ -131,102 +134,8 @@ def test_function_registered_for_a_subclass_of_sync_is_used() -> None:
     assert source.resets == 4
 
 
-def test_restart_is_for_rows_that_the_environment_has_ended() -> None:
-    calls: list[Any] = []
-
-    class Restarts(UnknownEnv):
-        pass
-
-    class Function:
-        def __call__(self, env: Any, mask: Any, *, seed: Any = None, options: Any = None) -> Any:
-            calls.append(("reset", mask.tolist(), options))
-            return env.reset_rows(mask, seed, options)
-
-        def restart(self, env: Any, mask: Any, ended: Any) -> Any:
-            calls.append(("restart", mask.tolist(), ended.tolist()))
-            return env.reset_rows(mask, None, None)
-
-    sb3compat.register_partial_reset(Restarts, Function())
-    env = sb3compat.to_sb3(Identity(Restarts(fns(lengths=(2, 3)), AutoresetMode.NEXT_STEP)))
-    env.reset()
-    for _ in range(3):
-        env.step(np.zeros(2, int))
-    assert calls == [
-        ("restart", [False, True], [False, True]),
-        ("restart", [True, False], [True, False]),
-    ]
-    env.set_options([{"x": 1}, {}])
-    env.reset()
-    assert calls[2:] == [("reset", [True, False], {"x": 1}), ("reset", [False, True], None)]
-
-
 def native_cartpole() -> Any:
     return gym.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point").unwrapped
-
-
-PENDING: dict[str, Any] = {
-    "sync": (lambda: SyncVectorEnv(fns(lengths=(2, 3))), r"rows \[1\]"),
-    "sync, disabled": (
-        lambda: SyncVectorEnv(fns(lengths=(2, 3)), autoreset_mode=AutoresetMode.DISABLED),
-        r"rows \[1\]",
-    ),
-    "async": (lambda: AsyncVectorEnv(fns(lengths=(2, 3))), r"rows \[1\]"),
-    "async, pipes": (
-        lambda: AsyncVectorEnv(fns(lengths=(2, 3)), shared_memory=False), r"rows \[1\]"
-    ),
-    "native": (lambda: NativeEnv(fns(lengths=(2, 3)), AutoresetMode.NEXT_STEP), "cannot be known"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("wrapped", [False, True])
-@pytest.mark.parametrize("name", PENDING)
-def test_first_step_is_refused_where_an_autoreset_is_pending(name: str, wrapped: bool) -> None:
-    make, text = PENDING[name]
-    source = make()
-    source.reset()
-    for _ in range(2):
-        source.step(np.zeros(2, int))
-    env = sb3compat.to_sb3(Identity(source) if wrapped else source)
-    for _ in range(2):
-        with pytest.raises(CallOrderError, match=rf"Expected reset\(\).*{text}"):
-            env.step(np.zeros(2, int))
-    env.reset()
-    infos = env.step(np.zeros(2, int))[3]
-    assert [info["shared"] for info in infos] == [1, 1]
-    env.close()
-
-
-@pytest.mark.parametrize("wrapped", [False, True])
-@pytest.mark.parametrize("name", ["sync", "sync, disabled", "async", "async, pipes"])
-def test_environment_without_a_pending_autoreset_goes_on(name: str, wrapped: bool) -> None:
-    source = PENDING[name][0]()
-    source.reset()
-    source.step(np.zeros(2, int))
-    env = sb3compat.to_sb3(Identity(source) if wrapped else source)
-    for time in ([2, 2], [3, 1]):
-        infos = env.step(np.zeros(2, int))[3]
-        assert [info["shared"] for info in infos] == time
-    env.close()
-
-
-@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-def test_same_step_environment_that_has_ended_goes_on(cls: Any) -> None:
-    source = cls(fns(lengths=(2, 3)), autoreset_mode=AutoresetMode.SAME_STEP)
-    source.reset()
-    for _ in range(2):
-        source.step(np.zeros(2, int))
-    env = sb3compat.to_sb3(source)
-    assert [info["shared"] for info in env.step(np.zeros(2, int))[3]] == [3, 1]
-    env.close()
-
-
-def test_native_cartpole_tells_its_pending_autoresets() -> None:
-    source = native_cartpole()
-    source.reset(seed=1)
-    sb3compat.to_sb3(source).step(np.zeros(2, int))
-    source.prev_done[1] = True
-    with pytest.raises(CallOrderError, match=r"rows \[1\]"):
-        sb3compat.to_sb3(source).step(np.zeros(2, int))
 
 
 def test_registration_works_as_decorator_and_as_function() -> None:
@@ -278,51 +187,6 @@ def test_native_cartpole_resets_only_the_rows_under_the_mask() -> None:
     assert env.unwrapped.steps.tolist() == [0, 7, 7]
     again = [reset(env.unwrapped, mask, seed=5)[0] for _ in range(2)]
     np.testing.assert_array_equal(*again)
-
-
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_no_autoreset_lingers_without_shared_memory(wrapped: bool) -> None:
-    # The upstream bug that tap.py goes around: without it, row 0 would be reset once more.
-    source: VectorEnv[Any, Any, Any] = AsyncVectorEnv(fns(lengths=(2, 4)), shared_memory=False)
-    env = sb3compat.to_sb3(Identity(source) if wrapped else source)
-    env.reset()
-    resets = []
-    for _ in range(8):
-        env.step(np.zeros(2, int))
-        resets.append([info["resets"] for info in env.reset_infos])
-    assert resets[-1] == [3, 4]
-    env.close()
-
-
-@pytest.mark.parametrize("shared_memory", [True, False])
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_reset_clears_an_autoreset_pending_before_adapting(
-    wrapped: bool, shared_memory: bool
-) -> None:
-    source: VectorEnv[Any, Any, Any] = AsyncVectorEnv(fns(2), shared_memory=shared_memory)
-    source.reset()
-    for _ in range(3):
-        ended = source.step(np.zeros(2, int))[2]
-    assert ended.all()
-    env = sb3compat.to_sb3(Identity(source) if wrapped else source)
-    env.seed(3)
-    env.reset()
-    for time in (1, 2):
-        infos = env.step(np.zeros(2, int))[3]
-        assert [info["shared"] for info in infos] == [time, time]
-    env.close()
-
-
-def test_wrapped_sync_env_with_a_pending_autoreset_takes_options() -> None:
-    source = SyncVectorEnv(fns(2))
-    source.reset()
-    for _ in range(3):
-        source.step(np.zeros(2, int))
-    env = sb3compat.to_sb3(Identity(source))
-    env.set_options([{"x": 1}, {"x": 2}])
-    env.reset()
-    assert [info["option"] for info in env.reset_infos] == [1, 2]
-    assert [info["shared"] for info in env.step(np.zeros(2, int))[3]] == [1, 1]
 
 
 def test_registration_before_the_backend_is_imported_stays() -> None:

@@ -166,21 +166,6 @@ def test_render_mode_and_metadata_equal_those_of_dummy_vec_env(
         assert ours.metadata["render_fps"] == 7
 
 
-@pytest.mark.parametrize("name", ["sync-next", "sync-same", "async-next"])
-def test_pictures_of_cartpoles_equal_those_of_dummy_vec_env(name: str) -> None:
-    pytest.importorskip("pygame", reason="draws CartPole")
-    fns: EnvFns = [partial(gym.make, "CartPole-v1", 3, render_mode="rgb_array")] * 3
-    with both(SOURCES[name], fns) as (ours, reference):
-        first = ours.render()
-        same(first, reference.render())
-        assert first.shape == (800, 1200, 3)
-        for step in range(4):  # one more than an episode is long
-            actions = np.array([0, 1, step % 2])
-            same(ours.step(actions), reference.step(actions))
-            same(ours.render(), reference.render())
-        assert (ours.render() != first).any()
-
-
 def test_pictures_of_native_cartpole_show_its_states() -> None:
     pytest.importorskip("pygame", reason="draws CartPole")
     native: Any = gym.make_vec(
@@ -226,43 +211,6 @@ def test_native_cartpole_without_render_mode_warns_as_in_sb3() -> None:
         assert got[0] is None
         assert len(got[1]) == 1
     env.close()
-
-
-class LastFrame(gym.Wrapper[Any, Any, Any, Any]):
-    """Reads the picture in a CartPole's window."""
-
-    def shown(self) -> Any:
-        import pygame
-
-        screen = self.unwrapped.screen
-        assert screen is pygame.display.get_surface()
-        return pygame.surfarray.array3d(screen)
-
-    def wipe(self) -> None:
-        self.unwrapped.screen.fill((0, 0, 0))
-
-
-@pytest.mark.parametrize("name", ["sync-next", "async-next", "async-same"])
-def test_human_mode_draws_in_a_real_window(name: str) -> None:
-    pytest.importorskip("pygame", reason="opens the window")
-    # One window for each process: several in one would be drawn over each other.
-    num_envs = 1 if name == "sync-next" else 2
-    fns: EnvFns = [lambda: LastFrame(gym.make("CartPole-v1", render_mode="human"))] * num_envs
-    with closing(sb3compat.to_sb3(SOURCES[name](fns))) as env:
-        env.seed(2)
-        env.reset()
-        assert env.render_mode == "human"
-        for mode in (None, "human"):
-            env.env_method("wipe")
-            assert not any(shown.any() for shown in env.env_method("shown"))
-            assert outcome(env.render, mode) == (None, [])
-            for shown in env.env_method("shown"):
-                assert shown.shape == (600, 400, 3)
-                assert np.mean(shown == 255) > 0.8  # the sky
-                assert len(np.unique(shown)) > 4  # cart, pole and axle
-        result, told = outcome(env.render, "rgb_array")
-        assert result is None
-        assert len(told) == 1
 
 
 def test_render_within_a_step_or_after_close_is_refused() -> None:

@@ -76,16 +76,8 @@ def test_wrong_shape_is_an_error_without_and_with_shared_memory(mode: AutoresetM
     env.close()
 
 
-class OwnInfos(AsyncVectorEnv):
-    """A subclass, which is driven as a whole."""
-
-    def _add_info(self, *args: Any) -> Any:
-        return super()._add_info(*args)
-
-
-@pytest.mark.parametrize("cls", [AsyncVectorEnv, OwnInfos])
-def test_step_async_starts_the_step(cls: Any) -> None:
-    source = cls([MakeEnv(script(), i) for i in range(2)])
+def test_step_async_starts_the_step() -> None:
+    source = AsyncVectorEnv([MakeEnv(script(), i) for i in range(2)])
     env = sb3compat.to_sb3(source)
     env.reset()
     env.step_async(np.zeros(2, int))

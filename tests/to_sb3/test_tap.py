@@ -1,87 +1,65 @@
-"""What the tap below the wrappers notes of a step and of a reset."""
+"""What the tap below the wrappers hands on, and what it notes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import SyncVectorEnv, VectorWrapper
+from gymnasium import spaces
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
 
 import sb3compat
-from sb3compat._to_sb3.tap import BaseTap, MaskOptions, SeenReset
+from sb3compat._to_sb3.tap import MaskOptions, Tap
 from tests.envs import GYMNASIUM, Identity, MakeEnv, fns, script
 from tests.lockstep import same
+from tests.to_sb3.driving import step
 
+SAME_STEP = AutoresetMode.SAME_STEP
+mode_of = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
 ACTIONS = np.zeros(2, np.int64)
 
 
-def tapped() -> tuple[BaseTap, SyncVectorEnv[Any, Any]]:
-    env = SyncVectorEnv([lambda: gym.make("CartPole-v1")] * 2)
-    return BaseTap(env), env
+def test_mask_stays_where_a_wrapper_pops_it() -> None:
+    options = MaskOptions(reset_mask=[True], x=1)
+    assert [options.pop("reset_mask"), options.pop("reset_mask", None)] == [[True], [True]]
+    assert [options.pop("x"), options.pop("x", 2), options.pop("y", 3)] == [1, 2, 3]
+    assert MaskOptions().pop("reset_mask", None) is None
 
 
-def test_a_step_is_seen_once_with_the_keys_of_the_environment() -> None:
-    env = SyncVectorEnv([MakeEnv(script(infos="plain"), i) for i in range(2)])
-    tap = BaseTap(env)
-    env.reset()
-    env.action_space.seed(0)
-    result, seen = tap.watch_step(lambda: tap.step(env.action_space.sample()))
-    assert (seen.steps, seen.resets) == (1, 0)
-    assert seen.info_keys.keys() == result[4].keys() != set()
-    assert seen.ended is not None
-    assert seen.ended[0] is result[2]
-    assert seen.ended[1] is result[3]
+class FailsOnce(VectorWrapper):
+    fails = True
 
-
-def test_steps_and_resets_below_are_counted_anew_for_each_step_above() -> None:
-    tap, _ = tapped()
-    tap.reset()
-
-    def twice() -> Any:
-        tap.step(ACTIONS)
-        tap.reset()
-        return tap.step(ACTIONS)
-
-    for _ in range(2):
-        _, seen = tap.watch_step(twice)
-        assert (seen.steps, seen.resets) == (2, 1)
-    assert tap.watch_step(lambda: None)[1].steps == 0  # type: ignore[arg-type, return-value]
-
-
-def test_a_reset_tells_the_mask_and_options_that_came_down() -> None:
-    tap, _ = tapped()
-    mask = np.array([False, True])
-    tap.reset()
-    _, seen = tap.watch_reset(lambda: tap.reset(options=MaskOptions(reset_mask=mask)))
-    assert seen.mask is mask
-    assert tap.watch_reset(tap.reset)[1] == SeenReset(None, None)
+    def reset(self, **kwargs: Any) -> Any:
+        if self.fails:
+            raise ValueError("no reset")
+        return self.env.reset(**kwargs)
 
 
 def test_after_a_reset_that_raised_the_users_own_resets_go_straight_to_the_environment() -> None:
-    tap, env = tapped()
-
-    def fails() -> Any:
-        raise ValueError("no reset")
-
+    source = FailsOnce(SyncVectorEnv(fns(2)))
+    env = sb3compat.to_sb3(source)
     with pytest.raises(ValueError, match="no reset"):
-        tap.watch_reset(fails)
-    before = env.np_random_seed
-    tap.reset(seed=3)
-    assert env.np_random_seed != before
+        env.reset()
+    source.fails = False
+    source.reset(options={"x": 1})
+    # Gymnasium's own reset has passed the options; the adapter's would have passed none.
+    assert source.env.resets == 1
 
 
 def test_two_adapters_over_one_environment_share_the_tap() -> None:
-    source = VectorWrapper(SyncVectorEnv([lambda: gym.make("CartPole-v1")] * 2))
-    first = sb3compat.to_sb3(source)
+    source = VectorWrapper(SyncVectorEnv(fns(2, lengths=(2, 3))))
+    first, plain = sb3compat.to_sb3(source), sb3compat.to_sb3(SyncVectorEnv(fns(2, lengths=(2, 3))))
     tap = source.env
     second = sb3compat.to_sb3(source)
-    assert isinstance(tap, BaseTap)
+    assert isinstance(tap, Tap)
     assert source.env is tap
     for env in (first, second, first):
-        env.reset()
-        env.step(ACTIONS)
+        for either in (env, plain):
+            either.seed(3)
+        same(env.reset(), plain.reset())
+        for _ in range(4):
+            same(env.step(ACTIONS), plain.step(ACTIONS))
 
 
 def test_calls_of_the_user_pass_the_tap_unchanged() -> None:
@@ -90,6 +68,7 @@ def test_calls_of_the_user_pass_the_tap_unchanged() -> None:
     mask = np.array([True, False])
     for kwargs in ({"seed": 3}, {"seed": [4, 5], "options": {"x": 2}}, {}):
         same(wrapped.reset(**kwargs), plain.reset(**kwargs))
+        same(wrapped.step(ACTIONS), plain.step(ACTIONS))
     for seed in (None, 7):
         masked = {"reset_mask": mask, "x": 1}
         same(
@@ -109,3 +88,125 @@ def test_reset_infos_that_rows_share_are_read_row_by_row() -> None:
     adapted.reset()
     assert [info["stamps"][0] for info in adapted.reset_infos] == [0, 1, 2]
     assert [info["deeper"]["stamps"][0] for info in adapted.reset_infos] == [0, 1, 2]
+
+
+class SwallowsOptions(VectorWrapper):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return self.env.reset(seed=seed)
+
+
+def test_wrapper_that_drops_options_is_refused() -> None:
+    env = sb3compat.to_sb3(SwallowsOptions(SyncVectorEnv(fns(2, lengths=(2, 3)))))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.PartialResetError, match="did not hand it on"):
+        step(env)
+    env.set_options([{"x": 1}, {"x": 2}])
+    with pytest.raises(sb3compat.PartialResetError, match="did not hand it on"):
+        env.reset()
+
+
+class OwnReference(VectorWrapper):
+    """Steps the environment through a reference of its own."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.inner = env
+
+    def step(self, actions: Any) -> Any:
+        return self.inner.step(actions)
+
+
+@mode_of
+def test_wrapper_that_bypasses_the_tap_is_refused(mode: AutoresetMode) -> None:
+    env = sb3compat.to_sb3(OwnReference(SyncVectorEnv(fns(), autoreset_mode=mode)))
+    env.reset()
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="a reference of its own"):
+        step(env)
+
+
+class ResetsByItself(VectorWrapper):
+    """A wrapper that users would write around an environment in DISABLED mode."""
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        if (terminated | truncated).any():
+            options = {"reset_mask": terminated | truncated}
+            obs, _ = self.env.reset(options=options)
+        return obs, rewards, terminated, truncated, infos
+
+
+@mode_of
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+def test_wrapper_that_resets_within_its_step_is_refused(cls: Any, mode: AutoresetMode) -> None:
+    source = cls(fns(lengths=(2,)), autoreset_mode=mode)
+    env = sb3compat.to_sb3(ResetsByItself(source))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.UnsupportedEnvError, match=r"not to reset.*Remove that wrapper"):
+        step(env)
+    env.close()
+
+
+class Stack(VectorWrapper):
+    """Stacks two frames; its reset starts over in all rows, whatever the mask."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.single_observation_space = spaces.Box(-1, 1, (2, 3), np.float32)
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, infos = self.env.reset(**kwargs)
+        self.last = obs
+        return np.stack([obs, obs], axis=1), infos
+
+    def step(self, actions: Any) -> Any:
+        obs, *rest = self.env.step(actions)
+        frames = np.stack([self.last, obs], axis=1)
+        self.last = obs
+        return frames, *rest
+
+
+def test_wrapper_that_resets_its_state_for_all_rows_is_refused() -> None:
+    env = sb3compat.to_sb3(Stack(SyncVectorEnv(fns(2, lengths=(2, 3)))))
+    env.reset()
+    step(env)
+    with pytest.raises(sb3compat.PartialResetError, match="resets its state for all rows"):
+        step(env)
+
+
+class Endings(VectorWrapper):
+    """Hides the endings of row 0, or ends row 1 with every step."""
+
+    def __init__(self, env: Any, *, hides: bool) -> None:
+        super().__init__(env)
+        self.hides = hides
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminated, truncated, infos = self.env.step(actions)
+        terminated, truncated = np.array(terminated), np.array(truncated)
+        if self.hides:
+            terminated[0] = False
+        else:
+            truncated[1] = True
+        return obs, rewards, terminated, truncated, infos
+
+
+@mode_of
+@pytest.mark.parametrize("hides", [True, False])
+def test_wrappers_that_hide_or_add_endings_are_refused_where_rows_are_lost(
+    mode: AutoresetMode, hides: bool
+) -> None:
+    source = SyncVectorEnv(fns(2, lengths=(2,)), autoreset_mode=mode)
+    env = sb3compat.to_sb3(Endings(source, hides=hides))
+    env.reset()
+    if not hides and mode != SAME_STEP:  # a vector wrapper's time limit, then
+        for _ in range(4):
+            _, _, dones, infos = step(env)
+            assert dones[1]
+            assert infos[1]["shared"] == 1
+        return
+    if hides:
+        step(env)
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="End episodes in wrappers around"):
+        step(env)

@@ -11,12 +11,17 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from sb3compat._convert.types import AnyVectorEnv, Flags, VectorInfos
+from sb3compat._convert.types import (
+    AnyVectorEnv,
+    Flags,
+    Options,
+    Value,
+    VectorInfos,
+    VectorResetResult,
+)
 from sb3compat._to_sb3.partial_reset import register_by_name, reset_with_mask
-from sb3compat._to_sb3.traits import Traits, register_traits
 from sb3compat.errors import UnsupportedEnvError, shown
 
-_NAME = "ale_py.vector_env.AtariVectorEnv"
 _INSTEAD = (
     "Use episodic_life=True, which starts a new game after a lost life, or AtariEnv with SB3's "
     "AtariWrapper in each row, which goes on with the game"
@@ -80,5 +85,17 @@ def _plays_on(env: AnyVectorEnv, reason: str) -> UnsupportedEnvError:
     )
 
 
-register_by_name(_NAME, reset_with_mask)
-register_traits(_NAME, Traits(largest_seed=2**31 - 1, watch=watch_lives))
+class ResetRows:
+    """Resets the rows in the mask."""
+
+    largest_seed = 2**31 - 1
+    watch = staticmethod(watch_lives)
+
+    def __call__(
+        self, env: Any, mask: Flags, *, seed: Value = None, options: Options | None = None
+    ) -> VectorResetResult:
+        """Reset the rows in the mask."""
+        return reset_with_mask(env, mask, seed=seed, options=options)
+
+
+register_by_name("ale_py.vector_env.AtariVectorEnv", ResetRows())

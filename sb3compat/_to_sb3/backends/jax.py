@@ -7,12 +7,14 @@ import numpy as np
 
 from sb3compat._convert.types import Flags, Options, Value, VectorResetResult
 from sb3compat._to_sb3.partial_reset import register_by_name
-from sb3compat._to_sb3.traits import Traits, register_traits
 from sb3compat._upstream.private import private, set_private
 
 
 class ResetRows:
     """Resets the rows in the mask, as the environment's own autoreset does."""
+
+    # `jax.random.PRNGKey` takes a C long.
+    largest_seed = 2**63 - 1
 
     def __call__(
         self, env: Value, mask: Flags, *, seed: int | None = None, options: Options | None = None
@@ -49,7 +51,4 @@ class ResetRows:
         return private(env, "prev_done")
 
 
-_NAME = "gymnasium.envs.functional_jax_env.FunctionalJaxVectorEnv"
-register_by_name(_NAME, ResetRows())
-# `jax.random.PRNGKey` takes a C long.
-register_traits(_NAME, Traits(largest_seed=2**63 - 1))
+register_by_name("gymnasium.envs.functional_jax_env.FunctionalJaxVectorEnv", ResetRows())

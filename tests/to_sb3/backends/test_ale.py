@@ -201,19 +201,6 @@ def test_atari_stream_follows_from_the_seed() -> None:
     assert not np.array_equal(first[-1][0][0], other[-1][0][0])
 
 
-def test_atari_seed_reaches_rows_with_options_by_row() -> None:
-    """Each row has a generator of its own, and the seed reaches all of them."""
-    env = sb3compat.to_sb3(atari(AutoresetMode.NEXT_STEP, 3))
-    env.reset()
-    started = []
-    for _ in range(4):
-        env.seed(5)
-        env.set_options([{"a": 1}, {}, {"a": 1}])
-        env.reset()
-        started.append([info["episode_frame_number"] for info in env.reset_infos])
-    assert started == [started[0]] * 4
-
-
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_atari_in_smaller_batches_is_refused(mode: AutoresetMode) -> None:
     with pytest.raises(sb3compat.ConversionError, match=r"num_envs|batch_size"):

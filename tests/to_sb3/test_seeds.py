@@ -1,4 +1,4 @@
-"""What is known of a library's classes: the seeds that they take, and what looks at endings."""
+"""Seeds that an environment takes in a reset, where it does not take all."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from sb3compat._to_sb3.partial_reset import qualified_name
-from sb3compat._to_sb3.traits import Traits, check_seed, register_traits, seed_within, traits_of
+from sb3compat._to_sb3.seeds import check_seed, seed_within
 from tests.envs import Identity, fns
 from tests.native import UnknownEnv
 
@@ -21,19 +20,28 @@ class SmallSeeds(UnknownEnv):
     """Takes seeds below 100."""
 
 
-register_traits(qualified_name(SmallSeeds), Traits(largest_seed=99))
+class ResetSmall:
+    largest_seed = 99
+
+    def __call__(self, env: Any, mask: Any, *, seed: Any = None, options: Any = None) -> Any:
+        return env.reset_rows(mask, seed, options)
+
+
+sb3compat.register_partial_reset(SmallSeeds, ResetSmall())
 
 
 def small(num_envs: int = 3) -> SmallSeeds:
     return SmallSeeds(fns(num_envs), SAME_STEP)
 
 
-def test_traits_are_those_of_the_nearest_class() -> None:
+def test_limit_holds_for_a_subclass_with_a_function_of_its_own() -> None:
     class Derived(SmallSeeds):
-        pass
+        def step(self, actions: Any) -> Any:
+            return super().step(actions)
 
-    assert traits_of(Derived(fns(), SAME_STEP)).largest_seed == 99
-    assert traits_of(UnknownEnv(fns(), SAME_STEP)) == Traits()
+    sb3compat.register_partial_reset(Derived, sb3compat.reset_with_mask)
+    with pytest.raises(ValueError, match="seed from 0 to 97"):
+        check_seed(Derived(fns(3), SAME_STEP), 98)
 
 
 def test_random_seeds_are_those_that_the_environment_takes() -> None:
@@ -80,33 +88,3 @@ def test_seeds_that_one_seed_cannot_give_are_refused(seeds: Any) -> None:
     env._seeds = seeds  # as `to_gymnasium` sets a list of seeds
     with pytest.raises(sb3compat.ConversionError, match="seeds that count up from the first"):
         env.reset()
-
-
-def test_endings_are_looked_at_as_the_environment_gives_them() -> None:
-    class Watched(UnknownEnv):
-        pass
-
-    seen: list[Any] = []
-
-    class Watch:
-        def reset(self, infos: Any) -> None:
-            seen.append("reset")
-
-        def step(self, terminations: Any, truncations: Any, infos: Any) -> None:
-            seen.append((terminations.tolist(), truncations.tolist(), "shared" in infos))
-
-    def watch(env: Any, mode: AutoresetMode) -> Watch:
-        seen.append((type(env), mode))
-        return Watch()
-
-    register_traits(qualified_name(Watched), Traits(watch=watch))
-    env = sb3compat.to_sb3(Identity(Watched(fns(lengths=(2, 3)), SAME_STEP)))
-    env.reset()
-    for _ in range(2):
-        env.step(np.zeros(2, int))
-    assert seen == [
-        (Watched, SAME_STEP),
-        "reset",
-        ([False, False], [False, False], True),
-        ([False, True], [False, False], True),
-    ]

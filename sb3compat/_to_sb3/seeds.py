@@ -1,0 +1,43 @@
+"""Seeds that an environment takes in a reset, where it does not take all."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from sb3compat._convert.types import AnyVectorEnv
+from sb3compat._to_sb3.partial_reset import largest_first_seed
+
+# SB3 draws random seeds below this.
+_SB3_BELOW = 2**32 - 1
+
+
+def check_seed(env: AnyVectorEnv, seed: int) -> None:
+    """Refuse a first row's seed that the environment would not take, or would take for none.
+
+    Raises:
+        ValueError: If it is negative, or that of the last row is too large.
+    """
+    most = largest_first_seed(env)
+    if most is not None and not 0 <= seed <= most:
+        raise ValueError(
+            f"Expected a seed from 0 to {most}, as {env} takes none above "
+            f"{most + env.num_envs - 1}, and its {env.num_envs} rows count up from the first one, "
+            f"got seed={seed}. Nothing was changed."
+        )
+
+
+def seed_within(env: AnyVectorEnv, seed: int | None) -> int | None:
+    """The first row's seed, checked; for None a random one, if the environment does not take all.
+
+    Raises:
+        ValueError: As `check_seed`.
+    """
+    most = largest_first_seed(env)
+    if most is None:
+        return seed
+    if seed is None:
+        return int(np.random.randint(0, min(most + 1, _SB3_BELOW), dtype=np.int64))
+    check_seed(env, operator.index(seed))
+    return operator.index(seed)
