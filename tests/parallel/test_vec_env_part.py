@@ -15,7 +15,7 @@ from tests.envs import fns
 
 pytest.importorskip("stable_baselines3")
 
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMonitor, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMonitor
 
 from tests.parallel.teams import forked
 
@@ -55,23 +55,6 @@ def test_ending_that_is_not_told_in_full_is_refused(key: str, error: type[Except
     with pytest.raises(error, match=key):
         env.step(np.zeros(2, int))
     env.close()
-
-
-def test_wrapped_vec_env_gives_what_it_gives_by_itself() -> None:
-    def make() -> Any:
-        return VecNormalize(VecMonitor(DummyVecEnv(fns(3))))
-
-    ours, alone = forked([make]), make()
-    for env in (ours, alone):
-        env.seed(3)
-    np.testing.assert_array_equal(ours.reset(), alone.reset())
-    assert ours.reset_infos == alone.unwrapped.reset_infos
-    for _ in range(5):
-        got, expected = (env.step(np.ones(3, int)) for env in (ours, alone))
-        for one, two in zip(got[:3], expected[:3], strict=True):
-            np.testing.assert_array_equal(one, two)
-        assert [info.keys() for info in got[3]] == [info.keys() for info in expected[3]]
-    ours.close()
 
 
 class Malformed(VecEnvWrapper):
