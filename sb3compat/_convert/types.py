@@ -109,33 +109,20 @@ class HoldsVectorEnv(Protocol):
         """The vector environment, if it can be driven directly from now on in that mode."""
 
 
+# A command to a sub-environment: its name and arguments, see `_rows/commands.py`.
+Command = tuple[Any, ...]
+
+
 class SubEnvs(Protocol):
-    """How to reach the sub-environments of some rows, wherever they are; as SB3 does, if not said.
+    """How to reach the sub-environments of some rows, wherever they are."""
 
-    A row that has no such attribute is an `AttributeError`.
-    """
+    def ask(self, command: Command, rows: Sequence[int]) -> list[Value]:
+        """The answer of each of these rows to a command, but for `step` and `reset`.
 
-    def has(self, name: str, rows: list[int]) -> list[bool]:
-        """Whether each row has the attribute."""
-
-    def get(self, name: str, rows: list[int]) -> list[Value]:
-        """The attribute of each row."""
-
-    def set(self, name: str, value: Value, rows: list[int]) -> None:
-        """Set the attribute of each row, on its outermost wrapper."""
-
-    def call(
-        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
-    ) -> list[Value]:
-        """Call the method of each row."""
-
-    def read(
-        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
-    ) -> list[Value]:
-        """The attribute of each row; called where it can be, as Gymnasium's `call` does."""
-
-    def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
-        """Whether each row is wrapped in that class."""
+        Raises:
+            AttributeError: If a row has no such attribute.
+            Exception: What a row has raised, the first one if several have.
+        """
 
 
 class OwnVecEnv(Protocol):
@@ -203,20 +190,13 @@ class HoldsVecEnv(Protocol):
 
 
 class RowCommands(Protocol):
-    """Single environments in workers, which take commands one by one.
-
-    The commands are those of `_rows/commands.py`: `step`, `reset`, `call` and `set`.
-    """
-
-    @property
-    def num_envs(self) -> int:
-        """The number of rows."""
+    """Sub-environments in workers, which take the commands of `_rows/commands.py` one by one."""
 
     @property
     def lost(self) -> bool:
         """Whether a worker is lost."""
 
-    def ask(self, commands: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+    def ask(self, commands: Mapping[int, Command]) -> dict[int, Any]:
         """Give each row its command, then collect the results."""
 
 

@@ -22,7 +22,6 @@ from gymnasium.vector.utils import concatenate, iterate
 from sb3compat._convert.types import (
     Action,
     AnyAsync,
-    ClassInfo,
     Info,
     Kwargs,
     Observation,
@@ -31,7 +30,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._ipc.pipes import Deadline, died, end_processes, pickled
 from sb3compat._ipc.watched_pipes import Watch, WatchedPipe, watch_of
-from sb3compat._ipc.worker_questions import Question, class_name, classes_of
+from sb3compat._ipc.worker_questions import Question
 from sb3compat._upstream.private import private, set_private
 from sb3compat._upstream.sync_vector_env import add_info
 from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError, traceback_in_worker
@@ -320,17 +319,6 @@ def pending_autoresets(
     question = (Question("autoreset"),)
     answers = call(env, "has_wrapper_attr", question, {}, rows, timeout)
     return [i for i, pending in zip(rows, answers, strict=True) if pending]
-
-
-def is_wrapped(env: AnyAsync, wrapper_class: ClassInfo, rows: Sequence[int]) -> list[bool]:
-    """Whether the environments of some rows are wrapped in that class, or in one of several.
-
-    A class goes by its name: unpickling it would import its module, which for SB3's `Monitor`
-    means torch in every worker, and a class of `__main__` would not arrive as the same object. For
-    the same reason a wrapper may name a class that it `stands_for`.
-    """
-    question = Question("is_wrapped", *map(class_name, classes_of(wrapper_class)))
-    return call(env, "has_wrapper_attr", (question,), {}, rows)
 
 
 def close(env: AnyAsync) -> None:

@@ -1,10 +1,10 @@
-"""What answers our commands in the workers of a `SubprocVecEnv`.
+"""What answers our commands in the workers of a `SubprocVecEnv` or `AsyncVectorEnv`.
 
 The loop that SB3 runs in its workers resets an ended sub-environment before anyone has seen the
-last observation, and dies of the first exception, whose type is lost with it. So we plant a `Guard`
-beside each sub-environment, by SB3's own `set_attr`, and call it by its `env_method`: it runs one
-command, and sends what it raised as an answer like any other. The workers import this module; it
-imports neither SB3 nor torch.
+last observation, and both loops die of the first exception. So we plant a `Guard` beside each
+sub-environment, by the library's own command to set an attribute, and call it by that to call a
+method: it runs one command, and sends what it raised as an answer like any other. The workers
+import this module; it imports neither SB3 nor torch.
 """
 
 from __future__ import annotations

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
-import gymnasium as gym
-
-from sb3compat._convert.types import ClassInfo, Value
 from sb3compat._ipc.exceptions import mend_queue
-from sb3compat._ipc.worker_locals import env_of_worker, local_of_worker
+from sb3compat._ipc.worker_locals import local_of_worker
 
 
 class Question:
@@ -18,44 +15,16 @@ class Question:
     environment only. Unpickling runs inside the worker, whose frame holds what is asked for.
     """
 
-    def __init__(self, kind: str, *arguments: Value) -> None:
-        self.kind, self.arguments = kind, arguments
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _answer, (self.kind, *self.arguments)
+        return _answer, (self.kind,)
 
 
-def _answer(kind: str, *arguments: Any) -> str:
+def _answer(kind: str) -> str:
     """The name of an attribute that the sub-environment has for yes, and has not for no."""
-    if kind == "autoreset":
-        yes = bool(local_of_worker("autoreset"))
-    elif kind == "errors":
+    if kind == "errors":
         mend_queue(local_of_worker("error_queue"))
-        yes = True
-    else:
-        yes = has_wrapper(env_of_worker(), *arguments)
-    return "unwrapped" if yes else "_sb3compat_no"
-
-
-def has_wrapper(env: gym.Env[Any, Any], *names: tuple[str, str]) -> bool:
-    """Whether a wrapper of one of these classes, or one that stands for it, is around `env`."""
-    while isinstance(env, gym.Wrapper):
-        known = {*map(class_name, type(env).__mro__), getattr(type(env), "stands_for", None)}
-        if not known.isdisjoint(names):
-            return True
-        env = env.env
-    return False
-
-
-def classes_of(info: ClassInfo) -> list[type]:
-    """The classes that `isinstance` means by its second argument: a class, a tuple or a union."""
-    if isinstance(info, type):
-        return [info]
-    isinstance(None, info)  # raises the TypeError for anything else
-    parts = info if isinstance(info, tuple) else get_args(info)
-    return [cls for part in parts for cls in classes_of(part)]
-
-
-def class_name(cls: type) -> tuple[str, str]:
-    """The module of a class, and its name there."""
-    return cls.__module__, cls.__qualname__
+        return "unwrapped"
+    return "unwrapped" if local_of_worker("autoreset") else "_sb3compat_no"

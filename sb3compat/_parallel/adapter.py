@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, SupportsIndex
 
@@ -13,7 +12,6 @@ from gymnasium.envs.registration import EnvSpec
 from sb3compat._convert.arguments import check_timeout, plain_count
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import HoldsRows, Options, RowCommands, Value
-from sb3compat._parallel.commands import WorkerCommands
 from sb3compat._parallel.cores import usable_cores
 from sb3compat._parallel.launch import start_methods
 from sb3compat._parallel.memory import shapes_of
@@ -21,8 +19,8 @@ from sb3compat._parallel.messages import Described
 from sb3compat._parallel.parts import EnvFn, check_same_spaces, layouts
 from sb3compat._parallel.processes import Processes
 from sb3compat._parallel.source import ParallelRows
-from sb3compat._parallel.subenvs import WorkerSubEnvs
 from sb3compat._parallel.workers import Workers
+from sb3compat._rows.subenvs import WorkerSubEnvs
 from sb3compat._to_sb3.driven import DrivenVecEnv
 from sb3compat.errors import cannot_copy, install_line, shown
 
@@ -171,7 +169,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         same = all(space == shown[0] for space in shown)
         self.shown_space = Observations(shown[0], 1).presented if same else observations.presented
         metadata: Options = parts[0].metadata
-        super().__init__(source, WorkerSubEnvs(source), observations, actions, metadata)
+        super().__init__(source, WorkerSubEnvs(source.ask), observations, actions, metadata)
 
     @property
     def spec(self) -> EnvSpec | None:
@@ -187,10 +185,8 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         may step differently.
         """
         other = self._restarts or type(self) is not ParallelVecEnv
-        if not self._single or self._shifted or other:
-            return None
         source: Any = self._source
-        return WorkerCommands(source, self.num_envs, partial(self._rows, None))
+        return source if self._single and not self._shifted and not other else None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Value:
         raise cannot_copy(self)

@@ -39,7 +39,6 @@ class Buffers(NamedTuple):
 
     Attributes:
         observations: One array for each leaf of the observation space.
-        finals: The last observations of episodes, in the rows that ended; the same leaves.
         actions: One array for each leaf of the action space.
         rewards: float32.
         ended: Which rows' episodes ended.
@@ -47,7 +46,6 @@ class Buffers(NamedTuple):
     """
 
     observations: list[Array]
-    finals: list[Array]
     actions: list[Array]
     rewards: Rewards
     ended: Flags
@@ -74,13 +72,12 @@ def buffers_in(memory: Any, shapes: Shapes, num_envs: int) -> Buffers:
         arrays.append(np.ndarray((num_envs, *shape), dtype, memory, offset))
         offset += _stride((shape, dtype), num_envs)
     leaves = len(shapes.observations)
-    observations, finals = arrays[:leaves], arrays[leaves : 2 * leaves]
-    return Buffers(observations, finals, arrays[2 * leaves : -3], *arrays[-3:])
+    return Buffers(arrays[:leaves], arrays[leaves:-3], *arrays[-3:])
 
 
 def _all(shapes: Shapes) -> Sequence[ArrayShape]:
     flags: ArrayShape = ((), np.bool_)
-    return [*shapes.observations * 2, *shapes.actions, ((), np.float32), flags, flags]
+    return [*shapes.observations, *shapes.actions, ((), np.float32), flags, flags]
 
 
 def _stride(one: ArrayShape, num_envs: int) -> int:

@@ -6,11 +6,9 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from sb3compat._convert.types import Info, Options, Space, Value
+from sb3compat._convert.types import Options, Space, Value
 from sb3compat._ipc import by_value
 from sb3compat._ipc.exceptions import Packed, packed
-from sb3compat._parallel.columns import Columns
-from sb3compat._parallel.unshared import Unshared
 from sb3compat.errors import ConversionError, UnsupportedEnvError, shown
 
 
@@ -30,34 +28,6 @@ class Failure(NamedTuple):
     def reraise(self) -> NoReturn:
         """Raise the exception, with the worker's traceback as its cause."""
         self.error.reraise(self.where)
-
-
-class News(NamedTuple):
-    """What there is to say of a step besides the arrays; None is sent where there is nothing.
-
-    Attributes:
-        infos: The infos that do not consist of `TimeLimit.truncated` as the arrays say it, by row.
-        columns: More of them, by column.
-        reset_infos: The infos of resets within the step that are not empty, by row.
-        unshared: The observations and rewards that do not fit into the arrays.
-    """
-
-    infos: dict[int, Info]
-    columns: list[Columns]
-    reset_infos: dict[int, Info]
-    unshared: list[Unshared]
-
-
-class Began(NamedTuple):
-    """The answer to a reset.
-
-    Attributes:
-        infos: The info of each row.
-        unshared: The observations that do not fit into the arrays.
-    """
-
-    infos: list[Info]
-    unshared: list[Unshared]
 
 
 class Described(NamedTuple):

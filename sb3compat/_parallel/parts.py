@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 from gymnasium.vector import SyncVectorEnv, VectorEnv
@@ -12,64 +12,110 @@ from gymnasium.vector import SyncVectorEnv, VectorEnv
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.spaces import BatchLayout
-from sb3compat._convert.types import SingleEnv, Space, SubEnvs
+from sb3compat._convert.types import Info, Options, Seeds, SingleEnv, Space, SubEnvs
+from sb3compat._parallel.extras import OwnArray, share
+from sb3compat._parallel.memory import Buffers
 from sb3compat._parallel.vec_env_part import VecEnvSource
+from sb3compat._rows.source import Source
 from sb3compat._rows.subenvs import LocalSubEnvs
-from sb3compat._rows.vec_env_subenvs import MethodEnvs
+from sb3compat._rows.vec_env_subenvs import MethodSubEnvs
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_sb3.rows_sync import EnvRows
 from sb3compat._upstream.vec_env import converted, is_vec_env
 from sb3compat.errors import UnsupportedEnvError, UnsupportedSpaceError, shown
-
-if TYPE_CHECKING:
-    from sb3compat._to_sb3.source import Source
 
 EnvFn = Callable[[], Any]
 
 
 @dataclass
 class Part:
-    """What one function has made, or several that make single environments.
+    """Some rows of a worker, stepped and reset together.
 
     Attributes:
         source: Steps and resets the rows.
         subenvs: Reaches their sub-environments.
         rows: The rows, as numbers among those of all workers.
         name: What it is, for messages.
-        envs: The single environments, if that is what they are.
+        single: Whether the rows are single environments, each of which takes commands by itself.
     """
 
     source: Source
     subenvs: SubEnvs
     rows: slice
     name: str
-    envs: list[SingleEnv] | None = None
+    single: bool = False
 
     @property
-    def first(self) -> int:
-        """The number of the first row."""
-        return int(self.rows.start)
+    def where(self) -> str:
+        """Its rows, for messages."""
+        first, last = self.rows.start, self.rows.stop - 1
+        return f"row {first}" if first == last else f"rows {first} to {last}"
+
+    @property
+    def failed(self) -> int | None:
+        """The row in which the last exception was raised, where that is known."""
+        failed: int | None = getattr(self.source, "failed", None)
+        return None if failed is None else int(self.rows.start) + failed
+
+    def number_from(self, first: int) -> int:
+        """Number the rows from `first` on; returns the number behind the last one."""
+        self.rows = slice(first, first + self.rows.stop - self.rows.start)
+        if isinstance(self.source, EnvRows):
+            self.source.first = first
+        return int(self.rows.stop)
+
+    def reset(
+        self, out: Buffers, seeds: Seeds, options: Sequence[Options] | None
+    ) -> tuple[list[Info], list[OwnArray]]:
+        """Reset all rows.
+
+        Args:
+            out: The observations are written into these arrays, of the rows of all workers.
+            seeds: The seed of each row.
+            options: The options of each row; None if none were set since the last time.
+
+        Returns:
+            The infos, and the observations that do not fit into the arrays.
+        """
+        if options is not None:
+            self.source.check_options(options)
+        batch, infos = self.source.reset(seeds, options or [{}] * len(seeds))
+        return infos, share(out.observations, self.rows, batch, self.name)
+
+    def receive(self, out: Buffers) -> tuple[list[Info], dict[int, Info], list[OwnArray]]:
+        """Finish the step.
+
+        Args:
+            out: What is of fixed size is written into these arrays.
+
+        Returns:
+            The infos of the rows, those of resets by row, and what does not fit into the arrays.
+        """
+        rows, step = self.rows, self.source.receive()
+        arrays = [*out.observations, out.rewards]
+        own = share(arrays, rows, [*step.observations, step.rewards], self.name)
+        out.ended[rows], out.truncated[rows] = step.ended, step.truncated
+        return step.infos, {rows.start + i: info for i, info in step.reset_infos.items()}, own
 
 
-class Made:
+class Parts:
     """The parts of a worker and their common spaces.
 
     Attributes:
         counts: The number of rows of each function.
-        parts: The parts; their rows count from 0 as long as `number_from` was not called.
         envs: What the functions have returned.
         making: Which function is being called.
-        layout: The layout of observations.
     """
-
-    layout: Observations
 
     def __init__(self) -> None:
         self.counts: list[int] = []
-        self.parts: list[Part] = []
+        self._parts: list[Part] = []
         self.envs: list[Any] = []
         self.making = 0
         self._singles: list[SingleEnv] = []
+
+    def __iter__(self) -> Iterator[Part]:
+        return iter(self._parts)
 
     def make(self, env_fns: Sequence[EnvFn], first_fn: int) -> None:
         """Call the functions.
@@ -95,7 +141,6 @@ class Made:
             self._check_spaces(number)
             self._add(env, number)
         self._add_singles()
-        self.layout = Observations(self.spaces[0], 1)
 
     @property
     def spaces(self) -> tuple[Space, Space]:
@@ -109,18 +154,6 @@ class Made:
         shown = [presented_space(env) if is_vec_env(env) else declared for env in self.envs]
         return shown[0] if all(space == shown[0] for space in shown) else declared
 
-    @property
-    def single(self) -> bool:
-        """Whether all parts are single environments."""
-        return all(part.envs is not None for part in self.parts)
-
-    def number_from(self, first: int) -> None:
-        """Number the rows from `first` on."""
-        for part in self.parts:
-            count = part.rows.stop - part.rows.start
-            part.rows = slice(first, first + count)
-            first += count
-
     def _check_spaces(self, number: int) -> None:
         check_same_spaces(self.spaces, spaces_of(self.envs[-1], number), number)
 
@@ -131,27 +164,20 @@ class Made:
             return
         self._add_singles()
         n: int = env.num_envs
-        observations, actions = layouts(self.spaces, n, keep_dtypes=True)
-        start = sum(self.counts)
-        rows = slice(start, start + n)
-        if is_vec_env(env):
-            source: Source = VecEnvSource(env, observations, actions)
-            self.parts.append(Part(source, MethodEnvs(env), rows, _name_of(env)))
-        else:
-            self.parts.append(_vector_part(env, observations, actions, rows))
+        self._parts.append(_part_of(env, *layouts(self.spaces, n, keep_dtypes=True)))
         self.counts.append(n)
 
     def _add_singles(self) -> None:
         """Neighbours that are single environments are stepped in one loop."""
         envs, self._singles = self._singles, []
-        if not envs:
-            return
-        stop = sum(self.counts)
-        observations, actions = layouts(self.spaces, len(envs))
-        held = [None] * len(envs)
-        source = EnvRows(envs, observations, actions, copy=True, batch=[], held=held)
-        rows = slice(stop - len(envs), stop)
-        self.parts.append(Part(source, LocalSubEnvs(envs), rows, "single environments", envs))
+        if envs:
+            held = [None] * len(envs)
+            own = layouts(self.spaces, len(envs))
+            batch = own[0].empty()  # written to in each step, and copied into the shared memory
+            source = EnvRows(envs, *own, copy=True, batch=batch, held=held)
+            rows = slice(0, len(envs))
+            subenvs = LocalSubEnvs(envs)
+            self._parts.append(Part(source, subenvs, rows, "single environments", single=True))
 
 
 def layouts(
@@ -210,14 +236,17 @@ def _form(space: Space, what: str) -> tuple[Any, ...]:
     return layout.kind, layout.keys, [*map(type, layout.unpack(space))], leaves, layout.starts
 
 
-def _vector_part(env: Any, observations: Observations, actions: Actions, rows: slice) -> Part:
+def _part_of(env: Any, observations: Observations, actions: Actions) -> Part:
+    """The part that is a vector environment or a `VecEnv`."""
+    name, rows = _name_of(env), slice(0, observations.num_envs)
+    if is_vec_env(env):
+        return Part(VecEnvSource(env, observations, actions), MethodSubEnvs(env), rows, name)
     # Imported only where there is a vector environment.
     from sb3compat._rows.subenvs import subenvs_of
     from sb3compat._to_sb3.accept import check_env, find_mode
     from sb3compat._to_sb3.source import make_source
 
     check_env(env)
-    name = _name_of(env)
     # Row by row, infos are copied before the next row is stepped, which may change what they share.
     mode, copy = find_mode(env, None), type(env) is SyncVectorEnv
     source = make_source(env, mode, observations, actions, copy=copy)

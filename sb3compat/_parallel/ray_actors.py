@@ -7,7 +7,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-import numpy as np
 import ray
 
 from sb3compat._convert.types import Array, Value
@@ -79,11 +78,7 @@ class Actors(Workers):
             for array, values in zip(out.observations, observations, strict=True):
                 array[rows] = values
         if others:
-            rewards, ended, truncated, finals = others
-            out.rewards[rows], out.ended[rows], out.truncated[rows] = rewards, ended, truncated
-            which = rows.start + np.flatnonzero(ended)
-            for array, values in zip(out.finals, finals, strict=True):
-                array[which] = values
+            out.rewards[rows], out.ended[rows], out.truncated[rows] = others
 
     def _launch(self, workers: Sequence[int]) -> None:
         if not ray.is_initialized():

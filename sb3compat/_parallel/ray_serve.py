@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from sb3compat._convert.types import Array
-from sb3compat._parallel.held import HeldRows
 from sb3compat._parallel.memory import Buffers, Place, Shapes, buffers_in, open_memory, size_of
+from sb3compat._parallel.worker import Worker
 
 # A tuple each, as a class of ours would cost Ray's serializer more. The answer to a command, and
 # observations if there are new ones. None stands for what is in memory shared with the parent.
 Ran = tuple[bytes, list[Array] | None]
-# Of a step also rewards, ended, truncated, and the last observations of the rows that ended.
-Stepped = tuple[bytes, list[Array], Array, Array, Array, list[Array]]
+# Of a step also rewards, ended and truncated.
+Stepped = tuple[bytes, list[Array], Array, Array, Array]
 
 
 class RowsActor:
@@ -26,7 +26,7 @@ class RowsActor:
     """
 
     def __init__(self) -> None:
-        self._held = HeldRows()
+        self._worker = Worker()
         self._buffers: Buffers
         self._rows: slice
         self._shares = False
@@ -43,11 +43,11 @@ class RowsActor:
         try:
             name, *args = pickle.loads(data)
         except BaseException as error:
-            return self._held.refuse(error), None
+            return self._worker.refuse(error), None
         if name == "attach":
             self._attach(*args)
             return pickle.dumps(self._shares), None
-        answer = self._held.run(name, args)
+        answer = self._worker.run(name, args)
         if name != "reset" or self._shares:
             return answer, None
         return answer, self._own(self._buffers.observations)
@@ -55,15 +55,13 @@ class RowsActor:
     def step(self, actions: list[Array] | None) -> Ran | Stepped:
         """Step all rows; without actions where these are in shared memory."""
         if actions is None:
-            return self._held.step(), None
+            return self._worker.step(), None
         out = self._buffers
         for array, values in zip(self._own(out.actions), actions, strict=True):
             array[...] = values
-        answer = self._held.step()
+        answer = self._worker.step()
         rewards, ended, truncated = self._own([out.rewards, out.ended, out.truncated])
-        observations, finals = self._own(out.observations), self._own(out.finals)
-        rows = np.flatnonzero(ended)
-        return answer, observations, rewards, ended, truncated, [each[rows] for each in finals]
+        return answer, self._own(out.observations), rewards, ended, truncated
 
     def _attach(self, shapes: Shapes, num_envs: int, rows: slice, place: Place | None) -> None:
         size = size_of(shapes, num_envs)
@@ -73,7 +71,7 @@ class RowsActor:
             # For all rows, so that they have their numbers; it takes only what is written to.
             memory = np.zeros(size, np.uint8)
         self._buffers, self._rows = buffers_in(memory, shapes, num_envs), rows
-        self._held.attach(self._buffers, rows.start)
+        self._worker.attach(self._buffers, rows.start)
 
     def _own(self, arrays: list[Array]) -> list[Array]:
         return [array[self._rows] for array in arrays]

@@ -12,9 +12,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from sb3compat._ipc.ready import polled
-from sb3compat._parallel.held import NOTHING, HeldRows
 from sb3compat._parallel.memory import Shapes, buffers_in, receive_memory
 from sb3compat._parallel.parts import EnvFn
+from sb3compat._parallel.worker import NOTHING, Worker
 
 if sys.platform != "win32":
     import fcntl
@@ -45,18 +45,18 @@ def serve(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):  # they had to wait while this process was started
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    held, working = HeldRows(), EndsWithParent(life.fileno() if life else None)
+    worker, working = Worker(), EndsWithParent(life.fileno() if life else None)
     try:
-        while _answer(pipe, held, env_fns, working):
+        while _answer(pipe, worker, env_fns, working):
             pass
     except (EOFError, OSError):  # the parent is gone
         with suppress(BaseException):
-            held.run("close", ())
+            worker.run("close", ())
 
 
 def _answer(
     pipe: Connection[Any, Any],
-    held: HeldRows,
+    worker: Worker,
     env_fns: Sequence[EnvFn] | None,
     working: AbstractContextManager[None],
 ) -> bool:
@@ -64,22 +64,22 @@ def _answer(
     data = pipe.recv_bytes()
     if data == STEP:
         with working:
-            answer = held.step()
+            answer = worker.step()
         pipe.send_bytes(answer)
         return True
     try:
         name, *args = pickle.loads(data)
     except BaseException as error:
-        pipe.send_bytes(held.refuse(error))
+        pipe.send_bytes(worker.refuse(error))
         return True
     if name == "attach":
-        _attach(pipe, held, *args)
+        _attach(pipe, worker, *args)
         pipe.send_bytes(NOTHING)
         return True
     if name == "make" and args[0] is None:
         args[0] = env_fns
     with working:
-        answer = held.run(name, args)
+        answer = worker.run(name, args)
     pipe.send_bytes(answer)
     return bool(name != "close")
 
@@ -119,7 +119,7 @@ class EndsWithParent:
 
 def _attach(
     pipe: Connection[Any, Any],
-    held: HeldRows,
+    worker: Worker,
     size: int,
     name: str,
     shapes: Shapes,
@@ -127,7 +127,7 @@ def _attach(
     first: int,
 ) -> None:
     memory = receive_memory(pipe, size, name)
-    held.attach(buffers_in(memory, shapes, num_envs), first)
+    worker.attach(buffers_in(memory, shapes, num_envs), first)
 
 
 def main(number: int, life: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,11 +11,19 @@ import numpy as np
 
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, least_infos
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import Array, Flags, Info, Options, Seeds, Transition, Value
-from sb3compat._parallel.messages import Began, Failure, News
-from sb3compat._parallel.unshared import Unshared, joined
+from sb3compat._convert.types import (
+    Array,
+    Command,
+    Info,
+    Options,
+    Seeds,
+    Transition,
+    Value,
+)
+from sb3compat._parallel.extras import Extras, OwnArray, collected, joined
+from sb3compat._parallel.messages import Failure
 from sb3compat._parallel.workers import Workers
-from sb3compat.errors import WorkerError
+from sb3compat.errors import CallOrderError, ClosedError, WorkerError
 
 WORKER_LOST = "sb3compat.worker_lost"
 
@@ -46,13 +55,13 @@ class ParallelRows:
         self._workers = workers
         self._rows = rows
         self._starts = [own.start for own in rows]
-        self._n = observations.num_envs
+        self.num_envs = observations.num_envs
         self._observations = observations
         self._copy = copy
         self._restart = restart
         self._single = single
         self.seeds_rows = seeds_rows
-        self.busy = False
+        self.busy = self._closed = False
         # Whether a step was started and its results are lost, if only those of some rows.
         self._torn = False
         # Whether options were set for the next reset, if only empty ones.
@@ -69,6 +78,33 @@ class ParallelRows:
     def broken(self) -> bool:
         """Whether a worker is lost for good."""
         return bool(self._workers.lost) and not self._restart
+
+    lost = broken  # as `RowCommands` has it
+
+    def ask(self, commands: Mapping[int, Command]) -> dict[int, Value]:
+        """Give rows a command each, then collect the results; the others are not asked.
+
+        Raises:
+            ClosedError: If the environment was closed.
+            CallOrderError: If a step is under way.
+            WorkerError: If a worker has died.
+            Exception: What a row has raised; if several have, the first one in this order.
+        """
+        if self._closed:
+            raise ClosedError("Expected an open environment, but this ParallelVecEnv was closed.")
+        if self.busy:
+            raise CallOrderError("Expected step_wait() first: the workers are in the middle of it.")
+        shares: dict[int, dict[int, Command]] = {}
+        for row, command in commands.items():
+            shares.setdefault(self.worker_of(row), {})[row] = command
+        given = self.command({worker: ("ask", own) for worker, own in shares.items()})
+        answers = {row: answer for own in given.values() for row, answer in own.items()}
+        results: dict[int, Value] = {}
+        for row in (row for row in commands if row in answers):
+            results[row] = pickle.loads(answers[row])
+            if isinstance(results[row], Failure):
+                results[row].reraise()
+        return results
 
     def worker_of(self, row: int) -> int:
         """The worker that holds a row."""
@@ -97,9 +133,9 @@ class ParallelRows:
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows, in parallel; lost workers are replaced first, if that was asked for."""
         self._torn = True
-        told = self._options_set or any(options)
+        were_set = self._options_set or any(options)
         commands = {
-            worker: ("reset", list(seeds[rows]), list(options[rows]) if told else None)
+            worker: ("reset", list(seeds[rows]), list(options[rows]) if were_set else None)
             for worker, rows in enumerate(self._rows)
         }
         self._restart_lost()
@@ -110,10 +146,10 @@ class ParallelRows:
             if self._workers.lost:
                 raise self._lost(min(self._workers.lost))
         self._check(answers)
-        began: list[Began] = [answers[worker] for worker in sorted(answers)]
-        batch = self._batch([some for each in began for some in each.unshared])
+        extras = collected(answers.values())
+        batch = self._batch(extras.arrays)
         self._options_set = self._torn = False
-        return batch, [info for each in began for info in each.infos]
+        return batch, [extras.reset_infos[row] for row in range(self.num_envs)]
 
     def send(self, actions: list[Array]) -> None:
         """Start a step."""
@@ -127,48 +163,22 @@ class ParallelRows:
         self.busy = False
         answers = self._workers.collect()
         self._check(answers)
-        out = self._workers.buffers
-        infos: dict[int, Info] = {}
-        reset_infos: dict[int, Info] = {}
-        unshared: list[Unshared] = []
-        for news in answers.values():
-            if news is not None:
-                assert isinstance(news, News)
-                infos |= news.infos
-                for some in news.columns:
-                    infos |= some.infos()
-                reset_infos |= news.reset_infos
-                unshared += news.unshared
+        extras = collected(answers.values())
         replaced: list[int] = []
         for worker in list(self._workers.lost):
-            unshared += self._replace(worker, infos, reset_infos)
-            replaced += range(self._n)[self._rows[worker]]
+            self._replace(worker, extras)
+            replaced += self._rows_of(worker)
+        out = self._workers.buffers
         ended, truncated = out.ended.copy(), out.truncated.copy()
         for row in np.flatnonzero(ended).tolist():
-            reset_infos.setdefault(row, {})
-        all_infos = self._all_infos(infos, ended, truncated)
-        number = len(out.observations)
-        rewards = joined(out.rewards.copy(), number, unshared, replaced)
-        batch = self._batch(unshared)
-        self._torn = False
-        return Transition(batch, rewards, ended, truncated, all_infos, reset_infos)
-
-    def _all_infos(self, given: Mapping[int, Info], ended: Flags, truncated: Flags) -> list[Info]:
-        """The infos of all rows: those that were sent, and what the arrays say of the others."""
-        infos = least_infos(self._n)
-        for row, info in given.items():
+            extras.reset_infos.setdefault(row, {})
+        infos = least_infos(self.num_envs)
+        for row, info in extras.infos.items():
             infos[row] = info
-        (rows,) = ended.nonzero()
-        if len(rows):
-            finals = self._observations.rows(self._workers.buffers.finals, rows)
-            cuts = truncated[rows].tolist()
-            for row, cut, final in zip(rows.tolist(), cuts, finals, strict=True):
-                info = infos[row]
-                if row not in given:
-                    info[TRUNCATED] = cut
-                if TERMINAL_OBSERVATION not in info:
-                    info[TERMINAL_OBSERVATION] = final
-        return infos
+        rewards = joined(out.rewards.copy(), len(out.observations), extras.arrays, replaced)
+        batch = self._batch(extras.arrays)
+        self._torn = False
+        return Transition(batch, rewards, ended, truncated, infos, extras.reset_infos)
 
     def cancel(self) -> None:
         """Wait for the step that is under way, and drop its results."""
@@ -183,7 +193,7 @@ class ParallelRows:
 
     def close(self) -> None:
         """Close the parts, and end the workers."""
-        self.busy = False
+        self.busy, self._closed = False, True
         self._workers.close()
 
     def command(self, commands: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
@@ -228,22 +238,23 @@ class ParallelRows:
             f"answer ({self._workers.lost[worker]}); its own output may say why. {way}"
         )
 
-    def _replace(
-        self, worker: int, infos: dict[int, Info], reset_infos: dict[int, Info]
-    ) -> list[Unshared]:
+    def _replace(self, worker: int, extras: Extras) -> None:
         """Make the rows of a lost worker anew; their episodes end as truncated."""
         if not self._last:  # never reset here: there is no last observation
             raise self._lost(worker)
         rows, out = self._rows[worker], self._workers.buffers
-        count = rows.stop - rows.start
         self._workers.restart(worker)
-        began: Began = self.command({worker: ("reset", [None] * count, None)})[worker]
+        reset = "reset", [None] * len(self._rows_of(worker)), None
+        first: Extras = self.command({worker: reset})[worker]
+        extras.reset_infos.update(first.reset_infos)
+        extras.arrays.extend(first.arrays)
         out.rewards[rows], out.ended[rows], out.truncated[rows] = 0, True, True
-        finals = self._observations.rows(self._last, np.arange(rows.start, rows.stop))
-        for row, (final, info) in enumerate(zip(finals, began.infos, strict=True), rows.start):
-            infos[row] = {WORKER_LOST: True, TRUNCATED: True, TERMINAL_OBSERVATION: final}
-            reset_infos[row] = info
-        return began.unshared
+        finals = self._observations.rows(self._last, np.array(self._rows_of(worker)))
+        for row, final in zip(self._rows_of(worker), finals, strict=True):
+            extras.infos[row] = {WORKER_LOST: True, TRUNCATED: True, TERMINAL_OBSERVATION: final}
+
+    def _rows_of(self, worker: int) -> range:
+        return range(self._rows[worker].start, self._rows[worker].stop)
 
     def _restart_lost(self) -> list[int]:
         """Replace the workers that are lost, if that was asked for; which these were."""
@@ -252,9 +263,9 @@ class ParallelRows:
             self._workers.restart(worker)
         return lost
 
-    def _batch(self, unshared: Sequence[Unshared]) -> list[Array]:
+    def _batch(self, own_arrays: Sequence[OwnArray]) -> list[Array]:
         shared = self._workers.observations(copy=self._copy)
-        batch = [joined(array, number, unshared) for number, array in enumerate(shared)]
+        batch = [joined(array, number, own_arrays) for number, array in enumerate(shared)]
         if self._restart:
             self._last = [array.copy() for array in batch]
         return batch

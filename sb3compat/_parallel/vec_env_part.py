@@ -1,8 +1,12 @@
-"""A `VecEnv` as the part of a worker: SB3's own ones, with wrappers, or a nested one."""
+"""A `VecEnv` as the part of a worker: SB3's own ones, with wrappers, or a nested one.
+
+`to_gymnasium` would not do here: it gives observations the dtype of their space, and rewards that
+of Gymnasium, while a part keeps its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,9 +49,6 @@ class VecEnvSource:
     def __init__(self, vec_env: Any, observations: Observations, actions: Actions) -> None:
         self._vec_env = vec_env
         self._base = getattr(vec_env, "unwrapped", vec_env)
-        # Which of its layers has the infos of resets, the outermost first. SB3's wrappers have a
-        # list of their own, which stays empty.
-        self._layers = [(layer, getattr(layer, "reset_infos", None)) for layer in _layers(vec_env)]
         self._observations = observations
         self._actions = actions
         self._waiting = False
@@ -68,7 +69,7 @@ class VecEnvSource:
         """
         pass_seeds(self._vec_env, self._base, seeds)
         batch = self._batch(self._vec_env.reset())
-        return batch, list(self._reset_infos())
+        return batch, [dict(info) for info in self._base.reset_infos]
 
     def check_started(self) -> None:
         """No autoreset is pending in a `VecEnv`."""
@@ -86,14 +87,14 @@ class VecEnvSource:
         result = self._vec_env.step_wait()
         obs, rewards, ended, infos = checked_step(self._vec_env, result, self._vec_env.num_envs)
         truncated = np.zeros(len(ended), np.bool_)
-        row_infos = [dict(info) if type(info) is dict else info for info in infos]
+        row_infos = [dict(info) for info in infos]
         reset_infos: dict[int, Info] = {}
         for i in np.flatnonzero(ended).tolist():
             self._check_ending(row_infos[i], i)
             truncated[i] = bool(row_infos[i][TRUNCATED])
             final = self._observations.single(row_infos[i][TERMINAL_OBSERVATION], copy=False)
             row_infos[i][TERMINAL_OBSERVATION] = final
-            reset_infos[i] = self._reset_infos()[i]
+            reset_infos[i] = dict(self._base.reset_infos[i])
         return Transition(self._batch(obs), rewards, ended, truncated, row_infos, reset_infos)
 
     def _check_ending(self, info: Info, row: int) -> None:
@@ -108,15 +109,6 @@ class VecEnvSource:
                     f"{self._vec_env}, got the keys {shown(sorted(map(str, info)))}. Add it to "
                     "that VecEnv."
                 )
-
-    def _reset_infos(self) -> Sequence[Info]:
-        """Those of the outermost layer that has ever written its own, or else of the innermost."""
-        for number, (layer, first) in enumerate(self._layers[:-1]):
-            if layer.reset_infos is not first or any(first):
-                self._layers = self._layers[: number + 1]
-                break
-        infos: Sequence[Info] = self._layers[-1][0].reset_infos
-        return infos
 
     def _batch(self, obs: Observation) -> list[Array]:
         return self._observations.batch(obs, copy=False, source=self._vec_env)
@@ -134,12 +126,3 @@ class VecEnvSource:
     def close(self) -> None:
         """Close the environment."""
         self._vec_env.close()
-
-
-def _layers(vec_env: Any) -> Iterator[Any]:
-    """The wrappers and what is inside of them, but for those without infos of resets."""
-    while hasattr(vec_env, "venv"):
-        if hasattr(vec_env, "reset_infos"):
-            yield vec_env
-        vec_env = vec_env.venv
-    yield vec_env

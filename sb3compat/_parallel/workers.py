@@ -1,6 +1,6 @@
 """`Workers`: what a parent does with its workers, wherever they are.
 
-What the rows do is in `held.py`, and what their parent makes of it in `source.py`. A place for
+What the rows do is in `worker.py`, and what their parent makes of it in `source.py`. A place for
 workers says how they are started, how a message gets there, and how they are ended; `processes.py`
 and `ray_actors.py` are the two.
 """
@@ -49,7 +49,7 @@ class WorkerExchange(Exchange):
 class Workers(ABC):
     """Some workers, by number; each holds the rows of a few consecutive functions.
 
-    An answer is what a command of `HeldRows` returns, or a `Failure`. A worker owes an answer to
+    An answer is what a command of `Worker` returns, or a `Failure`. A worker owes an answer to
     each command, and gets no other before; answers that an interrupt has left behind are taken, and
     dropped, by the next `send`.
 

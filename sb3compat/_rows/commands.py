@@ -1,17 +1,33 @@
-"""The commands on a sub-environment, wherever it runs; the rows of all sources are driven by them.
+"""The commands on a sub-environment, wherever it runs; all sources and adapters give only these.
 
-The workers of a `SubprocVecEnv` import this module; it imports neither SB3 nor torch.
+A command is a tuple of a name and arguments. `step` and `reset` drive the row; the others reach
+what the sub-environment has:
+
+- `("has", name)`: whether it has the attribute, on any wrapper.
+- `("get", name)`: the attribute, from the outermost wrapper that has it.
+- `("set", name, value)`: sets it on the outermost wrapper, as SB3's `set_attr` does.
+- `("write", name, value)`: sets it on the wrapper that has it, as Gymnasium's `set_attr` does.
+- `("call", name, args, kwargs)`: calls a method, as SB3's `env_method` does.
+- `("read", name, args, kwargs)`: calls what can be called and gets what cannot, as Gymnasium's
+  `call` does.
+- `("is_wrapped", wrapper_class)`: whether a wrapper of a `WrapperClass` is around it.
+
+Workers of other libraries import this module; it imports neither SB3 nor torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
+
+import gymnasium as gym
 
 from sb3compat._convert.arrays import copy_value
 from sb3compat._convert.infos import own_info
 from sb3compat._convert.types import (
     Action,
+    ClassInfo,
     Info,
     Kwargs,
     Observation,
@@ -19,6 +35,7 @@ from sb3compat._convert.types import (
     SingleEnv,
     Value,
 )
+from sb3compat._ipc import by_value
 
 # Observation, reward, terminated, truncated and info of a step; and observation and info of the
 # reset within it, if there was one. A tuple, as there is one for each row of each step.
@@ -44,25 +61,87 @@ def reset_env(env: SingleEnv, kwargs: Kwargs) -> ResetResult:
     return env.reset(**kwargs)
 
 
-def call_env(env: SingleEnv, name: str, args: Value, kwargs: Kwargs) -> Value:
-    """An attribute of a sub-environment, called if it can be, as Gymnasium's `call` does."""
+def _call(env: SingleEnv, name: str, args: Value, kwargs: Kwargs) -> Value:
+    return env.get_wrapper_attr(name)(*args, **kwargs)
+
+
+def _read(env: SingleEnv, name: str, args: Value, kwargs: Kwargs) -> Value:
     value = env.get_wrapper_attr(name)
     return value(*args, **kwargs) if callable(value) else value
 
 
-def set_env(env: SingleEnv, name: str, value: Value) -> None:
-    """Set an attribute on the wrapper that has it, as Gymnasium's `set_attr` does."""
-    env.set_wrapper_attr(name, value)
+class WrapperClass:
+    """A class, or several, of which a wrapper may be.
+
+    It goes to another process by its name: unpickling the class itself would import its module,
+    which for SB3's `Monitor` means torch in every worker, and a class of `__main__` would not
+    arrive as the same object. For the same reason a wrapper may name a class that it `stands_for`.
+
+    Args:
+        classes: What `isinstance` takes as its second argument.
+
+    Raises:
+        TypeError: If it is something else.
+    """
+
+    def __init__(self, classes: ClassInfo) -> None:
+        self._names = [(cls.__module__, cls.__qualname__) for cls in _listed(classes)]
+        self._classes = classes
+        self._data: bytes | None = None  # the classes, where they have come from elsewhere
+
+    @property
+    def classes(self) -> ClassInfo:
+        """The classes themselves."""
+        return self._classes if self._data is None else pickle.loads(self._data)
+
+    def is_around(self, env: SingleEnv) -> bool:
+        """Whether a wrapper of that class is anywhere around the environment."""
+        while isinstance(env, gym.Wrapper):
+            if self._is_class_of(env):
+                return True
+            env = env.env
+        return False
+
+    def _is_class_of(self, wrapper: SingleEnv) -> bool:
+        if self._data is None:
+            return isinstance(wrapper, self._classes)
+        cls = type(wrapper)
+        known = {(base.__module__, base.__qualname__) for base in cls.__mro__}
+        return not known.isdisjoint(self._names) or getattr(cls, "stands_for", None) in self._names
+
+    def __getstate__(self) -> Value:
+        return self._names, by_value.dumps(self.classes)
+
+    def __setstate__(self, state: Value) -> None:
+        self._names, self._data = state
+
+
+def _listed(info: ClassInfo) -> Sequence[type]:
+    """The classes that `isinstance` means: a class, or those of a tuple or union of them."""
+    if isinstance(info, type):
+        return [info]
+    isinstance(None, info)  # raises the TypeError for anything else
+    parts = info if isinstance(info, tuple) else get_args(info)
+    return [cls for part in parts for cls in _listed(part)]
+
+
+def _is_wrapped(env: SingleEnv, wrapper_class: WrapperClass) -> bool:
+    return wrapper_class.is_around(env)
 
 
 _COMMANDS: dict[str, Callable[..., Value]] = {
     "step": step_env,
     "reset": reset_env,
-    "call": call_env,
-    "set": set_env,
+    "has": lambda env, name: env.has_wrapper_attr(name),
+    "get": lambda env, name: env.get_wrapper_attr(name),
+    "set": setattr,
+    "write": lambda env, name, value: env.set_wrapper_attr(name, value),
+    "call": _call,
+    "read": _read,
+    "is_wrapped": _is_wrapped,
 }
 
 
 def run_command(env: SingleEnv, name: str, *args: Any) -> Value:
-    """Run the command of that name: `step`, `reset`, `call` or `set`."""
+    """Run the command of that name."""
     return _COMMANDS[name](env, *args)

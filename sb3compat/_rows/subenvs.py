@@ -1,26 +1,26 @@
-"""Reach single sub-environments: get, set, call, is-wrapped, by index.
+"""Reach single sub-environments, by row: the ways that `SubEnvs` has.
 
-Three ways to have sub-environments: as local objects (`SyncVectorEnv`), in worker processes
-(`AsyncVectorEnv`), or not at all (natively vectorised environments, which answer as a whole).
+What is asked for is a command of `commands.py`. Local sub-environments run it here, those in
+workers run it there, and a vector environment without sub-environments answers as a whole.
+`vec_env_subenvs.py` has the way through the methods of a `VecEnv`.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
-from copy import deepcopy
+import pickle
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
-from gymnasium.vector.utils import iterate
 
 from sb3compat._convert.arrays import is_foreign_array, to_numpy
+from sb3compat._convert.options import same_value
 from sb3compat._convert.types import (
     AnyAsync,
     AnyVectorEnv,
-    ClassInfo,
+    Command,
     HoldsVecEnv,
     Indices,
     Kwargs,
@@ -29,8 +29,10 @@ from sb3compat._convert.types import (
     Value,
     holds_vec_env,
 )
-from sb3compat._ipc import async_vector_env as workers
-from sb3compat._rows.commands import call_env
+from sb3compat._ipc import async_vector_env
+from sb3compat._ipc.exceptions import Packed
+from sb3compat._ipc.worker_guard import NAME, Guard
+from sb3compat._rows.commands import run_command
 from sb3compat._upstream.inherited import changed
 from sb3compat.errors import shown
 
@@ -61,229 +63,185 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
     return [i % num_envs for i in wanted]
 
 
-def is_wrapped(env: SingleEnv, wrapper_class: ClassInfo) -> bool:
-    """Whether a wrapper of that class is anywhere around the environment."""
-    while isinstance(env, gym.Wrapper):
-        if isinstance(env, wrapper_class):
-            return True
-        env = env.env
-    return False
+def write_by_row(subenvs: SubEnvs, name: str, values: Sequence[Value]) -> None:
+    """Set an attribute as Gymnasium's `set_attr` does, one value for each row.
+
+    One value for all rows is set at once: rows that share an attribute have no other way.
+    """
+    if all(_is_same(value, values[0]) for value in values):
+        subenvs.ask(("write", name, values[0]), list(range(len(values))))
+        return
+    for row, value in enumerate(values):
+        subenvs.ask(("write", name, value), [row])
+
+
+def _is_same(a: Value, b: Value) -> bool:
+    """Whether it makes no difference which of the two is set."""
+    return a is b or (isinstance(a, bool | int | float | str | bytes) and same_value(a, b))
 
 
 class LocalSubEnvs:
-    """Sub-environments that are objects in this process."""
+    """Sub-environments that are objects in this process.
+
+    Args:
+        envs: The list itself, in which rows may be replaced.
+    """
 
     def __init__(self, envs: list[SingleEnv]) -> None:
         self.envs = envs
 
-    def has(self, name: str, rows: list[int]) -> list[bool]:
-        """Whether each row has the attribute, on any wrapper."""
-        return [self.envs[i].has_wrapper_attr(name) for i in rows]
-
-    def get(self, name: str, rows: list[int]) -> list[Value]:
-        """The attribute of each row, from the outermost wrapper that has it."""
-        return [self.envs[i].get_wrapper_attr(name) for i in rows]
-
-    def set(self, name: str, value: object, rows: list[int]) -> None:
-        """Set the attribute on the outermost wrapper of each row, as SB3 does."""
-        for i in rows:
-            setattr(self.envs[i], name, value)
-
-    def call(
-        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
-    ) -> list[Value]:
-        """Call the method of each row."""
-        return [self.envs[i].get_wrapper_attr(name)(*args, **kwargs) for i in rows]
-
-    def read(
-        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
-    ) -> list[Value]:
-        """The attribute of each row; called if it is a method."""
-        return [call_env(self.envs[i], name, args, kwargs) for i in rows]
-
-    def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
-        """Whether each row is wrapped in that class."""
-        return [is_wrapped(self.envs[i], wrapper_class) for i in rows]
+    def ask(self, command: Command, rows: Sequence[int]) -> list[Value]:
+        """Run a command on each of these rows, one after the other."""
+        return [run_command(self.envs[row], *command) for row in rows]
 
 
-class RemoteSubEnvs:
-    """Sub-environments in the workers of an `AsyncVectorEnv`; only the rows named are asked.
+class WorkerSubEnvs:
+    """Sub-environments in workers; only those that are named are asked, all at the same time.
 
-    `AsyncVectorEnv.call` asks all workers, and a worker that does not have the attribute dies of
-    the `AttributeError`. So each worker is asked first whether it has the attribute.
+    Args:
+        ask: Gives each row its command, then collects the results.
+    """
+
+    def __init__(self, ask: Callable[[Mapping[int, Command]], dict[int, Value]]) -> None:
+        self._ask = ask
+
+    def ask(self, command: Command, rows: Sequence[int]) -> list[Value]:
+        """Run a command on each of these rows."""
+        if len({*rows}) < len(rows):  # a row that is named twice is asked twice, as in DummyVecEnv
+            return [answer for row in rows for answer in self.ask(command, [row])]
+        answers = self._ask(dict.fromkeys(rows, command))
+        return [answers[row] for row in rows]
+
+
+class AsyncCommands:
+    """Gives commands to the workers of an `AsyncVectorEnv`, by a `Guard` in each.
+
+    `AsyncVectorEnv.call` asks all workers, and a worker dies of the first exception.
+
+    Args:
+        env: The vector environment.
     """
 
     def __init__(self, env: AnyAsync) -> None:
-        self.env = env
-        workers.mend_errors(env)
+        self._env = env
+        self._guarded = False
+        async_vector_env.mend_errors(env)
 
-    def get(self, name: str, rows: list[int]) -> list[Value]:
-        """The attribute of each row, from the outermost wrapper that has it."""
-        self._check(name, rows)
-        return workers.call(self.env, "get_wrapper_attr", (name,), {}, rows)
-
-    def set(self, name: str, value: Value, rows: list[int]) -> None:
-        """Set the attribute on the outermost wrapper of each row, as SB3 does."""
-        workers.call(self.env, "__setattr__", (name, value), {}, rows)
-
-    def call(
-        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
-    ) -> list[Value]:
-        """Call the method of each row, in parallel."""
-        if name == "reset" and not args:
-            return self._reset(kwargs, rows)
-        if name in _COMMANDS:
-            raise ValueError(
-                f"Expected a method that the workers of {self.env} can call, got {name!r}, which "
-                f"they take for a command. Use {name}() of the vector environment."
-            )
-        self._check(name, rows)
-        return workers.call(self.env, name, args, kwargs, rows)
-
-    # What a worker of Gymnasium's does in any case.
-    read = call
-
-    def _reset(self, kwargs: Kwargs, rows: list[int]) -> list[tuple[Value, Value]]:
-        chosen = list(dict.fromkeys(rows))
-        results = dict(
-            zip(chosen, workers.reset(self.env, chosen, [kwargs] * len(chosen)), strict=True)
-        )
-        if workers.shares_memory(self.env):
-            shared = list(iterate(self.env.observation_space, workers.shared_batch(self.env)))
-            results = {i: (deepcopy(shared[i]), info) for i, (_, info) in results.items()}
-        return [results[i] for i in rows]
-
-    def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
-        """Whether each row is wrapped in that class."""
-        return workers.is_wrapped(self.env, wrapper_class, rows)
-
-    def has(self, name: str, rows: list[int]) -> list[bool]:
-        """Whether each row has the attribute. Its value is not sent: it may not be picklable."""
-        return workers.call(self.env, "has_wrapper_attr", (name,), {}, rows)
-
-    def _check(self, name: str, rows: list[int]) -> None:
-        found = self.has(name, rows)
-        missing = [i for i, has in zip(rows, found, strict=True) if not has]
-        if missing:
-            raise AttributeError(f"The sub-environments of rows {shown(missing)} have no {name!r}.")
+    def ask(self, commands: Mapping[int, Command]) -> dict[int, Any]:
+        """Give each row its command, then collect the results."""
+        env = self._env
+        if not self._guarded:
+            plant = "_call", ("__setattr__", (NAME, Guard(run_command)), dict[str, Value]())
+            async_vector_env.ask(env, dict.fromkeys(range(env.num_envs), plant))
+            self._guarded = True
+        messages: dict[int, tuple[str, Value]] = {
+            row: ("_call", (NAME, command, {})) for row, command in commands.items()
+        }
+        answers = dict(zip(commands, async_vector_env.ask(env, messages), strict=True))
+        for row, answer in answers.items():
+            if isinstance(answer, Packed):
+                answer.reraise(f"row {row}")
+        return {row: pickle.loads(answer) for row, answer in answers.items()}
 
 
-class NoSubEnvs:
-    """A vector environment that answers for all of its rows at once."""
+class NativeSubEnvs:
+    """A vector environment that answers for all of its rows at once.
+
+    Args:
+        env: The environment, with its wrappers.
+    """
 
     def __init__(self, env: AnyVectorEnv) -> None:
         self.env = env
 
-    def has(self, name: str, rows: list[int]) -> list[bool]:
-        """Whether the vector environment has the attribute."""
-        try:
-            self._owner(name)
-        except AttributeError:
-            return [False for _ in rows]
-        return [True for _ in rows]
+    def ask(self, command: Command, rows: Sequence[int]) -> list[Value]:
+        """What the vector environment answers, for each of these rows.
 
-    def get(self, name: str, rows: list[int]) -> list[Value]:
-        """The attribute of the vector environment, for every row."""
-        value = getattr(self._owner(name), name)
-        return [value for _ in rows]
-
-    def set(self, name: str, value: object, rows: list[int]) -> None:
-        """Set the attribute of the vector environment, which all rows share."""
-        self._check_all(name, rows)
-        setattr(self._owner(name, default=self.env), name, value)
-
-    def call(
-        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
-    ) -> list[Value]:
-        """Call the method once; a batch of n is split by row, anything else is for every row.
-
-        `has_wrapper_attr`, `get_wrapper_attr` and `set_wrapper_attr`, which a `gymnasium.Env` has
-        and a `VectorEnv` has not, are answered here.
+        Raises:
+            AttributeError: If it does not have the attribute.
+            ValueError: If the command would concern other rows, too.
         """
-        if name in _WRAPPER_ATTR and not all(self.has(name, rows)):
-            return _WRAPPER_ATTR[name](self, rows, *args, **kwargs)
-        if name in _COMMANDS:
+        name, *args = command
+        answers: dict[str, Callable[..., list[Value]]] = {
+            "has": self._has,
+            "get": self._get,
+            "set": self._set,
+            "write": self._set,
+            "call": self._call,
+            "read": self._read,
+            "is_wrapped": lambda rows, _: [False] * len(rows),
+        }
+        return answers[name](rows, *args)
+
+    def _has(self, rows: Sequence[int], name: str) -> list[bool]:
+        return [self._owner(name) is not None] * len(rows)
+
+    def _get(self, rows: Sequence[int], name: str) -> list[Value]:
+        return [self._value(name)] * len(rows)
+
+    def _set(self, rows: Sequence[int], name: str, value: Value) -> list[None]:
+        self._check_all(name, rows)
+        setattr(self._owner(name) or self.env, name, value)
+        return [None] * len(rows)
+
+    def _call(
+        self, rows: Sequence[int], name: str, args: tuple[Value, ...], kwargs: Kwargs
+    ) -> list[Value]:
+        """Call the method once; a batch of n is split by row, anything else is for every row."""
+        if name in _OF_ALL_ROWS:
             raise ValueError(
                 f"Expected a method of single rows, got {name!r} of {self.env}, which is "
                 f"vectorised natively. Use {name}() of the vector environment."
             )
-        if name not in _OF_ARGUMENTS:
-            self._check_all(name, rows)
-        n = self.env.num_envs
-        result = getattr(self._owner(name), name)(*args, **kwargs)
-        if is_foreign_array(result):
-            result = to_numpy(result)
         if name in _OF_ARGUMENTS:
-            return [result for _ in rows]
-        if isinstance(result, np.ndarray | list | tuple) and len(result) == n:
-            return [result[i] for i in rows]
-        return [result for _ in rows]
+            return [self._result(name, args, kwargs)] * len(rows)
+        self._check_all(name, rows)
+        result = self._result(name, args, kwargs)
+        if isinstance(result, np.ndarray | list | tuple) and len(result) == self.env.num_envs:
+            return [result[row] for row in rows]
+        return [result] * len(rows)
 
-    def read(
-        self, name: str, args: tuple[Value, ...], kwargs: Kwargs, rows: list[int]
+    def _read(
+        self, rows: Sequence[int], name: str, args: tuple[Value, ...], kwargs: Kwargs
     ) -> list[Value]:
-        """The attribute; called if it is a method."""
-        is_method = callable(getattr(self._owner(name), name))
-        return self.call(name, args, kwargs, rows) if is_method else self.get(name, rows)
+        is_method = callable(self._value(name))
+        return self._call(rows, name, args, kwargs) if is_method else self._get(rows, name)
 
-    def is_wrapped(self, wrapper_class: ClassInfo, rows: list[int]) -> list[bool]:
-        """False for each row: there are no sub-environments that could be wrapped."""
-        return [False for _ in rows]
+    def _result(self, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+        result = self._value(name)(*args, **kwargs)
+        return to_numpy(result) if is_foreign_array(result) else result
 
-    def _owner(self, name: str, default: Any = None) -> Any:
-        env: Any = self.env
-        while True:
-            if name in vars(env) or hasattr(type(env), name):
-                return env
-            if not hasattr(env, "env"):
-                break
-            env = env.env
-        if default is None:
+    def _value(self, name: str) -> Value:
+        owner = self._owner(name)
+        if owner is None:
             raise AttributeError(
                 f"{self.env} has no {name!r}, and no sub-environments of its own to ask for it."
             )
-        return default
+        return getattr(owner, name)
 
-    def _check_all(self, name: str, rows: list[int]) -> None:
+    def _owner(self, name: str) -> Any:
+        """The outermost wrapper that has the attribute, or the environment itself, or None."""
+        env: Any = self.env
+        while name not in vars(env) and not hasattr(type(env), name):
+            if not hasattr(env, "env"):
+                return None
+            env = env.env
+        return env
+
+    def _check_all(self, name: str, rows: Sequence[int]) -> None:
         if set(rows) != set(range(self.env.num_envs)):
             raise ValueError(
                 f"Expected indices=None for {name!r}: {self.env} is vectorised natively, its rows "
-                f"have no environments of their own, got the rows {shown(rows)}."
+                f"have no environments of their own, got the rows {shown(list(rows))}."
             )
 
 
-# Gymnasium's worker takes these names for commands. In a natively vectorised environment, these
-# methods concern all rows.
-_COMMANDS = ("reset", "step", "close")
+# These methods concern all rows.
+_OF_ALL_ROWS = ("reset", "step", "close")
 
 # By the contract of goal environments, these depend on their arguments alone, which are a batch
 # from a replay buffer and not one for each row.
 _OF_ARGUMENTS = ("compute_reward", "compute_terminated", "compute_truncated")
-
-
-def _has_wrapper_attr(env: NoSubEnvs, rows: list[int], name: str) -> list[bool]:
-    return env.has(name, rows)
-
-
-def _get_wrapper_attr(env: NoSubEnvs, rows: list[int], name: str) -> list[Value]:
-    return env.get(name, rows)
-
-
-def _set_wrapper_attr(
-    env: NoSubEnvs, rows: list[int], name: str, value: Value, *, force: bool = True
-) -> list[bool]:
-    if not force and not all(env.has(name, rows)):
-        return [False for _ in rows]
-    env.set(name, value, rows)
-    return [True for _ in rows]
-
-
-# SB3 recommends `env_method("get_wrapper_attr", "x")` and `env_method("set_wrapper_attr", "x", 1)`.
-_WRAPPER_ATTR: dict[str, Callable[..., list[Value]]] = {
-    "has_wrapper_attr": _has_wrapper_attr,
-    "get_wrapper_attr": _get_wrapper_attr,
-    "set_wrapper_attr": _set_wrapper_attr,
-}
 
 
 # What reaches the sub-environments of an adapter to Gymnasium, unless a subclass overrides it.
@@ -296,7 +254,7 @@ def subenvs_of(env: AnyVectorEnv) -> SubEnvs:
     if isinstance(base, SyncVectorEnv):
         return LocalSubEnvs(base.envs)
     if isinstance(base, AsyncVectorEnv):
-        return RemoteSubEnvs(base)
+        return WorkerSubEnvs(AsyncCommands(base).ask)
     if holds_vec_env(base) and changed(base, HoldsVecEnv, *_REACHING) is None:
         return base.subenvs
-    return NoSubEnvs(env)
+    return NativeSubEnvs(env)

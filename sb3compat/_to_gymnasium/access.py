@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from sb3compat._convert.arrays import copy_value
-from sb3compat._convert.types import SingleEnv, Value, VectorEnvBase
-from sb3compat._rows.vec_env_subenvs import SubEnvs, local_envs
+from sb3compat._convert.types import SingleEnv, SubEnvs, Value, VectorEnvBase
+from sb3compat._rows.subenvs import write_by_row
+from sb3compat._rows.vec_env_subenvs import local_envs
 from sb3compat._to_gymnasium.arguments import values_by_row
 from sb3compat._to_gymnasium.stepper import read_if_any
 from sb3compat._upstream.private import set_private
@@ -44,7 +45,7 @@ class ReachesSubEnvs(VectorEnvBase):
             **kwargs: Arguments of the method.
         """
         self._check_open()
-        return tuple(self._subenvs.read(name, args, kwargs, list(range(self.num_envs))))
+        return tuple(self._subenvs.ask(("read", name, args, kwargs), range(self.num_envs)))
 
     def get_attr(self, name: str) -> tuple[Value, ...]:
         """Read an attribute of each sub-environment; a method is called."""
@@ -61,7 +62,7 @@ class ReachesSubEnvs(VectorEnvBase):
             ValueError: If it is a list or tuple of another length than n.
         """
         self._check_open()
-        self._subenvs.write(name, values_by_row(values, self.num_envs))
+        write_by_row(self._subenvs, name, values_by_row(values, self.num_envs))
 
     @property
     def envs(self) -> Sequence[SingleEnv]:

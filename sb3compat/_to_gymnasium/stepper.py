@@ -17,6 +17,7 @@ from sb3compat._convert.types import (
     RowState,
     Seeds,
     Space,
+    SubEnvs,
     Transition,
     Value,
     holds_rows,
@@ -24,11 +25,12 @@ from sb3compat._convert.types import (
 from sb3compat._ipc import subproc_vec_env
 from sb3compat._ipc.subproc_vec_env import GuardedWorkers
 from sb3compat._rows.commands import run_command
-from sb3compat._rows.vec_env_subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
+from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs
+from sb3compat._rows.vec_env_subenvs import vec_env_subenvs
 from sb3compat._to_gymnasium.presented import normalizes
 from sb3compat._to_gymnasium.rows import LocalRows, WorkerRows
 from sb3compat._to_gymnasium.whole import WholeSteps
-from sb3compat._upstream.vec_env import inherits, is_plain, reaches_rows_as
+from sb3compat._upstream.vec_env import is_plain
 from sb3compat.errors import (
     AutoresetModeError,
     ConversionError,
@@ -86,13 +88,13 @@ def make_stepper(
             f"missing_truncation={missing_truncation!r} ({type(missing_truncation).__name__})."
         )
     if is_plain(vec_env, "DummyVecEnv"):
-        return LocalRows(vec_env, mode), LocalEnvs(vec_env, vec_env.envs)
+        return LocalRows(vec_env, mode), LocalSubEnvs(vec_env.envs)
     if is_plain(vec_env, "SubprocVecEnv"):
         workers = GuardedWorkers(vec_env, run_command)
-        return WorkerRows(vec_env, mode, workers), WorkerEnvs(vec_env, workers)
+        return WorkerRows(vec_env, mode, workers), WorkerSubEnvs(workers.ask)
     commands = vec_env.row_commands() if holds_rows(vec_env) else None
     if commands is not None:
-        return WorkerRows(vec_env, mode, commands), WorkerEnvs(vec_env, commands)
+        return WorkerRows(vec_env, mode, commands), WorkerSubEnvs(commands.ask)
     if mode == AutoresetMode.NEXT_STEP:
         raise AutoresetModeError(
             f"Expected autoreset_mode='SameStep' or 'Disabled' for {vec_env}, got 'NextStep': it "
@@ -112,25 +114,7 @@ def make_stepper(
         assume_terminated=missing_truncation == "terminated",
         require_final_obs=require_final_obs,
     )
-    return steps, _subenvs_below(vec_env)
-
-
-# The methods by which `VecEnv`s are asked for what their sub-environments have.
-_REACHING = ("has_attr", "get_attr", "set_attr", "env_method")
-
-
-def _subenvs_below(vec_env: Any) -> SubEnvs:
-    """The sub-environments of a wrapped or custom environment."""
-    base = vec_env
-    while hasattr(base, "venv"):
-        if not all(inherits(base, name) for name in _REACHING):
-            return MethodEnvs(vec_env)
-        base = base.venv
-    if reaches_rows_as(base, "DummyVecEnv"):
-        return LocalEnvs(vec_env, base.envs)
-    if reaches_rows_as(base, "SubprocVecEnv"):
-        return WorkerEnvs(vec_env, GuardedWorkers(base, run_command))
-    return MethodEnvs(vec_env)
+    return steps, vec_env_subenvs(vec_env)
 
 
 def read_if_any(subenvs: SubEnvs, name: str, num_envs: int) -> list[Value] | None:
@@ -139,7 +123,7 @@ def read_if_any(subenvs: SubEnvs, name: str, num_envs: int) -> list[Value] | Non
     In many hand-written environments without sub-environments, `get_attr` and the like are stubs.
     """
     try:
-        return subenvs.read(name, (), {}, list(range(num_envs)))
+        return subenvs.ask(("read", name, (), {}), range(num_envs))
     except WorkerError:
         raise
     except Exception:
@@ -157,8 +141,8 @@ def metadata_of(vec_env: Any, subenvs: SubEnvs) -> Options:
 def spec_of(vec_env: Any, subenvs: SubEnvs) -> Value:
     """The `EnvSpec` of the `VecEnv`, or the one that its sub-environments share, or None."""
     spec = getattr(vec_env, "spec", None)
-    if spec is None and isinstance(subenvs, LocalEnvs):
-        first, *others = subenvs.read("spec", (), {}, list(range(vec_env.num_envs)))
+    if spec is None and isinstance(subenvs, LocalSubEnvs):
+        first, *others = subenvs.ask(("read", "spec", (), {}), range(vec_env.num_envs))
         spec = first if all(same_value(other, first) for other in others) else None
     return spec
 
@@ -178,10 +162,12 @@ def check_rows_alike(vec_env: Any, subenvs: SubEnvs, observation_space: Space) -
     shown = {"observation_space": observation_space, "action_space": vec_env.action_space}
     if normalizes(vec_env):  # which writes its range for images into the space of the first one
         del shown["observation_space"]
+    if not isinstance(subenvs, LocalSubEnvs | WorkerSubEnvs):
+        return
     for name, first in shown.items():
-        if first is not getattr(base, name) or not isinstance(subenvs, LocalEnvs | WorkerEnvs):
+        if first is not getattr(base, name):
             continue
-        for row, space in enumerate(subenvs.read(name, (), {}, list(range(vec_env.num_envs)))):
+        for row, space in enumerate(subenvs.ask(("read", name, (), {}), range(vec_env.num_envs))):
             if space != first:
                 raise UnsupportedSpaceError(
                     f"Expected all sub-environments of {vec_env} to have the {name} of the first "

@@ -130,7 +130,7 @@ def _check_starts(env: AnyVectorEnv) -> None:
     """Refuse rows whose spaces start at different numbers, as one shift is for all rows."""
     if getattr(env.unwrapped, "observation_mode", "same") == "same":
         return
-    spaces = subenvs_of(env).get("observation_space", list(range(env.num_envs)))
+    spaces = subenvs_of(env).ask(("get", "observation_space"), range(env.num_envs))
     first, *others = (Observations(space, 1).starts for space in spaces)
     for i, starts in enumerate(others, 1):
         if starts != first:

@@ -27,9 +27,10 @@ from sb3compat._convert.types import (
     SubEnvs,
     Value,
 )
+from sb3compat._rows.commands import WrapperClass
 from sb3compat._rows.driver import Driver
+from sb3compat._rows.source import Source
 from sb3compat._rows.subenvs import LocalSubEnvs, resolve_indices
-from sb3compat._to_sb3.source import Source
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import (
     forget_waiting,
@@ -222,7 +223,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether every sub-environment has the attribute."""
-        return all(self._subenvs.has(attr_name, self._rows(None)))
+        return all(self._subenvs.ask(("has", attr_name), self._rows(None)))
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Value]:
         """Read an attribute of the sub-environments.
@@ -235,21 +236,22 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         Raises:
             AttributeError: If one of the sub-environments does not have the attribute.
         """
-        return self._subenvs.get(attr_name, self._rows(indices))
+        return self._subenvs.ask(("get", attr_name), self._rows(indices))
 
     def set_attr(self, attr_name: str, value: Value, indices: Indices = None) -> None:
         """Set an attribute on the outermost wrapper of the sub-environments, as SB3 does."""
-        self._subenvs.set(attr_name, value, self._rows(indices))
+        self._subenvs.ask(("set", attr_name, value), self._rows(indices))
 
     def env_method(
         self, method_name: str, *method_args: Value, indices: Indices = None, **method_kwargs: Value
     ) -> list[Value]:
         """Call a method of the sub-environments; the results are in the order of `indices`."""
-        return self._subenvs.call(method_name, method_args, method_kwargs, self._rows(indices))
+        command = "call", method_name, method_args, method_kwargs
+        return self._subenvs.ask(command, self._rows(indices))
 
     def env_is_wrapped(self, wrapper_class: ClassInfo, indices: Indices = None) -> list[bool]:
         """Whether each sub-environment is wrapped in that class, or in one of a tuple of them."""
-        return self._subenvs.is_wrapped(wrapper_class, self._rows(indices))
+        return self._subenvs.ask(("is_wrapped", WrapperClass(wrapper_class)), self._rows(indices))
 
     def get_images(self) -> Sequence[Array | None]:
         """One image for each row, in render mode `rgb_array`; otherwise a warning, and None."""
@@ -283,7 +285,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         self, name: str, *args: Value, indices: Indices = None, **kwargs: Value
     ) -> list[Value]:
         """Call a method of the sub-environments, or read an attribute that is not a method."""
-        return self._subenvs.read(name, args, kwargs, self._rows(indices))
+        return self._subenvs.ask(("read", name, args, kwargs), self._rows(indices))
 
     def _rows(self, indices: Indices) -> list[int]:
         self._check_open()

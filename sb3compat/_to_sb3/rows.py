@@ -61,13 +61,16 @@ def refuse_pending(env: AnyVectorEnv, pending: Flags | None) -> None:
     raise CallOrderError(f"Expected reset() before the first step: {reason}. Nothing was stepped.")
 
 
-def set_reward(rewards: Rewards, row: int, reward: Value) -> None:
-    """Store one reward; a value that is not one number is a `ConversionError`."""
+def set_reward(rewards: Rewards, row: int, reward: Value, *, first: int = 0) -> None:
+    """Store one reward; a value that is not one number is a `ConversionError`.
+
+    Messages count the rows from `first` on.
+    """
     try:
         rewards[row] = reward
     except (TypeError, ValueError) as error:
         raise ConversionError(
-            f"Expected the reward of row {row} to be one number, got reward={shown(reward)} "
-            f"({type(reward).__name__}). Stable-Baselines3 knows no vector rewards: scalarise "
-            "them in a wrapper around each sub-environment."
+            f"Expected the reward of row {first + row} to be one number, got reward="
+            f"{shown(reward)} ({type(reward).__name__}). Stable-Baselines3 knows no vector "
+            "rewards: scalarise them in a wrapper around each sub-environment."
         ) from error

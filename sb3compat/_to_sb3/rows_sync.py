@@ -22,11 +22,9 @@ from sb3compat._convert.types import (
     Action,
     AnySync,
     Array,
-    Flags,
     Info,
     Observation,
     Options,
-    Rewards,
     Seeds,
     SingleEnv,
     Transition,
@@ -60,7 +58,7 @@ class EnvRows:
 
     Attributes:
         batch: As given.
-        first: The number of the first row in `batch`, where these rows are a part of more.
+        first: The number of the first row, where these rows are a part of more; for messages.
         failed: The row that was being stepped or reset when the last exception was raised.
     """
 
@@ -96,14 +94,14 @@ class EnvRows:
         """Reset all rows."""
         batch = self._observations.empty() if self.batch is None else self.batch
         infos = []
-        held, first, i = self._held, self.first, 0
+        held, i = self._held, 0
         try:
             for i, env in enumerate(self._envs):
                 held[i], info = env.reset(**reset_kwargs(seeds[i], options[i]))
-                self._observations.write(batch, first + i, held[i])
+                self._observations.write(batch, i, held[i])
                 infos.append(own_info(info, copy=self._copy))
         except BaseException:
-            self.failed = first + i
+            self.failed = i
             raise
         return batch, infos
 
@@ -120,24 +118,7 @@ class EnvRows:
         batch = self._observations.empty() if self.batch is None else self.batch
         rewards = np.empty(n, np.float32)
         ended, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-        infos, reset_infos = self.step_into(batch, rewards, ended, truncated)
-        return Transition(batch, rewards, ended, truncated, infos, reset_infos)
-
-    def step_into(
-        self, batch: list[Array], rewards: Rewards, ended: Flags, truncated: Flags
-    ) -> tuple[list[Info], dict[int, Info]]:
-        """Step each row, and write what is of fixed size into these arrays, from row `first` on.
-
-        Args:
-            batch: The observations.
-            rewards: The rewards.
-            ended: Set where an episode ends, and left as it is elsewhere; so is `truncated`.
-            truncated: Set where it ends by truncation alone.
-
-        Returns:
-            The infos of the steps, from row `first` on; and those of resets, by row.
-        """
-        observations, held, copy, first = self._observations, self._held, self._copy, self.first
+        observations, held, copy = self._observations, self._held, self._copy
         # Most environments have one array for an observation, and it goes by one assignment.
         # There is none in an empty Dict or Tuple.
         whole, shape = batch[0] if batch else np.empty(0), observations.only_shape
@@ -152,23 +133,23 @@ class EnvRows:
                     info = step_info(own_info(given, copy=copy), truncated=cut)
                 else:
                     info = {TRUNCATED: cut}
-                set_reward(rewards, first + i, reward)
+                set_reward(rewards, i, reward, first=self.first)
                 if termination or truncation:
-                    ended[first + i], truncated[first + i] = True, cut
+                    ended[i], truncated[i] = True, cut
                     # Before the reset, which may overwrite the very array that `step` returned.
                     info[TERMINAL_OBSERVATION] = observations.single(obs, copy=True)
                     obs, reset_info = env.reset()
-                    reset_infos[first + i] = own_info(reset_info, copy=copy)
+                    reset_infos[i] = own_info(reset_info, copy=copy)
                 held[i] = obs
                 if type(obs) is np.ndarray and obs.shape == shape:
-                    whole[first + i] = obs
+                    whole[i] = obs
                 else:
-                    observations.write(batch, first + i, obs)
+                    observations.write(batch, i, obs)
                 infos.append(info)
         except BaseException:
-            self.failed = first + i
+            self.failed = i
             raise
-        return infos, reset_infos
+        return Transition(batch, rewards, ended, truncated, infos, reset_infos)
 
     def cancel(self) -> None:
         """Forget the actions."""

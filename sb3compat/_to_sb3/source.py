@@ -1,10 +1,8 @@
-"""The protocol `Source`, which drives an environment, and the choice of the right one."""
+"""The choice of the source that drives a vector environment."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Protocol
 
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
@@ -13,15 +11,10 @@ from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
     AnyAsync,
     AnyVectorEnv,
-    Array,
     HoldsVecEnv,
-    Info,
-    Options,
-    Seeds,
-    Transition,
-    Value,
 )
 from sb3compat._ipc.async_vector_env import shares_memory
+from sb3compat._rows.source import Source
 from sb3compat._to_sb3.bases import AsyncBase, Base, base_of
 from sb3compat._to_sb3.modes import Mode, Padded, ResetWithin, SameStep
 from sb3compat._to_sb3.native import Unwrapped
@@ -40,53 +33,6 @@ from sb3compat._upstream.inherited import HARMLESS, changed
 from sb3compat.errors import PartialResetError, UnsupportedSpaceError
 
 _log = logging.getLogger("sb3compat")
-
-
-class Source(Protocol):
-    """Drives the environment: `VecEnvAdapter` gets its transitions from here."""
-
-    @property
-    def busy(self) -> bool:
-        """Whether workers are in the middle of a step, and can answer nothing else."""
-
-    @property
-    def started(self) -> bool:
-        """Whether a step is under way here, also where an exception has interrupted its start.
-
-        After an exception in `send`, False says that no row was or will be stepped.
-        """
-
-    @property
-    def broken(self) -> bool:
-        """Whether a worker is lost, so that a reset would not help."""
-
-    @property
-    def seeds_rows(self) -> bool:
-        """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
-
-    def check_options(self, options: Sequence[Options]) -> None:
-        """Refuse options that the next reset could not apply."""
-
-    def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
-        """Reset all rows."""
-
-    def check_started(self) -> None:
-        """Refuse a step before any reset through here, where an autoreset is pending."""
-
-    def send(self, actions: list[Array]) -> None:
-        """Start a step."""
-
-    def receive(self) -> Transition:
-        """Finish the step."""
-
-    def cancel(self) -> None:
-        """Drop a step that was started."""
-
-    def render(self) -> Value:
-        """One frame for each row, or None."""
-
-    def close(self) -> None:
-        """Close the environment."""
 
 
 def make_source(

@@ -96,7 +96,6 @@ def test_pending_autoreset_can_be_asked(envs: Any, mode: AutoresetMode) -> None:
     envs.step(np.zeros(2, np.int64))
     lingers = mode == AutoresetMode.NEXT_STEP and not envs.shared_memory
     assert workers.lingering_autoresets(envs, [1, 0]) == ([1, 0] if lingers else []), LOOK
-    assert workers.is_wrapped(envs, gym.Wrapper, [0]) == [False], LOOK
     assert envs.call("mu") == (0.5, 0.5)
 
 

@@ -28,8 +28,8 @@ def test_buffers_have_the_shapes_of_the_spaces_and_do_not_overlap(
     shapes = shapes_of(*layouts)
     block = bytearray(size_of(shapes, n))
     out = buffers_in(block, shapes, n)
-    expected = [*layouts[0].leaves * 2, *layouts[1].leaves]
-    arrays = [*out.observations, *out.finals, *out.actions]
+    expected = [*layouts[0].leaves, *layouts[1].leaves]
+    arrays = [*out.observations, *out.actions]
     for array, leaf in zip(arrays, expected, strict=True):
         assert array.shape == (n, *leaf.shape)
         assert array.dtype == leaf.dtype

@@ -12,13 +12,13 @@ from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
 from sb3compat import ParallelVecEnv
-from sb3compat._parallel.parts import Made
+from sb3compat._parallel.parts import Parts
 from tests.envs import MakeEnv, fns, script
 from tests.parallel.teams import forked
 
 
-def made(*env_fns: Any) -> Made:
-    result = Made()
+def made(*env_fns: Any) -> Parts:
+    result = Parts()
     result.make(env_fns, 4)
     return result
 
@@ -26,12 +26,12 @@ def made(*env_fns: Any) -> Made:
 def test_neighbouring_single_environments_are_one_part() -> None:
     both = SyncVectorEnv(fns(3))
     result = made(*fns(2), lambda: both, *fns(1))
-    assert [(part.rows.start, part.rows.stop) for part in result.parts] == [(0, 2), (2, 5), (5, 6)]
     assert result.counts == [1, 1, 3, 1]
-    assert not result.single
-    assert made(*fns(2)).single
-    result.number_from(7)
-    assert [part.first for part in result.parts] == [7, 9, 12]
+    assert [part.single for part in result] == [True, False, True]
+    assert [part.number_from(first) for part, first in zip(result, (7, 9, 12), strict=True)] == [
+        9, 12, 13,
+    ]  # fmt: skip
+    assert [part.where for part in result] == ["rows 7 to 8", "rows 9 to 11", "row 12"]
 
 
 def test_environment_that_is_made_twice_is_refused() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sb3compat._parallel.extras import Extras
 from sb3compat._parallel.memory import Buffers, Place, Segment, buffers_in, shapes_of, size_of
-from sb3compat._parallel.messages import Described, Failure, News, dumps_command
+from sb3compat._parallel.messages import Described, Failure, dumps_command
 from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.ray_serve import RowsActor
 from tests.envs import MakeEnv, ScriptedEnv, script
@@ -65,27 +66,30 @@ def test_memory_of_another_process_at_that_path_is_not_taken() -> None:
 def test_reset_and_step_return_the_arrays_of_its_own_rows() -> None:
     actor = attached()
     began, observations = actor.run(dumps_command("reset", [5, 6], None))
-    assert [info["seed"] for info in pickle.loads(began).infos] == [5, 6]
+    assert [info["seed"] for info in pickle.loads(began).reset_infos.values()] == [5, 6]
     assert observations is not None
     envs = [ScriptedEnv(SCRIPT, 3), ScriptedEnv(SCRIPT, 4)]
     expected = [env.reset(seed=seed)[0] for env, seed in zip(envs, (5, 6), strict=True)]
     np.testing.assert_array_equal(observations[0], expected)
     for _ in range(2):
-        answer, observations, rewards, ended, truncated, finals = actor.step([np.array([1, 2])])
+        answer, observations, rewards, ended, truncated = actor.step([np.array([1, 2])])
         steps = [env.step(1) for env in envs]
         np.testing.assert_array_equal(rewards, np.float32([step[1] for step in steps]))
         assert list(ended) == list(truncated) == [step[3] for step in steps]
-        last = [step[0] for step in steps if step[3]]
-        np.testing.assert_array_equal(finals[0], np.reshape(np.float32(last), (-1, 3)))
-        news = pickle.loads(answer)
-        assert isinstance(news, News)
-        assert set(news.infos) == {3, 4}
+        extras = pickle.loads(answer)
+        assert isinstance(extras, Extras)
+        assert set(extras.infos) == {3, 4}
+        last = {i: step[0] for i, step in enumerate(steps, 3) if step[3]}
+        for row, observation in last.items():
+            final = extras.infos[row]["terminal_observation"]
+            np.testing.assert_array_equal(final, np.float32(observation))
     np.testing.assert_array_equal(observations[0], [env.reset()[0] for env in envs])
 
 
 def test_error_names_the_row_among_all() -> None:
     actor = attached()
-    failure = pickle.loads(actor.run(dumps_command("reach", "get", ("nothing",), [4]))[0])
+    answers = pickle.loads(actor.run(dumps_command("ask", {4: ("get", "nothing")}))[0])
+    failure = pickle.loads(answers[4])
     assert isinstance(failure, Failure)
     assert failure.where == "row 4"
 
@@ -93,5 +97,6 @@ def test_error_names_the_row_among_all() -> None:
 def test_command_that_cannot_be_unpickled_is_an_answer() -> None:
     actor = attached()
     assert isinstance(pickle.loads(actor.run(b"nothing")[0]), Failure)
-    results: Any = pickle.loads(actor.run(dumps_command("reach", "get", ("row",), [3, 4]))[0])
-    assert results == [3, 4]
+    command = "get", "row"
+    answers: Any = pickle.loads(actor.run(dumps_command("ask", {3: command, 4: command}))[0])
+    assert [pickle.loads(answers[row]) for row in (3, 4)] == [3, 4]

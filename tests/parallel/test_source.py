@@ -1,16 +1,27 @@
-"""What the parent makes of the answers of its workers."""
+"""The rows in workers, as their parent drives them: steps, commands to single rows, both ways."""
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.spaces import Discrete
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers import TimeLimit
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import sb3compat
-from sb3compat._parallel.messages import News
-from tests.envs import fns
-from tests.parallel.teams import forked
+from sb3compat import ParallelVecEnv
+from tests.envs import Copying, WorkerReport, fns
+from tests.lockstep_back import back_programs, lockstep
+from tests.parallel.teams import KINDS, forked, parts_of, unshifted
+from tests.profiles import examples
+from tests.to_sb3.test_faults import Failing, SeveralError
 
 STEP = np.zeros(5, int)
 
@@ -76,4 +87,172 @@ def test_wrong_actions_leave_the_rows_alone(env: Any) -> None:
             with pytest.raises(ValueError, match="Nothing was stepped"):
                 env.step(actions)
     assert not env.step(STEP)[2].any()
-    assert News({}, [], {}, []) == News({}, [], {}, [])
+
+
+# --- commands to single rows ---------------------------------------------------------------------
+
+INDICES: list[Any] = [None, 0, -1, [3, 1], (4, 0, 4), range(1, 5, 2), []]
+
+
+@pytest.fixture(scope="module", params=["single", *KINDS])
+def mixed(request: pytest.FixtureRequest) -> Any:
+    if request.param in ("dummy", "nested"):
+        pytest.importorskip("stable_baselines3")
+    made = forked(parts_of(fns(5), [("single", 1), (request.param, 3), ("single", 1)]), 2)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("indices", INDICES, ids=str)
+def test_access_by_index_equals_dummy_vec_env(mixed: Any, indices: Any) -> None:
+    dummy_vec_env = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv
+    reference = dummy_vec_env(fns(5))
+    assert mixed.get_attr("row", indices) == reference.get_attr("row", indices)
+    for value, row in ((2.5, 0), ([1, 2], 3)):
+        mixed.set_attr("mu", value, indices)
+        reference.set_attr("mu", value, indices)
+        assert mixed.get_attr("mu") == reference.get_attr("mu")
+        assert mixed.env_method("set_mu", mu=row, indices=indices) == reference.env_method(
+            "set_mu", mu=row, indices=indices
+        )
+        assert mixed.get_attr("mu") == reference.get_attr("mu")
+    assert mixed.env_is_wrapped(TimeLimit, indices) == reference.env_is_wrapped(TimeLimit, indices)
+    mixed.set_attr("mu", 0.5)
+
+
+def test_missing_attributes_and_indices_are_errors(mixed: Any) -> None:
+    assert mixed.has_attr("mu")
+    assert not mixed.has_attr("nothing")
+    with pytest.raises(AttributeError):
+        mixed.get_attr("nothing")
+    with pytest.raises(IndexError):
+        mixed.get_attr("mu", 5)
+    assert mixed.get_attr("row", np.int64(-2)) == [3]
+    assert mixed.get_attr("row") == list(range(5))
+
+
+def test_images_are_those_of_the_rows(mixed: Any) -> None:
+    assert [image[0, 0, 0] for image in mixed.get_images()] == list(range(5))
+
+
+def test_wrappers_are_found_by_name_without_importing_their_module() -> None:
+    env = ParallelVecEnv([lambda i=i: WorkerReport(Copying(fns(3)[i]())) for i in range(3)])
+    assert env.env_is_wrapped(Copying) == [True] * 3
+    monitor = pytest.importorskip("stable_baselines3.common.monitor").Monitor
+    assert env.env_is_wrapped(monitor, [1, 2]) == [False] * 2
+    assert env.env_method("loaded", "torch") == [False] * 3
+    assert env.env_method("loaded", "stable_baselines3") == [False] * 3
+    env.close()
+
+
+def test_only_the_workers_concerned_are_asked() -> None:
+    env = forked([lambda i=i: Failing(i, "") for i in range(4)], 2)
+    os.kill(env.env_method("pid", indices=3)[0], signal.SIGKILL)
+    assert env.get_attr("row", [0, 1]) == [0, 1]
+    env.set_attr("mu", 3, 0)
+    with pytest.raises(sb3compat.WorkerError, match="rows 2 to 3"):
+        env.get_attr("row", 2)
+    env.close()
+
+
+def test_value_of_a_class_without_an_importable_name_arrives() -> None:
+    class Local:
+        number = 7
+
+    class Holder(gym.Wrapper[Any, Any, Any, Any]):
+        def number(self) -> int:
+            return int(self.held.number)
+
+    env = ParallelVecEnv([lambda: Holder(fns(1)[0]())])
+    env.set_attr("held", Local())
+    assert env.env_method("number") == [7]
+    assert type(env.get_attr("held")[0]) is Local
+    env.close()
+
+
+# --- the way to Gymnasium -------------------------------------------------------------------------
+
+MODES = list(AutoresetMode)
+mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+
+
+@mode_of
+@given(data=st.data(), n=st.integers(1, 4), workers=st.integers(1, 3))
+@settings(max_examples=examples(60))
+def test_single_environments_equal_sync_vector_env(
+    mode: AutoresetMode, data: st.DataObject, n: int, workers: int
+) -> None:
+    chosen = data.draw(unshifted(("none", "plain")))
+    program = data.draw(back_programs(n))
+    lockstep(chosen, n, mode, lambda fns: forked(fns, workers), program, rounds=False)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+@given(data=st.data(), workers=st.integers(1, 2))
+@settings(max_examples=examples(40))
+def test_vector_environments_equal_sync_vector_env(
+    mode: AutoresetMode, data: st.DataObject, workers: int
+) -> None:
+    chosen = data.draw(unshifted(("none", "plain")))
+    shape = [("sync", 2), ("single", 1)]
+    program = data.draw(back_programs(3))
+    build = lambda fns: forked(parts_of(fns, shape), workers)  # noqa: E731
+    lockstep(chosen, 3, mode, build, program, rounds=True, whole=True)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: forked(parts_of(fns(3), [("sync", 2), ("single", 1)]), 2),
+        lambda: forked(fns(3), 2, on_worker_lost="restart"),
+        lambda: forked(fns(3, observation_space=Discrete(3, start=1)), 2),
+        lambda: forked(fns(3, action_space=Discrete(3, start=1)), 2),
+        lambda: Subclass(fns(3), workers=2, start_method="fork"),
+    ],
+)
+def test_next_step_is_refused_where_rows_do_not_step_alone(make: Any) -> None:
+    env = make()
+    with pytest.raises(sb3compat.AutoresetModeError):
+        sb3compat.to_gymnasium(env, autoreset_mode="NextStep")
+    sb3compat.to_gymnasium(env).close()
+
+
+class Subclass(ParallelVecEnv):
+    pass
+
+
+def test_error_of_a_row_arrives_and_a_reset_goes_on() -> None:
+    envs = sb3compat.to_gymnasium(forked([lambda i=i: Failing(i) for i in range(3)], 2))
+    envs.reset()
+    envs.step(np.zeros(3, int))
+    with pytest.raises(SeveralError, match=r"^number 0$") as caught:
+        envs.step(np.zeros(3, int))
+    assert "in the worker of row 0:" in str(caught.value.__cause__)
+    with pytest.raises(sb3compat.errors.CallOrderError):
+        envs.step(np.zeros(3, int))
+    envs.reset()
+    envs.step(np.zeros(3, int))
+    envs.close()
+
+
+def test_lost_worker_is_named() -> None:
+    envs = sb3compat.to_gymnasium(forked([lambda i=i: Failing(i, "") for i in range(3)], 2))
+    envs.reset()
+    os.kill(envs.call("pid")[2], signal.SIGKILL)
+    for _ in range(2):
+        with pytest.raises(sb3compat.WorkerError, match="rows 2 to 2 has died"):
+            envs.step(np.zeros(3, int))
+    envs.close()
+
+
+def test_pending_step_and_closed_environment_are_refused() -> None:
+    env = forked(fns(3), 2)
+    envs = sb3compat.to_gymnasium(env, autoreset_mode="NextStep")
+    envs.reset()
+    env.step_async(np.zeros(3, int))
+    with pytest.raises(sb3compat.errors.CallOrderError):
+        envs.step(np.zeros(3, int))
+    env.step_wait()
+    env.close()
+    with pytest.raises(sb3compat.ClosedError):
+        envs.reset()

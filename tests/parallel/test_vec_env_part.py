@@ -15,9 +15,8 @@ from tests.envs import fns
 
 pytest.importorskip("stable_baselines3")
 
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMonitor, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMonitor
 
-from tests.parallel.own_values import CUT, OwnInfo
 from tests.parallel.teams import forked
 
 
@@ -56,23 +55,6 @@ def test_ending_that_is_not_told_in_full_is_refused(key: str, error: type[Except
     with pytest.raises(error, match=key):
         env.step(np.zeros(2, int))
     env.close()
-
-
-def test_wrapped_vec_env_gives_what_it_gives_by_itself() -> None:
-    def make() -> Any:
-        return VecNormalize(VecMonitor(DummyVecEnv(fns(3))))
-
-    ours, alone = forked([make]), make()
-    for env in (ours, alone):
-        env.seed(3)
-    np.testing.assert_array_equal(ours.reset(), alone.reset())
-    assert ours.reset_infos == alone.unwrapped.reset_infos
-    for _ in range(5):
-        got, expected = (env.step(np.ones(3, int)) for env in (ours, alone))
-        for one, two in zip(got[:3], expected[:3], strict=True):
-            np.testing.assert_array_equal(one, two)
-        assert [info.keys() for info in got[3]] == [info.keys() for info in expected[3]]
-    ours.close()
 
 
 class Malformed(VecEnvWrapper):
@@ -126,113 +108,6 @@ def test_malformed_step_is_refused_with_the_words_that_one_by_itself_gets(change
     assert one.partition(", got (")[0] == two.partition(", got (")[0]
 
 
-def test_message_about_an_info_with_many_keys_is_short() -> None:
-    def change(obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
-        return obs, rewards, ~dones, [dict.fromkeys(range(3000))] * 2
-
-    source = source_over(Malformed(DummyVecEnv(fns(2)), change))
-    source.reset([None, None], [{}, {}])
-    source.send([np.zeros(2, int)])
-    with pytest.raises(sb3compat.MissingTruncationError) as caught:
-        source.receive()
-    assert len(str(caught.value)) < 1000
-
-
-class Telling(VecEnvWrapper):
-    """Has infos of resets of its own, written anew or in place."""
-
-    def __init__(self, venv: Any, anew: bool) -> None:
-        super().__init__(venv)
-        self.anew = anew
-
-    def reset(self) -> Any:
-        obs = self.venv.reset()
-        infos = [{"mine": row} for row in range(self.num_envs)]
-        if self.anew:
-            self.reset_infos = infos
-        else:
-            self.reset_infos[:] = infos
-        return obs
-
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = self.venv.step_wait()
-        for row in np.flatnonzero(dones):
-            self.reset_infos[row] = {"mine": 100 + row} if row else {}
-        return obs, rewards, dones, infos
-
-
-@pytest.mark.parametrize("anew", [False, True])
-@pytest.mark.parametrize("outside", [False, True])
-def test_infos_of_resets_are_those_that_a_wrapper_has_written(anew: bool, outside: bool) -> None:
-    def make() -> Any:
-        inside = Telling(VecMonitor(DummyVecEnv(fns(2, lengths=(1, 2), infos="wild"))), anew)
-        return VecMonitor(inside) if outside else inside
-
-    ours, alone = forked([make]), make()
-    telling = alone.venv if outside else alone
-    for _ in range(2):
-        for env in (ours, alone):
-            env.reset()
-        assert ours.reset_infos == telling.reset_infos
-        for _ in range(4):
-            for env in (ours, alone):
-                env.step(np.zeros(2, int))
-            assert ours.reset_infos == telling.reset_infos
-    ours.close()
-
-
-@pytest.mark.parametrize("wrapped", [False, True])
-@pytest.mark.parametrize("seeds", [[None, 5], [4, None], [None, 41], [None, None], [3, 8]])
-def test_seeds_that_wait_in_a_part_stay_in_rows_without_another(seeds: Any, wrapped: bool) -> None:
-    def make() -> Any:
-        vec_env = DummyVecEnv(fns(2, infos="wild"))
-        vec_env.seed(40)
-        return VecMonitor(vec_env) if wrapped else vec_env
-
-    used = []
-    for vec_env in (make(), forked([make])):
-        env = sb3compat.to_gymnasium(vec_env)
-        env.reset(seed=seeds)
-        used.append([info["seed"] for info in vec_env.unwrapped.reset_infos])
-        env.close()
-    assert used[0] == used[1]
-    assert used[0] == [40 + i if seed is None else seed for i, seed in enumerate(seeds)]
-
-
-class OwnInfos(VecEnvWrapper):
-    """Gives infos of another class than dict."""
-
-    def reset(self) -> Any:
-        obs = self.venv.reset()
-        self.venv.reset_infos = [OwnInfo(info) for info in self.venv.reset_infos]
-        return obs
-
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = self.venv.step_wait()
-        self.venv.reset_infos = [OwnInfo()] * self.num_envs
-        return (
-            obs,
-            rewards,
-            dones,
-            [
-                OwnInfo(info if done else {CUT: False})
-                for info, done in zip(infos, dones, strict=True)
-            ],
-        )
-
-
-def test_infos_keep_their_class() -> None:
-    env = forked([lambda: OwnInfos(DummyVecEnv(fns(2, lengths=(1, 9))))])
-    env.reset()
-    assert [type(info) for info in env.reset_infos] == [OwnInfo] * 2
-    _, _, dones, infos = env.step(np.zeros(2, int))
-    assert sorted(dones) == [False, True]
-    assert [type(info) for info in infos] == [OwnInfo] * 2
-    assert [type(info) for info in env.reset_infos] == [OwnInfo] * 2
-    assert "terminal_observation" in infos[dones.argmax()]
-    env.close()
-
-
 def waiting(nested: bool) -> Any:
     vec_env = DummyVecEnv(fns(2, infos="wild"))
     made = VecMonitor(forked([lambda: vec_env]) if nested else vec_env)
@@ -241,14 +116,11 @@ def waiting(nested: bool) -> Any:
     return made
 
 
-@pytest.mark.parametrize("nested", [False, True])
-@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize(("nested", "policy"), [(False, "restart"), (True, "raise")])
 def test_seeds_and_options_that_wait_in_a_part_are_for_its_first_reset(
-    nested: bool, restart: bool
+    nested: bool, policy: str
 ) -> None:
-    ours, alone = forked([lambda: waiting(nested)]), waiting(nested)
-    if restart:
-        ours = forked([lambda: waiting(nested)], on_worker_lost="restart")
+    ours, alone = forked([lambda: waiting(nested)], on_worker_lost=policy), waiting(nested)
     for _ in range(2):
         np.testing.assert_array_equal(ours.reset(), alone.reset())
         assert ours.reset_infos == alone.unwrapped.reset_infos

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
-from sb3compat._rows.commands import run_command
+from sb3compat._rows.commands import WrapperClass, run_command
 from tests.envs import ScriptedEnv, script
 
 
@@ -36,11 +38,56 @@ def test_step_resets_at_the_end_of_an_episode_if_asked(same_step: bool) -> None:
         np.testing.assert_equal(first[0], expected.reset()[0])
 
 
-def test_call_reads_what_is_no_method_and_set_reaches_the_owner() -> None:
+def test_read_calls_what_is_a_method_and_write_reaches_the_owner() -> None:
     env = env_of()
-    assert run_command(env, "call", "mu", (), {}) == env.mu
-    run_command(env, "set", "mu", 2.0)
-    assert run_command(env, "call", "get_wrapper_attr", ("mu",), {}) == 2.0
+    assert run_command(env, "read", "mu", (), {}) == env.mu
+    wrapped: Any = Identity(env)
+    run_command(wrapped, "write", "mu", 2.0)
+    assert env.mu == 2.0
+    run_command(wrapped, "set", "mu", 3.0)
+    assert (env.mu, wrapped.mu) == (2.0, 3.0)
+    assert run_command(wrapped, "call", "get_wrapper_attr", ("mu",), {}) == 3.0
+    with pytest.raises(TypeError, match="not callable"):
+        run_command(wrapped, "call", "mu", (), {})
+
+
+class Identity(gym.Wrapper[Any, Any, Any, Any]):
+    """A wrapper of a class of this module."""
+
+
+class Other(gym.Wrapper[Any, Any, Any, Any]):
+    stands_for = (Identity.__module__, Identity.__qualname__)
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        (Identity, (True, False)),
+        ((int, (Identity,)), (True, False)),
+        (Identity | Other, (True, True)),
+        (gym.Wrapper, (True, True)),
+        (gym.wrappers.TimeLimit, (False, False)),
+        ((), (False, False)),
+    ],
+)
+def test_wrapper_is_found_by_its_class_and_elsewhere_by_its_name(
+    classes: Any, expected: tuple[bool, bool]
+) -> None:
+    here = WrapperClass(classes)
+    there = pickle.loads(pickle.dumps(here))
+    assert there.classes == here.classes
+    for wrapper, wrapped in zip((Identity, Other), expected, strict=True):
+        env = gym.wrappers.OrderEnforcing(wrapper(env_of()))
+        assert run_command(env, "is_wrapped", here) == wrapped
+        # There, a wrapper is also found by the class that it stands for.
+        stands = wrapper is Other and (wrapped or expected[0])
+        assert run_command(env, "is_wrapped", there) == (wrapped or stands)
+
+
+@pytest.mark.parametrize("classes", [3, "Monitor", None, (3, Identity), [Identity]])
+def test_what_is_no_class_is_refused(classes: Any) -> None:
+    with pytest.raises(TypeError):
+        WrapperClass(classes)
 
 
 def test_module_is_light() -> None:

@@ -113,14 +113,19 @@ def test_env_method_reset_works_as_in_dummy_vec_env(env: Any) -> None:
     same(env.step(np.zeros(3, int)), reference.step(np.zeros(3, int)))
 
 
-def test_commands_of_workers_are_refused_as_methods(native: Any) -> None:
-    parallel = sb3compat.to_sb3(AsyncVectorEnv([monitored(0)]))
-    for env, names in ((native, ("reset", "step", "close")), (parallel, ("step", "close"))):
-        for name in names:
-            with pytest.raises(ValueError, match=rf"got '{name}'.*Use {name}\(\) of the vector"):
-                env.env_method(name)
-        env.reset()
-    parallel.close()
+def test_methods_of_all_rows_are_refused_where_there_are_no_single_ones(native: Any) -> None:
+    for name in ("reset", "step", "close"):
+        with pytest.raises(ValueError, match=rf"got '{name}'.*Use {name}\(\) of the vector"):
+            native.env_method(name)
+    native.reset()
+
+
+def test_row_that_is_named_twice_is_asked_twice(env: Any) -> None:
+    reference = DummyVecEnv([monitored(row) for row in range(3)])
+    for adapted in (reference, env):
+        adapted.reset()
+    expected = reference.env_method("step", 0, indices=[1, 0, 1])
+    same(env.env_method("step", 0, indices=[1, 0, 1]), expected)
 
 
 def test_sub_environment_can_be_replaced_in_envs() -> None:
@@ -155,28 +160,10 @@ def test_env_is_wrapped_answers_for_each_row(env: Any) -> None:
     assert env.env_is_wrapped(gym.wrappers.TimeLimit) == [False, False, False]
 
 
-@pytest.mark.parametrize(
-    ("classes", "expected"),
-    [
-        ((Monitor, gym.wrappers.TimeLimit), [False, True, True]),
-        ((gym.wrappers.TimeLimit, gym.ObservationWrapper), [False, False, False]),
-        ((gym.wrappers.TimeLimit, ((Monitor,),)), [False, True, True]),
-        (Monitor | gym.wrappers.TimeLimit, [False, True, True]),
-        ((gym.Wrapper, int), [False, True, True]),
-        ((), [False, False, False]),
-    ],
-)
-def test_env_is_wrapped_takes_several_classes(env: Any, classes: Any, expected: Any) -> None:
-    reference = DummyVecEnv([monitored(row) for row in range(3)])
-    assert reference.env_is_wrapped(classes) == expected
-    assert env.env_is_wrapped(classes) == expected
-
-
-@pytest.mark.parametrize("classes", [3, "Monitor", None, (3, Monitor), [Monitor]])
-def test_env_is_wrapped_refuses_what_is_no_class(env: Any, classes: Any) -> None:
+def test_env_is_wrapped_refuses_what_is_no_class(env: Any) -> None:
     with pytest.raises(TypeError):
-        env.env_is_wrapped(classes, indices=1)
-    assert env.env_is_wrapped(Monitor) == [False, True, True]
+        env.env_is_wrapped((3, Monitor), indices=1)
+    assert env.env_is_wrapped((Monitor, gym.wrappers.TimeLimit)) == [False, True, True]
 
 
 def test_get_attr_within_an_async_step_is_refused() -> None:
@@ -208,22 +195,6 @@ def test_native_environment_answers_for_all_rows(native: Any) -> None:
         native.set_attr("colour", "green", indices=[0])
     with pytest.raises(ValueError, match="indices=None"):
         native.env_method("paint", "red", indices=0)
-
-
-def test_native_environment_has_the_wrapper_attr_methods(native: Any) -> None:
-    assert native.env_method("get_wrapper_attr", "colour", indices=[0, 2]) == ["blue", "blue"]
-    assert native.env_method("has_wrapper_attr", "colour") == [True, True, True]
-    assert native.env_method("has_wrapper_attr", "row") == [False, False, False]
-    shades = ["light", "plain", "dark"]  # one value, although it is a list of n
-    assert native.env_method("set_wrapper_attr", "colour", value=shades) == [True, True, True]
-    assert native.env_method("get_wrapper_attr", name="colour") == [shades] * 3
-    missing = native.env_method("set_wrapper_attr", "shape", 1, force=False)
-    assert missing == [False, False, False]
-    assert not native.has_attr("shape")
-    with pytest.raises(AttributeError, match="no sub-environments of its own"):
-        native.env_method("get_wrapper_attr", "row")
-    with pytest.raises(ValueError, match="indices=None"):
-        native.env_method("set_wrapper_attr", "colour", "green", indices=[0])
 
 
 def test_get_images_gives_one_image_for_each_row(native: Any, env: Any) -> None:

@@ -7,30 +7,27 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from gymnasium.vector import AutoresetMode
 
 import sb3compat
-from sb3compat._ipc.subproc_vec_env import GuardedWorkers
-from sb3compat._rows.commands import run_command
-from sb3compat._rows.vec_env_subenvs import LocalEnvs, MethodEnvs, SubEnvs, WorkerEnvs
+from sb3compat._convert.types import SubEnvs
+from sb3compat._rows.commands import WrapperClass
+from sb3compat._rows.subenvs import write_by_row
+from sb3compat._rows.vec_env_subenvs import MethodSubEnvs, vec_env_subenvs
 from tests.envs import ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import dummy, subproc
 
-pytest.importorskip("stable_baselines3")
-
-SAME_STEP = AutoresetMode.SAME_STEP
-
+vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
 WAYS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], SubEnvs]]] = {
-    "local": (dummy, lambda env: LocalEnvs(env, env.envs)),
-    "workers": (subproc, lambda env: WorkerEnvs(env, GuardedWorkers(env, run_command))),
-    "methods": (dummy, MethodEnvs),
+    "local": (dummy, vec_env_subenvs),
+    "workers": (subproc, vec_env_subenvs),
+    "methods": (dummy, MethodSubEnvs),
 }
 
 
 @pytest.fixture(params=WAYS)
-def access(request: pytest.FixtureRequest) -> Iterator[SubEnvs]:
+def subenvs(request: pytest.FixtureRequest) -> Iterator[SubEnvs]:
     """Each way to two scripted sub-environments below a wrapper."""
     build, reach = WAYS[request.param]
     made = [lambda row=row: gym.wrappers.TimeLimit(ScriptedEnv(script(), row), 9) for row in (0, 1)]
@@ -39,31 +36,45 @@ def access(request: pytest.FixtureRequest) -> Iterator[SubEnvs]:
     env.close()
 
 
-def test_every_way_calls_methods_and_reads_attributes(access: SubEnvs) -> None:
-    assert access.read("mu", (), {}, [0, 1]) == [0.5, 0.5]
-    assert access.read("set_mu", (2.0,), {}, [0, 1]) == [2.0, 3.0]
-    assert access.read("set_mu", (), {"mu": 3.0}, [0, 1]) == [3.0, 4.0]
-    assert access.read("get_wrapper_attr", ("mu",), {}, [0, 1]) == [3.0, 3.0]
-    frames = access.read("render", (), {}, [0, 1])  # a method without arguments is called
+def read(subenvs: SubEnvs, name: str, *args: Any, **kwargs: Any) -> list[Any]:
+    return subenvs.ask(("read", name, args, kwargs), [0, 1])
+
+
+def test_every_way_runs_every_command(subenvs: SubEnvs) -> None:
+    assert read(subenvs, "mu") == [0.5, 0.5]
+    assert read(subenvs, "set_mu", 2.0) == [2.0, 3.0]
+    assert read(subenvs, "set_mu", mu=3.0) == [3.0, 4.0]
+    assert read(subenvs, "get_wrapper_attr", "mu") == [3.0, 3.0]
+    frames = read(subenvs, "render")  # a method without arguments is called
     assert [frame[0, 0, 0] for frame in frames] == [0, 1]
-    with pytest.raises(AttributeError, match="nothing_here"):
-        access.read("nothing_here", (), {}, [0, 1])
+    assert subenvs.ask(("call", "set_mu", (4.0,), {}), [1]) == [5.0]
+    assert subenvs.ask(("get", "mu"), [1, 0]) == [4.0, 3.0]
+    for name, has in (("mu", True), ("nothing_here", False)):
+        assert subenvs.ask(("has", name), [0, 1]) == [has, has]
+    for cls, wrapped in ((gym.wrappers.TimeLimit, True), (gym.wrappers.ClipReward, False)):
+        assert subenvs.ask(("is_wrapped", WrapperClass(cls)), [1]) == [wrapped]
+    for command in (("get", "nothing_here"), ("read", "nothing_here", (), {})):
+        with pytest.raises(AttributeError, match="nothing_here"):
+            subenvs.ask(command, [0, 1])
 
 
-def test_every_way_sets_one_value_for_each_row_where_it_is_held(access: SubEnvs) -> None:
-    access.write("mu", [[1, 2], 3])
-    assert access.read("mu", (), {}, [0, 1]) == [[1, 2], 3]
+def test_every_way_sets_one_value_for_each_row_where_it_is_held(subenvs: SubEnvs) -> None:
+    write_by_row(subenvs, "mu", [[1, 2], 3])
+    assert read(subenvs, "mu") == [[1, 2], 3]
     # The sub-environment itself has it, and not the wrapper around it.
-    assert access.read("set_mu", (5.0,), {}, [0, 1]) == [5.0, 6.0]
-    assert access.read("mu", (), {}, [0, 1]) == [5.0, 5.0]
+    assert read(subenvs, "set_mu", 5.0) == [5.0, 6.0]
+    assert read(subenvs, "mu") == [5.0, 5.0]
+    subenvs.ask(("set", "mu", 7.0), [1])  # on the wrapper
+    assert read(subenvs, "set_mu", 8.0) == [8.0, 9.0]
+    assert read(subenvs, "mu") == [8.0, 7.0]
 
 
 def test_missing_methods_of_a_vec_env_are_named() -> None:
-    access = MethodEnvs(CountingVecEnv())
+    subenvs = MethodSubEnvs(CountingVecEnv())
     for use, name in (
-        (lambda: access.read("mu", (), {}, [0, 1]), "get_attr"),
-        (lambda: access.read("mu", (1,), {}, [0, 1]), "env_method"),
-        (lambda: access.write("mu", [1, 2]), "set_attr"),
+        (lambda: read(subenvs, "mu"), "get_attr"),
+        (lambda: read(subenvs, "mu", 1), "env_method"),
+        (lambda: write_by_row(subenvs, "mu", [1, 2]), "set_attr"),
     ):
         with pytest.raises(AttributeError, match=f"no method '{name}'"):
             use()
@@ -80,8 +91,18 @@ def test_values_are_set_by_set_attr_where_wrappers_cannot_be_asked() -> None:
             raise NotImplementedError
 
     env = Bare()
-    MethodEnvs(env).write("mu", [7, [8]])
+    write_by_row(MethodSubEnvs(env), "mu", [7, [8]])
     assert env.values == {0: ("mu", 7), 1: ("mu", [8])}
+
+
+class OwnIsWrapped(vec_env.DummyVecEnv):  # type: ignore[misc, name-defined]
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> Any:
+        return ["own"] * self.num_envs
+
+
+def test_method_of_a_subclass_is_not_passed_by() -> None:
+    subenvs = vec_env_subenvs(OwnIsWrapped(fns()))
+    assert subenvs.ask(("is_wrapped", WrapperClass(gym.Wrapper)), [0, 1]) == ["own", "own"]
 
 
 def test_one_value_is_set_where_rows_share_the_attribute() -> None:
@@ -98,9 +119,9 @@ def test_one_value_is_set_where_rows_share_the_attribute() -> None:
 
 
 def test_equal_values_that_can_be_written_to_stay_those_of_their_rows() -> None:
-    access = MethodEnvs(dummy(fns()))
+    subenvs = MethodSubEnvs(dummy(fns()))
     values: list[Any] = [[], []]
-    access.write("mu", values)
-    held = access.read("mu", (), {}, [0, 1])
+    write_by_row(subenvs, "mu", values)
+    held = read(subenvs, "mu")
     assert held[0] is values[0]
     assert held[1] is values[1]

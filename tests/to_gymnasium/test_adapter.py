@@ -114,19 +114,6 @@ def test_closed_environment_refuses_every_call(envs: Any) -> None:
                 use()
 
 
-@pytest.mark.parametrize("build", SOURCES, ids=NAMES)
-def test_keys_of_sb3_stay_out_of_the_infos(build: Any) -> None:
-    chosen = {"lengths": (1,), "infos": "none", "reuse": True}
-    ours = sb3compat.to_gymnasium(build(fns(**chosen)))
-    infos = [ours.reset()[1], *[ours.step([0, 0])[-1] for _ in range(3)], ours.reset()[1]]
-    for info in infos:
-        for level in (info, info.get("final_info", {})):
-            for key in ("TimeLimit.truncated", "terminal_observation"):
-                assert key not in level
-                assert f"_{key}" not in level
-    ours.close()
-
-
 WITH_WORKERS: dict[str, Any] = {
     "plain": lambda: subproc(fns()),
     "wrapped": lambda: VecMonitor(subproc(fns())),
@@ -156,5 +143,5 @@ def test_choice_is_logged_with_its_reason(caplog: pytest.LogCaptureFixture) -> N
         adapted()
     (record,) = caplog.records
     assert record.levelname == "DEBUG"
-    for text in ("DummyVecEnv", "SAME_STEP", "LocalRows", "LocalEnvs"):
+    for text in ("DummyVecEnv", "SAME_STEP", "LocalRows", "LocalSubEnvs"):
         assert text in record.getMessage()

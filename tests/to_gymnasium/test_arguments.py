@@ -77,5 +77,7 @@ def test_own_options_hold_the_same_values() -> None:
     assert own is not options
     assert own["x"] is options["x"]
     assert own_options(None) is None
-    with pytest.raises(sb3compat.ResetArgumentError, match=r"options=\[1\] \(list\)"):
-        own_options([1])
+    for wrong in ([1], [], "ab", [("x", 1)]):
+        kind = type(wrong).__name__
+        with pytest.raises(sb3compat.ResetArgumentError, match=rf"options=.* \({kind}\)"):
+            own_options(wrong)

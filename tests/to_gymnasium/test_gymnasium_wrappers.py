@@ -76,33 +76,21 @@ CASES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
         {},
     ),
     "TransformReward": (partial(wrappers.TransformReward, func=lambda rewards: rewards + 1), {}),
-    "VectorizeTransformAction": (
-        partial(
-            wrappers.VectorizeTransformAction,
-            wrapper=gym.wrappers.TransformAction,
-            func=lambda action: action / 2,
-            action_space=BOX,
-        ),
-        {"action_space": BOX},
-    ),
-    "VectorizeTransformObservation": (
-        partial(
-            wrappers.VectorizeTransformObservation,
-            wrapper=gym.wrappers.TransformObservation,
-            func=lambda observation: observation + 1,
-            observation_space=BOX,
-        ),
-        {},
-    ),
-    "VectorizeTransformReward": (
-        partial(
-            wrappers.VectorizeTransformReward,
-            wrapper=gym.wrappers.TransformReward,
-            func=lambda reward: reward + 1,
-        ),
-        {},
-    ),
 }
+for part, spaces_of_part in (
+    ("Action", {"action_space": BOX}),
+    ("Observation", {"observation_space": BOX}),
+    ("Reward", {}),
+):
+    CASES[f"VectorizeTransform{part}"] = (
+        partial(
+            getattr(wrappers, f"VectorizeTransform{part}"),
+            wrapper=getattr(gym.wrappers, f"Transform{part}"),
+            func=lambda value: value / 2,
+            **spaces_of_part,
+        ),
+        spaces_of_part,
+    )
 NEEDS_JAX = {"JaxToNumpy", "JaxToTorch"}
 
 

@@ -163,10 +163,3 @@ def test_actions_without_an_order_are_refused_before_a_whole_step(actions: Any) 
     envs.reset()
     with pytest.raises(sb3compat.ConversionError, match="Expected 2 actions"):
         envs.step(actions)
-
-
-@pytest.mark.parametrize("options", ["ab", [], [1], [("x", 1)]])
-def test_options_that_are_no_dict_are_refused(options: Any) -> None:
-    for build in (dummy, monitored):
-        with pytest.raises(TypeError, match="Expected options as a dict or None"):
-            sb3compat.to_gymnasium(build(fns())).reset(options=options)

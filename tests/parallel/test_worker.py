@@ -5,24 +5,22 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-import numpy as np
-import pytest
-from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
-from sb3compat._parallel.held import NOTHING, HeldRows
+from sb3compat._parallel.extras import Extras
 from sb3compat._parallel.memory import Buffers, buffers_in, shapes_of, size_of
-from sb3compat._parallel.messages import Failure, News
+from sb3compat._parallel.messages import Failure
 from sb3compat._parallel.parts import layouts
-from tests.envs import BOX, DISCRETE, MakeEnv, ScriptedEnv, fns, script
+from sb3compat._parallel.worker import NOTHING, Worker
+from tests.envs import BOX, MakeEnv, ScriptedEnv, fns, script
 
 
-def answer(held: HeldRows, name: str, *args: Any) -> Any:
+def answer(held: Worker, name: str, *args: Any) -> Any:
     return pickle.loads(held.run(name, args))
 
 
-def holding(functions: list[Any], first: int = 0, n: int | None = None) -> tuple[HeldRows, Buffers]:
-    held = HeldRows()
+def holding(functions: list[Any], first: int = 0, n: int | None = None) -> tuple[Worker, Buffers]:
+    held = Worker()
     described = answer(held, "make", functions, 0)
     count = sum(described.rows)
     n = n or count
@@ -45,8 +43,8 @@ def test_step_with_nothing_to_say_sends_nothing() -> None:
     assert not buffers.ended.any()
     news = pickle.loads(held.step())
     assert buffers.ended.all()
-    assert isinstance(news, News)
-    assert not news.infos
+    assert isinstance(news, Extras)
+    assert [table.rows for table in news.tables] == [[0, 1, 2]]
     assert set(news.reset_infos) == {0, 1, 2}
     assert held.step() == NOTHING
     assert not buffers.ended.any()
@@ -55,49 +53,16 @@ def test_step_with_nothing_to_say_sends_nothing() -> None:
 def test_rows_of_others_are_left_alone() -> None:
     parts = [*fns(1), lambda: SyncVectorEnv(fns(2))]
     held, buffers = holding(parts, first=2, n=7)
-    for array in (*buffers.observations, *buffers.finals, buffers.rewards):
+    for array in (*buffers.observations, buffers.rewards):
         array[...] = 7
     buffers.ended[...] = True
     for _ in range(4):
         held.step()
     others = [0, 1, 5, 6]
-    for array in (*buffers.observations, *buffers.finals, buffers.rewards):
+    for array in (*buffers.observations, buffers.rewards):
         assert (array[others] == 7).all()
         assert (array[2:5] != 7).any()
     assert buffers.ended[others].all()
-
-
-LAST: list[tuple[spaces.Space, Any, bool]] = [
-    (BOX, np.ones(3, np.float32), True),
-    (BOX, np.ones(3, np.float64), False),
-    (BOX, np.ma.ones(3, np.float32), False),
-    (BOX, [1.0, 1.0, 1.0], False),
-    (DISCRETE, np.int64(2), True),
-    (DISCRETE, 2, False),
-    (spaces.Box(0, 1, ()), np.float32(1), True),
-    (spaces.Box(0, 1, ()), np.ones((), np.float32), False),
-    (spaces.Dict(a=BOX), {"a": np.ones(3, np.float32)}, True),
-    (spaces.Dict(a=BOX), {"a": np.ones(3, np.float32), "b": 3}, False),
-    (spaces.Tuple([BOX]), (np.ones(3, np.float32),), True),
-    (spaces.Tuple([BOX]), [np.ones(3, np.float32)], False),
-]
-
-
-@pytest.mark.parametrize(("space", "value", "fits"), LAST, ids=str)
-def test_last_observation_travels_in_the_arrays_only_if_they_keep_it_as_it_is(
-    space: spaces.Space, value: Any, fits: bool
-) -> None:
-    class Ending(ScriptedEnv):
-        def step(self, action: Any) -> Any:
-            return value, 0.0, True, False, {}
-
-    held, _ = holding([lambda: Ending(script(observation_space=space), 0)])
-    infos = pickle.loads(held.step()).infos
-    if fits:
-        assert not infos
-    else:
-        final = infos[0]["terminal_observation"]
-        assert type(final) is type(value)
 
 
 def test_action_is_not_overwritten_by_the_next_one() -> None:
@@ -128,15 +93,16 @@ def test_error_of_one_part_ends_the_steps_of_the_others() -> None:
     failure = pickle.loads(held.step())
     assert isinstance(failure, Failure)
     assert (failure.row, failure.where) == (5, "row 5")
-    assert answer(held, "reset", [None] * 5, None).infos[0]["resets"] == 2
+    assert answer(held, "reset", [None] * 5, None).reset_infos[2]["resets"] == 2
 
 
 def test_commands_to_rows_fail_alone() -> None:
     held, _ = holding(fns(3), 2, 5)
-    answers = answer(held, "ask", {2: ("call", "row", (), {}), 3: ("call", "no", (), {})})
+    answers = answer(held, "ask", {2: ("get", "row"), 3: ("get", "no")})
     assert pickle.loads(answers[2]) == 0
-    assert isinstance(answers[3], Failure)
-    assert answers[3].row == 3
+    failure = pickle.loads(answers[3])
+    assert isinstance(failure, Failure)
+    assert failure.row == 3
 
 
 def test_everything_is_closed_also_after_an_error() -> None:
@@ -163,12 +129,12 @@ def test_functions_that_fail_close_what_was_made() -> None:
     def fail() -> Any:
         raise KeyError("make")
 
-    held = HeldRows()
+    held = Worker()
     failure = answer(held, "make", [lambda: Closing(script(), 7), fail], 4)
     assert failure.where == "env_fns[5]"
     assert closed == [7]
 
 
 def test_unknown_command_is_an_answer() -> None:
-    assert isinstance(pickle.loads(HeldRows().run("nothing", ())), Failure)
+    assert isinstance(pickle.loads(Worker().run("nothing", ())), Failure)
     assert MakeEnv(script(), 0)

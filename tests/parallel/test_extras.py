@@ -1,8 +1,9 @@
-"""Arrays that do not fit into the shared ones."""
+"""What does not fit into the shared arrays: arrays of other dtypes, and infos."""
 
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from typing import Any
 
@@ -10,11 +11,14 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 from gymnasium.vector import SyncVectorEnv
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat import ParallelVecEnv, to_gymnasium
-from sb3compat._parallel.unshared import Unshared, joined, share
+from sb3compat._parallel.extras import OwnArray, joined, share, tables_of
 from tests.envs import fns
+from tests.lockstep import same
 from tests.parallel.own_values import CastVector
 from tests.parallel.teams import forked
 
@@ -36,8 +40,8 @@ def test_what_fits_is_written_and_what_does_not_is_returned() -> None:
 
 def test_array_is_joined_of_the_parts_that_gave_it() -> None:
     shared = np.arange(4, dtype=np.float32)
-    assert joined(shared, 0, [Unshared(1, 0, "part", np.zeros(4))]) is shared
-    halves = [Unshared(0, row, "part", np.array([row, 0.5])) for row in (0, 2)]
+    assert joined(shared, 0, [OwnArray(1, 0, "part", np.zeros(4))]) is shared
+    halves = [OwnArray(0, row, "part", np.array([row, 0.5])) for row in (0, 2)]
     whole = joined(shared, 0, halves)
     assert whole.dtype == np.float64
     assert whole.tolist() == [0, 0.5, 2, 0.5]
@@ -120,3 +124,70 @@ def test_the_way_to_gymnasium_declares_what_it_presents() -> None:
     with pytest.raises(sb3compat.ConversionError, match="observation space of its own"):
         refused.reset()
     refused.close()
+
+
+# --- infos by column ----------------------------------------------------------------------------
+
+CODES = [*np.typecodes["All"].replace("V", "")]
+
+
+class Text(str):
+    __slots__ = ()
+
+
+def scalar(code: str, number: int) -> Any:
+    return np.zeros(1, code)[0] if code in "SUOmM" else np.dtype(code).type(number)
+
+
+def survives_pickling(code: str) -> bool:
+    """NumPy unpickles `np.longlong` as the other type of that size."""
+    value = scalar(code, 0)
+    return type(pickle.loads(pickle.dumps(value))) is type(value)
+
+
+values = st.one_of(
+    st.builds(scalar, st.sampled_from([*filter(survives_pickling, CODES)]), st.integers(0, 1)),
+    st.floats(allow_nan=False),
+    st.booleans(),
+    st.integers(),
+    st.text(max_size=2),
+    st.none(),
+    st.builds(np.full, st.just(2), st.integers(0, 9)),
+    st.dictionaries(st.text(max_size=1), st.integers(), max_size=2),
+)
+keys = st.sampled_from(["a", "b", "TimeLimit.truncated", 1, True, 1.0, None, Text("a")])
+
+
+def through_a_pipe(infos: dict[int, Any]) -> dict[int, Any]:
+    alone, columns = pickle.loads(pickle.dumps(tables_of(infos)))
+    back = dict(alone)
+    for some in columns:
+        back |= some.infos()
+    return back
+
+
+@given(st.dictionaries(st.integers(0, 6), st.dictionaries(keys, values, min_size=1, max_size=3)))
+def test_infos_come_back_as_they_were(infos: dict[int, Any]) -> None:
+    back = through_a_pipe(infos)
+    assert back.keys() == infos.keys()
+    for row, info in infos.items():
+        assert [*map(type, back[row])] == [*map(type, info)]
+        same(list(back[row].items()), list(info.items()), f"row {row}")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_numbers_of_each_type_come_back_as_that_type(code: str) -> None:
+    infos = {row: {"x": scalar(code, row % 2), "y": row} for row in range(3)}
+    back = through_a_pipe(infos)
+    for row, info in infos.items():
+        assert type(back[row]["x"]) is type(info["x"])
+        assert back[row] == info
+
+
+def test_numpy_numbers_are_sent_as_bytes_and_what_is_mixed_as_it_is() -> None:
+    infos = {row: {"x": np.float64(row), "y": np.int32(row) if row else 0} for row in range(3)}
+    alone, (columns,) = tables_of(infos)
+    assert not alone
+    x, y = columns.columns
+    assert isinstance(x, tuple)
+    assert y == [0, 1, 2]

@@ -1,0 +1,233 @@
+"""The rows of one worker, and the commands that its parent gives; wherever the worker runs."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from sb3compat._convert.infos import TRUNCATED
+from sb3compat._convert.types import Command, Info, Options, Seeds, Value
+from sb3compat._parallel.extras import Extras, OwnArray, tables_of
+from sb3compat._parallel.memory import Buffers
+from sb3compat._parallel.messages import (
+    Described,
+    can_send,
+    dumps,
+    dumps_answer,
+    failure_of,
+)
+from sb3compat._parallel.parts import EnvFn, Part, Parts
+from sb3compat._parallel.program import Program
+
+NOTHING = dumps(None)
+
+
+class Worker:
+    """What a worker does, in a process or a Ray actor: it runs the commands of its parent.
+
+    Each command returns an answer, pickled. What it raises is an answer as well, a `Failure`, so
+    that the worker goes on.
+    """
+
+    def __init__(self) -> None:
+        self._parts = Parts()
+        self._program: Program | None = None
+        self._buffers: Buffers
+        # What an exception concerns.
+        self._row = 0
+        self._where = ""
+
+    def run(self, name: str, args: Sequence[Any]) -> bytes:
+        """Run the command of that name."""
+        commands: dict[str, Callable[..., Value]] = {
+            "begin": self._begin,
+            "make": self._make,
+            "check_options": self._check_options,
+            "check_started": self._check_started,
+            "reset": self._reset,
+            "render": self._render,
+            "ask": self._ask,
+            "close": self._close,
+        }
+        try:
+            return dumps_answer(commands[name](*args), self._row, self._where)
+        except BaseException as error:
+            return dumps(failure_of(error, self._row, self._where))
+
+    def refuse(self, error: BaseException) -> bytes:
+        """The answer to a command that cannot be unpickled here."""
+        return dumps(failure_of(error, self._row, self._where or "a command"))
+
+    def attach(self, buffers: Buffers, first: int) -> None:
+        """Write into these arrays from now on, from row `first` on."""
+        self._buffers = buffers
+        for part in self._parts:
+            first = part.number_from(first)
+
+    def step(self) -> bytes:
+        """Step all rows with the actions that are in the arrays."""
+        infos: dict[int, Info] = {}
+        reset_infos: dict[int, Info] = {}
+        own_arrays: list[OwnArray] = []
+        try:
+            # Copied, as an environment may keep its action.
+            actions = [array.copy() for array in self._buffers.actions]
+            for part in self._parts:
+                self._concerns(part)
+                part.source.send([array[part.rows] for array in actions])
+            for part in self._parts:
+                self._concerns(part)
+                own_arrays += self._receive(part, infos, reset_infos)
+        except BaseException as error:
+            self._cancel()
+            return dumps(failure_of(error, self._row, self._where))
+        if not infos and not reset_infos and not own_arrays:
+            return NOTHING
+        extras = Extras(*tables_of(infos), reset_infos, own_arrays)
+        return dumps_answer(extras, self._row, self._where)
+
+    def _receive(
+        self, part: Part, infos: dict[int, Info], reset_infos: dict[int, Info]
+    ) -> list[OwnArray]:
+        """Finish the step of a part; what the arrays do not say is added to the infos."""
+        try:
+            step_infos, resets, own_arrays = part.receive(self._buffers)
+        except BaseException:
+            self._concerns(part, part.failed)
+            raise
+        infos |= {
+            row: info
+            for row, info in enumerate(step_infos, part.rows.start)
+            if len(info) != 1 or info.get(TRUNCATED) is not False  # mostly, there is nothing else
+        }
+        reset_infos.update((row, info) for row, info in resets.items() if info)
+        return own_arrays
+
+    def _cancel(self) -> None:
+        """End the steps of parts that are under way, after an exception in another one."""
+        for part in self._parts:
+            with suppress(BaseException):
+                part.source.cancel()
+
+    def _begin(self, program: Program | None) -> None:
+        """Take over what the program knows; a fork of it knows it already."""
+        self._program = program
+        if program is not None:
+            program.take_over()
+
+    def _make(self, env_fns: Sequence[EnvFn] | bytes, first_fn: int) -> Described:
+        parts = self._parts
+        parts.making = first_fn
+        try:
+            env_fns = pickle.loads(env_fns) if isinstance(env_fns, bytes) else env_fns
+            if self._program is not None:
+                env_fns = [partial(self._program.make, env_fn) for env_fn in env_fns]
+            parts.make(env_fns, first_fn)
+        except BaseException as error:
+            self._where = f"env_fns[{parts.making}]"
+            if self._program is not None:
+                self._program.note(error)
+            with suppress(BaseException):
+                self._close()
+            raise
+        first = parts.envs[0]
+        spec = getattr(first, "spec", None)
+        given = dict(getattr(first, "metadata", None) or {})
+        return Described(
+            parts.counts,
+            *parts.spaces,
+            parts.shown_space,
+            {k: v for k, v in given.items() if k != "autoreset_mode" and can_send(v)},
+            dumps(spec) if can_send(spec) else None,
+            all(part.single for part in parts),
+            all(part.source.seeds_rows for part in parts),
+        )
+
+    def _check_options(self, options: Sequence[Options]) -> None:
+        for part, own in self._shares(options):
+            self._concerns(part)
+            part.source.check_options(own)
+
+    def _check_started(self) -> None:
+        for part in self._parts:
+            self._concerns(part)
+            part.source.check_started()
+
+    def _reset(self, seeds: Seeds, options: Sequence[Options] | None) -> Extras:
+        """Reset all rows; options are None if none were set since the last time."""
+        extras = Extras({}, [], {}, [])
+        shares = self._shares(seeds if options is None else options)
+        for (part, own_seeds), (_, own) in zip(self._shares(seeds), shares, strict=True):
+            self._concerns(part)
+            try:
+                infos, arrays = part.reset(
+                    self._buffers, own_seeds, None if options is None else own
+                )
+            except BaseException:
+                self._concerns(part, part.failed)
+                raise
+            extras.reset_infos.update(enumerate(infos, part.rows.start))
+            extras.arrays.extend(arrays)
+        return extras
+
+    def _render(self) -> list[Value]:
+        frames: list[Value] = []
+        for part in self._parts:
+            self._concerns(part)
+            frames += list(part.source.render())
+        return frames
+
+    def _ask(self, commands: Mapping[int, Command]) -> dict[int, bytes]:
+        """Run a command for each of some rows; the answers are pickled.
+
+        Single environments are asked one by one, and one row's error is that row's. Neighbouring
+        rows of another part have the same command, and are asked together.
+        """
+        answers: dict[int, bytes] = {}
+        for part, group in groupby(commands, self._part_of):
+            rows = list(group)
+            for some in [[row] for row in rows] if part.single else [rows]:
+                answers |= self._ask_part(part, commands[some[0]], some)
+        return answers
+
+    def _ask_part(self, part: Part, command: Command, rows: list[int]) -> dict[int, bytes]:
+        where = f"row {rows[0]}" if part.single else part.where
+        try:
+            values = part.subenvs.ask(command, [row - part.rows.start for row in rows])
+        except BaseException as error:
+            return {rows[0]: dumps(failure_of(error, rows[0], where))}
+        # Pickled before the next row is stepped, which may change what they share.
+        return {
+            row: dumps_answer(value, row, where) for row, value in zip(rows, values, strict=True)
+        }
+
+    def _close(self) -> None:
+        """Close everything, also after an error of one part."""
+        errors: list[BaseException] = []
+        envs, self._parts.envs = self._parts.envs, []
+        for env in envs:
+            try:
+                env.close()
+            except BaseException as error:  # noqa: PERF203
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def _shares(self, values: Sequence[Any]) -> list[tuple[Part, Sequence[Any]]]:
+        """The parts, each with its share of what there is one of for each row of this worker."""
+        first = next(iter(self._parts)).rows.start
+        return [
+            (part, values[part.rows.start - first : part.rows.stop - first]) for part in self._parts
+        ]
+
+    def _part_of(self, row: int) -> Part:
+        return next(part for part in self._parts if part.rows.start <= row < part.rows.stop)
+
+    def _concerns(self, part: Part, row: int | None = None) -> None:
+        """Note what an exception would concern."""
+        self._row = part.rows.start if row is None else row
+        self._where = part.where if row is None else f"row {row}"

@@ -1,0 +1,55 @@
+"""The protocol `Source`, which drives the rows of a `VecEnv` of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sb3compat._convert.types import Array, Info, Options, Seeds, Transition, Value
+
+
+class Source(Protocol):
+    """Drives the rows, wherever they are: the adapter to SB3 gets its transitions from here."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether workers are in the middle of a step, and can answer nothing else."""
+
+    @property
+    def started(self) -> bool:
+        """Whether a step is under way here, also where an exception has interrupted its start.
+
+        After an exception in `send`, False says that no row was or will be stepped.
+        """
+
+    @property
+    def broken(self) -> bool:
+        """Whether a worker is lost, so that a reset would not help."""
+
+    @property
+    def seeds_rows(self) -> bool:
+        """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
+
+    def check_options(self, options: Sequence[Options]) -> None:
+        """Refuse options that the next reset could not apply."""
+
+    def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
+        """Reset all rows."""
+
+    def check_started(self) -> None:
+        """Refuse a step before any reset through here, where an autoreset is pending."""
+
+    def send(self, actions: list[Array]) -> None:
+        """Start a step."""
+
+    def receive(self) -> Transition:
+        """Finish the step."""
+
+    def cancel(self) -> None:
+        """Drop a step that was started."""
+
+    def render(self) -> Value:
+        """One frame for each row, or None."""
+
+    def close(self) -> None:
+        """Close the environment."""
