@@ -190,6 +190,5 @@ def close_vec_env(vec_env: Any, *, broken: bool) -> None:
     except BaseException as error:
         if workers and not getattr(base, "closed", False):
             subproc_vec_env.terminate(base)
-        gone = (EOFError, OSError) if broken else ()
-        if not isinstance(error, (WorkerError, *gone)):
+        if not isinstance(error, WorkerError):
             raise

@@ -25,7 +25,7 @@ MODES = list(AutoresetMode)
 NEXT_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
 
 
-@pytest.mark.parametrize("options", [None, {}])
+@pytest.mark.parametrize("options", [None, {}, {"x": 9}])
 def test_seeds_and_options_set_on_the_vec_env_wait_for_the_next_reset(
     envs: Any, options: Any
 ) -> None:
@@ -33,10 +33,23 @@ def test_seeds_and_options_set_on_the_vec_env_wait_for_the_next_reset(
     envs.vec_env.set_options([{"x": 1}, {"x": 2}])
     infos = envs.reset(options=options)[1]
     assert infos["seed"].tolist() == [11, 12]
-    assert infos["option"].tolist() == [1, 2]
+    assert infos["option"].tolist() == ([9, 9] if options else [1, 2])
     infos = envs.reset()[1]
     assert infos["seed"].tolist() == [-1, -1]
     assert "option" not in infos
+
+
+@pytest.mark.parametrize(("mode", "steps"), [("SameStep", 2), ("NextStep", 3)])
+@pytest.mark.parametrize("build", [dummy, subproc])
+def test_infos_of_resets_within_steps_are_where_sb3_keeps_them(
+    build: Any, mode: str, steps: int
+) -> None:
+    envs: Any = sb3compat.to_gymnasium(build(fns(lengths=(2, 3))), autoreset_mode=mode)
+    envs.reset()
+    for _ in range(steps):
+        envs.step([0, 0])
+    assert [info["resets"] for info in envs.vec_env.reset_infos] == [1, 2]
+    envs.close()
 
 
 def test_reset_info_with_a_final_key_is_refused() -> None:

@@ -412,13 +412,14 @@ def test_infos_of_resets_are_those_of_the_innermost_environment(build: Any) -> N
 
 
 class Reporting(CountingVecEnv):
-    """Handwritten: it reports the infos of resets in `reset`, and within steps if told so."""
+    """Handwritten: it reports the same infos in each `reset`, and within steps if told so."""
 
+    firsts = ({"first": 0}, {"first": 1})
     reset_infos: Any = ({}, {})
     within_steps = False
 
     def reset(self) -> Any:
-        self.reset_infos = [{"first": row} for row in range(2)]
+        self.reset_infos = list(self.firsts)
         return super().reset()
 
     def step(self, actions: Any) -> Any:
@@ -442,6 +443,18 @@ def test_infos_of_an_earlier_reset_are_not_those_of_a_reset_within_a_step(
     if within_steps:
         assert infos["_first"].tolist() == [True, False]
     assert envs.reset()[1]["first"].tolist() == [0, 1]
+
+
+def test_reset_info_that_a_sub_environment_returns_again_is_one_of_a_reset_within_a_step() -> None:
+    class Same(ScriptedEnv):
+        info: Any = {"first": 1}
+
+        def reset(self, **kwargs: Any) -> Any:
+            return super().reset(**kwargs)[0], self.info
+
+    envs = sb3compat.to_gymnasium(monitored([lambda: Same(script(lengths=(1,)))]))
+    for infos in (envs.reset()[1], envs.step([0])[-1], envs.step([0])[-1]):
+        assert infos["first"].tolist() == [1]
 
 
 @pytest.mark.parametrize("wrap", [vec_envs.VecCheckNan, vec_envs.VecMonitor])
