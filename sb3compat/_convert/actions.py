@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from sb3compat._convert.arrays import cast_safely, to_numpy
 from sb3compat._convert.spaces import BatchLayout, Leaf
-from sb3compat._convert.types import Action, Array, Space, Value
+from sb3compat._convert.types import Action, Array, Space
 from sb3compat.errors import ActionsError, shown
 
 
@@ -69,7 +70,7 @@ class Actions(BatchLayout):
             raise ValueError(f"Expected {name} to have the keys {self.keys}, missing: {missing}.")
         return self.unpack(value)
 
-    def _leaf(self, leaf: Leaf, value: Value) -> Array:
+    def _leaf(self, leaf: Leaf, value: Any) -> Array:
         name = leaf.name.replace("action_space", "actions")
         try:
             array = np.asarray(to_numpy(value))
@@ -108,8 +109,8 @@ def action_rows(space: Space, actions: Action, num_envs: int) -> list[Action]:
     if not isinstance(space, spaces.Dict | spaces.Tuple):
         return list(_of_length(actions, num_envs))
     is_dict = isinstance(space, spaces.Dict)
-    inner: Value = space.spaces
-    parts: list[tuple[Value, Space]] = list(inner.items() if is_dict else enumerate(inner))
+    inner: Any = space.spaces
+    parts: list[tuple[Any, Space]] = list(inner.items() if is_dict else enumerate(inner))
     kind = dict if is_dict else tuple
     listed = isinstance(actions, list | np.ndarray)
     if listed and all(isinstance(action, kind) for action in actions):
@@ -130,7 +131,7 @@ def action_rows(space: Space, actions: Action, num_envs: int) -> list[Action]:
     return rows
 
 
-def _transposed(columns: Sequence[Iterable[Value]], num_envs: int) -> list[tuple[Value, ...]]:
+def _transposed(columns: Sequence[Iterable[Any]], num_envs: int) -> list[tuple[Any, ...]]:
     """The values of each row; an empty Dict or Tuple has no column to count the rows by."""
     return list(zip(*columns, strict=True)) if columns else [()] * num_envs
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat._convert.types import Array, Value
+from sb3compat._convert.types import Array
 from sb3compat.errors import ConversionError, shown
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic)
@@ -44,7 +44,7 @@ def to_numpy(value: object) -> Array:
     return np.asarray(value)
 
 
-def copy_value(value: Value, memo: dict[int, Value] | None = None) -> Value:
+def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:
     """A copy of `value` that shares nothing mutable with it.
 
     Containers, arrays and other mutable values are copied at every depth, as `DummyVecEnv` does;
@@ -73,7 +73,7 @@ def copy_value(value: Value, memo: dict[int, Value] | None = None) -> Value:
 def copy_dict(value: dict[Any, Any]) -> dict[Any, Any]:
     """A plain dict with copies of the values; where one of them contains `value`, of itself."""
     own: dict[Any, Any] = {}
-    memo: dict[int, Value] = {id(value): own}
+    memo: dict[int, Any] = {id(value): own}
     for key, item in value.items():
         own[key] = copy_value(item, memo)
     return own
@@ -82,7 +82,7 @@ def copy_dict(value: dict[Any, Any]) -> dict[Any, Any]:
 _NO_LEAF = object()
 
 
-def _copy_leaf(value: Value) -> Value:
+def _copy_leaf(value: Any) -> Any:
     """A copy of a value that contains no other; `_NO_LEAF` for other values."""
     if isinstance(value, _IMMUTABLE) and not isinstance(value, np.void):  # a view of its array
         return value

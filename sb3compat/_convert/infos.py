@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 
 from sb3compat._convert.arrays import copy_dict, copy_value, is_foreign_array, to_numpy
-from sb3compat._convert.types import Array, Flags, Info, Observation, Rows, Value, VectorInfos
+from sb3compat._convert.types import Array, Flags, Info, Observation, Rows, VectorInfos
 from sb3compat.errors import ConversionError, shown
 
 TRUNCATED = "TimeLimit.truncated"
@@ -29,7 +30,7 @@ SB3_KEYS = (TRUNCATED, TERMINAL_OBSERVATION)
 _PYTHON_DTYPES = frozenset(np.dtype(t) for t in (np.bool_, np.int64, np.float64))
 
 # Builds one dict for each row from the keys and their columns.
-Build = Callable[[Sequence[str], Sequence[Sequence[Value]]], list[Info]]
+Build = Callable[[Sequence[str], Sequence[Sequence[Any]]], list[Info]]
 
 
 def mask_of(infos: VectorInfos, key: str, num_envs: int) -> Flags | None:
@@ -79,14 +80,14 @@ def split_infos(
         skip = _mask_keys(masks)
     skip.update(without, (f"_{key}" for key in without))
 
-    def column_of(value: object, some: Rows | None) -> list[Value]:
+    def column_of(value: object, some: Rows | None) -> list[Any]:
         if isinstance(value, dict):
             return _split_nested(value, num_envs, some)
         return _column(value, num_envs, some)
 
     keys: list[str] = []
-    columns: list[list[Value]] = []
-    partial: list[tuple[str, Rows, list[Value]]] = []
+    columns: list[list[Any]] = []
+    partial: list[tuple[str, Rows, list[Any]]] = []
     for key, value in infos.items():
         mask = masks[key]
         if key in skip:
@@ -134,7 +135,7 @@ def least_infos(count: int) -> list[Info]:
     return list(map(dict.copy, repeat({TRUNCATED: False}, count)))
 
 
-def dicts_of(keys: Sequence[str], columns: Sequence[Sequence[Value]]) -> list[Info]:
+def dicts_of(keys: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[Info]:
     """One new dict for each row.
 
     Args:
@@ -209,7 +210,7 @@ def _builder(count: int) -> Build:
     return namespace["build"]
 
 
-def _split_nested(value: Info, num_envs: int, rows: Rows | None) -> list[Value]:
+def _split_nested(value: Info, num_envs: int, rows: Rows | None) -> list[Any]:
     try:
         return list(split_infos(value, num_envs, rows))
     except RecursionError as error:
@@ -224,7 +225,7 @@ def contains_itself(info: Info) -> ConversionError:
     )
 
 
-def _column(value: object, num_envs: int, rows: Rows | None) -> list[Value]:
+def _column(value: object, num_envs: int, rows: Rows | None) -> list[Any]:
     """The values of one key for the rows wanted, each owned by its row."""
     if is_foreign_array(value):
         value = to_numpy(value)
@@ -234,12 +235,12 @@ def _column(value: object, num_envs: int, rows: Rows | None) -> list[Value]:
     return [copy_value(value) for _ in range(count)]
 
 
-def _batch_column(array: Array, rows: Rows | None) -> list[Value]:
+def _batch_column(array: Array, rows: Rows | None) -> list[Any]:
     if array.dtype.hasobject:
         return [copy_value(item) for item in (array if rows is None else array[rows])]
     wanted = array if rows is None else array[rows]
     if array.ndim == 1 and (array.dtype in _PYTHON_DTYPES or array.dtype.kind in "US"):
-        values: list[Value] = wanted.tolist()
+        values: list[Any] = wanted.tolist()
         return values
     # Indexing by an array has copied already.
     return list(array.copy() if rows is None else wanted)
@@ -265,7 +266,7 @@ _SCALARS = frozenset(
 )
 
 
-def _own_value(value: Value) -> Value:
+def _own_value(value: Any) -> Any:
     try:
         return own_info(value) if type(value) is dict else copy_value(value)
     except Exception:

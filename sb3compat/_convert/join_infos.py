@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 
 from sb3compat._convert.infos import contains_itself
-from sb3compat._convert.types import Array, Info, Value
+from sb3compat._convert.types import Array, Info
 from sb3compat.errors import ConversionError
 
 
@@ -38,7 +39,7 @@ def join_infos(infos: Sequence[Info], without: Collection[str] = ()) -> Info:
     """
     if not any(infos):
         return {}
-    columns: dict[str, tuple[list[int], list[Value]]] = {}
+    columns: dict[str, tuple[list[int], list[Any]]] = {}
     for row, info in enumerate(infos):
         for key, value in info.items():
             if key in without:
@@ -65,14 +66,14 @@ def join_infos(infos: Sequence[Info], without: Collection[str] = ()) -> Info:
     return out
 
 
-def _joined(key: str, rows: list[int], values: list[Value], num_envs: int) -> Value:
+def _joined(key: str, rows: list[int], values: list[Any], num_envs: int) -> Any:
     """The values of one key as an array of all rows, or as a dict of such arrays."""
     kinds = set(map(type, values))
     array: Array | None = None
     if key == "final_obs":  # Gymnasium does not batch this key
         pass
     elif all(issubclass(kind, dict) for kind in kinds):
-        nested: list[Value] = [{}] * num_envs
+        nested: list[Any] = [{}] * num_envs
         for row, value in zip(rows, values, strict=True):
             nested[row] = value
         try:
@@ -103,7 +104,7 @@ def _is_number(kind: type) -> bool:
     )
 
 
-def _joined_numbers(rows: list[int], values: list[Value], num_envs: int) -> Array | None:
+def _joined_numbers(rows: list[int], values: list[Any], num_envs: int) -> Array | None:
     dtypes = {np.dtype(type(value)) for value in values}
     array = np.zeros(num_envs, np.result_type(*dtypes))
     try:

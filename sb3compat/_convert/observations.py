@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from sb3compat._convert.arrays import cast_safely, copy_value, is_foreign_array, to_numpy
 from sb3compat._convert.spaces import BatchLayout, Leaf
-from sb3compat._convert.types import Array, Observation, Rows, Space, Value
+from sb3compat._convert.types import Array, Observation, Rows, Space
 from sb3compat.errors import ConversionError, shown
 
 
@@ -51,7 +52,7 @@ class Observations(BatchLayout):
         for leaf, array, value in zip(self.leaves, batch, self.unpack(obs), strict=True):
             self._write_leaf(leaf, array, row, value)
 
-    def _write_leaf(self, leaf: Leaf, array: Array, row: int, value: Value) -> None:
+    def _write_leaf(self, leaf: Leaf, array: Array, row: int, value: Any) -> None:
         if not isinstance(value, np.ndarray | np.generic):
             value = to_numpy(value)
         if value.shape != leaf.shape:

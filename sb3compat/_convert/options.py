@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from sb3compat._convert.types import GivenOptions, Options, Value
+from sb3compat._convert.types import GivenOptions, Options
 from sb3compat.errors import shown
 
 
@@ -22,7 +23,7 @@ def options_by_row(options: GivenOptions, num_envs: int) -> list[Options]:
         ValueError: If there are not n of them.
         TypeError: If one is neither a dict nor None.
     """
-    given: Sequence[Value] = options if isinstance(options, list | tuple) else [options] * num_envs
+    given: Sequence[Any] = options if isinstance(options, list | tuple) else [options] * num_envs
     if len(given) != num_envs:
         raise ValueError(
             f"Expected one dict of options or a list of {num_envs}, one for each "
@@ -42,7 +43,7 @@ def is_uniform(options: Sequence[Options]) -> bool:
     return all(same_value(options[0], row) for row in options[1:])
 
 
-def same_value(a: Value, b: Value) -> bool:
+def same_value(a: Any, b: Any) -> bool:
     """Whether two values are equal and of one type; arrays within are compared as wholes."""
     try:
         return a is b or _same(a, b)
@@ -50,7 +51,7 @@ def same_value(a: Value, b: Value) -> bool:
         return False
 
 
-def _same(a: Value, b: Value) -> bool:
+def _same(a: Any, b: Any) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple) and type(a) is type(b):

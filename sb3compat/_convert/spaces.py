@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from sb3compat._convert.types import Space, Value
+from sb3compat._convert.types import Space
 from sb3compat.errors import UnsupportedSpaceError
 
 _LEAVES = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
@@ -29,7 +29,7 @@ class Leaf:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     # The first value of a Discrete or MultiDiscrete in Gymnasium; SB3 counts from 0.
-    start: Value = None
+    start: Any = None
 
 
 class BatchLayout:
@@ -50,12 +50,12 @@ class BatchLayout:
         self.what = what
         # The space that SB3 gets: the same object, unless a part of it starts at another number.
         self.presented: Space = space
-        self.keys: list[Value] | None = None
+        self.keys: list[Any] | None = None
         self.kind: type[Space] = type(space)
         if isinstance(space, spaces.Dict | spaces.Tuple):
             is_dict = isinstance(space, spaces.Dict)
-            inner: Value = space.spaces
-            parts: list[tuple[Value, Space]] = list(inner.items() if is_dict else enumerate(inner))
+            inner: Any = space.spaces
+            parts: list[tuple[Any, Space]] = list(inner.items() if is_dict else enumerate(inner))
             self.kind = spaces.Dict if is_dict else spaces.Tuple
             self.keys = [key for key, _ in parts]
             self.leaves = [_leaf(part, f"{what}[{key!r}]", space) for key, part in parts]
@@ -74,19 +74,19 @@ class BatchLayout:
             self.presented = space
 
     @property
-    def starts(self) -> list[Value]:
+    def starts(self) -> list[Any]:
         """The first value of each leaf."""
         return [
             np.asarray(0 if leaf.start is None else leaf.start).tolist() for leaf in self.leaves
         ]
 
-    def unpack(self, value: Value) -> list[Value]:
+    def unpack(self, value: Any) -> list[Any]:
         """The leaves of `value`, a single element or a batch."""
         if self.keys is None:
             return [value]
         return [value[key] for key in self.keys]
 
-    def pack(self, leaves: Sequence[Value]) -> Value:
+    def pack(self, leaves: Sequence[Any]) -> Any:
         """The inverse of `unpack`: an array, a plain dict or a tuple."""
         if self.keys is None:
             return leaves[0]
@@ -120,7 +120,7 @@ def _leaf(space: Space, name: str, whole: Space) -> Leaf:
 def _from_zero(space: Space) -> Space:
     """`space`, shifted to start at 0; the same object if it starts there already."""
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete) and np.any(space.start):
-        shown: Value = deepcopy(space)
+        shown: Any = deepcopy(space)
         shown.start = shown.start * 0
         return shown  # type: ignore[no-any-return]
     return space

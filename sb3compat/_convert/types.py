@@ -25,8 +25,6 @@ Rows = npt.NDArray[np.intp]
 # An element of a space: an array, a scalar, or a dict or tuple of them; of one row or of all.
 Observation = Any
 Action = Any
-# An attribute of a sub-environment, or an argument of its methods.
-Value = Any
 
 Info = dict[str, Any]
 # The infos of a vector environment: a dict of arrays, with a mask for each.
@@ -61,7 +59,7 @@ ResetResult = tuple[Observation, Info]
 StepResult = tuple[Observation, Any, bool, bool, Info]
 # What a vector environment returns.
 VectorResetResult = tuple[Observation, Info]
-VectorStepResult = tuple[Observation, Value, Value, Value, Info]
+VectorStepResult = tuple[Observation, Any, Any, Any, Info]
 
 
 class Transition(NamedTuple):
@@ -116,7 +114,7 @@ Command = tuple[Any, ...]
 class SubEnvs(Protocol):
     """How to reach the sub-environments of some rows, wherever they are."""
 
-    def ask(self, command: Command, rows: Sequence[int]) -> list[Value]:
+    def ask(self, command: Command, rows: Sequence[int]) -> list[Any]:
         """The answer of each of these rows to a command, but for `step` and `reset`.
 
         Raises:
@@ -135,9 +133,7 @@ class OwnVecEnv(Protocol):
     def pass_options(self, options: Sequence[Options]) -> None:
         """Pass these very dicts to the rows in the next reset; `set_options` copies them."""
 
-    def read(
-        self, name: str, *args: Value, indices: Indices = None, **kwargs: Value
-    ) -> list[Value]:
+    def read(self, name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
         """An attribute of the sub-environments; called where it can be, as Gymnasium does."""
 
 

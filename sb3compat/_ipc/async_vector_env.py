@@ -25,7 +25,6 @@ from sb3compat._convert.types import (
     Info,
     Kwargs,
     Observation,
-    Value,
     VectorStepResult,
 )
 from sb3compat._ipc.pipes import Deadline, died, end_processes, pickled
@@ -36,7 +35,7 @@ from sb3compat._upstream.sync_vector_env import add_info
 from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError, traceback_in_worker
 
 # A command and its data, or that pickled.
-Message = tuple[str, Value] | bytes
+Message = tuple[str, Any] | bytes
 
 FOR_EVER = Deadline(None)
 
@@ -86,7 +85,7 @@ def watch(env: AnyAsync) -> Watch:
     return found
 
 
-def whole_call(env: AnyAsync, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Any:
+def whole_call(env: AnyAsync, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call what calls the environment's own methods, which send and receive.
 
     Raises:
@@ -232,7 +231,7 @@ def _reraise(env: AnyAsync, failed: Sequence[int]) -> NoReturn:
 def call(
     env: AnyAsync,
     name: str,
-    args: Value,
+    args: Any,
     kwargs: Kwargs,
     rows: Sequence[int],
     timeout: Deadline = FOR_EVER,

@@ -17,7 +17,6 @@ from typing import Any
 
 import cloudpickle.cloudpickle as cloudpickle
 
-from sb3compat._convert.types import Value
 from sb3compat._upstream.private import private
 
 # The classes that were begun here, and whose attributes have not come.
@@ -25,7 +24,7 @@ _UNFINISHED: weakref.WeakSet[type] = weakref.WeakSet()
 
 # What cloudpickle makes a class of, and then fills it with.
 _Make = Callable[..., type]
-_Fill = Callable[[type, Value], type]
+_Fill = Callable[[type, Any], type]
 
 
 class ByValue:
@@ -35,16 +34,16 @@ class ByValue:
         value: The value.
     """
 
-    def __init__(self, value: Value) -> None:
+    def __init__(self, value: Any) -> None:
         with io.BytesIO() as file:
             _Pickler(file).dump(value)
             self._data = file.getvalue()
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Value], tuple[bytes]]:
+    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
         return pickle.loads, (self._data,)
 
 
-def dumps(value: Value) -> bytes:
+def dumps(value: Any) -> bytes:
     """Pickle a value by value; `pickle.loads` gives it back, and changes no class."""
     return pickle.dumps(ByValue(value), pickle.HIGHEST_PROTOCOL)
 
@@ -70,7 +69,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         return _begin, (make, args, path), (fill, state), None, None, _finish
 
 
-def _begin(make: _Make, args: tuple[Value, ...], path: str | None) -> type:
+def _begin(make: _Make, args: tuple[Any, ...], path: str | None) -> type:
     """The class that cloudpickle has described; begun here if it does not exist.
 
     Args:
@@ -89,7 +88,7 @@ def _begin(make: _Make, args: tuple[Value, ...], path: str | None) -> type:
     return known
 
 
-def _finish(cls: type, filling: tuple[_Fill, Value]) -> type:
+def _finish(cls: type, filling: tuple[_Fill, Any]) -> type:
     fill, state = filling
     if cls in _UNFINISHED:
         _UNFINISHED.discard(cls)
@@ -103,7 +102,7 @@ def _of_main(path: str, name: str) -> type | None:
     # In other processes than such workers, `__mp_main__` is another name of `__main__`.
     if main is None or main.__name__ != name:
         return None
-    found: Value = main
+    found: Any = main
     for part in path.split("."):
         found = getattr(found, part, None)
     return found if isinstance(found, type) else None

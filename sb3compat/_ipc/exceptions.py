@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from sb3compat._convert.types import Value
 from sb3compat._ipc import by_value
 from sb3compat.errors import WorkerError, traceback_in_worker
 
@@ -30,7 +29,7 @@ class Packed(NamedTuple):
     text: str
     trace: str
 
-    def __call__(self, *_: Value) -> BaseException:
+    def __call__(self, *_: Any) -> BaseException:
         """The exception; a `WorkerError` if it cannot be unpickled here."""
         try:
             error: BaseException = _loaded(self.data)
@@ -75,9 +74,9 @@ class _Parts(NamedTuple):
     """
 
     cls: type[BaseException]
-    new: tuple[Value, ...]
-    args: tuple[Value, ...]
-    state: Mapping[str, Value]
+    new: tuple[Any, ...]
+    args: tuple[Any, ...]
+    state: Mapping[str, Any]
 
 
 def packed(error: BaseException, trace: str | None = None) -> Packed:
@@ -97,7 +96,7 @@ def _pickled(error: BaseException) -> bytes:
         data = _dumped(error, dumps)
         if data and _said(_loaded(data)) == said:
             return data
-    new: tuple[Value, ...] = error.args
+    new: tuple[Any, ...] = error.args
     try:
         kind, arguments, *_ = tuple(error.__reduce__())
         new = arguments if kind is type(error) else new
@@ -109,17 +108,17 @@ def _pickled(error: BaseException) -> bytes:
     return _dumped(parts, by_value.dumps)
 
 
-def _said(error: BaseException) -> tuple[Value, ...]:
+def _said(error: BaseException) -> tuple[Any, ...]:
     """What shows whether an exception was built again as it was."""
     return type(error), _text(error, str), _text(error.args, repr), set(vars(error))
 
 
-def _sendable(value: Value) -> Value:
+def _sendable(value: Any) -> Any:
     """The value, or a text in its place."""
     return value if _dumped(value, by_value.dumps) else Text(_text(value, repr))
 
 
-def _dumped(value: Value, dumps: Callable[[Value], bytes]) -> bytes:
+def _dumped(value: Any, dumps: Callable[[Any], bytes]) -> bytes:
     """The value, pickled; empty if it cannot be, or not be unpickled again."""
     try:
         data = dumps(value)

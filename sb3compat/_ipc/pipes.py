@@ -15,7 +15,7 @@ from multiprocessing.connection import wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from sb3compat._convert.types import ConnectionLike, ProcessLike, Value
+from sb3compat._convert.types import ConnectionLike, ProcessLike
 from sb3compat._ipc.framing import Answer, Message
 from sb3compat._ipc.ready import (
     HAS_POLL,
@@ -63,7 +63,7 @@ def died(row: int) -> WorkerError:
     )
 
 
-def pickled(message: Value) -> bytes:
+def pickled(message: Any) -> bytes:
     """A message as it goes down a pipe.
 
     Pickle all messages before the first is sent: one that cannot be pickled then leaves all workers

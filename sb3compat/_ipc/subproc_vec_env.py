@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from sb3compat._convert.types import Value
 from sb3compat._ipc.exceptions import Packed
 from sb3compat._ipc.pipes import (
     Deadline,
@@ -54,7 +53,7 @@ class Workers:
         """Whether a worker has died, or owes an answer that nobody waits for."""
         return self._watch.is_lost(noted=self._noted_step)
 
-    def call(self, function: Callable[..., Any], *args: Value) -> Any:
+    def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call what sends and receives, by the environment's own methods.
 
         Raises:
@@ -118,7 +117,7 @@ class GuardedWorkers(Workers):
                 answer.reraise(f"row {row}")
         return {row: pickle.loads(answer) for row, answer in answers.items()}
 
-    def _exchange(self, messages: Mapping[int, Value]) -> dict[int, Any]:
+    def _exchange(self, messages: Mapping[int, Any]) -> dict[int, Any]:
         self._check_ready()
         data = {row: pickled(message) for row, message in messages.items()}
         exchange = self._watch.exchange

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sb3compat._convert.types import ConnectionLike, ProcessLike, Value
+from sb3compat._convert.types import ConnectionLike, ProcessLike
 from sb3compat._ipc.pipes import Exchange, died, pickled
 from sb3compat._ipc.ready import Line
 from sb3compat.errors import WorkerError
@@ -37,7 +37,7 @@ class Watch:
         # Whether a call of ours is under way, or was interrupted.
         self._calling = False
 
-    def call(self, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Any:
+    def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call what sends and receives; nobody will ask for what it leaves owed."""
         self._calling = True
         result = function(*args, **kwargs)
@@ -63,7 +63,7 @@ class Watch:
         exchange = self.exchange
         return bool(exchange.dead or exchange.owed or noted) and not self.waits(noted=noted)
 
-    def send(self, row: int, message: Value) -> None:
+    def send(self, row: int, message: Any) -> None:
         """Send a message, and note before that its answer is owed."""
         data = pickled(message)
         # To close is always right: the worker ends once it has answered, and is not waited for.
@@ -106,7 +106,7 @@ class WatchedPipe:
     def __init__(self, watch: Watch, row: int, pipe: ConnectionLike) -> None:
         self.watch, self.row, self.pipe = watch, row, pipe
 
-    def send(self, message: Value) -> None:
+    def send(self, message: Any) -> None:
         """Send a message."""
         self.watch.send(self.row, message)
 

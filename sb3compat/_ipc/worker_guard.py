@@ -13,7 +13,6 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-from sb3compat._convert.types import Value
 from sb3compat._ipc.exceptions import Packed, packed
 from sb3compat._ipc.worker_locals import env_of_worker
 
@@ -21,7 +20,7 @@ from sb3compat._ipc.worker_locals import env_of_worker
 NAME = "_sb3compat_guard"
 
 # Runs a command, given by its name and arguments, on a sub-environment.
-Run = Callable[..., Value]
+Run = Callable[..., Any]
 
 
 class Guard:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 from threading import Thread
 from types import FrameType
+from typing import Any
 
 import gymnasium as gym
 
-from sb3compat._convert.types import SingleEnv, Value
+from sb3compat._convert.types import SingleEnv
 from sb3compat._upstream.installed import installed
 from sb3compat._upstream.private import private
 from sb3compat.errors import UpstreamError
@@ -54,7 +55,7 @@ def env_of_worker() -> SingleEnv:
     return env
 
 
-def local_of_worker(name: str) -> Value:
+def local_of_worker(name: str) -> Any:
     """A local variable of this worker's loop.
 
     Raises:

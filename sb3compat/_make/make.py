@@ -19,7 +19,7 @@ from gymnasium.vector.utils import batch_differing_spaces
 
 from sb3compat._convert.arguments import check_timeout, plain_count, plain_seed
 from sb3compat._convert.modes import parse_mode
-from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv, Value
+from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv
 from sb3compat._make.monitor import EpisodeMonitor, MonitoredEnv, Run
 from sb3compat._make.native import (
     NATIVE,
@@ -220,7 +220,7 @@ def make_vec_env(
 
 
 def _fastest(
-    env_id: EnvId, needs_singles: Sequence[str], env_kwargs: Kwargs, autoreset_mode: Value
+    env_id: EnvId, needs_singles: Sequence[str], env_kwargs: Kwargs, autoreset_mode: Any
 ) -> str:
     obstacle = why_not_native(env_id, env_kwargs, autoreset_mode)
     if needs_singles:

@@ -26,7 +26,6 @@ from sb3compat._convert.types import (
     ResetResult,
     SingleEnv,
     StepResult,
-    Value,
 )
 from sb3compat._upstream.vec_env import converted
 
@@ -92,7 +91,7 @@ class ResultsWriter:
     def __init__(
         self,
         filename: str,
-        header: Mapping[str, Value],
+        header: Mapping[str, Any],
         extra_keys: Sequence[str] = (),
         override_existing: bool = True,
     ) -> None:
@@ -193,7 +192,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
             keys = (*self.reset_keywords, *self.info_keywords)
             self.results_writer = ResultsWriter(filename, header, keys, override_existing)
 
-    def reset(self, **kwargs: Value) -> ResetResult:
+    def reset(self, **kwargs: Any) -> ResetResult:
         """Reset, and begin a new episode.
 
         Raises:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import (
@@ -15,7 +16,7 @@ from gymnasium.envs.registration import (
     parse_env_id,
 )
 
-from sb3compat._convert.types import AnyVectorEnv, Kwargs, Value
+from sb3compat._convert.types import AnyVectorEnv, Kwargs
 from sb3compat._make.monitor import SUFFIX
 from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, vec_monitor_class
@@ -53,7 +54,7 @@ def is_native_only(env_id: object) -> bool:
     return spec is not None and spec.entry_point is None and spec.vector_entry_point is not None
 
 
-def why_not_native(env_id: object, env_kwargs: Kwargs, autoreset_mode: Value) -> str | None:
+def why_not_native(env_id: object, env_kwargs: Kwargs, autoreset_mode: Any) -> str | None:
     """Why the native environment cannot stand in for single ones; None if nothing shows.
 
     Equal spaces are all that is compared. The native environment may differ in what it does.
@@ -114,7 +115,7 @@ def make_native(env_id: object, n_envs: int, env_kwargs: Kwargs) -> AnyVectorEnv
             "limit'. Native environments have no such value: use vectorization_mode='sync'."
         )
 
-    def make(**kwargs: Value) -> AnyVectorEnv:
+    def make(**kwargs: Any) -> AnyVectorEnv:
         return gym.make_vec(env_id, n_envs, vectorization_mode=NATIVE, **kwargs)
 
     try:

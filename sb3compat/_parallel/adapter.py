@@ -11,7 +11,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from sb3compat._convert.arguments import check_timeout, plain_count
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import HoldsRows, Options, RowCommands, Value
+from sb3compat._convert.types import HoldsRows, Options, RowCommands
 from sb3compat._parallel.cores import usable_cores
 from sb3compat._parallel.launch import start_methods
 from sb3compat._parallel.memory import shapes_of
@@ -188,7 +188,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         source: Any = self._source
         return source if self._single and not self._shifted and not other else None
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Value:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         raise cannot_copy(self)
 
     def __repr__(self) -> str:

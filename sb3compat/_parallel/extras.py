@@ -7,19 +7,19 @@ or scales observations often declares the space of what is inside.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sb3compat._convert.infos import dicts_of
-from sb3compat._convert.types import Array, Info, Value
+from sb3compat._convert.types import Array, Info
 from sb3compat.errors import ConversionError
 
 # Their values are what an array of that dtype gives back.
 _SCALARS = frozenset(np.dtype(code).type for code in (*np.typecodes["AllInteger"], *"efdFD?"))
 
 # The values of one key, one for each row; NumPy scalars of one type as their dtype and bytes.
-Column = tuple[str, bytes] | list[Value]
+Column = tuple[str, bytes] | list[Any]
 
 
 class InfoTable(NamedTuple):
@@ -67,7 +67,7 @@ def tables_of(infos: Mapping[int, Info]) -> tuple[dict[int, Info], list[InfoTabl
     return alone, tables
 
 
-def _packed(values: list[Value]) -> Column:
+def _packed(values: list[Any]) -> Column:
     kind = type(values[0])
     if kind not in _SCALARS or {*map(type, values)} != {kind}:
         return values
@@ -75,7 +75,7 @@ def _packed(values: list[Value]) -> Column:
     return array.dtype.char, array.tobytes()
 
 
-def _unpacked(column: Column) -> list[Value]:
+def _unpacked(column: Column) -> list[Any]:
     return list(np.frombuffer(column[1], column[0])) if type(column) is tuple else column  # type: ignore[return-value]
 
 

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from sb3compat._convert.types import Options, Space, Value
+from sb3compat._convert.types import Options, Space
 from sb3compat._ipc import by_value
 from sb3compat._ipc.exceptions import Packed, packed
 from sb3compat.errors import ConversionError, UnsupportedEnvError, shown
@@ -54,7 +54,7 @@ class Described(NamedTuple):
     seeds_rows: bool
 
 
-def dumps(value: Value) -> bytes:
+def dumps(value: Any) -> bytes:
     """Pickle a value; what has no importable name, such as a class of a notebook, goes by value."""
     try:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
@@ -62,7 +62,7 @@ def dumps(value: Value) -> bytes:
         return by_value.dumps(value)
 
 
-def can_send(value: Value) -> bool:
+def can_send(value: Any) -> bool:
     """Whether `dumps` can pickle a value."""
     try:
         dumps(value)
@@ -76,7 +76,7 @@ def dumps_command(*command: Any) -> bytes:
     return by_value.dumps(command)
 
 
-def dumps_make(env_fns: Sequence[Callable[[], Value]], first: int) -> bytes:
+def dumps_make(env_fns: Sequence[Callable[[], Any]], first: int) -> bytes:
     """Pickle the command to make parts, with the functions that make them.
 
     Args:
@@ -94,7 +94,7 @@ def dumps_make(env_fns: Sequence[Callable[[], Value]], first: int) -> bytes:
         raise
 
 
-def _check_picklable(env_fn: Callable[[], Value], number: int) -> None:
+def _check_picklable(env_fn: Callable[[], Any], number: int) -> None:
     try:
         by_value.dumps(env_fn)
     except Exception as error:
@@ -111,7 +111,7 @@ def failure_of(error: BaseException, row: int, where: str, trace: str | None = N
     return Failure(row, where, packed(error, trace))
 
 
-def dumps_answer(value: Value, row: int, where: str) -> bytes:
+def dumps_answer(value: Any, row: int, where: str) -> bytes:
     """Pickle an answer; one that cannot be pickled becomes a `Failure`."""
     try:
         return dumps(value)

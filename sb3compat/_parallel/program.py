@@ -13,12 +13,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FrameType
+from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
 from sb3compat._convert.options import same_value
-from sb3compat._convert.types import Value
 from sb3compat._ipc import by_value
 from sb3compat._ipc.worker_locals import frame_of_thread
 from sb3compat.errors import WorkerError
@@ -72,7 +72,7 @@ class Program:
         # Modules that are imported from now on register again what has come.
         warnings.filterwarnings("ignore", message=".*Overriding environment")
 
-    def make(self, env_fn: Callable[[], Value]) -> Value:
+    def make(self, env_fn: Callable[[], Any]) -> Any:
         """Call a function that makes a part, with ids that mean what the program means.
 
         A module that it imports may register one in another way than the program has it by now. As

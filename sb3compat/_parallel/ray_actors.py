@@ -9,7 +9,7 @@ from typing import Any
 
 import ray
 
-from sb3compat._convert.types import Array, Value
+from sb3compat._convert.types import Array
 from sb3compat._parallel.memory import Segment
 from sb3compat._parallel.messages import Described, dumps_command, dumps_make
 from sb3compat._parallel.parts import EnvFn
@@ -65,7 +65,7 @@ class Actors(Workers):
         connect()
         return super().start()
 
-    def collect(self) -> dict[int, Value]:
+    def collect(self) -> dict[int, Any]:
         """The answers that are owed, by worker; arrays that come with them are written."""
         answers = super().collect()
         for worker in answers:

@@ -18,7 +18,6 @@ from sb3compat._convert.types import (
     Options,
     Seeds,
     Transition,
-    Value,
 )
 from sb3compat._parallel.extras import Extras, OwnArray, collected, joined
 from sb3compat._parallel.messages import Failure
@@ -81,7 +80,7 @@ class ParallelRows:
 
     lost = broken  # as `RowCommands` has it
 
-    def ask(self, commands: Mapping[int, Command]) -> dict[int, Value]:
+    def ask(self, commands: Mapping[int, Command]) -> dict[int, Any]:
         """Give rows a command each, then collect the results; the others are not asked.
 
         Raises:
@@ -99,7 +98,7 @@ class ParallelRows:
             shares.setdefault(self.worker_of(row), {})[row] = command
         given = self.command({worker: ("ask", own) for worker, own in shares.items()})
         answers = {row: answer for own in given.values() for row, answer in own.items()}
-        results: dict[int, Value] = {}
+        results: dict[int, Any] = {}
         for row in (row for row in commands if row in answers):
             results[row] = pickle.loads(answers[row])
             if isinstance(results[row], Failure):
@@ -186,7 +185,7 @@ class ParallelRows:
             self.busy = False
             self._workers.collect()
 
-    def render(self) -> list[Value]:
+    def render(self) -> list[Any]:
         """One frame for each row."""
         answers = self.command(dict.fromkeys(range(len(self._rows)), ("render",)))
         return [frame for worker in sorted(answers) for frame in answers[worker]]
@@ -212,7 +211,7 @@ class ParallelRows:
         self._workers.send(commands)
         return self._workers.collect()
 
-    def _check(self, answers: Mapping[int, Value], needed: set[int] | None = None) -> None:
+    def _check(self, answers: Mapping[int, Any], needed: set[int] | None = None) -> None:
         """Raise what the first row has met: an exception, or the loss of its worker."""
         lost = self._workers.lost
         fatal = min((lost if needed is None else lost.keys() & needed), default=None)

@@ -21,7 +21,6 @@ from sb3compat._convert.types import (
     Options,
     Seeds,
     Transition,
-    Value,
 )
 from sb3compat._to_gymnasium.seeds import pass_seeds, rows_take_seeds
 from sb3compat._to_gymnasium.whole import checked_step
@@ -119,7 +118,7 @@ class VecEnvSource:
             self._waiting = False
             self._vec_env.step_wait()
 
-    def render(self) -> Value:
+    def render(self) -> Any:
         """One frame for each row."""
         return self._vec_env.get_images()
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from sb3compat._convert.infos import TRUNCATED
-from sb3compat._convert.types import Command, Info, Options, Seeds, Value
+from sb3compat._convert.types import Command, Info, Options, Seeds
 from sb3compat._parallel.extras import Extras, OwnArray, tables_of
 from sb3compat._parallel.memory import Buffers
 from sb3compat._parallel.messages import (
@@ -43,7 +43,7 @@ class Worker:
 
     def run(self, name: str, args: Sequence[Any]) -> bytes:
         """Run the command of that name."""
-        commands: dict[str, Callable[..., Value]] = {
+        commands: dict[str, Callable[..., Any]] = {
             "begin": self._begin,
             "make": self._make,
             "check_options": self._check_options,
@@ -174,8 +174,8 @@ class Worker:
             extras.arrays.extend(arrays)
         return extras
 
-    def _render(self) -> list[Value]:
-        frames: list[Value] = []
+    def _render(self) -> list[Any]:
+        frames: list[Any] = []
         for part in self._parts:
             self._concerns(part)
             frames += list(part.source.render())

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from multiprocessing.util import Finalize
 from typing import Any, ClassVar
 
-from sb3compat._convert.types import Array, Value
+from sb3compat._convert.types import Array
 from sb3compat._ipc.pipes import Exchange
 from sb3compat._ipc.ready import Line
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
@@ -180,7 +180,7 @@ class Workers(ABC):
         alive = self._running.keys() - self.lost.keys()
         self._send({worker: self._step_message(worker, actions) for worker in sorted(alive)})
 
-    def collect(self) -> dict[int, Value]:
+    def collect(self) -> dict[int, Any]:
         """The answers that are owed, by worker; without those of workers that are `lost`.
 
         Raises:

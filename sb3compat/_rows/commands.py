@@ -33,13 +33,12 @@ from sb3compat._convert.types import (
     Observation,
     ResetResult,
     SingleEnv,
-    Value,
 )
 from sb3compat._ipc import by_value
 
 # Observation, reward, terminated, truncated and info of a step; and observation and info of the
 # reset within it, if there was one. A tuple, as there is one for each row of each step.
-Outcome = tuple[Observation, Value, bool, bool, Info, ResetResult | None]
+Outcome = tuple[Observation, Any, bool, bool, Info, ResetResult | None]
 
 
 def step_env(env: SingleEnv, action: Action, same_step: bool) -> Outcome:
@@ -61,11 +60,11 @@ def reset_env(env: SingleEnv, kwargs: Kwargs) -> ResetResult:
     return env.reset(**kwargs)
 
 
-def _call(env: SingleEnv, name: str, args: Value, kwargs: Kwargs) -> Value:
+def _call(env: SingleEnv, name: str, args: Any, kwargs: Kwargs) -> Any:
     return env.get_wrapper_attr(name)(*args, **kwargs)
 
 
-def _read(env: SingleEnv, name: str, args: Value, kwargs: Kwargs) -> Value:
+def _read(env: SingleEnv, name: str, args: Any, kwargs: Kwargs) -> Any:
     value = env.get_wrapper_attr(name)
     return value(*args, **kwargs) if callable(value) else value
 
@@ -109,10 +108,10 @@ class WrapperClass:
         known = {(base.__module__, base.__qualname__) for base in cls.__mro__}
         return not known.isdisjoint(self._names) or getattr(cls, "stands_for", None) in self._names
 
-    def __getstate__(self) -> Value:
+    def __getstate__(self) -> Any:
         return self._names, by_value.dumps(self.classes)
 
-    def __setstate__(self, state: Value) -> None:
+    def __setstate__(self, state: Any) -> None:
         self._names, self._data = state
 
 
@@ -129,7 +128,7 @@ def _is_wrapped(env: SingleEnv, wrapper_class: WrapperClass) -> bool:
     return wrapper_class.is_around(env)
 
 
-_COMMANDS: dict[str, Callable[..., Value]] = {
+_COMMANDS: dict[str, Callable[..., Any]] = {
     "step": step_env,
     "reset": reset_env,
     "has": lambda env, name: env.has_wrapper_attr(name),
@@ -142,6 +141,6 @@ _COMMANDS: dict[str, Callable[..., Value]] = {
 }
 
 
-def run_command(env: SingleEnv, name: str, *args: Any) -> Value:
+def run_command(env: SingleEnv, name: str, *args: Any) -> Any:
     """Run the command of that name."""
     return _COMMANDS[name](env, *args)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from sb3compat._convert.types import Array, Info, Options, Seeds, Transition, Value
+from sb3compat._convert.types import Array, Info, Options, Seeds, Transition
 
 
 class Source(Protocol):
@@ -48,7 +48,7 @@ class Source(Protocol):
     def cancel(self) -> None:
         """Drop a step that was started."""
 
-    def render(self) -> Value:
+    def render(self) -> Any:
         """One frame for each row, or None."""
 
     def close(self) -> None:

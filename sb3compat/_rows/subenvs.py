@@ -26,7 +26,6 @@ from sb3compat._convert.types import (
     Kwargs,
     SingleEnv,
     SubEnvs,
-    Value,
     holds_vec_env,
 )
 from sb3compat._ipc import async_vector_env
@@ -63,7 +62,7 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
     return [i % num_envs for i in wanted]
 
 
-def write_by_row(subenvs: SubEnvs, name: str, values: Sequence[Value]) -> None:
+def write_by_row(subenvs: SubEnvs, name: str, values: Sequence[Any]) -> None:
     """Set an attribute as Gymnasium's `set_attr` does, one value for each row.
 
     One value for all rows is set at once: rows that share an attribute have no other way.
@@ -75,7 +74,7 @@ def write_by_row(subenvs: SubEnvs, name: str, values: Sequence[Value]) -> None:
         subenvs.ask(("write", name, value), [row])
 
 
-def _is_same(a: Value, b: Value) -> bool:
+def _is_same(a: Any, b: Any) -> bool:
     """Whether it makes no difference which of the two is set."""
     return a is b or (isinstance(a, bool | int | float | str | bytes) and same_value(a, b))
 
@@ -90,7 +89,7 @@ class LocalSubEnvs:
     def __init__(self, envs: list[SingleEnv]) -> None:
         self.envs = envs
 
-    def ask(self, command: Command, rows: Sequence[int]) -> list[Value]:
+    def ask(self, command: Command, rows: Sequence[int]) -> list[Any]:
         """Run a command on each of these rows, one after the other."""
         return [run_command(self.envs[row], *command) for row in rows]
 
@@ -102,10 +101,10 @@ class WorkerSubEnvs:
         ask: Gives each row its command, then collects the results.
     """
 
-    def __init__(self, ask: Callable[[Mapping[int, Command]], dict[int, Value]]) -> None:
+    def __init__(self, ask: Callable[[Mapping[int, Command]], dict[int, Any]]) -> None:
         self._ask = ask
 
-    def ask(self, command: Command, rows: Sequence[int]) -> list[Value]:
+    def ask(self, command: Command, rows: Sequence[int]) -> list[Any]:
         """Run a command on each of these rows."""
         if len({*rows}) < len(rows):  # a row that is named twice is asked twice, as in DummyVecEnv
             return [answer for row in rows for answer in self.ask(command, [row])]
@@ -131,10 +130,10 @@ class AsyncCommands:
         """Give each row its command, then collect the results."""
         env = self._env
         if not self._guarded:
-            plant = "_call", ("__setattr__", (NAME, Guard(run_command)), dict[str, Value]())
+            plant = "_call", ("__setattr__", (NAME, Guard(run_command)), dict[str, Any]())
             async_vector_env.ask(env, dict.fromkeys(range(env.num_envs), plant))
             self._guarded = True
-        messages: dict[int, tuple[str, Value]] = {
+        messages: dict[int, tuple[str, Any]] = {
             row: ("_call", (NAME, command, {})) for row, command in commands.items()
         }
         answers = dict(zip(commands, async_vector_env.ask(env, messages), strict=True))
@@ -154,7 +153,7 @@ class NativeSubEnvs:
     def __init__(self, env: AnyVectorEnv) -> None:
         self.env = env
 
-    def ask(self, command: Command, rows: Sequence[int]) -> list[Value]:
+    def ask(self, command: Command, rows: Sequence[int]) -> list[Any]:
         """What the vector environment answers, for each of these rows.
 
         Raises:
@@ -162,7 +161,7 @@ class NativeSubEnvs:
             ValueError: If the command would concern other rows, too.
         """
         name, *args = command
-        answers: dict[str, Callable[..., list[Value]]] = {
+        answers: dict[str, Callable[..., list[Any]]] = {
             "has": self._has,
             "get": self._get,
             "set": self._set,
@@ -176,17 +175,17 @@ class NativeSubEnvs:
     def _has(self, rows: Sequence[int], name: str) -> list[bool]:
         return [self._owner(name) is not None] * len(rows)
 
-    def _get(self, rows: Sequence[int], name: str) -> list[Value]:
+    def _get(self, rows: Sequence[int], name: str) -> list[Any]:
         return [self._value(name)] * len(rows)
 
-    def _set(self, rows: Sequence[int], name: str, value: Value) -> list[None]:
+    def _set(self, rows: Sequence[int], name: str, value: Any) -> list[None]:
         self._check_all(name, rows)
         setattr(self._owner(name) or self.env, name, value)
         return [None] * len(rows)
 
     def _call(
-        self, rows: Sequence[int], name: str, args: tuple[Value, ...], kwargs: Kwargs
-    ) -> list[Value]:
+        self, rows: Sequence[int], name: str, args: tuple[Any, ...], kwargs: Kwargs
+    ) -> list[Any]:
         """Call the method once; a batch of n is split by row, anything else is for every row."""
         if name in _OF_ALL_ROWS:
             raise ValueError(
@@ -202,16 +201,16 @@ class NativeSubEnvs:
         return [result] * len(rows)
 
     def _read(
-        self, rows: Sequence[int], name: str, args: tuple[Value, ...], kwargs: Kwargs
-    ) -> list[Value]:
+        self, rows: Sequence[int], name: str, args: tuple[Any, ...], kwargs: Kwargs
+    ) -> list[Any]:
         is_method = callable(self._value(name))
         return self._call(rows, name, args, kwargs) if is_method else self._get(rows, name)
 
-    def _result(self, name: str, args: tuple[Value, ...], kwargs: Kwargs) -> Value:
+    def _result(self, name: str, args: tuple[Any, ...], kwargs: Kwargs) -> Any:
         result = self._value(name)(*args, **kwargs)
         return to_numpy(result) if is_foreign_array(result) else result
 
-    def _value(self, name: str) -> Value:
+    def _value(self, name: str) -> Any:
         owner = self._owner(name)
         if owner is None:
             raise AttributeError(

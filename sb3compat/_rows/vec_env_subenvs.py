@@ -12,7 +12,6 @@ from sb3compat._convert.types import (
     OwnVecEnv,
     SingleEnv,
     SubEnvs,
-    Value,
     inherits_own,
     is_own_vec_env,
 )
@@ -33,14 +32,14 @@ class MethodSubEnvs:
         self._vec_env = vec_env
         self._own = _own_base(vec_env)
 
-    def ask(self, command: Command, rows: Sequence[int]) -> list[Value]:
+    def ask(self, command: Command, rows: Sequence[int]) -> list[Any]:
         """What the methods of the `VecEnv` answer for these rows.
 
         Raises:
             AttributeError: If it has no such method, or a row no such attribute.
         """
         name, *args = command
-        answers: dict[str, Callable[..., list[Value]]] = {
+        answers: dict[str, Callable[..., list[Any]]] = {
             "has": self._has,
             "get": self._get,
             "set": self._set,
@@ -55,14 +54,14 @@ class MethodSubEnvs:
         """Whether every row has the attribute, which is all that a `VecEnv` tells."""
         return [bool(self._method("has_attr")(name))] * len(rows)
 
-    def _get(self, rows: Sequence[int], name: str) -> list[Value]:
+    def _get(self, rows: Sequence[int], name: str) -> list[Any]:
         return list(self._method("get_attr")(name, indices=self._indices(rows)))
 
-    def _set(self, rows: Sequence[int], name: str, value: Value) -> list[None]:
+    def _set(self, rows: Sequence[int], name: str, value: Any) -> list[None]:
         self._method("set_attr")(name, value, indices=self._indices(rows))
         return [None] * len(rows)
 
-    def _write(self, rows: Sequence[int], name: str, value: Value) -> list[Value]:
+    def _write(self, rows: Sequence[int], name: str, value: Any) -> list[Any]:
         """Set the attribute on the wrapper that has it or, if that fails, by `set_attr`."""
         if overrides_only(self._vec_env, "set_attr", "env_method"):
             return self._set(rows, name, value)
@@ -72,14 +71,14 @@ class MethodSubEnvs:
             return self._set(rows, name, value)
 
     def _call(
-        self, rows: Sequence[int], name: str, args: tuple[Value, ...], kwargs: Kwargs
-    ) -> list[Value]:
+        self, rows: Sequence[int], name: str, args: tuple[Any, ...], kwargs: Kwargs
+    ) -> list[Any]:
         method = self._method("env_method")
         return list(method(name, *args, indices=self._indices(rows), **kwargs))
 
     def _read(
-        self, rows: Sequence[int], name: str, args: tuple[Value, ...], kwargs: Kwargs
-    ) -> list[Value]:
+        self, rows: Sequence[int], name: str, args: tuple[Any, ...], kwargs: Kwargs
+    ) -> list[Any]:
         """What `env_method` returns or, where the attribute is no method, `get_attr`."""
         if self._own is not None:  # a method of a worker's environment cannot always be sent
             return self._own.read(name, *args, indices=rows, **kwargs)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sb3compat._convert.arrays import copy_value
-from sb3compat._convert.types import SingleEnv, SubEnvs, Value, VectorEnvBase
+from sb3compat._convert.types import SingleEnv, SubEnvs, VectorEnvBase
 from sb3compat._rows.subenvs import write_by_row
 from sb3compat._rows.vec_env_subenvs import local_envs
 from sb3compat._to_gymnasium.arguments import values_by_row
@@ -28,15 +28,15 @@ class ReachesSubEnvs(VectorEnvBase):
     vec_env: Any
     _subenvs: SubEnvs
 
-    def render(self) -> tuple[Value, ...]:
+    def render(self) -> tuple[Any, ...]:
         """One frame for each row."""
         self._check_open()
         by_row = self._is_plain or self.render_mode != "rgb_array"
-        vec_env: Value = self.vec_env
+        vec_env: Any = self.vec_env
         frames = self.call("render") if by_row else vec_env.get_images()
         return tuple(map(copy_value, frames))
 
-    def call(self, name: str, *args: Value, **kwargs: Value) -> tuple[Value, ...]:
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call a method of each sub-environment, or read an attribute that is not a method.
 
         Args:
@@ -47,11 +47,11 @@ class ReachesSubEnvs(VectorEnvBase):
         self._check_open()
         return tuple(self._subenvs.ask(("read", name, args, kwargs), range(self.num_envs)))
 
-    def get_attr(self, name: str) -> tuple[Value, ...]:
+    def get_attr(self, name: str) -> tuple[Any, ...]:
         """Read an attribute of each sub-environment; a method is called."""
         return self.call(name)
 
-    def set_attr(self, name: str, values: Value) -> None:
+    def set_attr(self, name: str, values: Any) -> None:
         """Set an attribute of the sub-environments.
 
         Args:
@@ -76,7 +76,7 @@ class ReachesSubEnvs(VectorEnvBase):
         return local_envs(self.vec_env)
 
     @property
-    def np_random(self) -> Value:
+    def np_random(self) -> Any:
         """The random generators of the sub-environments; the adapter's own if they have none."""
         value = self._read_if_any("np_random")
         return super().np_random if value is None else value
@@ -93,7 +93,7 @@ class ReachesSubEnvs(VectorEnvBase):
         set_private(self, "_np_random_seed", -1)
 
     @property
-    def np_random_seed(self) -> Value:
+    def np_random_seed(self) -> Any:
         """The seeds of those generators."""
         value = self._read_if_any("np_random_seed")
         return super().np_random_seed if value is None else value
@@ -108,7 +108,7 @@ class ReachesSubEnvs(VectorEnvBase):
     def _is_plain(self) -> bool:
         return is_plain(self.vec_env, "DummyVecEnv") or is_plain(self.vec_env, "SubprocVecEnv")
 
-    def _read_if_any(self, name: str) -> tuple[Value, ...] | None:
+    def _read_if_any(self, name: str) -> tuple[Any, ...] | None:
         values = read_if_any(self._subenvs, name, self.num_envs)
         return None if values is None or all(v is None for v in values) else tuple(values)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,6 @@ from sb3compat._convert.types import (
     RowOptions,
     RowState,
     Seeds,
-    Value,
     VecEnvLike,
     holds_vector_env,
 )
@@ -283,7 +282,7 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
         """Says how the rows are, for `to_sb3`."""
         return self._stepper
 
-    def settled(self) -> Value:
+    def settled(self) -> Any:
         """The `VecEnv`, in the state that it would have if it had been driven directly.
 
         Rows that have ended are reset. This adapter needs a `reset` before it can step again. None
@@ -302,7 +301,7 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
         """Close the `VecEnv`, also where one of its workers has died."""
         close_vec_env(self.vec_env, broken=self._stepper.broken)
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Value:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         if hasattr(getattr(self.vec_env, "unwrapped", self.vec_env), "processes"):
             raise cannot_copy(self)
         return super().__reduce_ex__(protocol)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from sb3compat._convert.types import Options, Value
+from sb3compat._convert.types import Options
 from sb3compat.errors import ResetArgumentError, shown
 
 
-def seeds_by_row(seed: Value, num_envs: int) -> list[int | None]:
+def seeds_by_row(seed: Any, num_envs: int) -> list[int | None]:
     """The seed of each row.
 
     Args:
@@ -41,7 +42,7 @@ def seeds_by_row(seed: Value, num_envs: int) -> list[int | None]:
     return seeds
 
 
-def own_options(options: Value) -> Options | None:
+def own_options(options: Any) -> Options | None:
     """A new dict with the user's options; the values are the very same.
 
     Raises:
@@ -81,7 +82,7 @@ def rows_under(mask: object, num_envs: int) -> list[int]:
     )
 
 
-def values_by_row(values: Value, num_envs: int) -> Sequence[Value]:
+def values_by_row(values: Any, num_envs: int) -> Sequence[Any]:
     """The value of each row.
 
     Args:

@@ -30,7 +30,6 @@ from sb3compat._convert.types import (
     RowOptions,
     Seeds,
     Transition,
-    Value,
 )
 from sb3compat._rows.commands import Outcome, reset_env, step_env
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
@@ -171,7 +170,7 @@ class RowByRow:
         """Reset the rows; the result of each is read before the next row is reset."""
         raise NotImplementedError
 
-    def _write_parts(self, row: int, value: Value) -> None:
+    def _write_parts(self, row: int, value: Any) -> None:
         for writer, part in zip(self._writers, self._layout.unpack(value), strict=True):
             writer.write(row, part)
 
@@ -243,7 +242,7 @@ class _LeafWriter:
         kinds = (leaf.dtype.type, int) if leaf.dtype == np.int64 else (leaf.dtype.type,)
         self.kinds = () if leaf.shape else kinds
 
-    def write(self, row: int, value: Value) -> None:
+    def write(self, row: int, value: Any) -> None:
         """Copy one value into its row; cast, or refused, as by `SyncVectorEnv`."""
         kind = type(value)
         if kind is np.ndarray and value.dtype == self.dtype and value.shape == self.shape:

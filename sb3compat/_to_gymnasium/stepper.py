@@ -19,7 +19,6 @@ from sb3compat._convert.types import (
     Space,
     SubEnvs,
     Transition,
-    Value,
     holds_rows,
 )
 from sb3compat._ipc import subproc_vec_env
@@ -117,7 +116,7 @@ def make_stepper(
     return steps, vec_env_subenvs(vec_env)
 
 
-def read_if_any(subenvs: SubEnvs, name: str, num_envs: int) -> list[Value] | None:
+def read_if_any(subenvs: SubEnvs, name: str, num_envs: int) -> list[Any] | None:
     """The attribute of each sub-environment, called if it is a method; None if that fails.
 
     In many hand-written environments without sub-environments, `get_attr` and the like are stubs.
@@ -138,7 +137,7 @@ def metadata_of(vec_env: Any, subenvs: SubEnvs) -> Options:
     return dict(deepcopy(getattr(vec_env, "metadata", None) or {}))
 
 
-def spec_of(vec_env: Any, subenvs: SubEnvs) -> Value:
+def spec_of(vec_env: Any, subenvs: SubEnvs) -> Any:
     """The `EnvSpec` of the `VecEnv`, or the one that its sub-environments share, or None."""
     spec = getattr(vec_env, "spec", None)
     if spec is None and isinstance(subenvs, LocalSubEnvs):

@@ -35,7 +35,6 @@ from sb3compat._convert.types import (
     RowOptions,
     Seeds,
     Transition,
-    Value,
     is_own_vec_env,
 )
 from sb3compat._ipc import subproc_vec_env
@@ -211,7 +210,7 @@ class WholeSteps:
         if inherits_to_base(self._vec_env, "set_options") and hasattr(self._base, "set_options"):
             self._base.set_options()
 
-    def _answer(self, call: Function, *args: Value) -> Value:
+    def _answer(self, call: Function, *args: Any) -> Any:
         """Call the `VecEnv`, and note whether its workers are able to answer the next call.
 
         Raises:
@@ -225,13 +224,13 @@ class WholeSteps:
         pass_seeds(self._vec_env, self._base, seeds)
         return self._vec_env.reset()
 
-    def _call_step(self, actions: Action) -> Value:
+    def _call_step(self, actions: Action) -> Any:
         if hasattr(self._vec_env, "step"):
             return self._vec_env.step(actions)
         self._vec_env.step_async(actions)
         return self._vec_env.step_wait()
 
-    def _checked(self, result: Value) -> tuple[list[Array], Rewards, Flags, list[Info]]:
+    def _checked(self, result: Any) -> tuple[list[Array], Rewards, Flags, list[Info]]:
         batch, rewards, ended, infos = checked_step(self._vec_env, result, self._n)
         observations = self._owned(batch)
         floats = rewards.astype(np.float64)
@@ -302,7 +301,7 @@ class WholeSteps:
         The list of the innermost environment: wrappers have one of their own, which SB3's leave
         empty.
         """
-        infos: Value = getattr(self._base, "reset_infos", None)
+        infos: Any = getattr(self._base, "reset_infos", None)
         kept = isinstance(infos, list | tuple) and len(infos) == self._n
         info = infos[row] if kept else None
         stale = in_step and info is self._reported[row] and not self._reports_in_steps
@@ -337,7 +336,7 @@ class WholeSteps:
 
 
 def checked_step(
-    vec_env: Any, result: Value, num_envs: int
+    vec_env: Any, result: Any, num_envs: int
 ) -> tuple[Observation, Array, Flags, list[Info]]:
     """What a step of a `VecEnv` has returned, with one element for each row in all but the first.
 
@@ -369,6 +368,6 @@ def _asks_nothing(rows: list[int], seeds: Seeds, options: RowOptions) -> bool:
     return not any(options[i] or seeds[i] is not None for i in rows)
 
 
-def _alike(options: RowOptions) -> Value:
+def _alike(options: RowOptions) -> Any:
     """The one dict that is for all rows, or else the list."""
     return options[0] if all(own is options[0] for own in options) else list(options)

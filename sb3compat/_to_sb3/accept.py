@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.modes import names_mode, parse_mode
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import AnySync, AnyVectorEnv, HoldsVecEnv, Value, holds_vec_env
+from sb3compat._convert.types import AnySync, AnyVectorEnv, HoldsVecEnv, holds_vec_env
 from sb3compat._rows.subenvs import subenvs_of
 from sb3compat._to_sb3.bases import base_of
 from sb3compat._upstream.inherited import changed
@@ -153,7 +154,7 @@ def find_mode(env: AnyVectorEnv, given: AutoresetMode | str | None) -> Autoreset
         AutoresetModeError: If none of them says, or the argument contradicts the environment.
     """
     base = env.unwrapped
-    own: Value = getattr(base, "autoreset_mode", None)
+    own: Any = getattr(base, "autoreset_mode", None)
     declared = (base.metadata or {}).get("autoreset_mode") if own is None else own
     if given is not None:
         mode = parse_mode(given)

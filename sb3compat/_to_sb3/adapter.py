@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
@@ -10,7 +10,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.arguments import check_timeout
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import AnyVectorEnv, HoldsVectorEnv, Value
+from sb3compat._convert.types import AnyVectorEnv, HoldsVectorEnv
 from sb3compat._rows.subenvs import subenvs_of
 from sb3compat._to_sb3.accept import accept, as_vec_env
 from sb3compat._to_sb3.driven import DrivenVecEnv
@@ -154,7 +154,7 @@ class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
         other = other or any(callable(getattr(VecEnvAdapter, name, None)) for name in vars(self))
         return None if unfinished or waiting or other else self.env
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Value:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         if isinstance(self.env.unwrapped, AsyncVectorEnv):
             raise cannot_copy(self)
         return super().__reduce_ex__(protocol)

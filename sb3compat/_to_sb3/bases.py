@@ -22,7 +22,6 @@ from sb3compat._convert.types import (
     HoldsVecEnv,
     Info,
     Kwargs,
-    Value,
     VectorResetResult,
     holds_vec_env,
 )
@@ -89,17 +88,17 @@ class Base:
     def forget_options(self) -> None:
         """Forget options that wait inside for the next reset, as others replace them."""
 
-    def call(self, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Value:
+    def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function that steps or resets the environment."""
         return function(*args, **kwargs)
 
-    def step(self, actions: Action) -> Value:
+    def step(self, actions: Action) -> Any:
         """Step all rows."""
         return self.call(self.env.step, actions)
 
-    def render(self) -> Value:
+    def render(self) -> Any:
         """The frames; some environments return a list instead of a tuple."""
-        frames: Value = self.env.render()
+        frames: Any = self.env.render()
         return tuple(frames) if isinstance(frames, list) else frames
 
     def close(self) -> None:
@@ -140,7 +139,7 @@ class SendReceiveBase(Base):
         """Whether a call has not come to its end."""
         return self.env in _unfinished
 
-    def call(self, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Value:
+    def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function, unless an earlier call has not come to its end.
 
         Raises:
@@ -180,11 +179,11 @@ class _GymnasiumBase(Base):
 
     def _results(
         self, rows: list[int], kwargs: list[Kwargs]
-    ) -> tuple[Iterable[tuple[Value, Info]], list[Value] | None]:
+    ) -> tuple[Iterable[tuple[Any, Info]], list[Any] | None]:
         """What the resets return, and the last observations of all rows, to be batched."""
         raise NotImplementedError
 
-    def _out(self) -> Value:
+    def _out(self) -> Any:
         """The environment's own batch."""
         raise NotImplementedError
 
@@ -200,14 +199,14 @@ class SyncBase(_GymnasiumBase):
 
     def _results(
         self, rows: list[int], kwargs: list[Kwargs]
-    ) -> tuple[Iterable[tuple[Value, Info]], list[Value]]:
+    ) -> tuple[Iterable[tuple[Any, Info]], list[Any]]:
         env = self.env
         sync_vector_env.forget_endings(env, rows)
         # One by one: the infos of a row are read before the next row is reset.
         results = (env.envs[i].reset(**own) for i, own in zip(rows, kwargs, strict=True))
         return results, sync_vector_env.held_observations(env)
 
-    def _out(self) -> Value:
+    def _out(self) -> Any:
         return sync_vector_env.shared_batch(self.env)
 
 
@@ -238,18 +237,18 @@ class AsyncBase(_GymnasiumBase):
         none[workers.pending_autoresets(self.env, range(self.env.num_envs))] = True
         return none
 
-    def call(self, function: Callable[..., Any], *args: Value, **kwargs: Value) -> Value:
+    def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a method of the environment's own that speaks to the workers."""
         return workers.whole_call(self.env, function, *args, **kwargs)
 
-    def step(self, actions: Action) -> Value:
+    def step(self, actions: Action) -> Any:
         """Step all rows; over the pipes, unless a subclass steps in another way."""
         if not self._steps_as_known:
             return self.call(self.env.step, actions)
         workers.start_step(self.env, actions)
         return workers.finish_step(self.env)
 
-    def render(self) -> Value:
+    def render(self) -> Any:
         """One frame for each row."""
         if changed(self.env, AsyncVectorEnv, "render"):
             return self.call(self.env.render)
@@ -261,7 +260,7 @@ class AsyncBase(_GymnasiumBase):
 
     def _results(
         self, rows: list[int], kwargs: list[Kwargs]
-    ) -> tuple[Iterable[tuple[Value, Info]], list[Value] | None]:
+    ) -> tuple[Iterable[tuple[Any, Info]], list[Any] | None]:
         env, held = self.env, None
         results = workers.reset(env, rows, kwargs)
         out = self._out()
@@ -270,7 +269,7 @@ class AsyncBase(_GymnasiumBase):
             held = deepcopy(list(iterate(env.observation_space, out)))
         return results, held
 
-    def _out(self) -> Value:
+    def _out(self) -> Any:
         return workers.shared_batch(self.env)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,6 @@ from sb3compat._convert.types import (
     OwnVecEnv,
     SingleEnv,
     SubEnvs,
-    Value,
 )
 from sb3compat._rows.commands import WrapperClass
 from sb3compat._rows.driver import Driver
@@ -225,7 +225,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         """Whether every sub-environment has the attribute."""
         return all(self._subenvs.ask(("has", attr_name), self._rows(None)))
 
-    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Value]:
+    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
         """Read an attribute of the sub-environments.
 
         Args:
@@ -238,13 +238,13 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         """
         return self._subenvs.ask(("get", attr_name), self._rows(indices))
 
-    def set_attr(self, attr_name: str, value: Value, indices: Indices = None) -> None:
+    def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
         """Set an attribute on the outermost wrapper of the sub-environments, as SB3 does."""
         self._subenvs.ask(("set", attr_name, value), self._rows(indices))
 
     def env_method(
-        self, method_name: str, *method_args: Value, indices: Indices = None, **method_kwargs: Value
-    ) -> list[Value]:
+        self, method_name: str, *method_args: Any, indices: Indices = None, **method_kwargs: Any
+    ) -> list[Any]:
         """Call a method of the sub-environments; the results are in the order of `indices`."""
         command = "call", method_name, method_args, method_kwargs
         return self._subenvs.ask(command, self._rows(indices))
@@ -281,9 +281,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         self._source.check_options(options)
         set_waiting_options(self, options)
 
-    def read(
-        self, name: str, *args: Value, indices: Indices = None, **kwargs: Value
-    ) -> list[Value]:
+    def read(self, name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
         """Call a method of the sub-environments, or read an attribute that is not a method."""
         return self._subenvs.ask(("read", name, args, kwargs), self._rows(indices))
 

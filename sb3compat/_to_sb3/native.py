@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -12,7 +13,6 @@ from sb3compat._convert.types import (
     Action,
     Flags,
     Options,
-    Value,
     VectorInfos,
     VectorResetResult,
     VectorStepResult,
@@ -44,7 +44,7 @@ class Unwrapped:
         self._mode, self._partial_reset = mode, partial_reset
         self._watch = ending_watch(base.env, mode)
         self._resets_rows = base.resets_rows
-        self.flags: tuple[Value, Value] | None = None
+        self.flags: tuple[Any, Any] | None = None
 
     def pending(self) -> Flags | None:
         """The rows that have ended and wait for a reset; None where that is not known."""
@@ -68,7 +68,7 @@ class Unwrapped:
         self.flags = result[2], result[3]
         return result
 
-    def reset(self, seed: Value, options: Sequence[Options]) -> VectorResetResult:
+    def reset(self, seed: Any, options: Sequence[Options]) -> VectorResetResult:
         """Reset all rows.
 
         Args:
@@ -103,17 +103,17 @@ class Unwrapped:
         ended = np.logical_or(*map(to_numpy, flags))
         return self._noted(self.base.call(restart, self.env, mask, ended))
 
-    def render(self) -> Value:
+    def render(self) -> Any:
         """The frames of the environment."""
         return self.base.render()
 
     def check_endings(self, ended: Flags, *, any_row: bool) -> None:
         """There are no wrappers that could hide or invent an ending."""
 
-    def check_others(self, before: Value, after: Value, rows: Value) -> None:
+    def check_others(self, before: Any, after: Any, rows: Any) -> None:
         """There are no wrappers that could take a masked reset for one of all rows."""
 
-    def _noted(self, result: Value) -> VectorResetResult:
+    def _noted(self, result: Any) -> VectorResetResult:
         """The result of a reset, its form checked."""
         checked = checked_reset(result, self.env)
         if self._watch is not None:
@@ -121,7 +121,7 @@ class Unwrapped:
         return checked
 
 
-def checked_step(result: Value, env: object) -> VectorStepResult:
+def checked_step(result: Any, env: object) -> VectorStepResult:
     """What a step has returned.
 
     Raises:
@@ -136,7 +136,7 @@ def checked_step(result: Value, env: object) -> VectorStepResult:
     return result
 
 
-def checked_reset(result: Value, env: object) -> VectorResetResult:
+def checked_reset(result: Any, env: object) -> VectorResetResult:
     """What a reset has returned.
 
     Raises:
@@ -150,7 +150,7 @@ def checked_reset(result: Value, env: object) -> VectorResetResult:
     return result
 
 
-def _form(result: Value) -> str:
+def _form(result: Any) -> str:
     length = len(result) if isinstance(result, Sequence) else "?"
     return f"{type(result).__name__} of length {length}"
 

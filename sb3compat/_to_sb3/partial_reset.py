@@ -19,7 +19,6 @@ from sb3compat._convert.types import (
     Flags,
     HoldsVecEnv,
     Options,
-    Value,
     VectorInfos,
     VectorResetResult,
 )
@@ -61,7 +60,7 @@ class PartialReset(Protocol):
         env: Any,
         mask: Flags,
         *,
-        seed: Value = None,
+        seed: Any = None,
         options: Options | None = None,
     ) -> VectorResetResult: ...
 
@@ -186,7 +185,7 @@ def largest_first_seed(env: AnyVectorEnv) -> int | None:
     return None if largest is None else largest - env.num_envs + 1
 
 
-def _attribute(env: AnyVectorEnv, name: str) -> Value:
+def _attribute(env: AnyVectorEnv, name: str) -> Any:
     """That of the nearest function which has it: a user's own need not say it once more."""
     functions = (function for _, function in _registered(env) if hasattr(function, name))
     return getattr(next(functions, None), name, None)
@@ -209,7 +208,7 @@ def import_backends() -> None:
 
 
 def reset_with_mask(
-    env: AnyVectorEnv, mask: Flags, *, seed: Value = None, options: Options | None = None
+    env: AnyVectorEnv, mask: Flags, *, seed: Any = None, options: Options | None = None
 ) -> VectorResetResult:
     """The partial reset of an environment that honours `options["reset_mask"]`.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sb3compat._convert.arrays import copy_dict
@@ -13,7 +15,6 @@ from sb3compat._convert.types import (
     Kwargs,
     Options,
     Rewards,
-    Value,
 )
 from sb3compat.errors import CallOrderError, ConversionError, shown
 
@@ -61,7 +62,7 @@ def refuse_pending(env: AnyVectorEnv, pending: Flags | None) -> None:
     raise CallOrderError(f"Expected reset() before the first step: {reason}. Nothing was stepped.")
 
 
-def set_reward(rewards: Rewards, row: int, reward: Value, *, first: int = 0) -> None:
+def set_reward(rewards: Rewards, row: int, reward: Any, *, first: int = 0) -> None:
     """Store one reward; a value that is not one number is a `ConversionError`.
 
     Messages count the rows from `first` on.

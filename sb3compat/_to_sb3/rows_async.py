@@ -23,7 +23,6 @@ from sb3compat._convert.types import (
     Options,
     Seeds,
     Transition,
-    Value,
 )
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._ipc.pipes import Deadline
@@ -151,7 +150,7 @@ class AsyncRows:
             workers.receive_step(self._env, Deadline(self._timeout))
         self._started = False
 
-    def render(self) -> Value:
+    def render(self) -> Any:
         """One frame for each row."""
         return workers.call(self._env, "render", (), {}, range(self._env.num_envs))
 

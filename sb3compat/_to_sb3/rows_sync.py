@@ -12,6 +12,7 @@ any other class, `whole.py` and `modes.py` do the work instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,6 @@ from sb3compat._convert.types import (
     Seeds,
     SingleEnv,
     Transition,
-    Value,
 )
 from sb3compat._to_sb3.rows import (
     own_info,
@@ -155,7 +155,7 @@ class EnvRows:
         """Forget the actions."""
         self._pending = []
 
-    def render(self) -> Value:
+    def render(self) -> Any:
         """One frame for each row."""
         return [env.render() for env in self._envs]
 
@@ -209,7 +209,7 @@ class SyncRows(EnvRows):
         """Refuse a first step where rows have ended."""
         refuse_pending(self._env, pending_autoresets(self._env))
 
-    def render(self) -> Value:
+    def render(self) -> Any:
         """One frame for each row."""
         return self._env.render()
 

@@ -20,7 +20,6 @@ from sb3compat._convert.types import (
     Flags,
     Options,
     Rows,
-    Value,
     VectorInfos,
     VectorResetResult,
     VectorStepResult,
@@ -79,7 +78,7 @@ class Tap(AnyWrapper):
         self.mask: Flags | None = None
         self.has_row_options = False
 
-    def reset(self, *, seed: Value = None, options: Options | None = None) -> VectorResetResult:
+    def reset(self, *, seed: Any = None, options: Options | None = None) -> VectorResetResult:
         """Reset all rows, or those under `options["reset_mask"]`."""
         if not self.resetting:
             self.resets += 1
@@ -102,7 +101,7 @@ class Tap(AnyWrapper):
         self.steps += 1
         return (deepcopy(result[0]), *result[1:]) if self._copies else result
 
-    def render(self) -> Value:
+    def render(self) -> Any:
         """The frames as a tuple, as the interface has it.
 
         `CartPoleVectorEnv` returns a list, whose frames `RecordVideo.render` would add to the
@@ -190,7 +189,7 @@ class Wrapped:
                 "sub-environments instead."
             )
 
-    def reset(self, seed: Value, options: Sequence[Options]) -> VectorResetResult:
+    def reset(self, seed: Any, options: Sequence[Options]) -> VectorResetResult:
         """Reset all rows; the wrappers see the options of the first row if all have the same."""
         shared: Options = {}
         if any(options):
@@ -228,11 +227,11 @@ class Wrapped:
                     "environment with autoreset_mode=AutoresetMode.SAME_STEP."
                 )
 
-    def render(self) -> Value:
+    def render(self) -> Any:
         """The frames of the environment, as its wrappers return them."""
         return self.env.render()
 
-    def _reset(self, **kwargs: Value) -> VectorResetResult:
+    def _reset(self, **kwargs: Any) -> VectorResetResult:
         tap = self._tap
         tap.driven = self._inside
         tap.begin()

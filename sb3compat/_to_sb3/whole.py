@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from sb3compat._convert.types import (
     Options,
     Seeds,
     Transition,
-    Value,
 )
 from sb3compat._to_sb3.modes import Mode, Stepped
 from sb3compat._to_sb3.native import Unwrapped
@@ -106,7 +106,7 @@ class VectorSource:
 
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows."""
-        seed: Value = None
+        seed: Any = None
         if any(value is not None for value in seeds):
             seed = list(seeds) if self.seeds_rows else self._one_seed(seeds)
         obs, given = self._driven.reset(seed, options)
@@ -135,7 +135,7 @@ class VectorSource:
         """Forget the actions."""
         self._sent = None
 
-    def render(self) -> Value:
+    def render(self) -> Any:
         """The frames of the environment, as its wrappers return them."""
         return self._driven.render()
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat._convert.types import Value
 from sb3compat._trace.record import Call, CallValue, Ending, Mark
 
 
@@ -96,7 +95,7 @@ def _same(one: CallValue | None, other: CallValue | None) -> bool:
     return one is not None and other is not None and _equal(one.value, other.value)
 
 
-def _equal(one: Value, other: Value) -> bool:
+def _equal(one: Any, other: Any) -> bool:
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
     if isinstance(one, tuple) and isinstance(other, tuple):

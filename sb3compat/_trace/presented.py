@@ -12,7 +12,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 
 from sb3compat._convert.arrays import to_numpy
 from sb3compat._convert.infos import split_infos
-from sb3compat._convert.types import Action, AnyVectorEnv, Info, Observation, Value
+from sb3compat._convert.types import Action, AnyVectorEnv, Info, Observation
 from sb3compat._trace.record import Call, CallValue, Role
 
 
@@ -146,7 +146,7 @@ def _batch(space: Any, actions: Sequence[Action]) -> Action:
     return concatenate(space, actions, out)
 
 
-def _row(values: Value, i: int) -> Value:
+def _row(values: Any, i: int) -> Any:
     """A copy of one row of a batch: an array, or a dict or tuple of them."""
     if isinstance(values, dict):
         return {key: _row(each, i) for key, each in values.items()}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from sb3compat._convert.types import Info, Value
+from sb3compat._convert.types import Info
 
 # Whether a value is the last observation of the episode, the first of the next one, or neither.
 Role = Literal["", "final", "first"]
@@ -30,7 +30,7 @@ class CallValue:
     """
 
     name: str
-    value: Value
+    value: Any
     role: Role = ""
 
     @property
@@ -123,13 +123,13 @@ def marks_in(layouts: Iterable[Layout]) -> tuple[Mark, ...]:
     return tuple(dict.fromkeys(mark for call in calls for mark in call.marks))
 
 
-def short_text(value: Value) -> str:
+def short_text(value: Any) -> str:
     """A value in few characters: large arrays by their shape and range, the rest cut with `…`."""
     text = " ".join(_plain(value).split())
     return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"
 
 
-def _plain(value: Value) -> str:
+def _plain(value: Any) -> str:
     if hasattr(value, "__array__") and not isinstance(value, np.ndarray | np.generic):
         with suppress(Exception):  # arrays of other libraries
             value = np.asarray(value)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
-from sb3compat._convert.types import Value
 from sb3compat._upstream.installed import installed
 from sb3compat.errors import UpstreamError
 
@@ -12,7 +12,7 @@ from sb3compat.errors import UpstreamError
 _LIBRARIES = ("gymnasium", "stable_baselines3", "ale_py", "envpool", "pickle", "multiprocessing")
 
 
-def private(owner: object, name: str) -> Value:
+def private(owner: object, name: str) -> Any:
     """The private attribute `name` of `owner`; `table.py` has every name that is asked for.
 
     Args:
@@ -29,7 +29,7 @@ def private(owner: object, name: str) -> Value:
         raise missing(name, owner) from error
 
 
-def set_private(owner: object, name: str, value: Value) -> None:
+def set_private(owner: object, name: str, value: Any) -> None:
     """Set a private attribute, which has to be there: another name would be set for nobody.
 
     Raises:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-from sb3compat._convert.types import Options, Value
+from sb3compat._convert.types import Options
 from sb3compat._upstream.private import missing, private, set_private
 
 LIBRARY = "stable_baselines3"
@@ -68,7 +69,7 @@ def keeps_infos(vec_env: object, name: str, *private_names: str) -> bool:
     return all(hasattr(vec_env, one) for one in (*private_names, "reset_infos"))
 
 
-def shares_infos(vec_env: Value) -> bool:
+def shares_infos(vec_env: Any) -> bool:
     """Whether rows of a `DummyVecEnv` have returned the same info dict in the last step."""
     infos: list[object] = vec_env.buf_infos
     return len(set(map(id, infos))) < len(infos)
@@ -101,7 +102,7 @@ def inherits(vec_env: object, method: str) -> bool:
     return own is not None and any(own is getattr(cls, method, None) for cls in _base_classes())
 
 
-def overrides_only(vec_env: Value, method: str, other: str) -> bool:
+def overrides_only(vec_env: Any, method: str, other: str) -> bool:
     """Whether one method is overridden and another one is SB3's, here or in a `VecEnv` inside."""
     while True:
         if not _is_sb3s(vec_env, method) and _is_sb3s(vec_env, other):
@@ -116,7 +117,7 @@ def _is_sb3s(vec_env: object, method: str) -> bool:
     return module.partition(".")[0] in ("stable_baselines3", "sb3compat")
 
 
-def _of_class(vec_env: object, method: str) -> Value:
+def _of_class(vec_env: object, method: str) -> Any:
     """What its class has under that name; None where the object has a method of its own."""
     own = method in getattr(vec_env, "__dict__", {})
     return None if own else getattr(type(vec_env), method, None)
@@ -137,12 +138,12 @@ def waiting_options(vec_env: object) -> list[Options]:
     return list(_waiting(vec_env, "_options", "_reset_options"))
 
 
-def set_waiting_seeds(vec_env: Value, seeds: Sequence[int | None]) -> None:
+def set_waiting_seeds(vec_env: Any, seeds: Sequence[int | None]) -> None:
     """Set the seed of each row for the next reset; `VecEnv.seed` takes the first row's only."""
     set_private(vec_env, "_seeds", list(seeds))
 
 
-def set_waiting_options(vec_env: Value, options: Sequence[Options]) -> None:
+def set_waiting_options(vec_env: Any, options: Sequence[Options]) -> None:
     """Set the very options of each row for the next reset; `VecEnv.set_options` copies them."""
     set_private(vec_env, "_options", list(options))
 
@@ -159,7 +160,7 @@ def forget_waiting(vec_env: object) -> None:
             private(vec_env, name)()
 
 
-def _waiting(vec_env: object, name: str, forget: str) -> Value:
+def _waiting(vec_env: object, name: str, forget: str) -> Any:
     if not is_vec_env(vec_env):
         return getattr(vec_env, name, [])
     if not hasattr(vec_env, name):
@@ -175,7 +176,7 @@ def _base_classes() -> list[type]:
     return [cls for cls in found if cls is not None]
 
 
-def converted(env: Value) -> Value:
+def converted(env: Any) -> Any:
     """What SB3's `DummyVecEnv` and `make_vec_env` make of an environment of the old `gym`.
 
     Anything else is returned as it is, and SB3 is not imported for it.

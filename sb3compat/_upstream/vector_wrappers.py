@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from gymnasium.wrappers import vector as vector_wrappers
 
-from sb3compat._convert.types import AnyVectorEnv, Value
+from sb3compat._convert.types import AnyVectorEnv
 from sb3compat._upstream.installed import gymnasium_release
 from sb3compat._upstream.private import private, set_private
 
@@ -25,7 +26,7 @@ _REMEMBERED = {
 _VIDEO_SINCE = (1, 3)
 
 
-def believed_mode(wrapper: AnyVectorEnv) -> tuple[str, Value]:
+def believed_mode(wrapper: AnyVectorEnv) -> tuple[str, Any]:
     """The autoreset mode that a wrapper read from the metadata when it was made, or None.
 
     Returns:
@@ -51,7 +52,7 @@ def converter_class(wrapper: AnyVectorEnv) -> type | None:
     return None
 
 
-def is_gymnasiums(function: Value) -> bool:
+def is_gymnasiums(function: Any) -> bool:
     """Whether a method was written in Gymnasium itself."""
     return bool(function.__module__.startswith("gymnasium."))
 

@@ -15,7 +15,6 @@ from sb3compat._convert.types import (
     AnyVectorEnv,
     Flags,
     Options,
-    Value,
     VectorInfos,
     VectorResetResult,
 )
@@ -92,7 +91,7 @@ class ResetRows:
     watch = staticmethod(watch_lives)
 
     def __call__(
-        self, env: Any, mask: Flags, *, seed: Value = None, options: Options | None = None
+        self, env: Any, mask: Flags, *, seed: Any = None, options: Options | None = None
     ) -> VectorResetResult:
         """Reset the rows in the mask."""
         return reset_with_mask(env, mask, seed=seed, options=options)

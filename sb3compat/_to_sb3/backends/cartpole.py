@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from gymnasium.envs.classic_control import utils
 from gymnasium.vector import VectorEnv
 
-from sb3compat._convert.types import Flags, Options, Value, VectorResetResult
+from sb3compat._convert.types import Flags, Options, VectorResetResult
 from sb3compat._to_sb3.partial_reset import register_by_name
 from sb3compat._upstream.private import private
 
@@ -15,7 +17,7 @@ class ResetRows:
     """Resets the rows in the mask."""
 
     def __call__(
-        self, env: Value, mask: Flags, *, seed: Value = None, options: Options | None = None
+        self, env: Any, mask: Flags, *, seed: Any = None, options: Options | None = None
     ) -> VectorResetResult:
         """Reset the rows in the mask as the environment's own reset does."""
         if seed is not None:
@@ -23,7 +25,7 @@ class ResetRows:
         low, high = private(utils, "maybe_parse_reset_bounds")(options, -0.05, 0.05)
         return _start(env, mask, low, high)
 
-    def restart(self, env: Value, mask: Flags, ended: Flags) -> VectorResetResult:
+    def restart(self, env: Any, mask: Flags, ended: Flags) -> VectorResetResult:
         """Reset the rows in the mask, as the autoreset does those that have ended.
 
         That draws from the bounds of the last reset of all rows, which its options may have moved.
@@ -32,13 +34,13 @@ class ResetRows:
         result = _start(env, own, private(env, "low"), private(env, "high"))
         return self(env, others) if others.any() else result
 
-    def pending(self, env: Value) -> Flags:
+    def pending(self, env: Any) -> Flags:
         """The rows whose autoreset is pending."""
         flags: Flags = private(env, "prev_done")
         return flags
 
 
-def _start(env: Value, mask: Flags, low: float, high: float) -> VectorResetResult:
+def _start(env: Any, mask: Flags, low: float, high: float) -> VectorResetResult:
     """Begin episodes in some rows."""
     (rows,) = mask.nonzero()
     state = private(env, "state")

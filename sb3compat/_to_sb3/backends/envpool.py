@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector.utils import create_empty_array
 
-from sb3compat._convert.types import Flags, Options, Value, VectorResetResult
+from sb3compat._convert.types import Flags, Options, VectorResetResult
 from sb3compat._to_sb3.partial_reset import register_by_name
 
 
@@ -20,7 +20,7 @@ class ResetRows:
     """Resets the rows in the mask by index; `restart` has the ended ones do their autoreset."""
 
     def __call__(
-        self, env: Any, mask: Flags, *, seed: Value = None, options: Options | None = None
+        self, env: Any, mask: Flags, *, seed: Any = None, options: Options | None = None
     ) -> VectorResetResult:
         """Reset by index, and spread the results over full batches."""
         if seed is not None or options:
@@ -43,7 +43,7 @@ class ResetRows:
         return _spread(parts, env.num_envs)
 
 
-def _ids(mask: Flags) -> Value:
+def _ids(mask: Flags) -> Any:
     return np.flatnonzero(mask).astype(np.int32)
 
 
@@ -51,7 +51,7 @@ def _spread(parts: list[VectorResetResult], num_envs: int) -> VectorResetResult:
     """Results of different rows as full batches."""
     rows = [infos["env_id"] for _, infos in parts]
 
-    def spread(values: list[Any]) -> Value:
+    def spread(values: list[Any]) -> Any:
         first = values[0]
         if isinstance(first, dict):
             return {key: spread([value[key] for value in values]) for key in first}

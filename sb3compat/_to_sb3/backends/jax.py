@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import numpy as np
 
-from sb3compat._convert.types import Flags, Options, Value, VectorResetResult
+from sb3compat._convert.types import Flags, Options, VectorResetResult
 from sb3compat._to_sb3.partial_reset import register_by_name
 from sb3compat._upstream.private import private, set_private
 
@@ -17,7 +19,7 @@ class ResetRows:
     largest_seed = 2**63 - 1
 
     def __call__(
-        self, env: Value, mask: Flags, *, seed: int | None = None, options: Options | None = None
+        self, env: Any, mask: Flags, *, seed: int | None = None, options: Options | None = None
     ) -> VectorResetResult:
         """New states for the rows in the mask, drawn as the environment's own autoreset does.
 
@@ -42,11 +44,11 @@ class ResetRows:
         obs = functions.observation(state, jax.random.split(generator, env.num_envs))
         return obs, functions.state_info(state)
 
-    def after_reset(self, env: Value) -> None:
+    def after_reset(self, env: Any) -> None:
         """After a reset of all rows, which leaves the autoreset of ended ones pending upstream."""
         set_private(env, "prev_done", jax.numpy.zeros(env.num_envs, dtype=bool))
 
-    def pending(self, env: Value) -> Value:
+    def pending(self, env: Any) -> Any:
         """The rows whose autoreset is pending."""
         return private(env, "prev_done")
 
