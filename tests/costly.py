@@ -110,9 +110,6 @@ CASES = {
     "tests/to_sb3/sb3/test_guide_training.py": {
         "test_training_works_in_spawned_processes": 0,
     },
-    "tests/to_sb3/backends/test_cartpole.py": {
-        "test_ppo_learns": 0,
-    },
     "tests/to_sb3/backends/test_jax.py": {
         "test_jax_cartpole_transitions_are_true": 1,
         "test_jax_wrappers_change_nothing_in_the_stream": 1,

@@ -22,7 +22,12 @@ class Observations(BatchLayout):
         num_envs: The number of rows.
         from_zero: Whether spaces with another start are shifted to 0.
         keep_dtypes: Whether batches stay in the dtypes in which they are given.
+
+    Attributes:
+        first: The number of row 0, where these rows are a part of more; for messages.
     """
+
+    first = 0
 
     def __init__(
         self,
@@ -58,8 +63,8 @@ class Observations(BatchLayout):
         if value.shape != leaf.shape:
             raise ConversionError(
                 f"Expected {leaf.name.replace('_space', '')} of shape {leaf.shape}, as the space "
-                f"says, but row {row} gave shape={value.shape}. Make the sub-environment return "
-                "what its observation_space declares."
+                f"says, but row {self.first + row} gave shape={value.shape}. Make the "
+                "sub-environment return what its observation_space declares."
             )
         array[row] = value if leaf.start is None else value - leaf.start
 

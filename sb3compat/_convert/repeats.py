@@ -28,8 +28,9 @@ def refuse_same_memory(
 class RepeatWatch:
     """Warns once of last observations that look overwritten by the reset.
 
-    A last observation that equals the first one of the next episode is suspicious, if it has floats
-    or many numbers. A few small integers repeat by chance, so that there is no warning.
+    A last observation that equals the first one of the next episode is suspicious. One is enough
+    for the warning if the observation has floats or many numbers. A few small integers repeat by
+    chance: there, all of the first `_REPEATS` endings have to be suspicious.
 
     Args:
         advice: What to do about it.
@@ -37,15 +38,20 @@ class RepeatWatch:
 
     def __init__(self, advice: str | None = None) -> None:
         self._advice = _RETURN_COPIES if advice is None else advice
+        self._endings = 0
         self._done = False
 
     def note(
         self, row: int, observations: Observations, final: Observation, batch: list[Array]
     ) -> None:
         """Take note of one ending."""
-        if self._done or observations.repeats_by_chance:
+        if self._done:
             return
-        if observations.repeats(batch, row, final):
+        self._endings += 1
+        if not observations.repeats(batch, row, final):
+            # For small integers, one ending that differs is enough; floats are always compared.
+            self._done = observations.repeats_by_chance
+        elif not observations.repeats_by_chance or self._endings >= _REPEATS:
             self._done = True
             warn(
                 f"The last observation of row {row} equals the first one of its next episode. If "
@@ -55,6 +61,7 @@ class RepeatWatch:
             )
 
 
+_REPEATS = 8
 _RETURN_COPIES = (
     "Return copies from the sub-environments, or build the vector environment with "
     "autoreset_mode=AutoresetMode.NEXT_STEP."

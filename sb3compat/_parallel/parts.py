@@ -61,7 +61,7 @@ class Part:
         """Number the rows from `first` on; returns the number behind the last one."""
         self.rows = slice(first, first + self.rows.stop - self.rows.start)
         if isinstance(self.source, EnvRows):
-            self.source.first = first
+            self.source.number_from(first)
         return int(self.rows.stop)
 
     def reset(

@@ -58,7 +58,6 @@ class EnvRows:
 
     Attributes:
         batch: As given.
-        first: The number of the first row, where these rows are a part of more; for messages.
         failed: The row that was being stepped or reset when the last exception was raised.
     """
 
@@ -66,7 +65,6 @@ class EnvRows:
     busy = False
     started = False
     broken = False
-    first = 0
     failed = 0
 
     def __init__(
@@ -86,6 +84,10 @@ class EnvRows:
         self._copy = copy
         self._held = held
         self._pending: list[Action] = []
+
+    def number_from(self, first: int) -> None:
+        """Number the rows from `first` on in messages, where they are a part of more."""
+        self._observations.first = first
 
     def check_options(self, options: Sequence[Options]) -> None:
         """Every row takes options of its own."""
@@ -133,7 +135,7 @@ class EnvRows:
                     info = step_info(own_info(given, copy=copy), truncated=cut)
                 else:
                     info = {TRUNCATED: cut}
-                set_reward(rewards, i, reward, first=self.first)
+                set_reward(rewards, i, reward, first=observations.first)
                 if termination or truncation:
                     ended[i], truncated[i] = True, cut
                     # Before the reset, which may overwrite the very array that `step` returned.

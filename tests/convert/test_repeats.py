@@ -25,6 +25,30 @@ def test_integers_that_repeat_by_chance_do_not_warn() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             watch.note(0, observations, batch[0][0], batch)
+    few = Observations(spaces.Box(0, 9, (2,), np.int8), 1)
+    watch = RepeatWatch()
+    batch = [np.array([[1, 2]], np.int8)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        watch.note(0, few, np.array([1, 3], np.int8), batch)
+        for _ in range(20):
+            watch.note(0, few, np.array([1, 2], np.int8), batch)
+
+
+def test_integers_warn_when_the_first_eight_endings_all_repeat() -> None:
+    few = Observations(spaces.Box(0, 9, (2,), np.int8), 1)
+    watch = RepeatWatch()
+    batch = [np.array([[1, 2]], np.int8)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(7):
+            watch.note(0, few, np.array([1, 2], np.int8), batch)
+    with pytest.warns(UserWarning, match="Return copies from the sub-environments"):
+        watch.note(0, few, np.array([1, 2], np.int8), batch)
+
+
+def test_many_integers_that_repeat_warn_at_once() -> None:
+    watch = RepeatWatch()
     many = Observations(spaces.Box(0, 9, (64,), np.int8), 1)
     with pytest.warns(UserWarning, match="Return copies from the sub-environments"):
         watch.note(0, many, np.zeros(64, np.int8), [np.zeros((1, 64), np.int8)])

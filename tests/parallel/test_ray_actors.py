@@ -197,7 +197,8 @@ def test_actor_that_hangs_is_a_timeout_error_and_close_ends_it(
 ) -> None:
     monkeypatch.setattr(module, "_CLOSE_SECONDS", 0.2)
     near = {"resources": {"near": 1}}
-    env = opened(known("hang"), 1, timeout=1.0, copy=False, actor_options=near)
+    env = opened(known("hang"), 1, timeout=60.0, copy=False, actor_options=near)
+    env._source._workers._timeout = 1.0  # making the actor may take longer
     actors = actors_of(env)
     views = env.step(ACTIONS)[0]
     with pytest.raises(sb3compat.WorkerTimeoutError, match=r"timeout=1\.0"):
