@@ -81,11 +81,14 @@ class Pair:
         self._watch()
         self.theirs: Any = self.reference()
         self._was_reset(self.ours.reset())
+        # Only now: on a loaded machine, a worker may take longer to make its parts.
+        self.ours._source._workers._timeout = self.kwargs.get("timeout")
 
     def make(self, **kwargs: Any) -> Any:
-        """One of our environments, with other arguments."""
+        """One of our environments, with other arguments, and with time to make its parts."""
         fns: list[Any] = [MakeEchoing(row, str(self.gate)) for row in range(self.n)]
-        return sb3compat.ParallelVecEnv(parts_of(fns, self.shape), **{**self.kwargs, **kwargs})
+        patient = self.kwargs | {"timeout": LIMIT} | kwargs
+        return sb3compat.ParallelVecEnv(parts_of(fns, self.shape), **patient)
 
     def reference(self) -> Any:
         from stable_baselines3.common.vec_env import DummyVecEnv
