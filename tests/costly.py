@@ -86,9 +86,6 @@ CASES = {
     "tests/parallel/test_operations.py": {
         "test_operations_over_ray": 0,
     },
-    "tests/parallel/test_ray_groups.py": {
-        "test_trials_of_ray_tune": 0,
-    },
     "tests/parallel/test_ray_cluster.py": {
         "test_example_trains_on_the_cluster": 0,
     },

@@ -45,7 +45,8 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             `cloudpickle`, so that lambdas work.
         workers: The number of workers, at most one for each part. By default the cores that this
             process may use, limits of a container included; with Ray, as many as have room in
-            what is free of the cluster, or of the placement group of this trial of Ray Tune.
+            what is free of the cluster. Required where Ray places the actors in a placement group,
+            as in a trial of Ray Tune.
         backend: Where the workers are: `"processes"` of this machine, or `"ray"` for actors of a
             Ray cluster. If Ray is not initialised yet, `ray.init()` is called. Ray goes on after
             `close`.

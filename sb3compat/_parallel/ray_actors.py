@@ -13,7 +13,7 @@ from sb3compat._convert.types import Array
 from sb3compat._parallel.memory import Segment
 from sb3compat._parallel.messages import Described, dumps_command, dumps_make
 from sb3compat._parallel.parts import EnvFn
-from sb3compat._parallel.ray_cluster import check_room, connect, not_started
+from sb3compat._parallel.ray_cluster import connect, not_started
 from sb3compat._parallel.ray_exchange import ActorExchange, not_ready
 from sb3compat._parallel.ray_serve import RowsActor
 from sb3compat._parallel.workers import Workers
@@ -83,7 +83,6 @@ class Actors(Workers):
     def _launch(self, workers: Sequence[int]) -> None:
         if not ray.is_initialized():
             raise WorkerError("Ray has been shut down; build a new environment.")
-        check_room(len(workers), self._options)
         cls = ray.remote(RowsActor).options(**self._options)
         try:
             for worker in workers:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import ray
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from sb3compat._parallel.ray_groups import Group, Resources, group_of, room
 from sb3compat.errors import WorkerError
 
 # Each actor has a core to itself. Ray's own default is 1 to find a place and 0 from then on.
@@ -54,43 +54,54 @@ def connect() -> None:
 
 
 def default_workers(options: Mapping[str, Any]) -> int:
-    """As many actors as what is free has room for, in their placement group or the cluster."""
-    connect()
-    wanted = _wanted(options)
-    if not wanted:
-        return 1
-    group = group_of(options)
-    if group is None:
-        return max(1, room(wanted, [ray.available_resources()]))
-    # Ray may not have counted this process yet.
-    return max(1, min(room(wanted, group.free()), group.room(wanted)))
-
-
-def check_room(count: int, options: Mapping[str, Any]) -> None:
-    """Refuse actors that their placement group can never hold, instead of waiting for a place.
+    """As many actors as what is free of the cluster has room for.
 
     Raises:
-        WorkerError: If there are too many.
+        ValueError: If they go to a placement group, of which this process may take a part itself.
     """
-    wanted, group = _wanted(options), group_of(options)
-    if wanted and group is not None and group.room(wanted) < count:
-        fit = group.room(wanted)
-        raise _no_place(
-            count, options, group, f"there is room for {fit} only" if fit else "none fits"
+    connect()
+    group = group_of(options)
+    if group is not None:
+        raise ValueError(
+            f"Expected workers to be given where actors go to {_named(group)}, as in a trial of "
+            f"Ray Tune, got workers=None. It has {len(group.bundle_specs)} bundles, of which this "
+            "process may take one itself; or place the actors outside: "
+            "actor_options={'scheduling_strategy': 'DEFAULT'}."
         )
+    wanted, free = _wanted(options), ray.available_resources()
+    fits = [free.get(name, 0) / amount for name, amount in wanted.items()]
+    # Ray counts in ten-thousandths.
+    return max(1, int(min(fits, default=1) + 1e-4))
+
+
+def group_of(options: Mapping[str, Any]) -> Any:
+    """The placement group that actors with these options go to; None if there is none.
+
+    Without a `scheduling_strategy`, Ray places them in the group of this process if that captures
+    what its processes start. All strategies that name no group, such as `"DEFAULT"`, leave it.
+    """
+    strategy, group = options.get("scheduling_strategy"), None
+    if isinstance(strategy, PlacementGroupSchedulingStrategy):
+        group = strategy.placement_group
+    elif strategy is None:
+        captures = ray.get_runtime_context().should_capture_child_tasks_in_placement_group
+        group = ray.util.get_current_placement_group() if captures else None
+    return None if group is None or group.is_empty else group
 
 
 def not_started(missing: int, count: int, options: Mapping[str, Any], why: str) -> WorkerError:
-    """The error where actors could not be scheduled; it says what they need and what there is."""
-    return _no_place(count, options, group_of(options), f"{missing} did not {why}")
+    """The error where actors could not be scheduled; it says what they need and what there is.
 
-
-def _no_place(
-    count: int, options: Mapping[str, Any], group: Group | None, what: str
-) -> WorkerError:
+    Args:
+        missing: How many have no place.
+        count: How many there are.
+        options: The options of each.
+        why: What they did not do.
+    """
+    group = group_of(options)
     many = f"Expected {count} Ray actor{'s' * (count > 1)} with {_asked_for(options)} each to start"
     way_out = _of_cluster() if group is None else _of_group(group, count, options)
-    return WorkerError(f"{many}, but {what}. {way_out}")
+    return WorkerError(f"{many}, but {missing} did not {why}. {way_out}")
 
 
 def _of_cluster() -> str:
@@ -102,19 +113,22 @@ def _of_cluster() -> str:
     )
 
 
-def _of_group(group: Group, count: int, options: Mapping[str, Any]) -> str:
-    wanted = _wanted(options)
-    own = f", of which this process holds {_shown(group.held)}" if group.held else ""
+def _of_group(group: Any, count: int, options: Mapping[str, Any]) -> str:
+    bundles = "], [".join(map(_shown, group.bundle_specs))
     return (
-        f"They go to {group.name}, whose bundles are {_listed(group.bundles)}{own}. A placement "
-        "group does not grow. Reserve a bundle for each worker, in Ray Tune by "
-        "tune.with_resources(train, tune.PlacementGroupFactory("
-        f"[{{'CPU': 1}}] + [{wanted}] * {count})); or place the actors outside, where the cluster "
-        "has room: actor_options={'scheduling_strategy': 'DEFAULT'}."
+        f"They go to {_named(group)}, whose bundles are [{bundles}]; this process may take one of "
+        "them itself. A placement group does not grow. Reserve a bundle for each worker, in Ray "
+        "Tune by tune.with_resources(train, tune.PlacementGroupFactory("
+        f"[{{'CPU': 1}}] + [{_wanted(options)}] * {count})); or place the actors outside, where "
+        "the cluster has room: actor_options={'scheduling_strategy': 'DEFAULT'}."
     )
 
 
-def _wanted(options: Mapping[str, Any]) -> Resources:
+def _named(group: Any) -> str:
+    return f"placement group {group.id.hex()}"
+
+
+def _wanted(options: Mapping[str, Any]) -> Mapping[str, float]:
     """What an actor takes as long as it lives."""
     wanted = {"CPU": options["num_cpus"], "GPU": options.get("num_gpus")}
     wanted |= {"memory": options.get("memory"), **(options.get("resources") or {})}
@@ -132,11 +146,7 @@ def _asked_for(options: Mapping[str, Any]) -> str:
     )
 
 
-def _listed(bundles: Sequence[Resources]) -> str:
-    return "[" + "], [".join(map(_shown, bundles)) + "]"
-
-
-def _shown(resources: Resources) -> str:
+def _shown(resources: Mapping[str, float]) -> str:
     texts = [
         f"{name}: {amount / 1e9:.1f} GB" if name == "memory" else f"{name}: {amount:g}"
         for name, amount in sorted(resources.items())

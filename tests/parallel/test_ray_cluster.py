@@ -131,6 +131,69 @@ def test_object_store_that_is_too_small_for_an_answer_is_an_error() -> None:
         env.step([0, 0])
 
 
+@pytest.mark.usefixtures("connected")
+def test_default_number_of_workers_is_what_the_cluster_has_room_for() -> None:
+    from sb3compat._parallel.ray_cluster import default_workers, options_for
+
+    for amount, expected in ((1, 4), (0.1, 40), (2.5, 1), (9, 1)):
+        options = options_for({"num_cpus": 0, "resources": {"far": amount}})
+        assert default_workers(options) == expected
+    assert default_workers({"num_cpus": 0}) == 1
+
+
+class Inside:
+    """What an actor in a placement group finds."""
+
+    def made(self, workers: int | None, schedule_timeout: float, options: Any) -> str | int:
+        """The number of actors, negative outside of the group; or the error."""
+        group = ray.util.get_current_placement_group()
+        kwargs = {"schedule_timeout": schedule_timeout, "actor_options": options}
+        try:
+            env = on_ray(known(), workers, **kwargs)  # type: ignore[arg-type]
+        except (sb3compat.WorkerError, ValueError) as error:
+            return str(error)
+        found = env.env_method("group")
+        env.close()
+        count = len(env.rows_of_worker)
+        return count if set(found) == {group.id.hex()} else -count
+
+
+@pytest.mark.usefixtures("connected")
+def test_actors_in_a_placement_group_are_counted_by_the_user_and_find_their_bundles() -> None:
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy as In
+
+    def inside(capture: bool) -> Any:
+        return ray.remote(Inside).options(num_cpus=1, scheduling_strategy=In(group, 0, capture))
+
+    def made(workers: int | None, seconds: float = 60, **options: Any) -> Any:
+        return ray.get(actor.made.remote(workers, seconds, options), timeout=120)
+
+    group = ray.util.placement_group([{"CPU": 1}] * 2)
+    far = {"num_cpus": 0, "resources": {"far": 2}}
+    try:
+        actor = inside(capture=True).remote()
+        for options in ({}, {"scheduling_strategy": In(group, 1)}):
+            assert "Expected workers to be given" in made(None, **options)
+            assert made(1, **options) == 1
+        error = made(2, 1.0)
+        for part in (
+            "Expected 2 Ray actors with CPU: 1 each to start, but ",
+            " did not within schedule_timeout=1.0 seconds. ",
+            f"They go to placement group {group.id.hex()}, whose bundles are [CPU: 1], [CPU: 1];",
+            "tune.PlacementGroupFactory([{'CPU': 1}] + [{'CPU': 1}] * 2)",
+            "actor_options={'scheduling_strategy': 'DEFAULT'}",
+        ):
+            assert part in error
+        # How many depends on how soon Ray counts what the last ones have freed.
+        for strategy in ("DEFAULT", In(None)):
+            assert made(None, **far, scheduling_strategy=strategy) in (-1, -2)
+        ray.kill(actor)
+        actor = inside(capture=False).remote()
+        assert made(None, **far) in (-1, -2)
+    finally:
+        ray.util.remove_placement_group(group)
+
+
 @pytest.mark.parametrize(
     ("options", "what"),
     [
