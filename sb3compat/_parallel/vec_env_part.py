@@ -23,7 +23,7 @@ from sb3compat._convert.types import (
     Transition,
 )
 from sb3compat._to_gymnasium.seeds import pass_seeds, rows_take_seeds
-from sb3compat._to_gymnasium.whole import checked_step
+from sb3compat._to_gymnasium.whole import ResetInfos, checked_step
 from sb3compat.errors import (
     ConversionError,
     MissingFinalObservationError,
@@ -50,6 +50,7 @@ class VecEnvSource:
         self._base = getattr(vec_env, "unwrapped", vec_env)
         self._observations = observations
         self._actions = actions
+        self._reset_infos = ResetInfos(self._base, vec_env.num_envs)
         self._waiting = False
 
     @property
@@ -68,7 +69,8 @@ class VecEnvSource:
         """
         pass_seeds(self._vec_env, self._base, seeds)
         batch = self._batch(self._vec_env.reset())
-        return batch, [dict(info) for info in self._base.reset_infos]
+        rows = range(self._vec_env.num_envs)
+        return batch, [self._reset_infos.of(row, in_step=False) for row in rows]
 
     def check_started(self) -> None:
         """No autoreset is pending in a `VecEnv`."""
@@ -93,7 +95,7 @@ class VecEnvSource:
             truncated[i] = bool(row_infos[i][TRUNCATED])
             final = self._observations.single(row_infos[i][TERMINAL_OBSERVATION], copy=False)
             row_infos[i][TERMINAL_OBSERVATION] = final
-            reset_infos[i] = dict(self._base.reset_infos[i])
+            reset_infos[i] = self._reset_infos.of(i, in_step=True)
         return Transition(self._batch(obs), rewards, ended, truncated, row_infos, reset_infos)
 
     def _check_ending(self, info: Info, row: int) -> None:
@@ -102,7 +104,7 @@ class VecEnvSource:
             TERMINAL_OBSERVATION: MissingFinalObservationError,
         }
         for key, error in missing.items():
-            if key not in info:
+            if info.get(key) is None:
                 raise error(
                     f"Expected infos[{row}][{key!r}] at the end of an episode from "
                     f"{self._vec_env}, got the keys {shown(sorted(map(str, info)))}. Add it to "

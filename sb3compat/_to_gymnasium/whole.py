@@ -94,11 +94,7 @@ class WholeSteps:
         self._require_final_obs = require_final_obs
         self._n: int = vec_env.num_envs
         self._layout = Observations(presented_space(vec_env), self._n, from_zero=False)
-        # The dicts in which the VecEnv has reported the last reset of each row, and whether it
-        # reports those within steps as well. A VecEnv of another class may fill the list in `reset`
-        # only.
-        self._reported: list[object] = [None] * self._n
-        self._reports_in_steps = passes_seeds_and_options(self._base) or is_own_vec_env(self._base)
+        self._reset_infos = ResetInfos(self._base, self._n)
         # In DISABLED mode: the observations returned last, and how ended rows' next episodes begin.
         self._observed: list[Array] = []
         self._held: dict[int, tuple[list[Array], Info]] = {}
@@ -195,7 +191,7 @@ class WholeSteps:
         self.forget()
         if self._holding:
             self._observed = [array.copy() for array in observations]
-        infos = [self._reset_info(row, in_step=False) for row in range(self._n)]
+        infos = [self._reset_infos.of(row, in_step=False) for row in range(self._n)]
         return self._layout.pack(observations), infos
 
     def forget(self) -> None:
@@ -272,12 +268,12 @@ class WholeSteps:
             self._repeats.note(row, self._layout, final, observations)
         if not self._holding:
             own = {key: value for key, value in step_info.items() if key not in SB3_KEYS}
-            return same_step_info(final, own, self._reset_info(row, in_step=True))
+            return same_step_info(final, own, self._reset_infos.of(row, in_step=True))
         first = [array[row].copy() for array in observations]
         leaves = self._layout.cast(final, f"{TERMINAL_OBSERVATION!r} of {self._vec_env}")
         for array, value in zip(observations, leaves, strict=True):
             array[row] = value
-        self._held[row] = first, self._reset_info(row, in_step=True)
+        self._held[row] = first, self._reset_infos.of(row, in_step=True)
         return step_info
 
     def _final(self, row: int, info: Info) -> Observation:
@@ -294,19 +290,6 @@ class WholeSteps:
         final = self._layout.to_numpy(final)
         self._layout.check_shape(final, f"{TERMINAL_OBSERVATION!r} of row {row}")
         return final
-
-    def _reset_info(self, row: int, *, in_step: bool) -> Info:
-        """A copy of the info of the last reset of a row; empty where the `VecEnv` has none.
-
-        The list of the innermost environment: wrappers have one of their own, which SB3's leave
-        empty.
-        """
-        infos: Any = getattr(self._base, "reset_infos", None)
-        kept = isinstance(infos, list | tuple) and len(infos) == self._n
-        info = infos[row] if kept else None
-        stale = in_step and info is self._reported[row] and not self._reports_in_steps
-        self._reported[row] = info
-        return own_info(info) if isinstance(info, dict) and not stale else {}
 
     def _refuse(self, rows: list[int], plain: bool) -> None:
         running = [i for i in rows if i not in self._held]
@@ -333,6 +316,39 @@ class WholeSteps:
             set_waiting_options(self._base, options)
         else:
             self._vec_env.set_options(_alike(options))
+
+
+class ResetInfos:
+    """The infos of the resets of a `VecEnv`.
+
+    In the list of the innermost environment: wrappers have one of their own, which SB3's leave
+    empty.
+
+    Args:
+        base: The innermost environment.
+        num_envs: The number of its rows.
+    """
+
+    def __init__(self, base: Any, num_envs: int) -> None:
+        self._base, self._n = base, num_envs
+        # The dicts in which it has reported the last reset of each row, and whether it reports
+        # those within steps as well. A class that we do not know may fill the list in `reset` only.
+        self._reported: list[object] = [None] * num_envs
+        self._reports_in_steps = passes_seeds_and_options(base) or is_own_vec_env(base)
+
+    def of(self, row: int, *, in_step: bool) -> Info:
+        """A copy of the info of the last reset of a row; empty where there is none.
+
+        Args:
+            row: The row.
+            in_step: Whether that reset was within a step, which may have left the list as it was.
+        """
+        infos: Any = getattr(self._base, "reset_infos", None)
+        kept = isinstance(infos, list | tuple) and len(infos) == self._n
+        info = infos[row] if kept else None
+        stale = in_step and info is self._reported[row] and not self._reports_in_steps
+        self._reported[row] = info
+        return own_info(info) if isinstance(info, dict) and not stale else {}
 
 
 def checked_step(

@@ -12,6 +12,7 @@ import sb3compat
 from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.vec_env_part import VecEnvSource
 from tests.envs import fns
+from tests.handwritten import AsyncCountingVecEnv
 
 pytest.importorskip("stable_baselines3")
 
@@ -55,6 +56,25 @@ def test_ending_that_is_not_told_in_full_is_refused(key: str, error: type[Except
     with pytest.raises(error, match=key):
         env.step(np.zeros(2, int))
     env.close()
+
+
+class Reporting(AsyncCountingVecEnv):
+    """Handwritten: it fills the list of its infos in `reset` only."""
+
+    def reset(self) -> Any:
+        self.reset_infos = [{"first": 0}, {"first": 1}]
+        return super().reset()
+
+
+@pytest.mark.parametrize("vec_env", [AsyncCountingVecEnv(), Reporting()])
+def test_infos_of_resets_are_those_of_the_last_one_or_empty(vec_env: Any) -> None:
+    source = source_over(vec_env)
+    first = source.reset([None, None], [{}, {}])[1]
+    assert first == getattr(vec_env, "reset_infos", [{}, {}])
+    source.send([np.zeros(2, int)])
+    source.receive()
+    source.send([np.zeros(2, int)])
+    assert source.receive().reset_infos == {0: {}}
 
 
 class Malformed(VecEnvWrapper):
