@@ -106,9 +106,9 @@ def _check_picklable(env_fn: Callable[[], Any], number: int) -> None:
         ) from error
 
 
-def failure_of(error: BaseException, row: int, where: str, trace: str | None = None) -> Failure:
-    """An exception, ready to be sent; called where it was caught, unless its traceback is given."""
-    return Failure(row, where, packed(error, trace))
+def failure_of(error: BaseException, row: int, where: str) -> Failure:
+    """An exception, ready to be sent; called where it was caught."""
+    return Failure(row, where, packed(error))
 
 
 def dumps_answer(value: Any, row: int, where: str) -> bytes:

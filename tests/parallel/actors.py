@@ -8,18 +8,15 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sb3compat import ParallelVecEnv
+from tests.parallel.failing import ACTIONS, OPENED, N
 from tests.parallel.known import Known
+
+__all__ = ["ACTIONS", "N"]
 
 MB = 2**20
 STORE = 100 * MB
-N = 5
-ACTIONS = np.zeros(N, int)
 ROOT = Path(__file__).parents[2]
-# Closed after each test.
-OPENED: list[ParallelVecEnv] = []
 
 
 def connect(cluster: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.parallel import actors, failing
+from tests.parallel import failing
 from tests.parallel.actors import ROOT, STORE, connect
 from tests.parallel.teams import children
 
@@ -41,7 +41,7 @@ def connected(cluster: Any) -> Iterator[Any]:
     """The cluster, and this process connected to it."""
     connect(cluster)
     yield cluster
-    close_all(actors.OPENED)
+    close_all(failing.OPENED)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import numpy as np
 
 from sb3compat import ParallelVecEnv
 from tests.envs import MakeEnv, script
+from tests.parallel.known import Known
 from tests.parallel.teams import forked
 from tests.to_sb3.test_faults import Failing
 
@@ -34,10 +35,5 @@ def pids(env: Any) -> list[int]:
     return [env.env_method("pid", indices=rows[0])[0] for rows in env.rows_of_worker]
 
 
-class WithPid(Failing):
-    def __init__(self, row: int) -> None:
-        super().__init__(row, "never")
-
-
 def with_pids() -> list[Any]:
-    return [lambda i=i: WithPid(i) for i in range(N)]
+    return [lambda i=i: Known(i) for i in range(N)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from sb3compat._parallel import workers
 from tests.envs import MakeEnv, script
 from tests.interrupts import within
 from tests.parallel.failing import ACTIONS, OPENED, N, failing, opened, pids, with_pids
-from tests.parallel.teams import KINDS, children, forked, parts_of
+from tests.parallel.teams import KINDS, forked, parts_of
 from tests.to_sb3.test_faults import Failing, FailingReset, SeveralError
 
 pytestmark = pytest.mark.usefixtures("nobody_is_left")
@@ -286,11 +285,3 @@ def test_error_in_close_arrives_and_all_workers_end() -> None:
     with pytest.raises(SeveralError, match=r"^close 5$"):
         env.close()
     env.close()
-
-
-def test_forgotten_environment_ends_its_workers() -> None:
-    env = forked(failing("never"), 2)
-    assert len(children()) == 2
-    del env
-    gc.collect()
-    assert not children()

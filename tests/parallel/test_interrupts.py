@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,22 +17,9 @@ from tests.envs import MakeEnv, script
 from tests.interrupts import attempt, count, counting, interrupt, points, within
 from tests.lockstep import same
 from tests.parallel.failing import ACTIONS, N, failing, opened
-from tests.to_sb3.test_faults import Failing
+from tests.parallel.known import Waiting
 
 pytestmark = pytest.mark.usefixtures("nobody_is_left")
-
-
-class Waiting(Failing):
-    """Its second step waits until a file is there."""
-
-    def __init__(self, row: int, path: Path) -> None:
-        super().__init__(row, "never")
-        self.path = path
-
-    def step(self, action: Any) -> Any:
-        while self._time == 1 and not self.path.exists():
-            time.sleep(0.001)
-        return super().step(action)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])

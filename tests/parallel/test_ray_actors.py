@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
-from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,20 +20,18 @@ import sb3compat
 from sb3compat import ParallelVecEnv
 from sb3compat._parallel import workers as module
 from tests.envs import script
-from tests.interrupts import attempt, within
+from tests.interrupts import within
 from tests.lockstep import lockstep
 from tests.parallel.actors import (
     ACTIONS,
     STORE,
     ActorProcess,
-    N,
     actors_of,
-    connect,
     known,
     on_ray,
     opened,
 )
-from tests.parallel.known import Known, Waiting
+from tests.parallel.known import Known
 from tests.parallel.teams import KINDS
 from tests.profiles import nightly, some
 from tests.strategies import programs, scripts
@@ -134,61 +130,13 @@ def test_large_observations_of_other_nodes_equal_dummy_vec_env(far: int) -> None
 # --- faults -----------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def shared(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """An environment for several tests, as each actor takes a second to start; and a file.
-
-    In row 4, the second step waits until the file is there.
-    """
-    connect(cluster)
-    path = tmp_path_factory.mktemp("shared") / "go"
-    fns = known()
-    fns[4] = lambda: Waiting(4, path)
-    env = on_ray(fns, 2, actor_options={"num_cpus": 0, "resources": {"near": 1}})
-    yield env, path
-    env.close()
-    env.close()
-
-
-def test_actors_on_the_node_of_the_parent_share_its_memory(shared: Any) -> None:
-    env, path = shared
-    path.touch()
+@pytest.mark.usefixtures("connected")
+def test_actors_on_the_node_of_the_parent_share_its_memory_and_do_not_import_sb3() -> None:
+    env = opened(known(), actor_options={"num_cpus": 0, "resources": {"near": 1}})
     team = env._source._workers
     assert team._sharing == {0, 1}
     assert env.reset().tobytes() == team.buffers.observations[0].tobytes()
-
-
-def test_actors_import_neither_sb3_nor_torch(shared: Any) -> None:
-    assert shared[0].env_method("loaded", indices=[0, 4]) == [[], []]
-
-
-class HandlerError(Exception):
-    pass
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, HandlerError])
-def test_interrupt_leaves_answers_that_the_next_call_drains(
-    error: type[BaseException], shared: Any
-) -> None:
-    def interrupt(*_: Any) -> None:
-        raise error
-
-    env, path = shared
-    path.unlink(missing_ok=True)
-    env.reset()
-    env.step(ACTIONS)
-    env.step_async(ACTIONS)
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
-        with pytest.raises(error):
-            env.step_wait()
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    path.touch()
-    assert env.get_attr("row") == list(range(N))
-    with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):
-        env.step(ACTIONS)
+    assert env.env_method("loaded", indices=[0, 4]) == [[], []]
 
 
 @pytest.mark.usefixtures("connected")
@@ -229,23 +177,6 @@ def test_forgotten_environment_ends_its_actors() -> None:
     del env
     gc.collect()
     assert all(actor.has_ended() for actor in actors)
-
-
-@pytest.mark.usefixtures("connected")
-def test_close_and_use_in_a_fork_leave_the_actors_alone() -> None:
-    env = opened(known())
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        with suppress(BaseException):
-            refused = attempt(lambda: env.step(ACTIONS), sb3compat.WorkerError)[1]
-            env.close()
-            code = 0 if "a fork of it" in str(refused) else 2
-        os._exit(code)
-    with within(60):
-        assert os.waitpid(pid, 0)[1] == 0
-    env.reset()
-    env.step(ACTIONS)
 
 
 # --- on_worker_lost="restart" -----------------------------------------------------------------
@@ -318,27 +249,11 @@ def test_node_that_is_lost_in_a_step_is_named_or_its_rows_go_on_elsewhere(connec
 
 
 @pytest.mark.usefixtures("connected")
-def test_actor_that_is_killed_in_a_step_is_named_and_close_works() -> None:
-    env = opened(known("hang"))
-    actors = actors_of(env)
-    env.step(ACTIONS)
-    env.step_async(ACTIONS)
-    actors[1].kill()
-    with pytest.raises(sb3compat.WorkerError, match="rows 3 to 4 has died"):
-        env.step_wait()
-    for use in (lambda: env.step(ACTIONS), env.reset, lambda: env.get_attr("row", indices=0)):
-        with pytest.raises(sb3compat.WorkerError, match="build a new one"):
-            use()
-    env.close()
-    assert all(actor.has_ended() for actor in actors)
-
-
-@pytest.mark.usefixtures("connected")
 @pytest.mark.skipif(not nightly(), reason="takes long")
 def test_killed_actor_leaves_no_process_of_a_part() -> None:
     env = on_ray([lambda: ParallelVecEnv(known(), workers=2)], 1)
     inner = [ActorProcess(pid) for pid in set(env.env_method("pid"))]
     assert len(inner) == 2
-    env._source._workers._end.kill(0)
+    env._source._workers._kill(0)
     assert all(process.has_ended() for process in inner)
     env.close()

@@ -82,10 +82,9 @@ def test_first_step_without_reset_is_refused() -> None:
 
 
 def test_wrong_actions_leave_the_rows_alone(env: Any) -> None:
-    for actions in (np.zeros(4, int), np.zeros(5), [0, 1], np.full(5, 0.5)):
-        if np.shape(actions) != (5,) or np.any(np.asarray(actions) % 1):
-            with pytest.raises(ValueError, match="Nothing was stepped"):
-                env.step(actions)
+    for actions in (np.zeros(4, int), [0, 1], np.full(5, 0.5)):
+        with pytest.raises(ValueError, match="Nothing was stepped"):
+            env.step(actions)
     assert not env.step(STEP)[2].any()
 
 

@@ -12,7 +12,7 @@ from sb3compat._parallel.memory import Buffers, buffers_in, shapes_of, size_of
 from sb3compat._parallel.messages import Failure
 from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.worker import NOTHING, Worker
-from tests.envs import BOX, MakeEnv, ScriptedEnv, fns, script
+from tests.envs import BOX, ScriptedEnv, fns, script
 
 
 def answer(held: Worker, name: str, *args: Any) -> Any:
@@ -32,8 +32,6 @@ def holding(functions: list[Any], first: int = 0, n: int | None = None) -> tuple
 
 
 def test_step_with_nothing_to_say_sends_nothing() -> None:
-    held, _ = holding(fns(3, infos="none", lengths=(9,)))
-
     class Silent(ScriptedEnv):
         def step(self, action: Any) -> Any:
             return (*super().step(action)[:4], {})
@@ -137,4 +135,3 @@ def test_functions_that_fail_close_what_was_made() -> None:
 
 def test_unknown_command_is_an_answer() -> None:
     assert isinstance(pickle.loads(Worker().run("nothing", ())), Failure)
-    assert MakeEnv(script(), 0)
