@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ class RowsActor:
     """
 
     def __init__(self) -> None:
-        self._worker = Worker()
+        self._worker = Worker(self._attach)
         self._buffers: Buffers
         self._rows: slice
         self._shares = False
@@ -40,14 +39,7 @@ class RowsActor:
 
     def run(self, data: bytes) -> Ran:
         """The answer to a command."""
-        try:
-            name, *args = pickle.loads(data)
-        except BaseException as error:
-            return self._worker.refuse(error), None
-        if name == "attach":
-            self._attach(*args)
-            return pickle.dumps(self._shares), None
-        answer = self._worker.run(name, args)
+        name, answer = self._worker.run(data)
         if name != "reset" or self._shares:
             return answer, None
         return answer, self._own(self._buffers.observations)
@@ -63,7 +55,7 @@ class RowsActor:
         rewards, ended, truncated = self._own([out.rewards, out.ended, out.truncated])
         return answer, self._own(out.observations), rewards, ended, truncated
 
-    def _attach(self, shapes: Shapes, num_envs: int, rows: slice, place: Place | None) -> None:
+    def _attach(self, shapes: Shapes, num_envs: int, rows: slice, place: Place | None) -> bool:
         size = size_of(shapes, num_envs)
         memory: Any = None if place is None else open_memory(place, size)
         self._shares = memory is not None
@@ -72,6 +64,7 @@ class RowsActor:
             memory = np.zeros(size, np.uint8)
         self._buffers, self._rows = buffers_in(memory, shapes, num_envs), rows
         self._worker.attach(self._buffers, rows.start)
+        return self._shares
 
     def _own(self, arrays: list[Array]) -> list[Array]:
         return [array[self._rows] for array in arrays]

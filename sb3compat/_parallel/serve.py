@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from typing import Any
 from sb3compat._ipc.ready import polled
 from sb3compat._parallel.memory import Shapes, buffers_in, receive_memory
 from sb3compat._parallel.parts import EnvFn
-from sb3compat._parallel.worker import NOTHING, Worker
+from sb3compat._parallel.worker import Worker
 
 if sys.platform != "win32":
     import fcntl
@@ -45,43 +44,25 @@ def serve(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):  # they had to wait while this process was started
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    worker, working = Worker(), EndsWithParent(life.fileno() if life else None)
+    worker = Worker(lambda *where: _attach(pipe, worker, *where), env_fns)
+    working = EndsWithParent(life.fileno() if life else None)
     try:
-        while _answer(pipe, worker, env_fns, working):
+        while _answer(pipe, worker, working):
             pass
     except (EOFError, OSError):  # the parent is gone
         with suppress(BaseException):
-            worker.run("close", ())
+            worker.close()
 
 
 def _answer(
-    pipe: Connection[Any, Any],
-    worker: Worker,
-    env_fns: Sequence[EnvFn] | None,
-    working: AbstractContextManager[None],
+    pipe: Connection[Any, Any], worker: Worker, working: AbstractContextManager[None]
 ) -> bool:
     """Answer one command; False if it was the last one."""
     data = pipe.recv_bytes()
-    if data == STEP:
-        with working:
-            answer = worker.step()
-        pipe.send_bytes(answer)
-        return True
-    try:
-        name, *args = pickle.loads(data)
-    except BaseException as error:
-        pipe.send_bytes(worker.refuse(error))
-        return True
-    if name == "attach":
-        _attach(pipe, worker, *args)
-        pipe.send_bytes(NOTHING)
-        return True
-    if name == "make" and args[0] is None:
-        args[0] = env_fns
     with working:
-        answer = worker.run(name, args)
+        name, answer = ("step", worker.step()) if data == STEP else worker.run(data)
     pipe.send_bytes(answer)
-    return bool(name != "close")
+    return name != "close"
 
 
 class EndsWithParent:

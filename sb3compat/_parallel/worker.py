@@ -31,19 +31,22 @@ class Worker:
 
     Each command returns an answer, pickled. What it raises is an answer as well, a `Failure`, so
     that the worker goes on.
+
+    Args:
+        attach: What its place does for the command `"attach"`: it finds the arrays, and hands them
+            to `attach`.
+        env_fns: The functions that make the parts, where they do not come with a command.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, attach: Callable[..., object], env_fns: Sequence[EnvFn] | None = None
+    ) -> None:
+        self._env_fns = env_fns
         self._parts = Parts()
         self._program: Program | None = None
         self._buffers: Buffers
-        # What an exception concerns.
-        self._row = 0
-        self._where = ""
-
-    def run(self, name: str, args: Sequence[Any]) -> bytes:
-        """Run the command of that name."""
-        commands: dict[str, Callable[..., Any]] = {
+        self._commands: dict[str, Callable[..., object]] = {
+            "attach": attach,
             "begin": self._begin,
             "make": self._make,
             "check_options": self._check_options,
@@ -51,16 +54,23 @@ class Worker:
             "reset": self._reset,
             "render": self._render,
             "ask": self._ask,
-            "close": self._close,
+            "close": self.close,
         }
-        try:
-            return dumps_answer(commands[name](*args), self._row, self._where)
-        except BaseException as error:
-            return dumps(failure_of(error, self._row, self._where))
+        # What an exception concerns.
+        self._row = 0
+        self._where = "a command"
 
-    def refuse(self, error: BaseException) -> bytes:
-        """The answer to a command that cannot be unpickled here."""
-        return dumps(failure_of(error, self._row, self._where or "a command"))
+    def run(self, data: bytes) -> tuple[str, bytes]:
+        """Run a command; returns its name and the answer.
+
+        The name is empty where the command cannot be unpickled here.
+        """
+        name = ""
+        try:
+            name, *args = pickle.loads(data)
+            return name, dumps_answer(self._commands[name](*args), self._row, self._where)
+        except BaseException as error:
+            return name, dumps(failure_of(error, self._row, self._where))
 
     def attach(self, buffers: Buffers, first: int) -> None:
         """Write into these arrays from now on, from row `first` on."""
@@ -119,11 +129,11 @@ class Worker:
         if program is not None:
             program.take_over()
 
-    def _make(self, env_fns: Sequence[EnvFn] | bytes, first_fn: int) -> Described:
+    def _make(self, pickled: bytes | None, first_fn: int) -> Described:
         parts = self._parts
         parts.making = first_fn
         try:
-            env_fns = pickle.loads(env_fns) if isinstance(env_fns, bytes) else env_fns
+            env_fns = (self._env_fns or ()) if pickled is None else pickle.loads(pickled)
             if self._program is not None:
                 env_fns = [partial(self._program.make, env_fn) for env_fn in env_fns]
             parts.make(env_fns, first_fn)
@@ -132,7 +142,7 @@ class Worker:
             if self._program is not None:
                 self._program.note(error)
             with suppress(BaseException):
-                self._close()
+                self.close()
             raise
         first = parts.envs[0]
         spec = getattr(first, "spec", None)
@@ -205,7 +215,7 @@ class Worker:
             row: dumps_answer(value, row, where) for row, value in zip(rows, values, strict=True)
         }
 
-    def _close(self) -> None:
+    def close(self) -> None:
         """Close everything, also after an error of one part."""
         errors: list[BaseException] = []
         envs, self._parts.envs = self._parts.envs, []

@@ -10,7 +10,7 @@ import pytest
 
 from sb3compat._parallel.extras import Extras
 from sb3compat._parallel.memory import Buffers, Place, Segment, buffers_in, shapes_of, size_of
-from sb3compat._parallel.messages import Described, Failure, dumps_command
+from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make
 from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.ray_serve import RowsActor
 from tests.envs import MakeEnv, ScriptedEnv, script
@@ -21,7 +21,7 @@ ROWS = slice(3, 5)  # of 7
 
 def attached(place: Place | None = None) -> RowsActor:
     actor = RowsActor()
-    answer, arrays = actor.run(dumps_command("make", [MakeEnv(SCRIPT, i) for i in (3, 4)], 3))
+    answer, arrays = actor.run(dumps_make([MakeEnv(SCRIPT, i) for i in (3, 4)], 3))
     assert isinstance(pickle.loads(answer), Described)
     assert arrays is None
     spaces = SCRIPT.observation_space, SCRIPT.action_space

@@ -9,19 +9,19 @@ from gymnasium.vector import SyncVectorEnv
 
 from sb3compat._parallel.extras import Extras
 from sb3compat._parallel.memory import Buffers, buffers_in, shapes_of, size_of
-from sb3compat._parallel.messages import Failure
+from sb3compat._parallel.messages import Failure, dumps_command
 from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.worker import NOTHING, Worker
 from tests.envs import BOX, ScriptedEnv, fns, script
 
 
-def answer(held: Worker, name: str, *args: Any) -> Any:
-    return pickle.loads(held.run(name, args))
+def answer(held: Worker, *command: Any) -> Any:
+    return pickle.loads(held.run(dumps_command(*command))[1])
 
 
 def holding(functions: list[Any], first: int = 0, n: int | None = None) -> tuple[Worker, Buffers]:
-    held = Worker()
-    described = answer(held, "make", functions, 0)
+    held = Worker(print, functions)
+    described = answer(held, "make", None, 0)
     count = sum(described.rows)
     n = n or count
     shapes = shapes_of(*layouts((described.observation_space, described.action_space), n))
@@ -127,11 +127,11 @@ def test_functions_that_fail_close_what_was_made() -> None:
     def fail() -> Any:
         raise KeyError("make")
 
-    held = Worker()
-    failure = answer(held, "make", [lambda: Closing(script(), 7), fail], 4)
+    held = Worker(print, [lambda: Closing(script(), 7), fail])
+    failure = answer(held, "make", None, 4)
     assert failure.where == "env_fns[5]"
     assert closed == [7]
 
 
 def test_unknown_command_is_an_answer() -> None:
-    assert isinstance(pickle.loads(Worker().run("nothing", ())), Failure)
+    assert isinstance(answer(Worker(print), "nothing"), Failure)
