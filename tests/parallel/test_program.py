@@ -66,11 +66,11 @@ REGISTERING = (
     IDS = ["Imported-v0", "OfClass-v0", "OfFunction-v0", "OfLambda-v0", "OfText-v0",
            "space/Limited-v2", "space/Limited", "MountainCar-v0", "Changed-v0"]
 
-    if {guard}:
+    if __name__ == "__main__":
         marks = [float(gym.make(i).reset()[0][0]) for i in IDS]
         assert marks == [2, 3, 4, 5, 6, 1, 1, 7, 6], marks
         for kwargs in {kwargs}:
-            env = sb3compat.ParallelVecEnv([lambda i=i: gym.make(i) for i in IDS], **kwargs)
+            env = sb3compat.ParallelVecEnv([lambda i=i: gym.make(i) for i in IDS], 2, **kwargs)
             first = env.reset()[:, 0].tolist()
             dones = [env.step(np.zeros(env.num_envs, int))[2].tolist() for _ in range(3)]
             env.close()
@@ -81,11 +81,19 @@ REGISTERING = (
 )
 
 
-def as_file(folder: Path, text: str) -> str:
+def as_file(folder: Path, text: str, **kwargs: Any) -> str:
     path = folder / "script.py"
     path.write_text(text)
-    flags = ["-B", "-W", "ignore::FutureWarning"]
-    return run([sys.executable, *flags, str(path), "--one"], folder, imported="'spawn'" in text)
+    command = [sys.executable, "-B", "-W", "ignore::FutureWarning", str(path), "--one"]
+    return run(command, folder, imported="'spawn'" in text, **kwargs)
+
+
+def with_actors(folder: Path, text: str) -> str:
+    if not nightly():
+        pytest.skip("takes long")
+    path = os.pathsep.join([str(ROOT), str(folder)])
+    env = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": path}
+    return as_file(folder, text, env=env)
 
 
 def as_stdin(folder: Path, text: str) -> str:
@@ -120,32 +128,26 @@ WAYS: dict[str, Callable[[Path, str], str]] = {
     "file": as_file,
     "stdin": as_stdin,
     "notebook": as_notebook,
+    "actors": with_actors,
 }
+ACTORS = pytest.param("actors", marks=pytest.mark.ray)
 
 
-@pytest.mark.parametrize("way", WAYS)
+def ways_to_start(way: str, *methods: str | None) -> str:
+    """The arguments that say where workers are, as code."""
+    if way == "actors":
+        return str([{"backend": "ray"}])
+    return str([{"start_method": method} for method in methods])
+
+
+@pytest.mark.parametrize("way", ["file", "stdin", "notebook", ACTORS])
 def test_ids_that_the_program_registered_are_known_to_workers(way: str, tmp_path: Path) -> None:
     methods = [None, "fork"] if nightly() else [None]
     if nightly() and way == "file":
         methods += ["forkserver", "spawn"]
-    text = REGISTERING.replace(
-        "{kwargs}", str([{"workers": 2, "start_method": m} for m in methods])
-    )
-    text = text.replace("{guard}", '__name__ == "__main__"')
+    text = REGISTERING.replace("{kwargs}", ways_to_start(way, *methods))
     (tmp_path / "a_module.py").write_text(dedent(MODULE))
     assert "the same" in WAYS[way](tmp_path, dedent(text))
-
-
-@pytest.mark.ray
-def test_ids_that_the_program_registered_are_known_to_actors(tmp_path: Path) -> None:
-    if not nightly():
-        pytest.skip("takes long")
-    text = REGISTERING.replace("{kwargs}", '[{"backend": "ray", "workers": 1}]')
-    (tmp_path / "a_module.py").write_text(dedent(MODULE))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(tmp_path)]))
-        assert "the same" in as_file(tmp_path, dedent(text).replace("{guard}", "True"))
 
 
 def test_id_that_nobody_knows_says_what_to_do() -> None:
@@ -262,24 +264,13 @@ MAIN_CLASSES = (
 )
 
 
-@pytest.mark.parametrize("way", some([*WAYS]))
+@pytest.mark.parametrize("way", [*some(["file", "stdin", "notebook"]), ACTORS])
 def test_classes_of_the_program_stay_as_they_are_and_workers_have_its_arguments(
     way: str, tmp_path: Path
 ) -> None:
     methods = METHODS if way == "file" and nightly() else ["fork", None]
-    text = MAIN_CLASSES.replace("{kwargs}", str([{"start_method": each} for each in methods]))
+    text = MAIN_CLASSES.replace("{kwargs}", ways_to_start(way, *methods))
     assert "unchanged" in WAYS[way](tmp_path, dedent(text))
-
-
-@pytest.mark.ray
-def test_classes_of_the_program_stay_as_they_are_with_actors(tmp_path: Path) -> None:
-    if not nightly():
-        pytest.skip("takes long")
-    text = MAIN_CLASSES.replace("{kwargs}", '[{"backend": "ray"}]')
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("PYTHONPATH", str(ROOT))
-        assert "unchanged" in as_file(tmp_path, dedent(text))
 
 
 CHANGED = (

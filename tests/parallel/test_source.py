@@ -34,10 +34,6 @@ def env() -> Any:
     made.close()
 
 
-def test_worker_of_each_row_is_known(env: Any) -> None:
-    assert [env._source.worker_of(row) for row in range(5)] == [0, 0, 0, 1, 1]
-
-
 def test_infos_are_distinct_dicts(env: Any) -> None:
     for _ in range(3):
         infos = env.step(STEP)[3]

@@ -21,21 +21,18 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMoni
 from tests.parallel.teams import forked
 
 
-class Without(VecEnvWrapper):
-    """Leaves a key out of the infos."""
+class Changed(VecEnvWrapper):
+    """Changes what a step returns."""
 
-    def __init__(self, venv: Any, key: str) -> None:
+    def __init__(self, venv: Any, change: Any) -> None:
         super().__init__(venv)
-        self.key = key
+        self.change = change
 
     def reset(self) -> Any:
         return self.venv.reset()
 
     def step_wait(self) -> Any:
-        obs, rewards, dones, infos = self.venv.step_wait()
-        for info in infos:
-            info.pop(self.key, None)
-        return obs, rewards, dones, infos
+        return self.change(*self.venv.step_wait())
 
 
 def source_over(vec_env: Any) -> VecEnvSource:
@@ -43,6 +40,7 @@ def source_over(vec_env: Any) -> VecEnvSource:
     return VecEnvSource(vec_env, *layouts(spaces, vec_env.num_envs))
 
 
+@pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize(
     ("key", "error"),
     [
@@ -50,8 +48,16 @@ def source_over(vec_env: Any) -> VecEnvSource:
         ("TimeLimit.truncated", sb3compat.MissingTruncationError),
     ],
 )
-def test_ending_that_is_not_told_in_full_is_refused(key: str, error: type[Exception]) -> None:
-    env = forked([lambda: Without(DummyVecEnv(fns(2, lengths=(1,))), key)])
+def test_ending_that_is_not_told_in_full_is_refused(
+    key: str, error: type[Exception], kept: bool
+) -> None:
+    def without(obs: Any, rewards: Any, dones: Any, infos: Any) -> Any:
+        return obs, rewards, dones, [info | {key: None} if kept else _less(info) for info in infos]
+
+    def _less(info: Any) -> Any:
+        return {name: value for name, value in info.items() if name != key}
+
+    env = forked([lambda: Changed(DummyVecEnv(fns(2, lengths=(1,))), without)])
     env.reset()
     with pytest.raises(error, match=key):
         env.step(np.zeros(2, int))
@@ -77,20 +83,6 @@ def test_infos_of_resets_are_those_of_the_last_one_or_empty(vec_env: Any) -> Non
     assert source.receive().reset_infos == {0: {}}
 
 
-class Malformed(VecEnvWrapper):
-    """Changes what a step returns."""
-
-    def __init__(self, venv: Any, change: Any) -> None:
-        super().__init__(venv)
-        self.change = change
-
-    def reset(self) -> Any:
-        return self.venv.reset()
-
-    def step_wait(self) -> Any:
-        return self.change(*self.venv.step_wait())
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -109,7 +101,7 @@ class Malformed(VecEnvWrapper):
 )
 def test_malformed_step_is_refused_with_the_words_that_one_by_itself_gets(change: Any) -> None:
     def make() -> Any:
-        return Malformed(DummyVecEnv(fns(2, lengths=(1, 9))), change)
+        return Changed(DummyVecEnv(fns(2, lengths=(1, 9))), change)
 
     words = []
     source = source_over(make())
