@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.util import Finalize
 from typing import Any, ClassVar
 
@@ -240,9 +240,10 @@ class Workers(ABC):
         self._launch(workers)
         # Interpreters take some seconds to start, which is not what the user has limited.
         start = None if self._timeout is None else max(self._timeout, 60.0)
-        self._talk(dict.fromkeys(workers, begin), start)
-        described = self._talk(make, self._timeout)
-        return {worker: described[worker] for worker in workers}
+        self._send(dict.fromkeys(workers, begin))
+        self._made(workers, start)
+        self._send(make)
+        return self._made(workers, self._timeout)
 
     def _program(self) -> Program | None:
         """What new workers take over of this program; None if they know it already."""
@@ -253,12 +254,8 @@ class Workers(ABC):
         self._send_arrays(workers)
         return self._made(workers, self._timeout)
 
-    def _talk(self, messages: Mapping[int, bytes], timeout: float | None) -> dict[int, Any]:
+    def _made(self, workers: Sequence[int], timeout: float | None) -> dict[int, Any]:
         """What new workers answer; raises what the first of them has met."""
-        self._send(messages)
-        return self._made(messages, timeout)
-
-    def _made(self, workers: Collection[int], timeout: float | None) -> dict[int, Any]:
         late = self._receive(timeout)
         if late:
             raise WorkerTimeoutError(
