@@ -18,8 +18,8 @@ def single(env_id: str) -> Any:
     return gym.make(env_id)
 
 
-@target(correct=True, single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
-@target(correct=True, single=single, mode=MODES, env_id=IDS[1:])
+@target(single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
+@target(single=single, mode=MODES, env_id=IDS[1:])
 def sync_to_sb3(mode: str, env_id: str) -> Any:
     """to_sb3 of SyncVectorEnv over {env_id}, {mode}, held against single environments."""
     import gymnasium as gym
@@ -31,7 +31,7 @@ def sync_to_sb3(mode: str, env_id: str) -> Any:
     return to_sb3(SyncVectorEnv(make, autoreset_mode=AutoresetMode[mode]))
 
 
-@target(correct=True, mode=MODES)
+@target(mode=MODES)
 def async_to_sb3(mode: str) -> Any:
     """to_sb3 of AsyncVectorEnv over CartPole-v1, {mode}."""
     import gymnasium as gym
@@ -43,7 +43,7 @@ def async_to_sb3(mode: str) -> Any:
     return to_sb3(AsyncVectorEnv(make, autoreset_mode=AutoresetMode[mode]))
 
 
-@target(correct=True)
+@target()
 def wrapped_to_sb3() -> Any:
     """to_sb3 of SyncVectorEnv over FrozenLake-v1 below two vector wrappers, rendered."""
     import gymnasium as gym
@@ -55,7 +55,7 @@ def wrapped_to_sb3() -> Any:
     return to_sb3(ClipReward(RecordEpisodeStatistics(env), -1, 1))
 
 
-@target(correct=True)
+@target()
 def native_to_sb3() -> Any:
     """to_sb3 of Gymnasium's native CartPole-v1."""
     import gymnasium as gym
@@ -65,8 +65,8 @@ def native_to_sb3() -> Any:
     return to_sb3(gym.make_vec("CartPole-v1", num_envs=3, vectorization_mode="vector_entry_point"))
 
 
-@target(correct=True, single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
-@target(correct=True, single=single, mode=MODES, env_id=IDS[1:])
+@target(single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
+@target(single=single, mode=MODES, env_id=IDS[1:])
 def dummy_to_gymnasium(mode: str, env_id: str) -> Any:
     """to_gymnasium of DummyVecEnv over {env_id}, {mode}, held against single environments."""
     import gymnasium as gym
@@ -79,7 +79,7 @@ def dummy_to_gymnasium(mode: str, env_id: str) -> Any:
     return to_gymnasium(DummyVecEnv(make), autoreset_mode=AutoresetMode[mode])
 
 
-@target(correct=True, mode=MODES)
+@target(mode=MODES)
 def subproc_to_gymnasium(mode: str) -> Any:
     """to_gymnasium of SubprocVecEnv over CartPole-v1, {mode}."""
     import gymnasium as gym
@@ -93,8 +93,8 @@ def subproc_to_gymnasium(mode: str) -> Any:
     return to_gymnasium(env, autoreset_mode=AutoresetMode[mode])
 
 
-@target(correct=True, single=single, options=BOUNDS, env_id=IDS[:1])
-@target(correct=True, single=single, env_id=IDS[1:])
+@target(single=single, options=BOUNDS, env_id=IDS[:1])
+@target(single=single, env_id=IDS[1:])
 def parallel(env_id: str) -> Any:
     """ParallelVecEnv over {env_id}, two workers, held against single environments."""
     import gymnasium as gym
@@ -104,7 +104,7 @@ def parallel(env_id: str) -> Any:
     return ParallelVecEnv([lambda: gym.make(env_id)] * 3, workers=2, start_method="fork")
 
 
-@target(correct=True)
+@target()
 def parallel_parts() -> Any:
     """ParallelVecEnv over a single, a vector and a nested environment of CartPole-v1."""
     import gymnasium as gym
@@ -124,7 +124,7 @@ def parallel_parts() -> Any:
     return ParallelVecEnv([make, vector, nested], workers=2, start_method="fork")
 
 
-@target(correct=True, single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
+@target(single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
 def parallel_to_gymnasium(mode: str, env_id: str) -> Any:
     """to_gymnasium of ParallelVecEnv over {env_id}, {mode}, held against single environments."""
     import gymnasium as gym
@@ -137,7 +137,7 @@ def parallel_to_gymnasium(mode: str, env_id: str) -> Any:
     return to_gymnasium(env, autoreset_mode=AutoresetMode[mode])
 
 
-@target(correct=True)
+@target()
 def monitored_to_gymnasium() -> Any:
     """to_gymnasium of VecMonitor over DummyVecEnv over CartPole-v1."""
     import gymnasium as gym
@@ -148,8 +148,8 @@ def monitored_to_gymnasium() -> Any:
     return to_gymnasium(VecMonitor(DummyVecEnv([lambda: gym.make("CartPole-v1")] * 3)))
 
 
-@target(correct=True, single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
-@target(correct=True, single=single, mode=MODES, env_id=IDS[1:])
+@target(single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
+@target(single=single, mode=MODES, env_id=IDS[1:])
 def dummy_there_and_back(mode: str, env_id: str) -> Any:
     """to_sb3 of to_gymnasium of DummyVecEnv over {env_id}, by way of {mode}."""
     import gymnasium as gym
@@ -162,7 +162,7 @@ def dummy_there_and_back(mode: str, env_id: str) -> Any:
     return to_sb3(to_gymnasium(DummyVecEnv(make), autoreset_mode=AutoresetMode[mode]))
 
 
-@target(correct=True, mode=MODES)
+@target(mode=MODES)
 def sync_there_and_back(mode: str) -> Any:
     """to_gymnasium of to_sb3 of SyncVectorEnv over Blackjack-v1, {mode}."""
     import gymnasium as gym
@@ -175,7 +175,7 @@ def sync_there_and_back(mode: str) -> Any:
     return to_gymnasium(there, autoreset_mode=AutoresetMode[mode])
 
 
-@target("ale-py", correct=True, mode=MODES[:2])
+@target("ale-py", mode=MODES[:2])
 def ale_to_sb3(mode: str) -> Any:
     """to_sb3 of ale-py's AtariVectorEnv, {mode}."""
     from ale_py.vector_env import AtariVectorEnv
@@ -189,7 +189,7 @@ def ale_to_sb3(mode: str) -> Any:
     return to_sb3(env)
 
 
-@target("envpool", correct=True)
+@target("envpool")
 def envpool_to_sb3() -> Any:
     """to_sb3 of EnvPool's CartPole-v1."""
     import envpool
@@ -199,7 +199,7 @@ def envpool_to_sb3() -> Any:
     return to_sb3(envpool.make_gymnasium("CartPole-v1", num_envs=3))
 
 
-@target("jax", correct=True)
+@target("jax")
 def phys2d_to_sb3() -> Any:
     """to_sb3 of Gymnasium's phys2d/CartPole-v1 with JAX."""
     import gymnasium as gym
@@ -221,7 +221,7 @@ def mo_gymnasium_to_sb3() -> Any:
     return to_sb3(mo_gym.wrappers.vector.MOSyncVectorEnv(make))
 
 
-@target("metaworld", correct=True)
+@target("metaworld")
 def metaworld_to_sb3() -> Any:
     """to_sb3 of Meta-World's MT10, with episodes of at most 20 steps."""
     import gymnasium as gym
