@@ -16,6 +16,9 @@ from sb3compat.conformance.run import known, toml
 
 EXPECTED = Path(__file__).parents[1] / "expected"
 ROWS = 3
+MODES = ("NEXT_STEP", "SAME_STEP", "DISABLED")
+# The reset options of CartPole: the bounds of its first state.
+BOUNDS = {"low": -0.01, "high": 0.01}
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,13 @@ def target(
         return function
 
     return register
+
+
+def single(env_id: str) -> Any:
+    """The single environment of each row, for `target`."""
+    import gymnasium as gym
+
+    return gym.make(env_id)
 
 
 def _text(function: Callable[..., Any], name: str, given: Mapping[str, str]) -> str:

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.targets.registry import target
+from conformance.targets.registry import BOUNDS, single, target
 
 IDS = ("CartPole-v1", "Blackjack-v1", "Pendulum-v1")
-# The reset options of CartPole: the bounds of its first state.
-BOUNDS = {"low": -0.01, "high": 0.01}
-
-
-def single(env_id: str) -> Any:
-    import gymnasium as gym
-
-    return gym.make(env_id)
 
 
 def slippery() -> Any:
