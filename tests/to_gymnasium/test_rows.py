@@ -44,13 +44,13 @@ def test_infos_of_resets_within_steps_are_where_sb3_keeps_them(
     build: Any, mode: str, steps: int
 ) -> None:
     """Also where the rows share one info dict, which the next row overwrites."""
-    made = fns(lengths=(2, 3), shared=True)
+    made = fns(lengths=(3, 2), shared=True)
     envs: Any = sb3compat.to_gymnasium(build(made), autoreset_mode=mode)
     envs.reset()
     assert [info["stamps"][0] for info in envs.vec_env.reset_infos] == [0, 1]
     for _ in range(steps):
         envs.step([0, 0])
-    assert [info["resets"] for info in envs.vec_env.reset_infos] == [1, 2]
+    assert [info["resets"] for info in envs.vec_env.reset_infos] == [2, 1]
     envs.close()
 
 
