@@ -466,24 +466,3 @@ def test_infos_that_a_wrapper_shares_are_accepted() -> None:
     envs = sb3compat.to_gymnasium(NoInfos(dummy([MakeEnv(script(), 0)] * 2)))
     envs.reset()
     assert envs.step(ACTIONS)[-1] == {}
-
-
-def test_arrays_that_rows_share_arrive_as_sb3_itself_hands_them_out() -> None:
-    stamp = np.zeros(1, int)
-
-    class Sharing(ScriptedEnv):
-        def step(self, action: Any) -> Any:
-            stamp[0] = self.row
-            return *super().step(action)[:4], {"stamp": stamp, "row": self.row}
-
-    def made() -> Any:
-        return monitored([lambda row=row: Sharing(script(lengths=(2,)), row) for row in range(3)])
-
-    ours, theirs = sb3compat.to_gymnasium(made()), made()
-    ours.reset()
-    theirs.reset()
-    for _ in range(2):
-        infos, expected = ours.step([0] * 3)[-1], theirs.step([0] * 3)[-1]
-        infos = infos.get("final_info", infos)
-        assert infos["stamp"].tolist() == [info["stamp"].tolist() for info in expected]
-        assert infos["row"].tolist() == [0, 1, 2]
