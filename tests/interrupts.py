@@ -40,9 +40,6 @@ class LimitError(TimeoutError):
     """What the handler of a time limit raises; also an OSError, as the errors of pipes are."""
 
 
-# What the operation forks is not to be interrupted.
-os.register_at_fork(after_in_child=lambda: sys.settrace(None))
-
 ERRORS: tuple[type[BaseException], ...] = (KeyboardInterrupt, LimitError)
 
 

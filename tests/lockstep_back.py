@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -19,13 +19,13 @@ from tests.lockstep import Operation, batched, same
 BuildVecEnv = Callable[[list[MakeEnv]], Any]
 
 
-def dummy(fns: list[MakeEnv]) -> Any:
+def dummy(fns: Sequence[Any]) -> Any:
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     return DummyVecEnv(fns)
 
 
-def subproc(fns: list[MakeEnv]) -> Any:
+def subproc(fns: Sequence[Any]) -> Any:
     from stable_baselines3.common.vec_env import SubprocVecEnv
 
     return SubprocVecEnv(fns, start_method="fork")

@@ -21,23 +21,13 @@ from tests.lockstep_back import back_programs, dummy, subproc
 from tests.lockstep_back import lockstep as lockstep_back
 from tests.profiles import examples, some
 from tests.strategies import programs, scripts
+from tests.vec_wrappers import HandsOn
 
-vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 Monitor: Any = pytest.importorskip("stable_baselines3.common.monitor").Monitor
 
 MODES = list(AutoresetMode)
 SAME_STEP, NEXT_STEP, DISABLED = MODES[1], MODES[0], MODES[2]
 mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
-
-
-class Hands(vec_envs.VecEnvWrapper):  # type: ignore[misc]
-    """A wrapper of SB3's kind that hands everything on."""
-
-    def reset(self) -> Any:
-        return self.venv.reset()
-
-    def step_wait(self) -> Any:
-        return self.venv.step_wait()
 
 
 def parallel(made: list[Any]) -> Any:
@@ -51,18 +41,18 @@ def shell(vec_env: Any, mode: AutoresetMode = SAME_STEP) -> Any:
 # `VecEnv`s to be adapted to Gymnasium and wrapped there.
 LOCAL: dict[str, Callable[[list[Any]], Any]] = {
     "dummy": dummy,
-    "wrapped dummy": lambda made: Hands(dummy(made)),
-    "to_sb3": lambda made: Hands(sb3compat.to_sb3(SyncVectorEnv(made))),
-    "wrapped to_sb3": lambda made: Hands(sb3compat.to_sb3(Identity(SyncVectorEnv(made)))),
-    "twice": lambda made: Hands(sb3compat.to_sb3(shell(dummy(made), DISABLED))),
+    "wrapped dummy": lambda made: HandsOn(dummy(made)),
+    "to_sb3": lambda made: HandsOn(sb3compat.to_sb3(SyncVectorEnv(made))),
+    "wrapped to_sb3": lambda made: HandsOn(sb3compat.to_sb3(Identity(SyncVectorEnv(made)))),
+    "twice": lambda made: HandsOn(sb3compat.to_sb3(shell(dummy(made), DISABLED))),
 }
 ALL: dict[str, Callable[[list[Any]], Any]] = {
     **LOCAL,
     "subproc": subproc,
     "parallel": parallel,
-    "wrapped subproc": lambda made: Hands(subproc(made)),
-    "wrapped parallel": lambda made: Hands(parallel(made)),
-    "async": lambda made: Hands(sb3compat.to_sb3(AsyncVectorEnv(made))),
+    "wrapped subproc": lambda made: HandsOn(subproc(made)),
+    "wrapped parallel": lambda made: HandsOn(parallel(made)),
+    "async": lambda made: HandsOn(sb3compat.to_sb3(AsyncVectorEnv(made))),
 }
 BY_ROW = ("dummy", "subproc", "parallel")
 
@@ -100,7 +90,7 @@ def test_vector_env_below_a_vec_env_wrapper_is_sync_vector_env(
     mode: AutoresetMode, layer: Any, data: st.DataObject, n: int, own: AutoresetMode
 ) -> None:
     def build(made: Any) -> Any:
-        return Hands(sb3compat.to_sb3(layer(SyncVectorEnv(made, autoreset_mode=own))))
+        return HandsOn(sb3compat.to_sb3(layer(SyncVectorEnv(made, autoreset_mode=own))))
 
     chosen = data.draw(scripts(("none", "plain"), reuse=False))
     for space in (chosen.observation_space, chosen.action_space):
@@ -170,7 +160,7 @@ def test_missing_attributes_below_a_vector_wrapper_leave_the_workers_alive(pair:
 
 @pytest.mark.parametrize("name", some(["async", "parallel", "to_sb3", "subproc"], 2))
 def test_methods_of_environments_that_cannot_be_sent_are_called(name: str) -> None:
-    envs = sb3compat.to_gymnasium(Hands(ALL[name](made_masked())))
+    envs = sb3compat.to_gymnasium(HandsOn(ALL[name](made_masked())))
     try:
         assert [mask.tolist().index(False) for mask in envs.call("action_masks")] == [0, 1, 2]
         assert envs.get_attr("row") == (0, 1, 2)
@@ -216,7 +206,7 @@ class Quieter(sb3compat.VecEnvAdapter):
         return [f"quieter {attr_name}" for _ in super().get_attr(attr_name, indices)]
 
 
-@pytest.mark.parametrize("wrap", [lambda env: env, Hands])
+@pytest.mark.parametrize("wrap", [lambda env: env, HandsOn])
 def test_overridden_methods_of_the_adapter_to_sb3_are_not_bypassed(wrap: Any) -> None:
     envs = sb3compat.to_gymnasium(wrap(Quieter(SyncVectorEnv(fns()))))
     assert envs.get_attr("mu") == ("quieter mu",) * 2

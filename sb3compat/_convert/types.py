@@ -39,6 +39,7 @@ Indices = int | Iterable[int] | None
 Kwargs = Mapping[str, Any]
 # What `isinstance` takes: a class, or a tuple or union of them.
 ClassInfo = Any
+Function = Callable[..., Any]
 
 Space = gym.Space[Any]
 SingleEnv = gym.Env[Any, Any]
@@ -241,25 +242,6 @@ def holds_rows(value: object) -> TypeGuard[HoldsRows]:
     return HoldsRows in type(value).__mro__
 
 
-class ConnectionLike(Protocol):
-    """The parent's end of a worker's pipe, as `multiprocessing.Pipe` makes it."""
-
-    def send_bytes(self, buf: bytes) -> None:
-        """Send one message."""
-
-    def recv(self) -> Any:
-        """Receive and unpickle one message."""
-
-    def recv_bytes(self) -> bytes:
-        """Receive one message."""
-
-    def fileno(self) -> int:
-        """The file descriptor."""
-
-    def close(self) -> None:
-        """Close this end."""
-
-
 class ProcessLike(Protocol):
     """A worker process, as `multiprocessing` makes it."""
 
@@ -282,6 +264,3 @@ class ProcessLike(Protocol):
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until the process has ended."""
-
-
-Function = Callable[..., Any]

@@ -11,11 +11,11 @@ import pickle
 import select
 import time
 from collections.abc import Iterable, Mapping
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from sb3compat._convert.types import ConnectionLike, ProcessLike
+from sb3compat._convert.types import ProcessLike
 from sb3compat._ipc.framing import Answer, Message
 from sb3compat._ipc.ready import (
     HAS_POLL,
@@ -89,7 +89,7 @@ def end_processes(processes: Iterable[ProcessLike]) -> None:
             process.join()
 
 
-def is_writable(pipe: ConnectionLike) -> bool:
+def is_writable(pipe: Connection[Any, Any]) -> bool:
     """Whether a short message can be sent without a wait; True where that cannot be known."""
     if not HAS_POLL:
         return True

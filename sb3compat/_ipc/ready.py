@@ -6,10 +6,10 @@ import select
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from itertools import islice
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
-from sb3compat._convert.types import ConnectionLike, ProcessLike
+from sb3compat._convert.types import ProcessLike
 
 # Windows waits for 63 handles at most, and a worker has two.
 _MOST_WORKERS = 30
@@ -18,7 +18,7 @@ _MOST_WORKERS = 30
 class Line(NamedTuple):
     """The parent's end of a worker's pipe, and the worker's process."""
 
-    pipe: ConnectionLike
+    pipe: Connection[Any, Any]
     process: ProcessLike
 
 
@@ -100,7 +100,7 @@ class WaitReady:
         for row in islice((row for row in rows if row in self._lines), _MOST_WORKERS):
             found[self._lines[row].pipe] = found[self._lines[row].process.sentinel] = row
         ready = {found[item] for item in wait(list(found), timeout)}
-        return {row: bool(wait([self._lines[row].pipe], 0)) for row in ready}  # type: ignore[list-item]
+        return {row: bool(wait([self._lines[row].pipe], 0)) for row in ready}
 
 
 HAS_POLL = hasattr(select, "poll")

@@ -10,9 +10,10 @@ Our own calls go through the same exchange.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
 from typing import Any
 
-from sb3compat._convert.types import ConnectionLike, ProcessLike
+from sb3compat._convert.types import ProcessLike
 from sb3compat._ipc.pipes import Exchange, died, pickled
 from sb3compat._ipc.ready import Line
 from sb3compat.errors import WorkerError
@@ -30,7 +31,7 @@ class Watch:
         pipes: The pipes to put in the place of those given.
     """
 
-    def __init__(self, pipes: Sequence[ConnectionLike], processes: Sequence[ProcessLike]) -> None:
+    def __init__(self, pipes: Sequence[Any], processes: Sequence[ProcessLike]) -> None:
         lines = map(Line, pipes, processes)
         self.exchange = Exchange(dict(enumerate(lines)))
         self.pipes = [WatchedPipe(self, row, pipe) for row, pipe in enumerate(pipes)]
@@ -103,7 +104,7 @@ class Watch:
 class WatchedPipe:
     """A pipe of `Watch`; in all that it does not watch, the pipe itself."""
 
-    def __init__(self, watch: Watch, row: int, pipe: ConnectionLike) -> None:
+    def __init__(self, watch: Watch, row: int, pipe: Connection[Any, Any]) -> None:
         self.watch, self.row, self.pipe = watch, row, pipe
 
     def send(self, message: Any) -> None:

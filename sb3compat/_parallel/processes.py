@@ -93,7 +93,7 @@ class Processes(Workers):
         self._send(messages, self._timeout)
         for worker in messages.keys() & self._exchange.owed.keys() - self._exchange.unsent.keys():
             with suppress(ConnectionError):  # it has died, which the exchange will notice
-                segment.send(self._lines[worker].pipe)  # type: ignore[arg-type]
+                segment.send(self._lines[worker].pipe)
 
     def _step_message(self, worker: int, actions: list[Array]) -> bytes:
         return STEP

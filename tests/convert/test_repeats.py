@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,41 +18,43 @@ BOXES = Observations(BOX, 2)
 PARTS = Observations(spaces.Dict({"goal": BOX, "seen": BOX}), 2)
 
 
-def test_integers_that_repeat_by_chance_do_not_warn() -> None:
-    watch = RepeatWatch()
-    for shape, dtype in (((2,), np.int8), ((), np.float32), ((0,), np.float32), ((63,), np.int8)):
-        observations = Observations(spaces.Box(0, 9, shape, dtype), 1)
-        batch = [np.zeros((1, *shape), dtype)]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            watch.note(0, observations, batch[0][0], batch)
-    few = Observations(spaces.Box(0, 9, (2,), np.int8), 1)
-    watch = RepeatWatch()
-    batch = [np.array([[1, 2]], np.int8)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        watch.note(0, few, np.array([1, 3], np.int8), batch)
-        for _ in range(20):
-            watch.note(0, few, np.array([1, 2], np.int8), batch)
+def warned(watch: RepeatWatch, observations: Observations, finals: list[Any]) -> list[int]:
+    """The numbers of the endings that warn, where each next episode begins with zeros."""
+    batch = [np.zeros((1, *leaf.shape), leaf.dtype) for leaf in observations.leaves]
+    numbers = []
+    for number, final in enumerate(finals, 1):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            watch.note(0, observations, final, batch)
+        for warning in caught:
+            assert "Return copies from the sub-environments" in str(warning.message)
+            numbers.append(number)
+    return numbers
 
 
-def test_integers_warn_when_the_first_eight_endings_all_repeat() -> None:
-    few = Observations(spaces.Box(0, 9, (2,), np.int8), 1)
-    watch = RepeatWatch()
-    batch = [np.array([[1, 2]], np.int8)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for _ in range(7):
-            watch.note(0, few, np.array([1, 2], np.int8), batch)
-    with pytest.warns(UserWarning, match="Return copies from the sub-environments"):
-        watch.note(0, few, np.array([1, 2], np.int8), batch)
+@pytest.mark.parametrize(
+    ("shape", "dtype", "expected"),
+    [
+        ((2,), np.int8, [8]),
+        ((63,), np.int8, [8]),
+        ((), np.float32, [8]),
+        ((0,), np.float32, []),
+        ((64,), np.int8, [1]),
+        ((2,), np.float32, [1]),
+    ],
+)
+def test_repeats_warn_once_and_where_they_may_be_chance_at_the_eighth(
+    shape: tuple[int, ...], dtype: Any, expected: list[int]
+) -> None:
+    observations = Observations(spaces.Box(0, 9, shape, dtype), 1)
+    assert warned(RepeatWatch(), observations, [np.zeros(shape, dtype)] * 20) == expected
 
 
-def test_many_integers_that_repeat_warn_at_once() -> None:
-    watch = RepeatWatch()
-    many = Observations(spaces.Box(0, 9, (64,), np.int8), 1)
-    with pytest.warns(UserWarning, match="Return copies from the sub-environments"):
-        watch.note(0, many, np.zeros(64, np.int8), [np.zeros((1, 64), np.int8)])
+@pytest.mark.parametrize(("dtype", "expected"), [(np.int8, []), (np.float32, [2])])
+def test_ending_that_differs_clears_small_integers_only(dtype: Any, expected: list[int]) -> None:
+    observations = Observations(spaces.Box(0, 9, (2,), dtype), 1)
+    finals = [np.ones(2, dtype), *[np.zeros(2, dtype)] * 20]
+    assert warned(RepeatWatch(), observations, finals) == expected
 
 
 def test_last_observation_in_the_memory_of_the_first_one_is_refused() -> None:
@@ -80,14 +83,8 @@ def test_the_very_dict_without_arrays_is_refused() -> None:
         refuse_same_memory(numbers, 0, same_dict, same_dict)
 
 
-def test_floats_that_repeat_warn_once() -> None:
+def test_warning_names_the_row_and_gives_the_advice() -> None:
     watch = RepeatWatch("Build it anew.")
     batch = [np.array([[1, 2], [3, 4]], np.float32)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        watch.note(0, BOXES, batch[0][1].copy(), batch)
     with pytest.warns(UserWarning, match=r"of row 1 equals.*Build it anew\."):
-        watch.note(1, BOXES, batch[0][1].copy(), batch)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
         watch.note(1, BOXES, batch[0][1].copy(), batch)

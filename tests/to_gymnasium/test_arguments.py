@@ -37,16 +37,6 @@ def test_too_few_seeds_are_refused() -> None:
         seeds_by_row([1, 2], 3)
 
 
-@pytest.mark.parametrize("seed", [[1.0, 2, 3], ["1", 2, 3], 1.5])
-def test_seeds_that_are_no_integers_are_refused(seed: Any) -> None:
-    with pytest.raises(TypeError):
-        seeds_by_row(seed, 3)
-
-
-def test_rows_under_a_mask() -> None:
-    assert rows_under(np.array([True, False, True]), 3) == [0, 2]
-
-
 @pytest.mark.parametrize(
     ("mask", "got"),
     [

@@ -13,6 +13,7 @@ import sb3compat
 from sb3compat.errors import CallOrderError
 from tests.interrupts import attempt, count, counting, interrupt, points, within
 from tests.lockstep import same
+from tests.lockstep_back import dummy, subproc
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
@@ -22,23 +23,15 @@ AT_THE_END = 30
 ACTIONS = np.zeros(2, np.int64)
 
 
-def dummy() -> Any:
-    return vec_env.DummyVecEnv(counting())
-
-
-def subproc() -> Any:
-    return vec_env.SubprocVecEnv(counting(), start_method="fork")
-
-
 class OwnSubproc(vec_env.SubprocVecEnv):
     """A subclass, which is driven as a whole."""
 
 
 KINDS: dict[str, Callable[[], Any]] = {
-    "dummy": dummy,
-    "subproc": subproc,
-    "wrapped subproc": lambda: vec_env.VecMonitor(subproc()),
-    "wrapped dummy": lambda: vec_env.VecMonitor(dummy()),
+    "dummy": lambda: dummy(counting()),
+    "subproc": lambda: subproc(counting()),
+    "wrapped subproc": lambda: vec_env.VecMonitor(subproc(counting())),
+    "wrapped dummy": lambda: vec_env.VecMonitor(dummy(counting())),
     "subclass": lambda: OwnSubproc(counting(), start_method="fork"),
 }
 MODES = {
@@ -69,9 +62,9 @@ READS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 }
 
 
-def started(kind: str, mode: AutoresetMode, build: Callable[[], Any] | None = None) -> Any:
+def started(kind: str, mode: AutoresetMode) -> Any:
     """An environment in whose next step an episode ends."""
-    envs = sb3compat.to_gymnasium((build or KINDS[kind])(), autoreset_mode=mode)
+    envs = sb3compat.to_gymnasium(KINDS[kind](), autoreset_mode=mode)
     envs.reset(seed=10)
     envs.step(ACTIONS)
     return envs

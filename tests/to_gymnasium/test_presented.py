@@ -15,6 +15,7 @@ from sb3compat._convert.observations import Observations
 from sb3compat._to_gymnasium.presented import presented_space
 from tests.envs import MakeEnv, script
 from tests.lockstep_back import dummy
+from tests.vec_wrappers import HandsOn
 
 sb3: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
@@ -31,17 +32,7 @@ normalize = partial(partial, sb3.VecNormalize)
 stack = partial(partial, sb3.VecFrameStack)
 
 
-class Plain(sb3.VecEnvWrapper):
-    """A wrapper of the user's that changes nothing."""
-
-    def reset(self) -> Any:
-        return self.venv.reset()
-
-    def step_wait(self) -> Any:
-        return self.venv.step_wait()
-
-
-class Halving(Plain):
+class Halving(HandsOn):
     """A wrapper of the user's, with a space of its own."""
 
     def __init__(self, venv: Any) -> None:
@@ -80,9 +71,9 @@ CASES: dict[str, tuple[Any, list[Wrap]]] = {
     "no keys": (DICT, [normalize(norm_obs=False)]),
     "a subclass": (BOX, [Logging]),
     "normalized twice": (BOX, [normalize(clip_obs=1), normalize(clip_obs=3)]),
-    "a wrapper without a space": (BOX, [normalize(), Plain, sb3.VecMonitor, sb3.VecCheckNan]),
+    "a wrapper without a space": (BOX, [normalize(), HandsOn, sb3.VecMonitor, sb3.VecCheckNan]),
     "a wrapper with a space": (BOX, [normalize(), Halving]),
-    "normalized above a wrapper": (BOX, [sb3.VecMonitor, Plain, normalize()]),
+    "normalized above a wrapper": (BOX, [sb3.VecMonitor, HandsOn, normalize()]),
     "stacked": (BOX, [stack(n_stack=3)]),
     "stacked above zero": (DOUBLE, [stack(n_stack=2)]),
     "one frame": (DOUBLE, [stack(n_stack=1)]),

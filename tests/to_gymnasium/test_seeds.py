@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sb3compat
-from sb3compat._to_gymnasium.seeds import counts_up
 from tests.envs import Identity, fns
 from tests.handwritten import CountingVecEnv
 from tests.lockstep import same
@@ -40,13 +39,6 @@ SOURCES: dict[str, Build] = {
 }
 source_of = pytest.mark.parametrize("build", SOURCES.values(), ids=SOURCES)
 one = st.one_of(st.none(), st.integers(0, 99))
-
-
-@pytest.mark.parametrize(
-    ("seeds", "counting"), [([3, 4], True), ([3], True), ([None, 4], False), ([3, 3], False)]
-)
-def test_counting_up(seeds: Any, counting: bool) -> None:
-    assert counts_up(seeds) is counting
 
 
 @source_of

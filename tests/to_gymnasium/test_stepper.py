@@ -22,6 +22,7 @@ from sb3compat._to_gymnasium.whole import WholeSteps
 from tests.envs import MakeEnv, ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import NAMES, SOURCES, dummy, monitored, subproc
+from tests.vec_wrappers import HandsOn
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
@@ -140,17 +141,11 @@ def test_rows_with_unlike_spaces_are_refused_as_by_sync_vector_env(build: Any, s
     made.close()
 
 
-class Unifying(vec_env.VecEnvWrapper):
+class Unifying(HandsOn):
     """Declares one space for rows with several."""
 
     def __init__(self, venv: Any) -> None:
         super().__init__(venv, observation_space=gym.spaces.Box(-1, 1, (3,)))
-
-    def reset(self) -> Any:
-        return self.venv.reset()
-
-    def step_wait(self) -> Any:
-        return self.venv.step_wait()
 
 
 def test_wrapper_with_a_space_of_its_own_may_unite_rows() -> None:

@@ -14,6 +14,7 @@ from tests.envs import MakeEnv, ScriptedEnv, fns, script
 from tests.handwritten import AsyncCountingVecEnv, CountingVecEnv
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
+from tests.vec_wrappers import HandsOn
 
 vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
@@ -97,16 +98,6 @@ def test_reset_of_held_rows_returns_them_without_another_reset() -> None:
 
 def monitored(made: Any) -> Any:
     return vec_envs.VecMonitor(dummy(made))
-
-
-class Wrapper(vec_envs.VecEnvWrapper):  # type: ignore[misc]
-    """Changes nothing."""
-
-    def reset(self) -> Any:
-        return self.venv.reset()
-
-    def step_wait(self) -> Any:
-        return self.venv.step_wait()
 
 
 def test_seeds_and_options_of_the_vec_env_wait_for_a_reset_of_all_rows() -> None:
@@ -236,7 +227,7 @@ def test_options_and_seeds_without_a_method_are_refused() -> None:
 
 
 def test_seed_method_of_a_wrapper_is_used() -> None:
-    class Seeding(Wrapper):
+    class Seeding(HandsOn):
         def seed(self, seed: Any = None) -> Any:
             return self.venv.seed(None if seed is None else 100 * seed)
 
@@ -358,7 +349,7 @@ def test_overwritten_last_observations_warn() -> None:
         envs.step([0])
 
 
-class Adding(Wrapper):
+class Adding(HandsOn):
     """Adds to last observations only, and leaves the space of integers as it was."""
 
     def step_wait(self) -> Any:
@@ -384,7 +375,7 @@ def test_last_observations_are_never_cut(number: Any, fits: bool) -> None:
         envs.step([0, 0])
 
 
-class Filling(Wrapper):
+class Filling(HandsOn):
     """Fills a list of its own, which SB3 itself never reads."""
 
     def reset(self) -> Any:
@@ -468,31 +459,10 @@ def test_info_dict_that_rows_share_is_refused(wrap: Any) -> None:
 
 
 def test_infos_that_a_wrapper_shares_are_accepted() -> None:
-    class NoInfos(Wrapper):
+    class NoInfos(HandsOn):
         def step_wait(self) -> Any:
             return *self.venv.step_wait()[:3], [{}] * 2
 
     envs = sb3compat.to_gymnasium(NoInfos(dummy([MakeEnv(script(), 0)] * 2)))
     envs.reset()
     assert envs.step(ACTIONS)[-1] == {}
-
-
-def test_arrays_that_rows_share_arrive_as_sb3_itself_hands_them_out() -> None:
-    stamp = np.zeros(1, int)
-
-    class Sharing(ScriptedEnv):
-        def step(self, action: Any) -> Any:
-            stamp[0] = self.row
-            return *super().step(action)[:4], {"stamp": stamp, "row": self.row}
-
-    def made() -> Any:
-        return monitored([lambda row=row: Sharing(script(lengths=(2,)), row) for row in range(3)])
-
-    ours, theirs = sb3compat.to_gymnasium(made()), made()
-    ours.reset()
-    theirs.reset()
-    for _ in range(2):
-        infos, expected = ours.step([0] * 3)[-1], theirs.step([0] * 3)[-1]
-        infos = infos.get("final_info", infos)
-        assert infos["stamp"].tolist() == [info["stamp"].tolist() for info in expected]
-        assert infos["row"].tolist() == [0, 1, 2]
