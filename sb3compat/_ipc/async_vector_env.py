@@ -237,10 +237,7 @@ def call(
     timeout: Deadline = FOR_EVER,
 ) -> list[Any]:
     """Have the environments of some rows call their method `name`, in parallel."""
-    chosen = list(dict.fromkeys(rows))
-    message = pickled(("_call", (name, args, kwargs)))
-    results = dict(zip(chosen, ask(env, dict.fromkeys(chosen, message), timeout), strict=True))
-    return [results[i] for i in rows]
+    return ask(env, dict.fromkeys(rows, pickled(("_call", (name, args, kwargs)))), timeout)
 
 
 def start_step(env: AnyAsync, actions: Action) -> None:

@@ -10,7 +10,7 @@ import this module; it imports neither SB3 nor torch.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sb3compat._ipc.exceptions import Packed, packed
@@ -42,3 +42,16 @@ class Guard:
             return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
         except BaseException as error:
             return packed(error)
+
+
+def results_of(answers: Mapping[int, Any]) -> dict[int, Any]:
+    """What the guards' answers hold, by row; called in the parent.
+
+    Raises:
+        Exception: What the first of these rows has raised that has raised something, with the
+            worker's traceback as its cause.
+    """
+    for row, answer in answers.items():
+        if isinstance(answer, Packed):
+            answer.reraise(f"row {row}")
+    return {row: pickle.loads(answer) for row, answer in answers.items()}
