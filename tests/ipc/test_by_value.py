@@ -182,8 +182,3 @@ def test_other_names_of_the_main_module_are_no_import_of_it() -> None:
         other = type("Outer", (), {"Inner": type("Inner", (), {"mark": 7})})
         patch.setattr(sys.modules["__main__"], "Outer", other, raising=False)
         assert pickle.loads(data).mark == 1
-
-
-def test_functions_go_by_value_with_what_they_hold() -> None:
-    number = 3
-    assert pickle.loads(by_value.dumps(lambda: number))() == 3
