@@ -29,7 +29,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._ipc.pipes import Deadline, died, end_processes, pickled
 from sb3compat._ipc.watched_pipes import Watch, WatchedPipe, watch_of
-from sb3compat._ipc.worker_questions import Question
+from sb3compat._ipc.worker_guard import Question
 from sb3compat._upstream.private import private, set_private
 from sb3compat._upstream.sync_vector_env import add_info
 from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError, traceback_in_worker

@@ -288,8 +288,16 @@ WAYS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", ["keywords", "of the worker"])
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [
+        ("async, not a fork", "of the worker"),
+        ("async, twice", "keywords"),
+        ("back", "keywords"),
+        ("back", "of the worker"),
+        ("workers", "keywords"),
+    ],
+)
 def test_exception_of_a_worker_arrives(way: str, name: str) -> None:
     env = WAYS[way]()
     lost = name != "keywords"
