@@ -29,7 +29,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._ipc.pipes import Deadline, died, end_processes, pickled
 from sb3compat._ipc.watched_pipes import Watch, WatchedPipe, watch_of
-from sb3compat._ipc.worker_questions import Question
+from sb3compat._ipc.worker_guard import Question
 from sb3compat._upstream.private import private, set_private
 from sb3compat._upstream.sync_vector_env import add_info
 from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError, traceback_in_worker
@@ -237,10 +237,7 @@ def call(
     timeout: Deadline = FOR_EVER,
 ) -> list[Any]:
     """Have the environments of some rows call their method `name`, in parallel."""
-    chosen = list(dict.fromkeys(rows))
-    message = pickled(("_call", (name, args, kwargs)))
-    results = dict(zip(chosen, ask(env, dict.fromkeys(chosen, message), timeout), strict=True))
-    return [results[i] for i in rows]
+    return ask(env, dict.fromkeys(rows, pickled(("_call", (name, args, kwargs)))), timeout)
 
 
 def start_step(env: AnyAsync, actions: Action) -> None:

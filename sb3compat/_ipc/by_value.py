@@ -9,7 +9,6 @@ stays as it is.
 from __future__ import annotations
 
 import io
-import pickle
 import sys
 import weakref
 from collections.abc import Callable
@@ -27,25 +26,11 @@ _Make = Callable[..., type]
 _Fill = Callable[[type, Any], type]
 
 
-class ByValue:
-    """Wraps a value for `pickle`, which then takes along what cannot be imported.
-
-    Args:
-        value: The value.
-    """
-
-    def __init__(self, value: Any) -> None:
-        with io.BytesIO() as file:
-            _Pickler(file).dump(value)
-            self._data = file.getvalue()
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
-        return pickle.loads, (self._data,)
-
-
 def dumps(value: Any) -> bytes:
     """Pickle a value by value; `pickle.loads` gives it back, and changes no class."""
-    return pickle.dumps(ByValue(value), pickle.HIGHEST_PROTOCOL)
+    with io.BytesIO() as file:
+        _Pickler(file).dump(value)
+        return file.getvalue()
 
 
 def name_main_classes() -> None:

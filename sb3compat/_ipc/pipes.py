@@ -96,16 +96,6 @@ def is_writable(pipe: Connection[Any, Any]) -> bool:
     return bool(polled({pipe.fileno(): select.POLLOUT}, 0))
 
 
-def lost_worker(error: Exception) -> bool:
-    """Whether the exception of a pipe says that its other end is gone.
-
-    The handler of a signal may raise an OSError too; that has no number, or one that no pipe has.
-    """
-    if isinstance(error, OSError):
-        return error.errno is not None and not isinstance(error, TimeoutError)
-    return isinstance(error, EOFError)
-
-
 class Exchange:
     """One message to each of some workers, and their answers.
 
@@ -286,8 +276,11 @@ class Exchange:
         return EOFError(f"process {self._lines[row].process.pid} has ended")
 
     def _bury(self, row: int, error: EOFError | OSError) -> None:
-        """Note that the row's worker has died, if this error says so."""
-        if not lost_worker(error):
+        """Note that the row's worker has died, as this error of its pipe says.
+
+        An error without a number comes from no pipe: the handler of a signal has raised it.
+        """
+        if isinstance(error, OSError) and error.errno is None:
             raise error
         self.dead[row] = error
         self._ready.discard(row)

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from sb3compat._ipc.exceptions import Packed
-from sb3compat._ipc.pipes import (
-    Deadline,
-    end_processes,
-    is_writable,
-    pickled,
-)
+from sb3compat._ipc.pipes import Deadline, end_processes, is_writable, pickled
 from sb3compat._ipc.watched_pipes import unwatched, watch_of
-from sb3compat._ipc.worker_guard import NAME, Guard, Run
+from sb3compat._ipc.worker_guard import NAME, Guard, Run, results_of
 from sb3compat._upstream.private import private, set_private
-from sb3compat._upstream.vec_env import sb3_class
 from sb3compat.errors import CallOrderError, ClosedError, WorkerError
 
 # How long a worker may take to close its sub-environment when others are lost already.
@@ -41,12 +33,6 @@ class Workers:
         remotes, processes = private(vec_env, "remotes"), private(vec_env, "processes")
         self._watch = watch_of(remotes, processes, noted=self._noted_step)
         set_private(vec_env, "remotes", tuple(self._watch.pipes))
-
-    @property
-    def num_envs(self) -> int:
-        """The number of rows."""
-        num_envs: int = self.vec_env.num_envs
-        return num_envs
 
     @property
     def lost(self) -> bool:
@@ -109,13 +95,11 @@ class GuardedWorkers(Workers):
             Exception: What a sub-environment has raised, with the worker's traceback as its cause;
                 if several have, that of the first row, as in `DummyVecEnv`.
         """
-        answers = self._exchange(
-            {row: ("env_method", (NAME, command, {})) for row, command in commands.items()}
+        return results_of(
+            self._exchange(
+                {row: ("env_method", (NAME, command, {})) for row, command in commands.items()}
+            )
         )
-        for row, answer in answers.items():
-            if isinstance(answer, Packed):
-                answer.reraise(f"row {row}")
-        return {row: pickle.loads(answer) for row, answer in answers.items()}
 
     def _exchange(self, messages: Mapping[int, Any]) -> dict[int, Any]:
         self._check_ready()
@@ -126,20 +110,6 @@ class GuardedWorkers(Workers):
         exchange.receive()
         self._watch.check_alive()
         return {row: exchange.answers.pop(row) for row in data}
-
-
-def has_workers(base: object) -> bool:
-    """Whether this is a `SubprocVecEnv`, with pipes and processes by row.
-
-    Raises:
-        UpstreamError: If it is one and has none of them.
-    """
-    cls = sb3_class("SubprocVecEnv")
-    if cls is None or not isinstance(base, cls):
-        return False
-    private(base, "remotes")
-    private(base, "processes")
-    return True
 
 
 def terminate(base: Any) -> None:

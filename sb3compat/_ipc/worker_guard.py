@@ -3,18 +3,18 @@
 The loop that SB3 runs in its workers resets an ended sub-environment before anyone has seen the
 last observation, and both loops die of the first exception. So we plant a `Guard` beside each
 sub-environment, by the library's own command to set an attribute, and call it by that to call a
-method: it runs one command, and sends what it raised as an answer like any other. The workers
-import this module; it imports neither SB3 nor torch.
+method: it runs one command, and sends what it raised as an answer like any other. A `Question`
+asks Gymnasium's loop itself. The workers import this module; it imports neither SB3 nor torch.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from sb3compat._ipc.exceptions import Packed, packed
-from sb3compat._ipc.worker_locals import env_of_worker
+from sb3compat._ipc.exceptions import Packed, mend_queue, packed
+from sb3compat._ipc.worker_locals import env_of_worker, local_of_worker
 
 # The attribute of the sub-environment that holds the guard.
 NAME = "_sb3compat_guard"
@@ -42,3 +42,38 @@ class Guard:
             return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
         except BaseException as error:
             return packed(error)
+
+
+def results_of(answers: Mapping[int, Any]) -> dict[int, Any]:
+    """What the guards' answers hold, by row; called in the parent.
+
+    Raises:
+        Exception: What the first of these rows has raised that has raised something, with the
+            worker's traceback as its cause.
+    """
+    for row, answer in answers.items():
+        if isinstance(answer, Packed):
+            answer.reraise(f"row {row}")
+    return {row: pickle.loads(answer) for row, answer in answers.items()}
+
+
+class Question:
+    """Becomes, when a worker unpickles it, the name of an attribute that is the answer.
+
+    Gymnasium's worker has no command for these questions, and its `_call` reaches methods of the
+    environment only. Unpickling runs inside the worker, whose frame holds what is asked for.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _answer, (self.kind,)
+
+
+def _answer(kind: str) -> str:
+    """The name of an attribute that the sub-environment has for yes, and has not for no."""
+    if kind == "errors":
+        mend_queue(local_of_worker("error_queue"))
+        return "unwrapped"
+    return "unwrapped" if local_of_worker("autoreset") else "_sb3compat_no"

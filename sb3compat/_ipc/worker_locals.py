@@ -27,18 +27,6 @@ _LOOPS = {
 _STARTS = "multiprocessing.process"
 
 
-def loop_of_worker() -> FrameType:
-    """The frame of the loop; of a custom worker, the innermost whose `env` is an environment.
-
-    Raises:
-        UpstreamError: If there is none: the worker is not one that we know.
-    """
-    for frame in _frames():
-        if _function(frame) in _LOOPS or isinstance(frame.f_locals.get("env"), gym.Env):
-            return frame
-    raise _missing("env", None)
-
-
 def frame_of_thread(thread: Thread) -> FrameType | None:
     """The innermost frame of another thread of this process."""
     frames: dict[int | None, FrameType] = private(sys, "_current_frames")()
@@ -58,13 +46,17 @@ def env_of_worker() -> SingleEnv:
 def local_of_worker(name: str) -> Any:
     """A local variable of this worker's loop.
 
+    The loop of a custom worker is the innermost frame whose `env` is an environment.
+
     Raises:
-        UpstreamError: If there is no such variable.
+        UpstreamError: If there is no such loop, or no such variable.
     """
-    loop = loop_of_worker()
-    if name not in loop.f_locals:
-        raise _missing(name, loop)
-    return loop.f_locals[name]
+    for frame in _frames():
+        if _function(frame) in _LOOPS or isinstance(frame.f_locals.get("env"), gym.Env):
+            if name not in frame.f_locals:
+                raise _missing(name, frame)
+            return frame.f_locals[name]
+    raise _missing("env", None)
 
 
 def _frames() -> list[FrameType]:

@@ -249,7 +249,9 @@ def _named_mode(given: object, vec_env_cls: Vectorizer | None) -> str | None:
     mode = NATIVE if given == "native" else given
     if vec_env_cls is None:
         return mode
-    if not callable(vec_env_cls) or not _makes_vec_envs(vec_env_cls):
+    if not callable(vec_env_cls) or (
+        isinstance(vec_env_cls, type) and not issubclass(vec_env_cls, VecEnv | VectorEnv)
+    ):
         raise ValueError(
             "Expected vec_env_cls to be a VecEnv class, such as SB3's DummyVecEnv (for 'sync') or "
             f"SubprocVecEnv (for 'async'), got vec_env_cls={shown(vec_env_cls)}."
@@ -265,10 +267,6 @@ def _named_mode(given: object, vec_env_cls: Vectorizer | None) -> str | None:
             "them out."
         )
     return meant
-
-
-def _makes_vec_envs(vec_env_cls: object) -> bool:
-    return not isinstance(vec_env_cls, type) or issubclass(vec_env_cls, VecEnv | VectorEnv)
 
 
 def _vectorizer(mode: str, vec_env_cls: Vectorizer | None, kwargs: Kwargs) -> Vectorizer:

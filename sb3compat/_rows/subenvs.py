@@ -8,7 +8,6 @@ workers run it there, and a vector environment without sub-environments answers 
 from __future__ import annotations
 
 import operator
-import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -29,8 +28,7 @@ from sb3compat._convert.types import (
     holds_vec_env,
 )
 from sb3compat._ipc import async_vector_env
-from sb3compat._ipc.exceptions import Packed
-from sb3compat._ipc.worker_guard import NAME, Guard
+from sb3compat._ipc.worker_guard import NAME, Guard, results_of
 from sb3compat._rows.commands import run_command
 from sb3compat._upstream.inherited import changed
 from sb3compat.errors import shown
@@ -136,11 +134,7 @@ class AsyncCommands:
         messages: dict[int, tuple[str, Any]] = {
             row: ("_call", (NAME, command, {})) for row, command in commands.items()
         }
-        answers = dict(zip(commands, async_vector_env.ask(env, messages), strict=True))
-        for row, answer in answers.items():
-            if isinstance(answer, Packed):
-                answer.reraise(f"row {row}")
-        return {row: pickle.loads(answer) for row, answer in answers.items()}
+        return results_of(dict(zip(commands, async_vector_env.ask(env, messages), strict=True)))
 
 
 class NativeSubEnvs:

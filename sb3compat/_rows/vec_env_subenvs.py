@@ -18,7 +18,7 @@ from sb3compat._convert.types import (
 from sb3compat._ipc.subproc_vec_env import GuardedWorkers
 from sb3compat._rows.commands import WrapperClass, run_command
 from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs
-from sb3compat._upstream.vec_env import inherits, keeps_method, overrides_only, reaches_rows_as
+from sb3compat._upstream.vec_env import inherits, overrides_only, reaches_rows_as
 
 
 class MethodSubEnvs:
@@ -123,15 +123,11 @@ def vec_env_subenvs(vec_env: Any) -> SubEnvs:
         if not all(inherits(base, name) for name in _REACHING):
             return MethodSubEnvs(vec_env)
         base = base.venv
-    if _reaches_rows_as(base, "DummyVecEnv"):
+    if reaches_rows_as(base, "DummyVecEnv"):
         return LocalSubEnvs(base.envs)
-    if _reaches_rows_as(base, "SubprocVecEnv"):
+    if reaches_rows_as(base, "SubprocVecEnv"):
         return WorkerSubEnvs(GuardedWorkers(base, run_command).ask)
     return MethodSubEnvs(vec_env)
-
-
-def _reaches_rows_as(vec_env: Any, name: str) -> bool:
-    return reaches_rows_as(vec_env, name) and keeps_method(vec_env, name, "env_is_wrapped")
 
 
 def inherits_to_base(vec_env: Any, method: str) -> bool:

@@ -21,15 +21,14 @@ from sb3compat._convert.types import (
     Transition,
     holds_rows,
 )
-from sb3compat._ipc import subproc_vec_env
-from sb3compat._ipc.subproc_vec_env import GuardedWorkers
+from sb3compat._ipc.subproc_vec_env import GuardedWorkers, terminate
 from sb3compat._rows.commands import run_command
 from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs
 from sb3compat._rows.vec_env_subenvs import vec_env_subenvs
 from sb3compat._to_gymnasium.presented import normalizes
 from sb3compat._to_gymnasium.rows import LocalRows, WorkerRows
 from sb3compat._to_gymnasium.whole import WholeSteps
-from sb3compat._upstream.vec_env import is_plain
+from sb3compat._upstream.vec_env import derives_from, is_plain
 from sb3compat.errors import (
     AutoresetModeError,
     ConversionError,
@@ -180,14 +179,14 @@ def close_vec_env(vec_env: Any, *, broken: bool) -> None:
     base = getattr(vec_env, "unwrapped", vec_env)
     if getattr(base, "closed", False) or not hasattr(vec_env, "close"):
         return
-    workers = subproc_vec_env.has_workers(base)
+    workers = derives_from(base, "SubprocVecEnv")
     if broken and workers:
         # SB3 would wait for workers that wait until their answers are received.
-        subproc_vec_env.terminate(base)
+        terminate(base)
     try:
         vec_env.close()  # of the wrappers, too
     except BaseException as error:
         if workers and not getattr(base, "closed", False):
-            subproc_vec_env.terminate(base)
+            terminate(base)
         if not isinstance(error, WorkerError):
             raise

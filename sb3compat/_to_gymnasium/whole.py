@@ -37,11 +37,12 @@ from sb3compat._convert.types import (
     Transition,
     is_own_vec_env,
 )
-from sb3compat._ipc import subproc_vec_env
+from sb3compat._ipc.subproc_vec_env import Workers
 from sb3compat._rows.vec_env_subenvs import inherits_to_base
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.seeds import counts_up, pass_seeds, rows_take_seeds
 from sb3compat._upstream.vec_env import (
+    derives_from,
     forget_waiting,
     keeps_infos,
     passes_seeds_and_options,
@@ -100,8 +101,8 @@ class WholeSteps:
         self._held: dict[int, tuple[list[Array], Info]] = {}
         self.ended = np.zeros(self._n, np.bool_)
         self._workers = None
-        if subproc_vec_env.has_workers(self._base):
-            self._workers = subproc_vec_env.Workers(self._base)
+        if derives_from(self._base, "SubprocVecEnv"):
+            self._workers = Workers(self._base)
 
     @property
     def broken(self) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Sequence
 
 from rich import box
@@ -14,16 +12,6 @@ from rich.text import Text
 from sb3compat._trace.record import Call, CallValue, Ending, Layout, marks_in
 
 _STYLES = {"final": "bold yellow", "first": "bold cyan", "": ""}
-
-
-def console_of(width: int | None) -> Console:
-    """A console on the standard output."""
-    return Console(file=sys.stdout, width=width)
-
-
-def picture(width: int) -> Console:
-    """A console that prints nothing, of which `export_svg` makes a picture."""
-    return Console(file=io.StringIO(), record=True, width=width, force_terminal=True)
 
 
 def print_layouts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -60,9 +61,9 @@ class Trace:
         Raises:
             ModuleNotFoundError: If rich is missing.
         """
-        from sb3compat._trace.terminal import console_of, print_layouts
+        from rich.console import Console
 
-        print_layouts(console_of(width), self.name, self.layouts, seed=self.seed, steps=self.steps)
+        self._print(Console(width=width))
 
     def svg(self, width: int = 150) -> str:
         """The trace as an SVG picture, `width` characters wide.
@@ -70,11 +71,17 @@ class Trace:
         Raises:
             ModuleNotFoundError: If rich is missing.
         """
-        from sb3compat._trace.terminal import picture, print_layouts
+        from rich.console import Console
 
-        console = picture(width)
-        print_layouts(console, self.name, self.layouts, seed=self.seed, steps=self.steps)
+        # It prints nothing.
+        console = Console(file=io.StringIO(), record=True, width=width, force_terminal=True)
+        self._print(console)
         return console.export_svg(title=self.name)
+
+    def _print(self, console: Any) -> None:
+        from sb3compat._trace.terminal import print_layouts
+
+        print_layouts(console, self.name, self.layouts, seed=self.seed, steps=self.steps)
 
     def html(self) -> str:
         """The trace as a page with the layouts side by side, which loads nothing.

@@ -92,7 +92,7 @@ def reaches_rows_as(vec_env: object, name: str) -> bool:
     if not derives_from(vec_env, name):
         return False
     cls = sb3_class(name)
-    names = ("get_attr", "set_attr", "env_method", _TARGETS[name])
+    names = ("get_attr", "set_attr", "env_method", "env_is_wrapped", _TARGETS[name])
     return all(_of_class(vec_env, n) is private(cls, n) for n in names)
 
 

@@ -33,8 +33,6 @@ def work(pipe: Any, gate: Any) -> None:
                 rest = rest[os.write(pipe.fileno(), rest) :]
             if command == "half and die":
                 os._exit(1)
-            if command == "half":
-                os.kill(data, signal.SIGUSR1)
             gate.wait()
         pipe.send(Odd() if command == "odd" else (command, data))
         if command == "open":

@@ -54,9 +54,8 @@ def local_classes() -> list[Any]:
     return [Plain, Abstract, Noted, Slotted]
 
 
-@pytest.mark.parametrize("place", range(4))
-def test_class_that_exists_stays_as_it_is(place: int) -> None:
-    cls = local_classes()[place]
+@pytest.mark.parametrize("cls", local_classes())
+def test_class_that_exists_stays_as_it_is(cls: Any) -> None:
     data = by_value.dumps(cls())
     cls.mark, cls.text = 2, lambda self: "second"
     seen = list(SEEN)
@@ -85,18 +84,16 @@ def arrives(data: bytes) -> Any:
     return first[1:], type(again) is first[0], type(again).mark, by_value.dumps(again)
 
 
-@pytest.mark.parametrize("place", range(4))
-def test_class_is_made_once_elsewhere_and_comes_back_as_itself(place: int) -> None:
-    cls = local_classes()[place]
+def test_class_is_made_once_elsewhere_and_comes_back_as_itself() -> None:
+    classes = local_classes()
     code = "import pickle, sys; from tests.ipc.test_by_value import arrives; "
-    code += "sys.stdout.buffer.write(pickle.dumps(arrives(sys.stdin.buffer.read())))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=by_value.dumps(cls()), capture_output=True, check=True
-    )
-    first, same, mark, back = pickle.loads(done.stdout)
-    assert (first, same, mark) == (("first", 1), True, 5)
-    assert type(pickle.loads(back)) is cls
-    assert cls.mark == 1  # what the other process has set is its own
+    code += "sys.stdout.buffer.write(pickle.dumps([*map(arrives, pickle.load(sys.stdin.buffer))]))"
+    sent = pickle.dumps([by_value.dumps(cls()) for cls in classes])
+    done = subprocess.run([sys.executable, "-c", code], input=sent, capture_output=True, check=True)
+    for cls, (first, same, mark, back) in zip(classes, pickle.loads(done.stdout), strict=True):
+        assert (first, same, mark) == (("first", 1), True, 5)
+        assert type(pickle.loads(back)) is cls
+        assert cls.mark == 1  # what the other process has set is its own
 
 
 class Once:
@@ -182,8 +179,3 @@ def test_other_names_of_the_main_module_are_no_import_of_it() -> None:
         other = type("Outer", (), {"Inner": type("Inner", (), {"mark": 7})})
         patch.setattr(sys.modules["__main__"], "Outer", other, raising=False)
         assert pickle.loads(data).mark == 1
-
-
-def test_functions_go_by_value_with_what_they_hold() -> None:
-    number = 3
-    assert pickle.loads(by_value.dumps(lambda: number))() == 3

@@ -22,7 +22,7 @@ def make(length: int = 2) -> Any:
 
 
 def answer(pipe: Any, env: Any, command: str, data: Any) -> None:
-    """What Gymnasium's worker does at the commands that do not reset."""
+    """What Gymnasium's worker does at the commands that neither reset nor step."""
     if command == "_call":
         name, args, kwargs = data
         value = env.get_wrapper_attr(name)
@@ -33,42 +33,16 @@ def answer(pipe: Any, env: Any, command: str, data: Any) -> None:
         pipe.send((None, True))
 
 
-def worker_with_another_flag(
+def worker_without_a_flag(
     index: int, env_fn: Any, pipe: Any, parent: Any, shared: Any, errors: Any, *rest: Any
 ) -> None:
-    """Gymnasium's in NEXT_STEP mode, without shared memory; `autoreset` is called `pending`."""
-    env, pending, command = env_fn(), False, ""
+    """One that has no flag `autoreset`."""
+    env, command = env_fn(), ""
     parent.close()
     try:
         while command != "close":
             command, data = pipe.recv()
-            if command == "reset":
-                pipe.send((env.reset(**data), True))
-            elif command == "step" and pending:
-                observation, info = env.reset()
-                pending = False
-                pipe.send(((observation, 0, False, False, info), True))
-            elif command == "step":
-                result = env.step(data)
-                pending = result[2] or result[3]
-                pipe.send((result, True))
-            else:
-                answer(pipe, env, command, data)
-    except Exception as error:
-        errors.put((index, type(error), str(error), "no trace"))
-        pipe.send((None, False))
-
-
-def worker_with_another_env(
-    index: int, env_fn: Any, pipe: Any, parent: Any, shared: Any, errors: Any, *rest: Any
-) -> None:
-    """One whose environment is called `single`."""
-    single, command = env_fn(), ""
-    parent.close()
-    try:
-        while command != "close":
-            command, data = pipe.recv()
-            answer(pipe, single, command, data) if command else None
+            answer(pipe, env, command, data) if command else None
     except Exception as error:
         errors.put((index, type(error), str(error), "no trace"))
         pipe.send((None, False))
@@ -79,7 +53,7 @@ def test_worker_without_the_flag_of_its_autoreset() -> None:
         [make] * 2,
         shared_memory=False,
         autoreset_mode=AutoresetMode.NEXT_STEP,
-        worker=worker_with_another_flag,
+        worker=worker_without_a_flag,
     )
     vec_env = sb3compat.to_sb3(env)
     # Taken for False, the flag would let the worker reset twice after the first episode.
@@ -90,7 +64,7 @@ def test_worker_without_the_flag_of_its_autoreset() -> None:
 
 def test_frames_of_the_parent_are_not_those_of_its_forked_worker() -> None:
     env: Any = gym.wrappers.TimeLimit(make(), 5)  # in a frame that the worker inherits
-    envs = AsyncVectorEnv([make], context="fork", worker=worker_with_another_env)
+    envs = AsyncVectorEnv([make], context="fork", worker=worker_without_a_flag)
     vec_env = sb3compat.to_sb3(RecordEpisodeStatistics(envs), autoreset_mode=None)
     # The worker's own environment is the argument `env` of `answer`.
     assert vec_env.env_is_wrapped(gym.wrappers.TimeLimit) == [False]

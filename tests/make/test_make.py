@@ -271,46 +271,6 @@ def test_seed_of_numpy_is_an_int() -> None:
     assert given.seed(np.uint32(2**32 - 1)) == [2**32 - 1, 2**32]
 
 
-def test_reset_without_a_seed_draws_as_in_sb3() -> None:
-    np.random.seed(3)
-    reference = env_util.make_vec_env("CartPole-v1", 2)
-    np.random.seed(3)
-    ours = sb3compat.make_vec_env("CartPole-v1", 2)
-    same(ours.reset(), reference.reset())
-
-
-@pytest.mark.parametrize("mode", ["sync", "async"])
-@pytest.mark.parametrize(
-    "kwargs",
-    [
-        {"obs_type": "ram"},
-        {"obs_type": "grayscale", "frameskip": (2, 5)},
-        {"mode": 1, "difficulty": 1},
-        {"frameskip": 4, "repeat_action_probability": 0.0, "full_action_space": True},
-        {"max_episode_steps": 3},
-    ],
-)
-def test_arguments_of_atari_games_are_those_of_single_ones(
-    mode: str, kwargs: dict[str, Any]
-) -> None:
-    gym.register_envs(pytest.importorskip("ale_py", reason="has games"))
-    streams = []
-    for make in (env_util.make_vec_env, partial(sb3compat.make_vec_env, vectorization_mode=mode)):
-        env = make("ALE/Pong-v5", 2, seed=3, env_kwargs=kwargs)
-        streams.append(stream(env, [False]))
-    same(*streams)
-
-
-@pytest.mark.jax
-@pytest.mark.parametrize("name", ["phys2d/Pendulum-v0", "phys2d/CartPole-v1"])
-def test_jax_environments_are_those_of_single_ones(name: str) -> None:
-    pytest.importorskip("jax")
-    pytest.importorskip("flax")
-    pytest.importorskip("array_api_compat")
-    makers = (env_util.make_vec_env, sb3compat.make_vec_env)
-    same(*(stream(make(name, 2, seed=3), [False]) for make in makers))
-
-
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_spec_is_made_with_its_wrappers(mode: str) -> None:
     spec = gym.spec("Wrapped-v0")
@@ -348,21 +308,6 @@ def test_async_keeps_buffers_that_are_used_again(kwargs: dict[str, Any]) -> None
     same(stream(env, [False, False]), stream(reference, [False, False]))
 
 
-class Float64(ScriptedEnv):
-    """Returns observations of another dtype than its space's, as many do."""
-
-    def _obs(self) -> Any:
-        return super()._obs() / np.float64(3)
-
-
-@pytest.mark.parametrize("mode", ["sync", "async"])
-def test_last_observation_has_the_dtype_that_the_environment_returned(mode: str) -> None:
-    make = partial(Float64, script(lengths=(2,)))
-    reference = env_util.make_vec_env(make, 2, seed=0)
-    ours = sb3compat.make_vec_env(make, 2, seed=0, vectorization_mode=mode)
-    same(stream(ours, [False]), stream(reference, [False]))
-
-
 def test_arguments_reach_gymnasiums_class() -> None:
     env: Any = sb3compat.make_vec_env(
         "CartPole-v1",
@@ -375,16 +320,6 @@ def test_arguments_reach_gymnasiums_class() -> None:
     assert env.env.shared_memory
     assert "Spawn" in type(env.env.processes[0]).__name__
     env.close()
-
-
-def test_sb3_logs_the_episode_statistics() -> None:
-    from stable_baselines3 import PPO
-
-    for mode in ("sync", "async", "native"):
-        env = sb3compat.make_vec_env("CartPole-v1", 2, seed=0, vectorization_mode=mode)
-        model = PPO("MlpPolicy", env, n_steps=64, batch_size=64, device="cpu").learn(128)
-        assert model.ep_info_buffer, mode
-        env.close()
 
 
 ASYNC = {"vectorization_mode": "async"}

@@ -15,11 +15,11 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
-from sb3compat._upstream import sync_vector_env, vec_env
+from sb3compat._upstream import vec_env
 from sb3compat._upstream.installed import installed, installed_version, release
 from sb3compat._upstream.private import missing, private, set_private
 from sb3compat._upstream.table import NAMES, Name
@@ -94,23 +94,6 @@ def lacking(env: Any, name: str) -> Any:
 @pytest.mark.parametrize(
     ("name", "use"),
     [
-        ("_env_obs", sync_vector_env.held_observations),
-        ("_observations", sync_vector_env.shared_batch),
-        ("_autoreset_envs", sync_vector_env.pending_autoresets),
-        ("_autoreset_envs", sync_vector_env.autoreset_flags),
-        ("_terminations", lambda env: sync_vector_env.forget_endings(env, [0])),
-        ("_truncations", lambda env: sync_vector_env.forget_endings(env, [0])),
-        ("_add_info", lambda env: sync_vector_env.add_info(env, {}, {"x": 1}, 0)),
-    ],
-)
-def test_state_of_a_sync_vector_env(name: str, use: Callable[[Any], Any]) -> None:
-    with pytest.raises(UpstreamError, match=f"'{name}'.*gymnasium 1"):
-        use(lacking(SyncVectorEnv(fns()), name))
-
-
-@pytest.mark.parametrize(
-    ("name", "use"),
-    [
         ("_seeds", vec_env.waiting_seeds),
         ("_options", vec_env.waiting_options),
         ("_seeds", lambda env: vec_env.set_waiting_seeds(env, [1, 2])),
@@ -131,30 +114,6 @@ def test_mode_that_a_wrapper_remembers() -> None:
     del env._autoreset_mode
     with pytest.raises(UpstreamError, match="'_autoreset_mode'"):
         sb3compat.to_sb3(env)
-
-
-def test_workers_of_gymnasium() -> None:
-    env = AsyncVectorEnv(fns())
-    adapted = sb3compat.to_sb3(env)
-    adapted.reset()
-    pipes = env.parent_pipes
-    del env.parent_pipes
-    with pytest.raises(UpstreamError, match="'parent_pipes'"):
-        adapted.reset()
-    env.parent_pipes = pipes
-    env.close(terminate=True)
-
-
-@pytest.mark.parametrize("name", ["remotes", "processes", "waiting", "closed"])
-def test_workers_of_sb3(name: str) -> None:
-    subproc = pytest.importorskip("stable_baselines3.common.vec_env").SubprocVecEnv
-    env = subproc(fns(), start_method="fork")
-    held = getattr(env, name)
-    delattr(env, name)
-    with pytest.raises(UpstreamError, match=f"'{name}'"):
-        sb3compat.to_gymnasium(env)
-    setattr(env, name, held)
-    env.close()
 
 
 MOVED = """

@@ -34,17 +34,14 @@ def test_pending_autoresets(mode: AutoresetMode) -> None:
     rows = np.flatnonzero(terminations).tolist()
     sync.forget_autoresets(env, rows[:1])
     assert sync.autoreset_flags(env).tolist() == [row in rows[1:] for row in range(3)]
+    env._truncations[:] = True
+    sync.forget_endings(env, rows)
+    assert not sync.autoreset_flags(env).any()
+    assert not env._terminations.any()
+    assert env._truncations.tolist() == [row not in rows for row in range(3)]
+    env._autoreset_envs[:] = True
     sync.forget_autoresets(env)
     assert not sync.autoreset_flags(env).any()
-
-
-def test_endings_of_some_rows_are_forgotten() -> None:
-    env, terminations = ended(AutoresetMode.DISABLED)
-    env._truncations[:] = True
-    sync.forget_endings(env, [0])
-    expected = [False, *terminations[1:].tolist()]
-    assert env._terminations.tolist() == sync.autoreset_flags(env).tolist() == expected
-    assert env._truncations.tolist() == [False, True, True]
 
 
 def test_observations_and_infos_are_the_environments_own() -> None:
