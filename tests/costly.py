@@ -105,8 +105,10 @@ CASES = {
         "test_envpool_restarts_ended_rows_as_it_does_itself": 1,
     },
     "tests/to_sb3/backends/test_jax.py": {
-        "test_jax_cartpole_transitions_are_true": 1,
         "test_jax_wrappers_change_nothing_in_the_stream": 1,
+    },
+    "tests/to_sb3/backends/test_transitions.py": {
+        "test_transitions_are_true": 7,
     },
     "tests/to_sb3/test_differential.py": {
         "test_async_equals_dummy_vec_env": 2,
