@@ -14,6 +14,7 @@ import pytest
 
 import sb3compat
 from sb3compat import ParallelVecEnv
+from sb3compat._ipc.pipes import Exchange
 from tests.envs import MakeEnv, script
 from tests.interrupts import attempt, count, counting, interrupt, points, within
 from tests.lockstep import same
@@ -108,3 +109,19 @@ def transcript(env: Any) -> Any:
     results: list[Any] = [(env.reset(), list(env.reset_infos))]
     results += [(env.step(np.zeros(3, int)), list(env.reset_infos)) for _ in range(4)]
     return results
+
+
+def test_interrupt_while_a_step_is_sent_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = opened(failing("never"))
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Exchange, "send", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            env.step(ACTIONS)
+    with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):
+        env.step(ACTIONS)
+    env.reset()
+    env.step(ACTIONS)
