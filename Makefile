@@ -22,7 +22,7 @@ TESTING := SDL_VIDEODRIVER=$${SDL_VIDEODRIVER:-dummy} OMP_NUM_THREADS=$${OMP_NUM
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test pairs real nightly lint types bench docs changelog matrix endurance conformance seeds unseen dist clean
+.PHONY: help demo test pairs real nightly lint types bench docs changelog matrix endurance conformance unseen dist clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -46,10 +46,10 @@ real:  ## Run the training scripts of other libraries: docs/reference/training-s
 	@$(TESTING) $(PYTHON) -m versions --only real $(ARGS)
 
 # Minutes on two cores: 40 for the tests with all examples, 5 the mutants, 8 the faults, 15 the world,
-# 20 its seeds, 10 the unseen, 50 the pairs (examples as for a change) and 25 the scripts.
-nightly:  ## Everything, in about three hours; writes all pages that are made from runs
+# 10 the unseen, 50 the pairs (examples as for a change) and 25 the scripts.
+nightly:  ## Everything, in under three hours; writes all pages that are made from runs
 	@SB3COMPAT_PROFILE=nightly $(MAKE) --keep-going lint types demo test matrix endurance \
-		conformance seeds unseen
+		conformance unseen
 	@SB3COMPAT_PROFILE=ci $(MAKE) --keep-going pairs real
 	@$(BIN)/python -m versions.stamps
 
@@ -81,9 +81,6 @@ endurance: $(VENV)/dev.stamp  ## Millions of steps, a thousand faults: docs/expl
 
 conformance: $(WORLD)/world.stamp  ## Run the kit on the world, and write conformance/RESULTS.md
 	@$(TESTING) $(WORLD)/bin/python -W ignore -m conformance $(ARGS)
-
-seeds: $(WORLD)/world.stamp  ## Run what is correct of it under five seeds: conformance/SEEDS.md
-	@$(TESTING) $(WORLD)/bin/python -W ignore -m conformance --seeds 5 $(ARGS)
 
 unseen: $(VENV)/dev.stamp  ## Run the kit on environments that it was not written for
 	@$(TESTING) $(BIN)/python -W ignore -m conformance.specimens.unseen.judge $(ARGS)

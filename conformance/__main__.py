@@ -1,7 +1,7 @@
 """Run the kit on the world: `make conformance`.
 
-It checks all targets, or the named ones, and writes RESULTS.md. With `--seeds` it checks the
-targets that must be clean, once for each seed, and writes SEEDS.md.
+It checks all targets, or the named ones, and writes RESULTS.md. With another `--seed` than 0 it
+draws other programs, says what came out, and writes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pathlib import Path
 
 from conformance import results
 from conformance.targets import TARGETS, Target
-from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.output import render
 from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options
@@ -25,9 +24,6 @@ from versions import stamps
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build" / "conformance"
-# Twenty seeds take long even so.
-SEED_PROGRAMS = 3
-TRAINING = ("trains_ppo", "trains_off_policy")
 # Without its cache JAX compiles for each of hundreds of instances, which takes seconds.
 CACHE = {
     "JAX_COMPILATION_CACHE_DIR": str(BUILD / "jax"),
@@ -41,27 +37,26 @@ def main() -> int:
     chosen = [
         target
         for target in TARGETS.values()
-        if (not options.names or any(fnmatch(target.name, name) for name in options.names))
-        and (target.by_seeds or not options.seeds)
+        if not options.names or any(fnmatch(target.name, name) for name in options.names)
     ]
     if options.list or not chosen:
         print("\n".join(f"{target.name}: {target.about}" for target in TARGETS.values()))
         return 0 if options.list else 2
     BUILD.mkdir(parents=True, exist_ok=True)
     os.environ.update(CACHE)
-    check = _over_seeds if options.seeds else _once
-    clean = [check(target, options) for target in chosen]
-    path, text = (
-        (HERE / "SEEDS.md", _seeds())
-        if options.seeds
-        else (HERE / "RESULTS.md", results.page(_read("json")))
-    )
+    clean = [_check(target, options) for target in chosen]
+    if not options.seed:
+        _write_page(whole=not options.names)
+    return 0 if all(clean) else 1
+
+
+def _write_page(*, whole: bool) -> None:
+    path, text = HERE / "RESULTS.md", results.page(_read())
     if text is None:
         print(f"{path.name} is written when all targets have been run.")
     else:
-        stamps.write(path, text, whole=not options.names)
+        stamps.write(path, text, whole=whole)
         print(f"Written: {path}")
-    return 0 if all(clean) else 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,63 +65,38 @@ def _parser() -> argparse.ArgumentParser:
         "names", nargs="*", metavar="NAME", help="run these targets only; * and ? stand for others"
     )
     parser.add_argument("--list", action="store_true", help="show all targets, and run none")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the programs")
     parser.add_argument(
-        "--seeds",
-        type=int,
-        default=0,
-        metavar="N",
-        help="run those that must be clean N times",
+        "--programs", type=int, metavar="N", help="for each check (default: by its pace)"
     )
-    parser.add_argument(
-        "--programs", type=int, metavar="N",
-        help=f"for each check (default: by its pace, with --seeds {SEED_PROGRAMS})",
-    )  # fmt: skip
     parser.add_argument("--max-seconds", type=float, metavar="S", help="for one run")
     return parser
 
 
-def _seeds() -> str | None:
-    """SEEDS.md; None if a target is missing."""
-    found = _read("seeds")
-    whole = all(name in found for name, target in TARGETS.items() if target.by_seeds)
-    return results.seeds(found) if whole else None
-
-
-def _once(target: Target, options: argparse.Namespace) -> bool:
+def _check(target: Target, options: argparse.Namespace) -> bool:
+    """Whether the results are the expected ones; keeps them for the page."""
     print(f"{target.name}: ", end="", flush=True)
     if target.refused:
         found = {"refused": results.refusal(target.define()["make_env"])}
-        _write(target, "json", found)
+        _write(target, found)
         print(found["refused"] or "Expected a refusal, got none")
         return bool(found["refused"])
-    report = _report(target, 0, options.programs, options.max_seconds)
+    report = _report(target, options)
     print(report.summary())
+    if options.seed:
+        return not any(r.status in ("failed", "errored") for r in report.results)
     versions = {name: _version(name) for name in target.packages}
-    _write(target, "json", {**report.to_dict(), "versions": {**report.versions, **versions}})
+    _write(target, {**report.to_dict(), "versions": {**report.versions, **versions}})
     (BUILD / f"{target.name}.html").write_text(render(report, "html"), encoding="utf-8")
     return _as_expected(report)
 
 
-def _over_seeds(target: Target, options: argparse.Namespace) -> bool:
-    reports = []
-    for seed in range(options.seeds):
-        reports.append(
-            _report(target, seed, options.programs or SEED_PROGRAMS, options.max_seconds)
-        )
-        print(f"{target.name}, seed {seed}: {reports[-1].summary()}", flush=True)
-        _write(target, "seeds", results.over_seeds(reports))
-    return not any(r.status in ("failed", "errored") for report in reports for r in report.results)
-
-
-def _report(target: Target, seed: int, programs: int | None, max_seconds: float | None) -> Report:
+def _report(target: Target, given: argparse.Namespace) -> Report:
     defined = target.define()
-    # Training takes most of the time, and is much the same under each seed.
-    quick = tuple(check.id for check in checks_of() if check.id not in TRAINING)
     options = Options(
-        seed=seed,
-        programs=programs,
-        max_seconds=max_seconds,
-        only=quick if seed else (),
+        seed=given.seed,
+        programs=given.programs,
+        max_seconds=given.max_seconds,
         expected_failures=target.expected(),
         make_env=target.source,
         capabilities=target.capabilities,
@@ -151,14 +121,14 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-def _write(target: Target, kind: str, found: object) -> None:
-    path = BUILD / f"{target.name}.{kind}"
+def _write(target: Target, found: object) -> None:
+    path = BUILD / f"{target.name}.json"
     path.write_text(json.dumps(found, indent=1, default=str), encoding="utf-8")
 
 
-def _read(kind: str) -> dict[str, results.Found]:
+def _read() -> dict[str, results.Found]:
     """The results of this and earlier runs, by target."""
-    paths = {name: BUILD / f"{name}.{kind}" for name in TARGETS}
+    paths = {name: BUILD / f"{name}.json" for name in TARGETS}
     return {
         name: json.loads(path.read_text(encoding="utf-8"))
         for name, path in paths.items()

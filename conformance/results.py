@@ -1,4 +1,4 @@
-"""RESULTS.md and SEEDS.md, from the results of the runs."""
+"""RESULTS.md, from the results of the runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 from conformance.targets import TARGETS
 from sb3compat.conformance.output.markdown import escaped, fenced
-from sb3compat.conformance.run.report import Report
 
 Found = Mapping[str, Any]
 
@@ -29,19 +28,6 @@ reason and most with a link, are data: [`expected/`](expected). Each was analyse
 was put there. The environments are in [`targets/`](targets).
 
 A script needs NumPy and the imports of its `make_env`.
-"""
-
-_SEEDS = """\
-# No false alarms
-
-Environments of Gymnasium, Stable-Baselines3 and sb3compat, checked under one seed after the other;
-each seed draws other programs. The checks that train run under the first seed only. A check that
-needs something the environment lacks (images, options, masks) is not counted; a check is exercised
-if it ran under at least one seed. This page is generated: `make seeds`.
-
-A false alarm is a failure that is not expected. The expected failures are in
-[`expected/`](expected), with reasons, and in [RESULTS.md](RESULTS.md), with scripts. If not every
-seed finds one of them, the last column has the number of seeds that do.
 """
 
 
@@ -138,49 +124,3 @@ def _linked(reason: str) -> str:
 def _stable(text: str) -> str:
     """The text without addresses of objects, which differ from run to run."""
     return re.sub(r"0x[0-9a-f]{8,}", "0x…", text)
-
-
-def over_seeds(reports: list[Report]) -> dict[str, Any]:
-    """The number of times that each check had each outcome."""
-    counts: dict[str, dict[str, int]] = {}
-    for report in reports:
-        for result in report.results:
-            of_check = counts.setdefault(result.check_id, {})
-            of_check[result.status] = of_check.get(result.status, 0) + 1
-    programs = sum(result.examples for report in reports for result in report.results)
-    return {"seeds": len(reports), "programs": programs, "counts": counts}
-
-
-def seeds(found: Mapping[str, Found]) -> str:
-    """SEEDS.md."""
-    lines = [
-        "| | Seeds | Programs | Checks exercised | False alarms "
-        "| Known, and not found under every seed |",
-        "|---" * 6 + "|",
-    ]
-    for library in LIBRARIES:
-        lines += [
-            f"| {escaped(TARGETS[name].about)} | "
-            + (_over_seeds(found[name]) if name in found else "not run | | | |")
-            + " |"
-            for name in _of(library)
-            if TARGETS[name].by_seeds
-        ]
-    return "\n\n".join([_SEEDS.strip(), "\n".join(lines)]) + "\n"
-
-
-def _over_seeds(data: Found) -> str:
-    counts = data["counts"].items()
-    alarms = [check for check, of in counts if of.get("failed") or of.get("errored")]
-    known = {check: of for check, of in counts if of.get("xfailed") or of.get("xpassed")}
-    rare = [
-        f"`{check}` {of.get('xfailed', 0)}/{data['seeds']}"
-        for check, of in known.items()
-        if of.get("xfailed", 0) < data["seeds"]
-    ]
-    # A check that was always skipped needs a capability that the environment lacks.
-    applied = [of.keys() - {"skipped"} for _, of in counts if of.keys() - {"skipped"}]
-    exercised = f"{sum(of != {'not_exercised'} for of in applied)} of {len(applied)}"
-    found = len(alarms) and ", ".join(alarms)
-    cells = [data["seeds"], data["programs"], exercised, found, ", ".join(rare)]
-    return " | ".join(map(str, cells))

@@ -56,9 +56,8 @@ def main() -> int:
     started = time.monotonic()
     soak = {name: part("soak", name, args.steps) for name in SOURCES}
     faults = {backend: part("faults", backend, args.faults) for backend in KINDS}
-    mistakes = part("mistakes")
     seconds = time.monotonic() - started
-    stamps.write(args.page, page(soak, faults, mistakes, LIMIT, seconds))
+    stamps.write(args.page, page(soak, faults, LIMIT, seconds))
     wrong = [text for one in faults.values() for text in one["wrong"]]
     print(*wrong, f"{args.page}, in {seconds:.0f} seconds", sep="\n")
     return min(len(wrong), 1)

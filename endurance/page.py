@@ -19,9 +19,9 @@ ENDINGS = {
 HEAD = """\
 # How it holds up
 
-How much comes through without a wrong value, what remains after a fault, and what a mistake gets
-to read. This page is generated: `make endurance`, which `make nightly` calls. The figures are of
-one run of {seconds:.0f} seconds on {cores} cores that did other work as well.
+How much comes through without a wrong value, and what remains after a fault. This page is
+generated: `make endurance`, which `make nightly` calls. The figures are of one run of
+{seconds:.0f} seconds on {cores} cores that did other work as well.
 
 ## Millions of steps
 
@@ -54,14 +54,6 @@ count as one that hangs.
 {ended}
 
 **Wrong values: {wrong}. Calls that hung: {hung}.**
-
-## Mistakes
-
-Each was made; this is what it got. `fns` are two functions that make an environment, `fn` is one
-of them, `env` is an environment; `used()` is a `ParallelVecEnv` after a reset, `dummy()` a
-`DummyVecEnv`.
-
-{mistakes}
 """
 
 
@@ -111,29 +103,7 @@ def ended_table(found: Mapping[str, Mapping[str, Any]]) -> str:
     return table(("fault", "how often", *shown), rows)
 
 
-def mistakes_list(found: Iterable[Sequence[str]]) -> str:
-    """One item for each mistake, under the heading of its group."""
-    lines: list[str] = []
-    last = ""
-    for group, code, message in found:
-        if group != last:
-            lines += ["", f"### {group}", ""]
-            last = group
-        lines.append(f"- `{code}`")
-        lines += ["", f"  > {escaped(message) or 'No exception.'}", ""]
-    return "\n".join(lines).strip()
-
-
-def escaped(message: str) -> str:
-    """A message as Markdown that shows it as it is."""
-    for character in "\\`*_<>[]#|":
-        message = message.replace(character, f"\\{character}")
-    return message
-
-
-def page(
-    soak: Mapping[str, Any], faults: Mapping[str, Any], mistakes: Any, limit: int, seconds: float
-) -> str:
+def page(soak: Mapping[str, Any], faults: Mapping[str, Any], limit: int, seconds: float) -> str:
     """The whole page."""
     wrong = [text for one in faults.values() for text in one["wrong"]]
     hung = sum("a call hangs" in text for text in wrong)
@@ -148,5 +118,4 @@ def page(
         ended=ended_table(faults),
         wrong=len(wrong) - hung,
         hung=hung,
-        mistakes=mistakes_list(mistakes),
     )

@@ -1,11 +1,17 @@
-"""How much a profile runs, and that a wrong name of one is no success."""
+"""How much a profile runs, that a wrong name of one is no success, and which tests are costly."""
 
 from __future__ import annotations
+
+import ast
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests import profiles
+from tests.costly import CASES
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(
@@ -39,3 +45,11 @@ def test_another_profile_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_hypothesis_runs_with_the_profile_of_this_run() -> None:
     assert settings.default is not None
     assert settings.default.max_examples == profiles.examples(500)
+
+
+@pytest.mark.parametrize("path", CASES)
+def test_costly_tests_exist_and_have_cases(path: str) -> None:
+    tree = ast.parse((ROOT / path).read_text())
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for name, few in CASES[path].items():
+        assert functions[name].args.args or not few

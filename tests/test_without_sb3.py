@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pytest
-
-from tests.interpreter import BLOCK, LOADED, needs_sb3, python
+from tests.interpreter import BLOCK, HAS_SB3, LOADED, python
 
 HANDWRITTEN = """
 import gymnasium as gym
@@ -172,65 +168,20 @@ if __name__ == "__main__":
     main()
 """
 
-Answer = tuple[list[Any], list[str], bool]
 
-
-@pytest.fixture(scope="module")
-def without_sb3(tmp_path_factory: pytest.TempPathFactory) -> Answer:
-    """The answers of the adapter where SB3 is not installed."""
-    out = python(tmp_path_factory.mktemp("no_sb3"), BLOCK + PROGRAM, "stable_baselines3")
-    said, bases, torch = json.loads(out)
-    return said, bases, torch
-
-
-def answers(said: list[Any], label: str) -> list[Any]:
-    return [answer[1:] for answer in said if answer[0] == label]
-
-
-def painted(value: int) -> list[list[list[int]]]:
-    return [[[value] * 3] * 3] * 2
-
-
-def test_adapter_works_without_sb3(without_sb3: Answer) -> None:
-    said, bases, torch = without_sb3
+def test_adapter_answers_the_same_with_and_without_sb3(tmp_path: Path) -> None:
+    said, bases, torch = json.loads(python(tmp_path, BLOCK + PROGRAM, "stable_baselines3"))
     assert "stable_baselines3" not in bases
     assert not torch
-    assert answers(said, "made")[0][:2] == [3, "Box(-1.0, 1.0, (2,), float32)"]
-    assert answers(said, "seed")[0] == [[3, 4, 5]]
-    infos = answers(said, "reset")[0][1]
-    assert [info["seed"] for info in infos] == [3, 4, 5]
-    assert [info["options"] for info in answers(said, "reset")[2][1]] == [
-        {"a": 1},
-        None,
-        {"b": [2]},
-    ]
-    # Row 0 ends with its second step, by the limit; row 2 with its fourth, in both ways.
-    _, rewards, dones, infos, reset_infos = answers(said, "step")[1]
-    assert rewards == ["float32", [np.float32(2 / 3)] * 3]
-    assert dones == ["bool", [True, False, False]]
-    assert [info["TimeLimit.truncated"] for info in infos] == [True, False, False]
-    assert [len(info) for info in infos] == [3, 2, 2]
-    assert reset_infos[0] == {"seed": None, "options": None}
-    assert answers(said, "step")[3][3][2]["TimeLimit.truncated"] is False
-
-    for images, tiled, again in answers(said, "images")[:6]:
-        # Row 0 was told to be row 8.
-        assert [image[1] for image in images] == [painted(81), painted(11), painted(21)]
-        assert tiled == again
-        assert tiled[0] == "uint8"
-        assert tiled[1] == [
-            *[left + right for left, right in zip(painted(81), painted(11), strict=True)],
-            *[left + right for left, right in zip(painted(21), painted(0), strict=True)],
-        ]
-    assert answers(said, "images")[6][1:] == [None, None]
-    assert answers(said, "warned") == [["set()"]] * 6 + [["{'UserWarning'}"]]
-
-
-@needs_sb3
-def test_answers_are_the_same_with_and_without_sb3(without_sb3: Answer, tmp_path: Path) -> None:
-    said, bases, torch = json.loads(python(tmp_path, BLOCK + PROGRAM, "nothing"))
+    # What a mistake of both would change alike: seeds and options reach their rows.
+    resets = [answer[2] for answer in said if answer[0] == "reset"]
+    assert [info["seed"] for info in resets[0]] == [3, 4, 5]
+    assert [info["options"] for info in resets[2]] == [{"a": 1}, None, {"b": [2]}]
+    if not HAS_SB3:
+        return
+    reference, bases, torch = json.loads(python(tmp_path, BLOCK + PROGRAM, "nothing"))
     assert "stable_baselines3" in bases
     assert torch
-    assert len(without_sb3[0]) == len(said)
-    for number, (ours, reference) in enumerate(zip(without_sb3[0], said, strict=True)):
-        assert ours == reference, f"answer {number}"
+    assert len(said) == len(reference)
+    for number, (ours, theirs) in enumerate(zip(said, reference, strict=True)):
+        assert ours == theirs, f"answer {number}"

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -51,11 +51,17 @@ def main(arguments: Sequence[str], *, results: Path = FILE, reference: Path = RE
     if options.list or not chosen:
         print("\n".join(each.name for each in every))
         return 0 if options.list else 2
-    problems = []
+    ran: list[Environment] = []
+    problems: list[str] = []
     for each in chosen:
-        problem = _try(each, options.python, results)
-        problems += [problem] if problem else []
-        show(read(results), reference)
+        print(f"\n==== {each.name} ====", flush=True)
+        try:
+            problems += _run(each, install(each, options.python), results)
+            ran.append(each)
+        except NotInstalledError as error:
+            print(error, flush=True)
+            problems.append(f"{each.name}: not run, see above")
+        show(read(results), reference, ran)
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0
@@ -75,22 +81,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _try(environment: Environment, pythons: Sequence[Path], results: Path) -> str | None:
+def _run(environment: Environment, python: Path, results: Path) -> list[str]:
     """Run the tests there and keep the result; what went wrong, if anything did."""
-    print(f"\n==== {environment.name} ====", flush=True)
-    try:
-        python = install(environment, pythons)
-    except NotInstalledError as error:
-        print(error, flush=True)
-        return f"{environment.name}: not run, see above"
-    start, sources = time.monotonic(), _sources(environment)
+    start = time.monotonic()
     ended = run(_parts(environment, python))
     print(summary(ended), flush=True)
-    found = result(ended, time.monotonic() - start, _versions(python), sources)
+    found = result(ended, time.monotonic() - start, _versions(python))
     write({**read(results), environment.name: found}, results)
     if found.failed or any(each.returncode for each in ended):
-        return f"{environment.name}: {found.failed} failed, see above"
-    return None
+        return [f"{environment.name}: {found.failed} failed, see above"]
+    return []
 
 
 def _parts(environment: Environment, python: Path) -> list[Part]:
@@ -100,25 +100,14 @@ def _parts(environment: Environment, python: Path) -> list[Part]:
     return [Part(environment.name, (str(python), *PYTEST, script))]
 
 
-def _sources(environment: Environment) -> str:
-    page = "training-scripts.md" if environment.library else "versions.md"
-    return stamps.digest(f"docs/reference/{page}")
-
-
-def show(results: Mapping[str, Result], reference: Path = REFERENCE) -> None:
-    """Write the pages; each is of the present sources if all of its results are."""
-    tried = {"versions.md": environments(), "training-scripts.md": LIBRARIES}
+def show(results: Mapping[str, Result], reference: Path, ran: Collection[Environment]) -> None:
+    """Write the pages; one is of the present sources once all of its environments have run."""
+    of_page = {"versions.md": environments(), "training-scripts.md": LIBRARIES}
     for name, text in pages(results).items():
-        whole = all(
-            each.name in results and results[each.name].sources == _sources(each)
-            for each in tried[name]
-        )
-        stamps.write(reference / name, text, whole=whole)
+        stamps.write(reference / name, text, whole={*of_page[name]} <= {*ran})
 
 
-def result(
-    ended: Sequence[Ended], seconds: float, versions: dict[str, str], sources: str = ""
-) -> Result:
+def result(ended: Sequence[Ended], seconds: float, versions: dict[str, str]) -> Result:
     """The parts of the suite taken together."""
     found = sum((counts(each.last_line) for each in ended), Counter[str]())
     return Result(
@@ -129,7 +118,6 @@ def result(
         profile=profile(),
         date=date.today().isoformat(),
         versions=versions,
-        sources=sources,
     )
 
 

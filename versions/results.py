@@ -48,7 +48,6 @@ class Result:
         profile: How much the tests tried.
         date: Of the run.
         versions: The releases that were installed, by package.
-        sources: The digest of the sources that it is of, as `versions.stamps` makes it.
     """
 
     passed: int
@@ -58,7 +57,6 @@ class Result:
     profile: str
     date: str
     versions: Mapping[str, str]
-    sources: str = ""
 
 
 def counts(summary: str) -> Counter[str]:

@@ -48,7 +48,6 @@ PAGES = {
     "conformance/RESULTS.md": Page(
         "make conformance", (*ADAPTERS, *KIT, "conformance/targets/*.py")
     ),
-    "conformance/SEEDS.md": Page("make seeds", (*ADAPTERS, *KIT, "conformance/targets/*.py")),
     "conformance/UNSEEN.md": Page("make unseen", (*KIT, "conformance/specimens/unseen/*.py")),
     "docs/explanation/how-it-holds-up.md": Page("make endurance", (*ADAPTERS, "endurance/*.py")),
     "docs/reference/kill-matrix.md": Page(

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.targets.registry import target
+from conformance.targets.registry import BOUNDS, MODES, single, target
 
-MODES = ("NEXT_STEP", "SAME_STEP", "DISABLED")
 IDS = ("CartPole-v1", "Blackjack-v1")
-# The reset options of CartPole: the bounds of its first state.
-BOUNDS = {"low": -0.01, "high": 0.01}
 
 
-def single(env_id: str) -> Any:
-    import gymnasium as gym
-
-    return gym.make(env_id)
-
-
-@target(correct=True, single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
-@target(correct=True, single=single, mode=MODES, env_id=IDS[1:])
+@target(single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
+@target(single=single, mode=MODES, env_id=IDS[1:])
 def sync_to_sb3(mode: str, env_id: str) -> Any:
     """to_sb3 of SyncVectorEnv over {env_id}, {mode}, held against single environments."""
     import gymnasium as gym
@@ -31,7 +22,7 @@ def sync_to_sb3(mode: str, env_id: str) -> Any:
     return to_sb3(SyncVectorEnv(make, autoreset_mode=AutoresetMode[mode]))
 
 
-@target(correct=True, mode=MODES)
+@target(mode=MODES)
 def async_to_sb3(mode: str) -> Any:
     """to_sb3 of AsyncVectorEnv over CartPole-v1, {mode}."""
     import gymnasium as gym
@@ -43,7 +34,7 @@ def async_to_sb3(mode: str) -> Any:
     return to_sb3(AsyncVectorEnv(make, autoreset_mode=AutoresetMode[mode]))
 
 
-@target(correct=True)
+@target()
 def wrapped_to_sb3() -> Any:
     """to_sb3 of SyncVectorEnv over FrozenLake-v1 below two vector wrappers, rendered."""
     import gymnasium as gym
@@ -55,7 +46,7 @@ def wrapped_to_sb3() -> Any:
     return to_sb3(ClipReward(RecordEpisodeStatistics(env), -1, 1))
 
 
-@target(correct=True)
+@target()
 def native_to_sb3() -> Any:
     """to_sb3 of Gymnasium's native CartPole-v1."""
     import gymnasium as gym
@@ -65,8 +56,8 @@ def native_to_sb3() -> Any:
     return to_sb3(gym.make_vec("CartPole-v1", num_envs=3, vectorization_mode="vector_entry_point"))
 
 
-@target(correct=True, single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
-@target(correct=True, single=single, mode=MODES, env_id=IDS[1:])
+@target(single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
+@target(single=single, mode=MODES, env_id=IDS[1:])
 def dummy_to_gymnasium(mode: str, env_id: str) -> Any:
     """to_gymnasium of DummyVecEnv over {env_id}, {mode}, held against single environments."""
     import gymnasium as gym
@@ -79,7 +70,7 @@ def dummy_to_gymnasium(mode: str, env_id: str) -> Any:
     return to_gymnasium(DummyVecEnv(make), autoreset_mode=AutoresetMode[mode])
 
 
-@target(correct=True, mode=MODES)
+@target(mode=MODES)
 def subproc_to_gymnasium(mode: str) -> Any:
     """to_gymnasium of SubprocVecEnv over CartPole-v1, {mode}."""
     import gymnasium as gym
@@ -93,8 +84,8 @@ def subproc_to_gymnasium(mode: str) -> Any:
     return to_gymnasium(env, autoreset_mode=AutoresetMode[mode])
 
 
-@target(correct=True, single=single, options=BOUNDS, env_id=IDS[:1])
-@target(correct=True, single=single, env_id=IDS[1:])
+@target(single=single, options=BOUNDS, env_id=IDS[:1])
+@target(single=single, env_id=IDS[1:])
 def parallel(env_id: str) -> Any:
     """ParallelVecEnv over {env_id}, two workers, held against single environments."""
     import gymnasium as gym
@@ -104,7 +95,7 @@ def parallel(env_id: str) -> Any:
     return ParallelVecEnv([lambda: gym.make(env_id)] * 3, workers=2, start_method="fork")
 
 
-@target(correct=True)
+@target()
 def parallel_parts() -> Any:
     """ParallelVecEnv over a single, a vector and a nested environment of CartPole-v1."""
     import gymnasium as gym
@@ -124,7 +115,7 @@ def parallel_parts() -> Any:
     return ParallelVecEnv([make, vector, nested], workers=2, start_method="fork")
 
 
-@target(correct=True, single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
+@target(single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
 def parallel_to_gymnasium(mode: str, env_id: str) -> Any:
     """to_gymnasium of ParallelVecEnv over {env_id}, {mode}, held against single environments."""
     import gymnasium as gym
@@ -137,7 +128,7 @@ def parallel_to_gymnasium(mode: str, env_id: str) -> Any:
     return to_gymnasium(env, autoreset_mode=AutoresetMode[mode])
 
 
-@target(correct=True)
+@target()
 def monitored_to_gymnasium() -> Any:
     """to_gymnasium of VecMonitor over DummyVecEnv over CartPole-v1."""
     import gymnasium as gym
@@ -148,8 +139,8 @@ def monitored_to_gymnasium() -> Any:
     return to_gymnasium(VecMonitor(DummyVecEnv([lambda: gym.make("CartPole-v1")] * 3)))
 
 
-@target(correct=True, single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
-@target(correct=True, single=single, mode=MODES, env_id=IDS[1:])
+@target(single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
+@target(single=single, mode=MODES, env_id=IDS[1:])
 def dummy_there_and_back(mode: str, env_id: str) -> Any:
     """to_sb3 of to_gymnasium of DummyVecEnv over {env_id}, by way of {mode}."""
     import gymnasium as gym
@@ -162,7 +153,7 @@ def dummy_there_and_back(mode: str, env_id: str) -> Any:
     return to_sb3(to_gymnasium(DummyVecEnv(make), autoreset_mode=AutoresetMode[mode]))
 
 
-@target(correct=True, mode=MODES)
+@target(mode=MODES)
 def sync_there_and_back(mode: str) -> Any:
     """to_gymnasium of to_sb3 of SyncVectorEnv over Blackjack-v1, {mode}."""
     import gymnasium as gym
@@ -175,7 +166,7 @@ def sync_there_and_back(mode: str) -> Any:
     return to_gymnasium(there, autoreset_mode=AutoresetMode[mode])
 
 
-@target("ale-py", correct=True, mode=MODES[:2])
+@target("ale-py", mode=MODES[:2])
 def ale_to_sb3(mode: str) -> Any:
     """to_sb3 of ale-py's AtariVectorEnv, {mode}."""
     from ale_py.vector_env import AtariVectorEnv
@@ -189,7 +180,7 @@ def ale_to_sb3(mode: str) -> Any:
     return to_sb3(env)
 
 
-@target("envpool", correct=True)
+@target("envpool")
 def envpool_to_sb3() -> Any:
     """to_sb3 of EnvPool's CartPole-v1."""
     import envpool
@@ -199,7 +190,7 @@ def envpool_to_sb3() -> Any:
     return to_sb3(envpool.make_gymnasium("CartPole-v1", num_envs=3))
 
 
-@target("jax", correct=True)
+@target("jax")
 def phys2d_to_sb3() -> Any:
     """to_sb3 of Gymnasium's phys2d/CartPole-v1 with JAX."""
     import gymnasium as gym
@@ -221,7 +212,7 @@ def mo_gymnasium_to_sb3() -> Any:
     return to_sb3(mo_gym.wrappers.vector.MOSyncVectorEnv(make))
 
 
-@target("metaworld", correct=True)
+@target("metaworld")
 def metaworld_to_sb3() -> Any:
     """to_sb3 of Meta-World's MT10, with episodes of at most 20 steps."""
     import gymnasium as gym

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.targets.registry import target
+from conformance.targets.registry import BOUNDS, MODES, single, target
 
-MODES = ("NEXT_STEP", "SAME_STEP", "DISABLED")
 IDS = ("CartPole-v1", "Blackjack-v1", "Pendulum-v1")
-# The reset options of CartPole: the bounds of its first state.
-BOUNDS = {"low": -0.01, "high": 0.01}
 
 
-def single(env_id: str) -> Any:
-    import gymnasium as gym
-
-    return gym.make(env_id)
-
-
-@target(correct=True, mode=MODES, env_id=IDS[:2])
+@target(mode=MODES, env_id=IDS[:2])
 def sync(mode: str, env_id: str) -> Any:
     """SyncVectorEnv over {env_id}, {mode}."""
     import gymnasium as gym
@@ -27,8 +18,8 @@ def sync(mode: str, env_id: str) -> Any:
     return SyncVectorEnv([lambda: gym.make(env_id)] * 3, autoreset_mode=AutoresetMode[mode])
 
 
-@target(correct=True, single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
-@target(correct=True, single=single, mode=MODES, env_id=IDS[2:])
+@target(single=single, options=BOUNDS, mode=MODES, env_id=IDS[:1])
+@target(single=single, mode=MODES, env_id=IDS[2:])
 def sync_referenced(mode: str, env_id: str) -> Any:
     """SyncVectorEnv over {env_id}, {mode}, held against single environments."""
     import gymnasium as gym
@@ -37,7 +28,7 @@ def sync_referenced(mode: str, env_id: str) -> Any:
     return SyncVectorEnv([lambda: gym.make(env_id)] * 3, autoreset_mode=AutoresetMode[mode])
 
 
-@target(correct=True, mode=MODES)
+@target(mode=MODES)
 def sync_rendered(mode: str) -> Any:
     """SyncVectorEnv over FrozenLake-v1, {mode}, rendered."""
     import gymnasium as gym
@@ -47,7 +38,7 @@ def sync_rendered(mode: str) -> Any:
     return SyncVectorEnv(make, autoreset_mode=AutoresetMode[mode])
 
 
-@target(correct=True, mode=MODES)
+@target(mode=MODES)
 def asynchronous(mode: str) -> Any:
     """AsyncVectorEnv over CartPole-v1, {mode}."""
     import gymnasium as gym
@@ -57,7 +48,7 @@ def asynchronous(mode: str) -> Any:
     return AsyncVectorEnv(make, autoreset_mode=AutoresetMode[mode])
 
 
-@target(correct=True, mode=MODES)
+@target(mode=MODES)
 def asynchronous_piped(mode: str) -> Any:
     """AsyncVectorEnv over Blackjack-v1, {mode}, without shared memory."""
     import gymnasium as gym
@@ -67,7 +58,7 @@ def asynchronous_piped(mode: str) -> Any:
     return AsyncVectorEnv(make, shared_memory=False, autoreset_mode=AutoresetMode[mode])
 
 
-@target(correct=True)
+@target()
 def native_cartpole() -> Any:
     """CartPoleVectorEnv, Gymnasium's native CartPole-v1."""
     import gymnasium as gym

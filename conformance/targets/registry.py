@@ -16,6 +16,9 @@ from sb3compat.conformance.run import known, toml
 
 EXPECTED = Path(__file__).parents[1] / "expected"
 ROWS = 3
+MODES = ("NEXT_STEP", "SAME_STEP", "DISABLED")
+# The reset options of CartPole: the bounds of its first state.
+BOUNDS = {"low": -0.01, "high": 0.01}
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,6 @@ class Target:
         packages: The distributions that it needs, besides Gymnasium and SB3.
         source: Source that defines `make_env`, and `reference` if the single environments are
             given; it stands by itself, so that reproductions do.
-        correct: Whether it must be clean, except for expected failures.
         refused: Whether the adapter must refuse it.
         options: Options that its reset understands.
         capabilities: Declared capabilities.
@@ -38,18 +40,9 @@ class Target:
     about: str
     packages: tuple[str, ...]
     source: str
-    correct: bool = False
     refused: bool = False
     options: Mapping[str, Any] | None = None
     capabilities: Mapping[str, bool] = field(default_factory=dict)
-
-    @property
-    def by_seeds(self) -> bool:
-        """Whether it is checked with many seeds: correct, of Gymnasium and SB3 alone, and quick.
-
-        Each instance of a `ParallelVecEnv` starts processes: twenty runs would take an hour.
-        """
-        return self.correct and not self.packages and not self.name.startswith("adapters-parallel")
 
     def expected(self) -> dict[str, str]:
         """The known failures, with the reasons."""
@@ -88,7 +81,6 @@ def reasons(path: Path) -> dict[str, str]:
 
 def target(
     *packages: str,
-    correct: bool = False,
     refused: bool = False,
     single: Callable[..., Any] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -101,7 +93,6 @@ def target(
 
     Args:
         *packages: The distributions that the environment needs.
-        correct: Whether the environment must be clean.
         refused: Whether the adapter must refuse it.
         single: Makes the single environment of a row, for a reference; it gets those of the
             arguments that it has in its signature.
@@ -128,7 +119,6 @@ def target(
                 about=about,
                 packages=packages,
                 source="\n\n\n".join(texts),
-                correct=correct,
                 refused=refused,
                 options=options,
                 capabilities=capabilities or {},
@@ -136,6 +126,13 @@ def target(
         return function
 
     return register
+
+
+def single(env_id: str) -> Any:
+    """The single environment of each row, for `target`."""
+    import gymnasium as gym
+
+    return gym.make(env_id)
 
 
 def _text(function: Callable[..., Any], name: str, given: Mapping[str, str]) -> str:

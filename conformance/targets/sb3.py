@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.targets.registry import target
+from conformance.targets.registry import BOUNDS, single, target
 
 IDS = ("CartPole-v1", "Blackjack-v1", "Pendulum-v1")
-# The reset options of CartPole: the bounds of its first state.
-BOUNDS = {"low": -0.01, "high": 0.01}
-
-
-def single(env_id: str) -> Any:
-    import gymnasium as gym
-
-    return gym.make(env_id)
 
 
 def slippery() -> Any:
@@ -29,7 +21,7 @@ def rendered() -> Any:
     return gym.make("FrozenLake-v1", render_mode="rgb_array")
 
 
-@target(correct=True, env_id=IDS[:2])
+@target(env_id=IDS[:2])
 def dummy(env_id: str) -> Any:
     """DummyVecEnv over {env_id}."""
     import gymnasium as gym
@@ -38,8 +30,8 @@ def dummy(env_id: str) -> Any:
     return DummyVecEnv([lambda: gym.make(env_id)] * 3)
 
 
-@target(correct=True, single=single, options=BOUNDS, env_id=IDS[:1])
-@target(correct=True, single=single, env_id=IDS[2:])
+@target(single=single, options=BOUNDS, env_id=IDS[:1])
+@target(single=single, env_id=IDS[2:])
 def dummy_referenced(env_id: str) -> Any:
     """DummyVecEnv over {env_id}, held against single environments."""
     import gymnasium as gym
@@ -48,7 +40,7 @@ def dummy_referenced(env_id: str) -> Any:
     return DummyVecEnv([lambda: gym.make(env_id)] * 3)
 
 
-@target(correct=True, single=rendered)
+@target(single=rendered)
 def dummy_rendered() -> Any:
     """DummyVecEnv over FrozenLake-v1, rendered and held against single environments."""
     import gymnasium as gym
@@ -57,7 +49,7 @@ def dummy_rendered() -> Any:
     return DummyVecEnv([lambda: gym.make("FrozenLake-v1", render_mode="rgb_array")] * 3)
 
 
-@target(correct=True)
+@target()
 def dummy_alone() -> Any:
     """DummyVecEnv over one CartPole-v1."""
     import gymnasium as gym
@@ -66,7 +58,7 @@ def dummy_alone() -> Any:
     return DummyVecEnv([lambda: gym.make("CartPole-v1")])
 
 
-@target(correct=True, env_id=IDS[:2])
+@target(env_id=IDS[:2])
 def subproc(env_id: str) -> Any:
     """SubprocVecEnv over {env_id}."""
     import gymnasium as gym
@@ -75,9 +67,7 @@ def subproc(env_id: str) -> Any:
     return SubprocVecEnv([lambda: gym.make(env_id)] * 3, start_method="fork")
 
 
-@target(
-    correct=True, inner=("DummyVecEnv", "SubprocVecEnv"), wrapper=("VecMonitor", "VecNormalize")
-)
+@target(inner=("DummyVecEnv", "SubprocVecEnv"), wrapper=("VecMonitor", "VecNormalize"))
 def wrapped(inner: str, wrapper: str) -> Any:
     """{wrapper} over {inner} over CartPole-v1."""
     import gymnasium as gym
@@ -88,7 +78,7 @@ def wrapped(inner: str, wrapper: str) -> Any:
     return getattr(vec_env, wrapper)(inside)
 
 
-@target(correct=True, single=slippery)
+@target(single=slippery)
 def monitored_referenced() -> Any:
     """VecMonitor over DummyVecEnv over FrozenLake-v1, held against single environments."""
     import gymnasium as gym
@@ -97,7 +87,7 @@ def monitored_referenced() -> Any:
     return VecMonitor(DummyVecEnv([lambda: gym.make("FrozenLake-v1")] * 3))
 
 
-@target(correct=True, inner=("DummyVecEnv", "SubprocVecEnv"))
+@target(inner=("DummyVecEnv", "SubprocVecEnv"))
 def stacked(inner: str) -> Any:
     """VecFrameStack over {inner} over CartPole-v1."""
     import gymnasium as gym

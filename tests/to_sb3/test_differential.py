@@ -101,15 +101,16 @@ class Twice:
         return obs, 2 * rewards, terminated, truncated, infos
 
 
-class TwiceSync(Twice, SyncVectorEnv[Any, Any]):  # type: ignore[misc]
+# No brackets: the classes of Gymnasium 1.1 are not generic.
+class TwiceSync(Twice, SyncVectorEnv):  # type: ignore[type-arg,misc]
     """A subclass with the mixin before the class."""
 
 
-class TwiceAsync(Twice, AsyncVectorEnv[Any, Any]):  # type: ignore[misc]
+class TwiceAsync(Twice, AsyncVectorEnv):  # type: ignore[type-arg,misc]
     """The same in workers."""
 
 
-class WaitsTwice(AsyncVectorEnv[Any, Any]):
+class WaitsTwice(AsyncVectorEnv):  # type: ignore[type-arg]
     """Overrides what `step` calls."""
 
     def step_wait(self, timeout: Any = None) -> Any:

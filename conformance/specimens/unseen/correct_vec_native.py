@@ -71,27 +71,3 @@ class Marathon(NativeVecEnv):
                 info["terminal_observation"] = last.copy()
             obs = self.begin()
         return obs, rewards, dones, infos
-
-
-@unseen("vec_env")
-class BinarySwitches(NativeVecEnv):
-    """Three boards of six lamps and switches (MultiBinary), until all are lit, or 15 steps."""
-
-    def __init__(self) -> None:
-        super().__init__(3, spaces.MultiBinary(6), spaces.MultiBinary(6))
-        self.lit, self.steps = np.zeros((3, 6), np.int8), np.zeros(3, np.int64)
-
-    def reset(self) -> Any:
-        self.take_seeds()
-        self.lit, self.steps = self.draw(0, 2, 6).astype(np.int8), np.zeros(3, np.int64)
-        return self.lit.copy()
-
-    def step_wait(self) -> Step:
-        self.lit = self.lit ^ self.actions.astype(np.int8)
-        self.steps += 1
-        there, late = self.lit.all(axis=1), self.steps >= 15
-        rewards, infos = self.lit.mean(axis=1).astype(np.float32), self.infos(late & ~there)
-        for i in np.flatnonzero(there | late):
-            infos[i]["terminal_observation"] = self.lit[i].copy()
-            self.lit[i], self.steps[i] = self.dice[i].integers(0, 2, 6), 0
-        return self.lit.copy(), rewards, there | late, infos

@@ -1,31 +1,18 @@
-"""Correct VecEnvs with odd infos, attributes and results, and such of SB3's own parts."""
+"""Correct VecEnvs with odd infos, attributes and results."""
 
 from __future__ import annotations
 
 import threading
-from functools import partial
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from stable_baselines3.common.vec_env import (
-    DummyVecEnv,
-    VecEnv,
-    VecFrameStack,
-    VecMonitor,
-    VecNormalize,
-)
+from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
 from conformance.specimens.registry import unseen
-from conformance.specimens.unseen.rows import Camera, Corridor
+from conformance.specimens.unseen.rows import Corridor
 from conformance.specimens.unseen.vec_parts import NativeVecEnv, Step, Wrapper
-
-PENDULUMS = tuple(partial(gym.make, "Pendulum-v1", max_episode_steps=n) for n in (4, 7, 11))
-LAKES = (partial(gym.make, "FrozenLake-v1", is_slippery=True, max_episode_steps=15),) * 4
-CARTS = (partial(gym.make, "CartPole-v1", max_episode_steps=25),) * 3
-CAMERAS = (partial(Camera, render_mode="rgb_array"),) * 2
 
 
 @unseen("vec_env")
@@ -293,33 +280,3 @@ class ReadOnlyResults(NativeVecEnv):
             self.columns[:, i] = self.dice[i].integers(0, 9, 3)
         rewards.flags.writeable = dones.flags.writeable = False
         return self.look(), rewards, dones, infos
-
-
-@unseen("vec_env", singles=PENDULUMS)
-def differing_pendulums() -> VecEnv:
-    """Return a DummyVecEnv of three pendulums with time limits of 4, 7 and 11 steps."""
-    return DummyVecEnv(list(PENDULUMS))
-
-
-@unseen("vec_env")
-def monitored_lakes() -> VecEnv:
-    """Return four slippery frozen lakes under VecMonitor, whose infos hold the time of day."""
-    return VecMonitor(DummyVecEnv(list(LAKES)))
-
-
-@unseen(
-    "vec_env",
-    rightly={
-        "writing_outputs_does_not_change_env": "SB3's `StackedObservations` returns the array that "
-        "it rolls on in the next step"
-    },
-)
-def stacked_cameras() -> VecEnv:
-    """Return two images that can be rendered, with the last three stacked along the colours."""
-    return VecFrameStack(DummyVecEnv(list(CAMERAS)), 3)
-
-
-@unseen("vec_env")
-def steady_carts() -> VecEnv:
-    """Return three poles on carts under VecNormalize, whose statistics are no longer updated."""
-    return VecNormalize(DummyVecEnv(list(CARTS)), training=False)

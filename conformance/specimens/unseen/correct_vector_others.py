@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space
-from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from conformance.specimens.registry import unseen
 from conformance.specimens.unseen.rows import Gauge, Letters, Weather
@@ -28,7 +26,6 @@ TEXTS = (partial(Letters, "text"),) * 3
 SEQUENCES = (partial(Letters, "sequence"),) * 3
 EITHERS = (partial(Letters, "either"),) * 3
 GAUGES = tuple(partial(Gauge, width) for width in (2, 3, 5))
-CARTS = (partial(gym.make, "CartPole-v1", max_episode_steps=20),) * 3
 
 
 def finals_of(obs: Any, ended: Any) -> dict[str, Any]:
@@ -170,10 +167,3 @@ def one_of_two() -> VectorEnv[Any, Any, Any]:
 def differing_gauges() -> VectorEnv[Any, Any, Any]:
     """Return three gauges of different widths, with observation_mode="different"."""
     return SyncVectorEnv(GAUGES, observation_mode="different", autoreset_mode=DISABLED)
-
-
-@unseen("vector_env", mode=NEXT_STEP)
-def recorded_carts() -> VectorEnv[Any, Any, Any]:
-    """Return three poles on carts under RecordEpisodeStatistics, whose infos hold the time."""
-    carts: VectorEnv[Any, Any, Any] = SyncVectorEnv(CARTS, autoreset_mode=NEXT_STEP)
-    return RecordEpisodeStatistics(carts)

@@ -35,7 +35,7 @@ _HEAD = """\
 Forty broken and forty correct environments were written from the contracts of both interfaces by an
 author who had not read the checks or the mutants. When they were first judged, 2 of the 30 that can
 be told without a reference were missed, and 4 correct ones were accused falsely; the kit was then
-mended. Twenty broken ones had the defect of a mutant, and sixteen correct ones were like others
+mended. Twenty broken ones had the defect of a mutant, and 22 correct ones were like others
 that the kit is tried on: they are no longer kept. These are the others:
 [`specimens/unseen/`](specimens/unseen). Each was checked with the default options. This page is
 generated: `python -m conformance.specimens.unseen.judge`.

@@ -27,14 +27,13 @@ def worlds(kind: Kind, rows: int) -> Any:
 IS_LAST = "terminal_observation_is_last"
 
 
-@pytest.mark.parametrize("limit", [3, 8, 20])
-def test_a_wall_before_the_time_limit_is_no_stale_observation(limit: int) -> None:
+def test_a_wall_before_the_time_limit_is_no_stale_observation() -> None:
     """The action of CliffWalking's shortest policy leads into a wall from the fourth step on."""
     vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
     known = "CliffWalking-v1" if "CliffWalking-v1" in gym.registry else "CliffWalking-v0"
 
     def factory() -> Any:
-        return vec_env.DummyVecEnv([lambda: gym.make(known, max_episode_steps=limit)] * 2)
+        return vec_env.DummyVecEnv([lambda: gym.make(known, max_episode_steps=8)] * 2)
 
     for declared in ({}, {"reference": False}):
         subject = examine(factory, declared=declared)
@@ -43,7 +42,7 @@ def test_a_wall_before_the_time_limit_is_no_stale_observation(limit: int) -> Non
         assert not bad(results)
 
 
-@pytest.mark.parametrize("world", ["pit", "clock", "late", "still", "door"])
+@pytest.mark.parametrize("world", ["late", "still"])
 def test_worlds_in_which_the_last_action_does_not_show(world: str) -> None:
     for limit in (2, 3, 4, 5):
         kind = Kind(world, 4, limit, "point", goal=False)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from conformance.specimens.points import OPTIONS, Config, Point, Points
@@ -81,14 +80,6 @@ class TellsAtTheEnd(Point):
         return obs, reward, terminated, truncated, {"is_success": False} if terminated else {}
 
 
-class Noisy(Point):
-    """Each step draws as well."""
-
-    def step(self, action: Any) -> Any:
-        self.point = self.point + self.np_random.normal(size=3)
-        return super().step(action)
-
-
 class _Thing:
     """Says of no other that it is the same, or fails to say anything."""
 
@@ -122,63 +113,7 @@ class TellsAllSorts(Point):
 _CLOCK, _THING = count(), _Thing()
 
 
-class SharedGenerator(Points):
-    """All rows draw from one generator, so that an end in one changes what the others draw."""
-
-    def make_row(self, row: int) -> Any:
-        return Noisy(self.config, row)
-
-    def start(self, i: int) -> Any:
-        if self._seeds[i] is not None:
-            if i == 0:
-                self.generator = np.random.default_rng(self._seeds[0])
-            self.envs[i].np_random = self.generator
-        seeds, self._seeds = self._seeds, [None] * self.num_envs
-        obs = super().start(i)
-        self._seeds = seeds
-        return obs
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
-        raise NotImplementedError("It is one environment, not several.")
-
-    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> Any:
-        return [False for _ in self.named(indices)]
-
-
-class Deep(Point):
-    """Observations within observations, and words, which SB3 has no use for."""
-
-    def __init__(self, config: Config, row: int) -> None:
-        super().__init__(config, row)
-        point = self.observation_space
-        self.observation_space = spaces.Dict(
-            a=spaces.Dict(point=point, time=spaces.Discrete(9)),
-            b=spaces.Text(9),
-            c=spaces.OneOf((point, spaces.Discrete(9))),
-        )
-
-    def observe(self) -> Any:
-        point, time = super().observe(), np.int64(self.time)
-        return {
-            "a": {"point": point, "time": time},
-            "b": "x" * (self.time + 1),
-            "c": (np.int64(0), point),
-        }
-
-
-class DeepRows(Points):
-    """A batch of words is a list of them."""
-
-    def make_row(self, row: int) -> Any:
-        return Deep(self.config, row)
-
-    def batch(self, observations: list[Any]) -> Any:
-        parts = [o["a"] for o in observations]
-        inner = {key: np.stack([part[key] for part in parts]) for key in ("point", "time")}
-        return {"a": inner, **{key: [o[key] for o in observations] for key in "bc"}}
-
-
-ROWS = (StaysWhereItIs, LosesLives, ClimbsLevels, TellsAtTheEnd, Noisy, TellsAllSorts)
+ROWS = (StaysWhereItIs, LosesLives, ClimbsLevels, TellsAtTheEnd, TellsAllSorts)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.__name__)
@@ -191,18 +126,6 @@ def test_an_awkward_row_passes(row: type[Point], rows: int) -> None:
         if row in (ClimbsLevels, LosesLives):
             found.pop("reset_starts_fresh_episodes", None)
         assert not found
-
-
-@pytest.mark.parametrize("rows", [1, 3])
-def test_spaces_unknown_to_sb3_pass(rows: int) -> None:
-    assert not broken(lambda: DeepRows(Config(rows=rows)), 0.01)
-
-
-def test_a_shared_generator_passes() -> None:
-    skip = TRAINING | {f"works_under_vec_{name}" for name in ("monitor", "normalize")}
-    skip |= {"works_under_vec_frame_stack", "works_under_vec_check_nan"}  # they ask get_attr
-    for seed in (0, 1):
-        assert not broken(SharedGenerator, 0.01, seed=seed, skip=skip)
 
 
 @pytest.mark.parametrize("beside", [False, True])
