@@ -99,7 +99,7 @@ class Unwrapped:
         assert function is not None
         restart = getattr(function, "restart", None)
         if restart is None or flags is None:
-            return self._noted(self.base.call(function, self.env, mask, seed=None, options=None))
+            return self._noted(self.base.call(function, self.env, mask))
         ended = np.logical_or(*map(to_numpy, flags))
         return self._noted(self.base.call(restart, self.env, mask, ended))
 

@@ -31,8 +31,6 @@ class PartialReset(Protocol):
     Args:
         env: The vector environment, without wrappers.
         mask: Which rows to reset, bool of shape `(n,)`, at least one true.
-        seed: As for `env.reset`, or None.
-        options: The options for these rows, or None.
 
     The function returns what `env.reset` returns: the observations of all `n` rows (those outside
     `mask` are ignored) and the infos. Where the environment is in NEXT_STEP mode, the function also
@@ -55,14 +53,7 @@ class PartialReset(Protocol):
     The last two hold for subclasses too, also where the function does not.
     """
 
-    def __call__(
-        self,
-        env: Any,
-        mask: Flags,
-        *,
-        seed: Any = None,
-        options: Options | None = None,
-    ) -> VectorResetResult: ...
+    def __call__(self, env: Any, mask: Flags) -> VectorResetResult: ...
 
 
 class EndingWatch(Protocol):
@@ -109,10 +100,9 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
 
     Args:
         cls: A subclass of `gymnasium.vector.VectorEnv`, not a wrapper.
-        function: A `PartialReset`: `function(env, mask, *, seed=None, options=None)` returns
-            `(observations, infos)`. For an environment whose `reset` honours
-            `options["reset_mask"]`, `sb3compat.reset_with_mask` is that function. When left out,
-            a decorator is returned.
+        function: A `PartialReset`: `function(env, mask)` returns `(observations, infos)`. For an
+            environment whose `reset` honours `options["reset_mask"]`,
+            `sb3compat.reset_with_mask` is that function. When left out, a decorator is returned.
 
     Returns:
         The function, or the decorator.
@@ -125,7 +115,7 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
         >>> from gymnasium.vector import VectorEnv
         >>> class MyVectorEnv(VectorEnv): ...
         >>> @sb3compat.register_partial_reset(MyVectorEnv)
-        ... def reset_some(env, mask, *, seed=None, options=None):
+        ... def reset_some(env, mask):
         ...     env.state[mask] = env.initial_state(mask.sum())
         ...     env.pending_autoreset[mask] = False
         ...     return env.state.copy(), {}

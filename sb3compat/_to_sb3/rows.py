@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat._convert.arrays import copy_dict
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
 from sb3compat._convert.types import (
     AnyVectorEnv,
@@ -17,11 +16,6 @@ from sb3compat._convert.types import (
     Rewards,
 )
 from sb3compat.errors import CallOrderError, ConversionError, shown
-
-
-def own_info(info: Info, *, copy: bool) -> Info:
-    """A new dict with the sub-environment's info."""
-    return copy_dict(info) if copy else dict(info)
 
 
 def received_info(info: Info) -> Info:

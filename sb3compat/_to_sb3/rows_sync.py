@@ -11,12 +11,13 @@ any other class, `whole.py` and `modes.py` do the work instead.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from sb3compat._convert.actions import Actions
+from sb3compat._convert.arrays import copy_dict
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
@@ -31,7 +32,6 @@ from sb3compat._convert.types import (
     Transition,
 )
 from sb3compat._to_sb3.rows import (
-    own_info,
     refuse_pending,
     reset_kwargs,
     set_reward,
@@ -81,7 +81,8 @@ class EnvRows:
         self._envs = envs
         self._observations = observations
         self._actions = actions
-        self._copy = copy
+        # A row gets a dict of its own; with `copy`, what is in it is its own as well.
+        self._own_dict: Callable[[Info], Info] = copy_dict if copy else dict
         self._held = held
         self._pending: list[Action] = []
 
@@ -101,7 +102,7 @@ class EnvRows:
             for i, env in enumerate(self._envs):
                 held[i], info = env.reset(**reset_kwargs(seeds[i], options[i]))
                 self._observations.write(batch, i, held[i])
-                infos.append(own_info(info, copy=self._copy))
+                infos.append(self._own_dict(info))
         except BaseException:
             self.failed = i
             raise
@@ -120,7 +121,7 @@ class EnvRows:
         batch = self._observations.empty() if self.batch is None else self.batch
         rewards = np.empty(n, np.float32)
         ended, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-        observations, held, copy = self._observations, self._held, self._copy
+        observations, held, own_dict = self._observations, self._held, self._own_dict
         # Most environments have one array for an observation, and it goes by one assignment.
         # There is none in an empty Dict or Tuple.
         whole, shape = batch[0] if batch else np.empty(0), observations.only_shape
@@ -131,17 +132,14 @@ class EnvRows:
             for i, (env, action) in enumerate(zip(self._envs, self._pending, strict=True)):
                 obs, reward, termination, truncation, given = env.step(action)
                 cut = bool(truncation and not termination)
-                if given:
-                    info = step_info(own_info(given, copy=copy), truncated=cut)
-                else:
-                    info = {TRUNCATED: cut}
+                info = step_info(own_dict(given), truncated=cut) if given else {TRUNCATED: cut}
                 set_reward(rewards, i, reward, first=observations.first)
                 if termination or truncation:
                     ended[i], truncated[i] = True, cut
                     # Before the reset, which may overwrite the very array that `step` returned.
                     info[TERMINAL_OBSERVATION] = observations.single(obs, copy=True)
                     obs, reset_info = env.reset()
-                    reset_infos[i] = own_info(reset_info, copy=copy)
+                    reset_infos[i] = own_dict(reset_info)
                 held[i] = obs
                 if type(obs) is np.ndarray and obs.shape == shape:
                     whole[i] = obs

@@ -90,9 +90,6 @@ _WHY: dict[str, dict[str, str]] = {
     "gymnasium.envs.registration": {
         "_find_spec": "ids could not be resolved before workers are started",
     },
-    "gymnasium.envs.classic_control.utils": {
-        "maybe_parse_reset_bounds": "options of a reset could not be read",
-    },
     "gymnasium.envs.classic_control.cartpole": {
         "CartPoleVectorEnv": "known by its name only: NEXT_STEP mode would be refused",
     },

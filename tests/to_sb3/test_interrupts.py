@@ -1,10 +1,16 @@
-"""An exception at any point of an operation: no later call gets the answer to an earlier one."""
+"""An exception at any point of an operation: no later call gets the answer to an earlier one.
+
+Where other libraries send a step to threads and then receive it, results may still come, and the
+environment is refused. Everywhere else, a reset leads out, unless a worker is lost.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
@@ -14,6 +20,7 @@ from sb3compat.errors import CallOrderError
 from tests.envs import Identity
 from tests.interrupts import attempt, count, counting, interrupt, points, within
 from tests.lockstep import same
+from tests.to_sb3.backends.libraries import atari, closed_later, jax_env, pool
 
 CLEAR = (CallOrderError, sb3compat.WorkerError, sb3compat.ClosedError)
 NEXT_STEP = AutoresetMode.NEXT_STEP
@@ -40,13 +47,25 @@ KINDS: dict[str, Callable[[], Any]] = {
     "async same step": lambda: AsyncVectorEnv(counting(), autoreset_mode=AutoresetMode.SAME_STEP),
     "async subclass": lambda: OwnSteps(counting()),
 }
+COUNTING = tuple(KINDS)
+KINDS |= {
+    "CartPole": lambda: closed_later(
+        gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="vector_entry_point")
+    ),
+    "JAX": lambda: jax_env("CartPole-v1", 2, 4),
+    "EnvPool": lambda: pool(2, limit=4),
+    "ale-py": lambda: atari(AutoresetMode.NEXT_STEP, 2),
+    "ale-py same step": lambda: atari(AutoresetMode.SAME_STEP, 2),
+}
+# Their steps are sent to threads.
+SENDING = ("EnvPool", "ale-py", "ale-py same step")
+
 
 # The points of the lines that return what was done.
 AT_THE_END = 30
-ACTIONS = np.zeros(2, np.int64)
 OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "reset": lambda env: env.reset(),
-    "step": lambda env: env.step(ACTIONS),
+    "step": lambda env: step(env),
     "get_attr": lambda env: env.get_attr("row"),
     "set_attr": lambda env: env.set_attr("mark", 5),
     "env_method": lambda env: env.env_method("add", 10),
@@ -61,11 +80,26 @@ READS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 }
 
 
-def transcript(env: Any, steps: int, seed: int = 7) -> list[Any]:
-    """The results of a reset with a seed and of some steps, with the infos of the resets."""
-    env.seed(seed)
-    results: list[Any] = [(env.reset(), list(env.reset_infos))]
-    results += [(env.step(ACTIONS), list(env.reset_infos)) for _ in range(steps)]
+def step(env: Any) -> tuple[Any, Any]:
+    """The results of a step, with the infos of the resets."""
+    return env.step(np.ones(2, env.action_space.dtype)), list(env.reset_infos)
+
+
+def reset(env: Any, kind: str) -> tuple[Any, Any]:
+    """The results of a reset, with a seed where the environment takes one."""
+    if kind != "EnvPool":
+        env.seed(7)
+    return env.reset(), list(env.reset_infos)
+
+
+@cache
+def transcript(kind: str) -> list[Any]:
+    """A reset with a seed, and some steps."""
+    if kind == "EnvPool":
+        return []
+    env: Any = sb3compat.to_sb3(KINDS[kind]())
+    results = [reset(env, kind), *(step(env) for _ in range(5))]
+    env.close()
     return results
 
 
@@ -76,34 +110,50 @@ def processes_of(env: Any) -> list[Any]:
 def started(kind: str) -> Any:
     """An environment in whose next step an episode ends."""
     env: Any = sb3compat.to_sb3(KINDS[kind]())
-    env.seed(3)
+    if kind != "EnvPool":
+        env.seed(3)
     env.reset()
-    env.step(ACTIONS)
+    for _ in range(1 if kind in COUNTING else 3):
+        step(env)
     return env
 
 
-def check(env: Any, expected: list[Any], where: str) -> None:
+def check(env: Any, kind: str, expected: list[Any], where: str) -> bool:
     """Each call raises an error that says what to call, or its result is right.
 
-    And a reset leads out, or says that the environment must be closed.
+    Returns:
+        Whether a reset leads out. If not, it says that the environment must be closed.
     """
-    for name, (read, value) in READS.items():
-        got, error = attempt(lambda read=read: read(env), *CLEAR)
-        assert_helps(error, where)
-        assert error or got == value, f"{where}: {name} returned {got}"
-    got, error = attempt(lambda: (env.step(ACTIONS), list(env.reset_infos)), *CLEAR)
+    if kind in COUNTING:
+        for name, (read, value) in READS.items():
+            got, error = attempt(lambda read=read: read(env), *CLEAR)
+            assert_helps(error, where)
+            assert error or got == value, f"{where}: {name} returned {got}"
+    got, error = attempt(lambda: step(env), *CLEAR)
     assert_helps(error, where)
-    assert error or any(is_same(got, each) for each in expected), f"{where}: step returned {got}"
-    env.seed(7)
-    obs, error = attempt(env.reset, sb3compat.WorkerError)
+    if kind in COUNTING and not error:
+        assert any(is_same(got, each) for each in expected), f"{where}: step returned {got}"
+    first, error = attempt(lambda: reset(env, kind), sb3compat.WorkerError)
     if error:
         assert "Close this environment" in str(error), where
-    else:
-        fresh = expected_transcript()
-        same((obs, list(env.reset_infos)), fresh[0], where)
-        for number, wanted in enumerate(fresh[1:]):
-            same((env.step(ACTIONS), list(env.reset_infos)), wanted, f"{where}, {number}")
-    close(env, where)
+        return False
+    if kind == "EnvPool":
+        check_new_episode(env, first[0])
+    for number, wanted in enumerate(transcript("sync" if kind in COUNTING else kind)):
+        same(step(env) if number else first, wanted, f"{where}, {number}")
+    return True
+
+
+def check_new_episode(env: Any, obs: Any) -> None:
+    """Rows of CartPole start from this observation, and go on from it, and from no older one."""
+    assert np.abs(obs).max() <= 0.05
+    for _ in range(3):
+        (after, _, dones, infos), _ = step(env)
+        for row in range(2):
+            last = infos[row]["terminal_observation"] if dones[row] else after[row]
+            moved = last[0] - obs[row][0] - 0.02 * obs[row][1]
+            assert abs(moved) < 1e-5, (row, moved)
+        obs = after
 
 
 def close(env: Any, where: str) -> None:
@@ -125,37 +175,39 @@ def assert_helps(error: Exception | None, where: str) -> None:
     assert error is None or any(way in str(error) for way in ways), f"{where}: {error}"
 
 
-_cache: list[Any] = []
+LIBRARIES = [kind for kind in KINDS if kind not in COUNTING]
+OPERATIONS_OF = [(name, kind) for kind in COUNTING for name in OPERATIONS]
+OPERATIONS_OF += [(name, kind) for kind in LIBRARIES for name in ("reset", "step")]
 
 
-def expected_transcript() -> list[Any]:
-    if not _cache:
-        env = sb3compat.to_sb3(SyncVectorEnv(counting()))
-        _cache.append(transcript(env, 5))
-    return list(_cache[0])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [pytest.param(*one, marks=[pytest.mark.jax] * (one[1] in LIBRARIES)) for one in OPERATIONS_OF],
+)
 def test_interrupted_operation(name: str, kind: str) -> None:
     operation = OPERATIONS[name]
     env = started(kind)
     total = count(lambda: operation(env))
     close(env, "counting")
     env = started("sync")
-    after = [(env.step(ACTIONS), list(env.reset_infos)) for _ in range(2)]
+    after = [step(env) for _ in range(2)]
     env = started("sync")
     env.reset()
     if name == "reset":
-        after[1] = (env.step(ACTIONS), list(env.reset_infos))
-    for at, error in points(total):
+        after[1] = step(env)
+    led_out = []
+    for at, error in points(total, 400 if kind in COUNTING else 60):
         env = started(kind)
         where = f"{name} of {kind}, {error.__name__} at point {at} of {total}"
         with within(120):
             raised = interrupt(lambda env=env: operation(env), at, error)
             # The operation is as good as done when the exception comes as it returns.
             late = name in ("reset", "step") and (raised is None or total - at < AT_THE_END)
-            check(env, after if late else after[:1], f"{where}: {raised}")
+            led_out += [check(env, kind, after if late else after[:1], f"{where}: {raised}")]
+            close(env, where)
+    if kind in LIBRARIES:
+        assert any(led_out)
+        assert all(led_out) or kind in SENDING
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "async" in kind])
@@ -164,7 +216,7 @@ def test_interrupted_close_is_finished_by_the_next(kind: str, waiting: bool) -> 
     def made() -> Any:
         env = started(kind)
         if waiting:
-            env.step_async(ACTIONS)
+            env.step_async(np.ones(2, np.int64))
         return env
 
     env = made()
@@ -176,17 +228,42 @@ def test_interrupted_close_is_finished_by_the_next(kind: str, waiting: bool) -> 
             close(env, f"{error.__name__} at point {at} of {total}: {raised}")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", COUNTING)
 def test_step_that_was_started_can_be_finished_or_dropped_after_an_interrupt(kind: str) -> None:
     """Once `step_async` is done, an exception between it and `step_wait` loses nothing."""
-    env = started("sync")
-    expected = env.step(ACTIONS), list(env.reset_infos)
+    actions = np.ones(2, np.int64)
+    expected = step(started("sync"))
     env = started(kind)
-    env.step_async(ACTIONS)
+    env.step_async(actions)
     with pytest.raises(CallOrderError, match=r"step_wait\(\).*reset\(\)"):
-        env.step(ACTIONS)
+        step(env)
     same((env.step_wait(), list(env.reset_infos)), expected)
-    env.step_async(ACTIONS)
-    env.seed(7)
-    same((env.reset(), list(env.reset_infos)), expected_transcript()[0])
+    env.step_async(actions)
+    same(reset(env, kind), transcript("sync")[0])
     close(env, kind)
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("kind", SENDING)
+def test_refusal_holds_for_every_adapter_of_the_environment(kind: str) -> None:
+    source = KINDS[kind]()
+    env: Any = sb3compat.to_sb3(source)
+    # These do not tell whether an autoreset is pending.
+    with pytest.raises(CallOrderError, match=r"Expected reset\(\) before the first step"):
+        step(env)
+    env.reset()
+    send = source.send
+
+    def interrupted(*args: Any) -> None:
+        send(*args)
+        raise KeyboardInterrupt
+
+    env._source._base.env.__dict__["send"] = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        step(env)
+    del source.__dict__["send"]
+    with pytest.raises(sb3compat.WorkerError, match="results may still come"):
+        step(env)
+    for adapter in (env, sb3compat.to_sb3(source), sb3compat.to_sb3(Identity(source))):
+        with pytest.raises(sb3compat.WorkerError, match="results may still come"):
+            adapter.reset()

@@ -9,15 +9,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import (
-    AsyncVectorEnv,
-    AutoresetMode,
-    SyncVectorEnv,
-    VectorWrapper,
-)
-from gymnasium.wrappers.vector import (
-    RecordEpisodeStatistics,
-)
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,13 +83,26 @@ def no_final(ending: str) -> Any:
     return NoFinal(SyncVectorEnv(fns(2, lengths=(2,), endings=(ending,)), autoreset_mode=SAME_STEP))
 
 
-def test_missing_final_observation_is_refused() -> None:
-    env = sb3compat.to_sb3(no_final("terminated"))
+@pytest.mark.parametrize(
+    ("ending", "options", "parts"),
+    [
+        (
+            "terminated",
+            {},
+            ("infos['final_obs']", "rows [0, 1]", "SyncVectorEnv", "require_final_obs=False"),
+        ),
+        ("truncated", {"require_final_obs": False}, ("cannot be bootstrapped",)),
+    ],
+)
+def test_missing_final_observation_is_refused(
+    ending: str, options: dict[str, bool], parts: tuple[str, ...]
+) -> None:
+    env = sb3compat.to_sb3(no_final(ending), **options)  # type: ignore[arg-type]
     env.reset()
     step(env)
     with pytest.raises(sb3compat.MissingFinalObservationError) as caught:
         step(env)
-    for part in ("infos['final_obs']", "rows [0, 1]", "SyncVectorEnv", "require_final_obs=False"):
+    for part in parts:
         assert part in str(caught.value)
 
 
@@ -108,14 +114,6 @@ def test_missing_final_observation_of_a_terminated_row_can_be_allowed() -> None:
     assert dones.all()
     assert all("terminal_observation" not in info for info in infos)
     assert [info["TimeLimit.truncated"] for info in infos] == [False, False]
-
-
-def test_missing_final_observation_of_a_truncated_row_is_always_refused() -> None:
-    env = sb3compat.to_sb3(no_final("truncated"), require_final_obs=False)
-    env.reset()
-    step(env)
-    with pytest.raises(sb3compat.MissingFinalObservationError, match="cannot be bootstrapped"):
-        step(env)
 
 
 class Untransformed(VectorWrapper):
@@ -160,12 +158,9 @@ def test_reused_observation_array_is_refused_in_same_step_mode(shared_memory: bo
 
 
 @mode_of
-@pytest.mark.parametrize("stack", [1, 2])
-def test_episode_statistics_belong_to_the_episode_that_ended(
-    mode: AutoresetMode, stack: int
-) -> None:
+def test_episode_statistics_belong_to_the_episode_that_ended(mode: AutoresetMode) -> None:
     source: Any = SyncVectorEnv(fns(3, lengths=(2, 3, 4)), autoreset_mode=mode)
-    for layer in range(stack):
+    for layer in range(2):
         source = RecordEpisodeStatistics(source, stats_key=f"stats{layer}")
     if mode == SAME_STEP and GYMNASIUM < (1, 4):
         with pytest.raises(sb3compat.UnsupportedEnvError, match=r"Gymnasium 1\.4 or newer"):
@@ -179,7 +174,7 @@ def test_episode_statistics_belong_to_the_episode_that_ended(
         returns += rewards
         lengths += 1
         for i in range(3):
-            for layer in range(stack):
+            for layer in range(2):
                 assert (f"stats{layer}" in infos[i]) == dones[i]
                 if dones[i]:
                     stats = infos[i][f"stats{layer}"]
@@ -320,111 +315,3 @@ def test_key_that_a_wrapper_adds_beside_the_environment_is_of_the_step(mode: Aut
     seen = [[info.get("mark") for info in step(env)[3]] for _ in range(5)]
     assert seen == [[1, None], [2, None], [1, 2], [2, None], [1, None]]
     assert not any("mark" in info for info in env.reset_infos)
-
-
-FINAL = ("final_obs", "final_info", "final_observation")
-
-
-class Finals(gym.Wrapper[Any, Any, Any, Any]):
-    """Gives, in each step, infos under the keys that SAME_STEP environments use.
-
-    And in each reset under the one that only other environments than Gymnasium's use.
-    """
-
-    def reset(self, **kwargs: Any) -> Any:
-        obs, info = self.env.reset(**kwargs)
-        return obs, {**info, "final_observation": "text"}
-
-    def step(self, action: Any) -> Any:
-        *result, info = self.env.step(action)
-        own = {"final_obs": np.arange(3.0), "final_info": {"x": 1}, "final_observation": "text"}
-        return *result, {**info, **own}
-
-
-def bare(cls: Any, fns: Any, mode: AutoresetMode) -> Any:
-    return cls(fns, autoreset_mode=mode)
-
-
-def wrapped(cls: Any, fns: Any, mode: AutoresetMode) -> Any:
-    return Identity(cls(fns, autoreset_mode=mode))
-
-
-def adapted(cls: Any, fns: Any, mode: AutoresetMode) -> Any:
-    """As `wrapped`, by SB3's class and our own adapter."""
-    from stable_baselines3.common import vec_env
-
-    theirs = vec_env.DummyVecEnv if cls is SyncVectorEnv else vec_env.SubprocVecEnv
-    kwargs = {} if cls is SyncVectorEnv else {"start_method": "fork"}
-    return Identity(sb3compat.to_gymnasium(theirs(fns, **kwargs), autoreset_mode=mode))
-
-
-@mode_of
-@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-@pytest.mark.parametrize("make", [bare, wrapped, adapted])
-def test_keys_of_endings_may_be_keys_of_sub_environments(
-    make: Any, cls: Any, mode: AutoresetMode
-) -> None:
-    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
-
-    def build(fns: Any) -> Any:
-        return make(cls, [lambda fn=fn: Finals(fn()) for fn in fns], mode)
-
-    program: list[Any] = [("reset", None), *[("step", number) for number in range(6)]]
-    # In SAME_STEP mode under a wrapper, Gymnasium itself would write one `final_info` over another.
-    lengths = (9,) if mode == SAME_STEP and make is wrapped else (2, 3)
-    lockstep(script(lengths=lengths, infos="none"), 2, build, program, wrap=Finals)
-
-
-class Masks(gym.Wrapper[Any, Any, Any, Any]):
-    """Gives infos under the names of the masks, without the keys whose masks these would be."""
-
-    def step(self, action: Any) -> Any:
-        *result, info = self.env.step(action)
-        return *result, {**info, "_final_obs": 3, "_final_info": "text"}
-
-
-@pytest.mark.parametrize("make", [wrapped, adapted])
-def test_names_of_masks_may_be_keys_of_sub_environments(make: Any) -> None:
-    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
-
-    def build(fns: Any) -> Any:
-        return make(SyncVectorEnv, [lambda fn=fn: Masks(fn()) for fn in fns], SAME_STEP)
-
-    program: list[Any] = [("reset", None), *[("step", number) for number in range(3)]]
-    lockstep(script(lengths=(9,), infos="none"), 2, build, program, wrap=Masks)
-
-
-class Gives(gym.Wrapper[Any, Any, Any, Any]):
-    """Gives an info of its own in each step of an episode but the last, or in each reset."""
-
-    def __init__(self, env: Any, info: dict[str, Any], *, when: str) -> None:
-        super().__init__(env)
-        self.info, self.when = info, when
-
-    def reset(self, **kwargs: Any) -> Any:
-        obs, info = self.env.reset(**kwargs)
-        return obs, {**info, **(self.info if self.when == "reset" else {})}
-
-    def step(self, action: Any) -> Any:
-        *result, info = self.env.step(action)
-        ended = result[2] or result[3]
-        return *result, {**info, **({} if ended or self.when == "reset" else self.info)}
-
-
-@pytest.mark.parametrize(
-    ("info", "when"),
-    [
-        ({"_final_obs": 4}, "step"),
-        ({"_final_obs": True}, "step"),
-        ({"_final_info": "text"}, "step"),
-        ({"_final_obs": False}, "reset"),
-        ({"_final_info": 3}, "reset"),
-        ({"final_info": 3}, "step"),
-    ],
-)
-def test_what_gymnasium_mixes_with_an_ending_is_refused(info: dict[str, Any], when: str) -> None:
-    factories = [lambda fn=fn: Gives(fn(), info, when=when) for fn in fns(3, lengths=(9, 2, 9))]
-    env = sb3compat.to_sb3(Identity(SyncVectorEnv(factories, autoreset_mode=SAME_STEP)))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match="a sub-environment gives"):
-        list(map(step, [env] * 9))

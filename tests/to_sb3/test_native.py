@@ -208,9 +208,9 @@ def test_restart_is_for_rows_that_the_environment_has_ended() -> None:
         pass
 
     class Function:
-        def __call__(self, env: Any, mask: Any, *, seed: Any = None, options: Any = None) -> Any:
-            calls.append(("reset", mask.tolist(), options))
-            return env.reset_rows(mask, seed, options)
+        def __call__(self, env: Any, mask: Any) -> Any:
+            calls.append(("reset", mask.tolist(), None))
+            return env.reset_rows(mask, None, None)
 
         def restart(self, env: Any, mask: Any, ended: Any) -> Any:
             calls.append(("restart", mask.tolist(), ended.tolist()))

@@ -22,8 +22,8 @@ def test_function_of_the_nearest_class_is_used() -> None:
     class Own(NativeEnv):
         pass
 
-    def other(env: Any, mask: Any, *, seed: Any = None, options: Any = None) -> Any:
-        return reset_native(env, mask, seed=seed, options=options)
+    def other(env: Any, mask: Any) -> Any:
+        return reset_native(env, mask)
 
     sb3compat.register_partial_reset(Own, other)
     mode = AutoresetMode.NEXT_STEP
@@ -94,7 +94,7 @@ def test_hook_that_the_function_calls_needs_a_registration_where_it_is_overridde
             return self.start(np.ones(self.num_envs, bool))
 
     @sb3compat.register_partial_reset(Colours)
-    def reset_colours(env: Any, mask: Any, *, seed: Any = None, options: Any = None) -> Any:
+    def reset_colours(env: Any, mask: Any) -> Any:
         return env.start(mask)
 
     class Other(Colours):
@@ -122,9 +122,9 @@ def test_function_registered_for_a_subclass_of_sync_is_used() -> None:
             return super().step(actions)
 
     @sb3compat.register_partial_reset(Counting)
-    def reset_counting(env: Any, mask: Any, *, seed: Any = None, options: Any = None) -> Any:
+    def reset_counting(env: Any, mask: Any) -> Any:
         env.resets += int(mask.sum())
-        return sb3compat.reset_with_mask(env, mask, seed=seed, options=options)
+        return sb3compat.reset_with_mask(env, mask)
 
     source = Counting(fns(lengths=(2,)))
     env = sb3compat.to_sb3(source)
@@ -143,8 +143,8 @@ def test_registration_works_as_decorator_and_as_function() -> None:
         pass
 
     @sb3compat.register_partial_reset(One)
-    def reset_one(env: Any, mask: Any, *, seed: Any = None, options: Any = None) -> Any:
-        return env.reset_rows(mask, seed, options)
+    def reset_one(env: Any, mask: Any) -> Any:
+        return env.reset_rows(mask, None, None)
 
     assert partial_reset_of(One(fns(), AutoresetMode.NEXT_STEP)) is reset_one
     sb3compat.register_partial_reset(One, sb3compat.reset_with_mask)
@@ -176,7 +176,7 @@ import gymnasium as gym, numpy as np, sb3compat
 from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 from sb3compat._to_sb3.partial_reset import partial_reset_of
 
-def own(env, mask, *, seed=None, options=None):
+def own(env, mask):
     raise AssertionError("not called here")
 
 sb3compat.register_partial_reset(CartPoleVectorEnv, own)

@@ -130,20 +130,6 @@ def test_wrong_render_modes_warn_as_in_sb3(
         assert bool(got[1]) != shows
 
 
-def test_human_mode_of_pictures_reaches_opencv(source: Source) -> None:
-    cv2 = pytest.importorskip("cv2", reason="SB3 shows tiled pictures with it")
-    if "GUI:                           NONE" not in cv2.getBuildInformation():
-        pytest.skip("this OpenCV opens windows")
-    with both(source, painted(3, "rgb_array")) as (ours, reference):
-        got, told = outcome(ours.render, "human")
-        expected, _ = outcome(reference.render, "human")
-        # It gets as far as SB3 does: the pictures are made and handed to OpenCV.
-        assert got == expected
-        assert "The function is not implemented" in got[1]
-        assert not told
-        assert ours.get_attr("renders") == [1] * 3
-
-
 @pytest.mark.parametrize("render_mode", [None, "human", "ansi"])
 def test_other_render_modes_give_no_images(source: Source, render_mode: str | None) -> None:
     with both(source, painted(3, render_mode)) as (ours, reference):
@@ -197,19 +183,6 @@ def test_pictures_of_native_cartpole_show_its_states() -> None:
         assert any((expected[0] != picture).any() for picture in expected)
         env.step(np.array([0, 1, step % 2]))
     single.close()
-    env.close()
-
-
-def test_native_cartpole_without_render_mode_warns_as_in_sb3() -> None:
-    env = sb3compat.to_sb3(gym.make_vec("CartPole-v1", num_envs=2))
-    env.reset()
-    assert env.render_mode is None
-    reference = DummyVecEnv([partial(gym.make, "CartPole-v1")] * 2)
-    for mode in (None, "rgb_array", "human"):
-        got = outcome(env.render, mode)
-        same(got, outcome(reference.render, mode))
-        assert got[0] is None
-        assert len(got[1]) == 1
     env.close()
 
 

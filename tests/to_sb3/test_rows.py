@@ -12,8 +12,8 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
+from sb3compat._convert.arrays import copy_dict
 from sb3compat._to_sb3.rows import (
-    own_info,
     received_info,
     refuse_pending,
     reset_kwargs,
@@ -77,7 +77,7 @@ def test_info_that_contains_itself_is_copied_as_dummy_vec_env_does() -> None:
     given: dict[str, Any] = {"list": []}
     given["self"] = given
     given["list"].append(given)
-    own = step_info(own_info(given, copy=True), truncated=True)
+    own = step_info(copy_dict(given), truncated=True)
     assert own is not given
     assert own["self"] is own
     assert own["list"][0] is own
@@ -89,16 +89,6 @@ def test_pending_autoresets_are_refused_or_their_rows_not_known() -> None:
     for pending, text in ((np.array([False, True]), r"rows \[1\]"), (None, "cannot be known")):
         with pytest.raises(CallOrderError, match=rf"Expected reset\(\) before.*{text}"):
             refuse_pending(NativeEnv(fns(), None), pending)
-
-
-def test_own_info_shares_values_only_without_a_copy() -> None:
-    given = {"x": [1], "array": np.zeros(2)}
-    copied, shared = (own_info(given, copy=copy) for copy in (True, False))
-    same(copied, given)
-    assert copied["x"] is not given["x"]
-    assert not np.shares_memory(copied["array"], given["array"])
-    assert shared is not given
-    assert shared["x"] is given["x"]
 
 
 def test_rewards_that_are_numbers_are_rounded_to_float32() -> None:

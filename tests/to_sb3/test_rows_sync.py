@@ -119,3 +119,18 @@ def test_observations_that_are_cut_as_by_dummy_vec_env_are_warned_of_once() -> N
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same(ours.reset(), reference.reset())
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_values_of_infos_are_shared_only_without_a_copy(copy: bool) -> None:
+    held = [1]
+
+    class Holding(ScriptedEnv):
+        def step(self, action: Any) -> Any:
+            return *super().step(action)[:4], {"held": held}
+
+    env = sb3compat.to_sb3(SyncVectorEnv([lambda: Holding(script())]), copy=copy)
+    env.reset()
+    info = step(env)[3][0]
+    assert info["held"] == held
+    assert (info["held"] is held) != copy

@@ -23,8 +23,8 @@ class SmallSeeds(UnknownEnv):
 class ResetSmall:
     largest_seed = 99
 
-    def __call__(self, env: Any, mask: Any, *, seed: Any = None, options: Any = None) -> Any:
-        return env.reset_rows(mask, seed, options)
+    def __call__(self, env: Any, mask: Any) -> Any:
+        return env.reset_rows(mask, None, None)
 
 
 sb3compat.register_partial_reset(SmallSeeds, ResetSmall())

@@ -14,7 +14,6 @@ from gymnasium.vector import AutoresetMode
 from sb3compat._convert.types import (
     AnyVectorEnv,
     Flags,
-    Options,
     VectorInfos,
     VectorResetResult,
 )
@@ -90,11 +89,9 @@ class ResetRows:
     largest_seed = 2**31 - 1
     watch = staticmethod(watch_lives)
 
-    def __call__(
-        self, env: Any, mask: Flags, *, seed: Any = None, options: Options | None = None
-    ) -> VectorResetResult:
+    def __call__(self, env: Any, mask: Flags) -> VectorResetResult:
         """Reset the rows in the mask."""
-        return reset_with_mask(env, mask, seed=seed, options=options)
+        return reset_with_mask(env, mask)
 
 
 register_by_name("ale_py.vector_env.AtariVectorEnv", ResetRows())

@@ -5,25 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from gymnasium.envs.classic_control import utils
-from gymnasium.vector import VectorEnv
 
-from sb3compat._convert.types import Flags, Options, VectorResetResult
+from sb3compat._convert.types import Flags, VectorResetResult
 from sb3compat._to_sb3.partial_reset import register_by_name
 from sb3compat._upstream.private import private
+
+# The environment's own reset draws from these bounds, if its options say nothing else.
+RESET_BOUND = 0.05
 
 
 class ResetRows:
     """Resets the rows in the mask."""
 
-    def __call__(
-        self, env: Any, mask: Flags, *, seed: Any = None, options: Options | None = None
-    ) -> VectorResetResult:
-        """Reset the rows in the mask as the environment's own reset does."""
-        if seed is not None:
-            VectorEnv.reset(env, seed=seed)
-        low, high = private(utils, "maybe_parse_reset_bounds")(options, -0.05, 0.05)
-        return _start(env, mask, low, high)
+    def __call__(self, env: Any, mask: Flags) -> VectorResetResult:
+        """Reset the rows in the mask as the environment's own reset does without options."""
+        return _start(env, mask, -RESET_BOUND, RESET_BOUND)
 
     def restart(self, env: Any, mask: Flags, ended: Flags) -> VectorResetResult:
         """Reset the rows in the mask, as the autoreset does those that have ended.

@@ -12,22 +12,15 @@ from typing import Any
 import numpy as np
 from gymnasium.vector.utils import create_empty_array
 
-from sb3compat._convert.types import Flags, Options, VectorResetResult
+from sb3compat._convert.types import Flags, VectorResetResult
 from sb3compat._to_sb3.partial_reset import register_by_name
 
 
 class ResetRows:
     """Resets the rows in the mask by index; `restart` has the ended ones do their autoreset."""
 
-    def __call__(
-        self, env: Any, mask: Flags, *, seed: Any = None, options: Options | None = None
-    ) -> VectorResetResult:
+    def __call__(self, env: Any, mask: Flags) -> VectorResetResult:
         """Reset by index, and spread the results over full batches."""
-        if seed is not None or options:
-            raise ValueError(
-                "Expected neither seed nor options, as EnvPool takes none in a reset, got "
-                f"seed={seed}, options={options}. Pass them to envpool.make."
-            )
         return _spread([env.reset(_ids(mask))], env.num_envs)
 
     def restart(self, env: Any, mask: Flags, ended: Flags) -> VectorResetResult:

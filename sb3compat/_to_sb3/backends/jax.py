@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sb3compat._convert.types import Flags, Options, VectorResetResult
+from sb3compat._convert.types import Flags, VectorResetResult
 from sb3compat._to_sb3.partial_reset import register_by_name
 from sb3compat._upstream.private import private, set_private
 
@@ -18,20 +18,11 @@ class ResetRows:
     # `jax.random.PRNGKey` takes a C long.
     largest_seed = 2**63 - 1
 
-    def __call__(
-        self, env: Any, mask: Flags, *, seed: int | None = None, options: Options | None = None
-    ) -> VectorResetResult:
-        """New states for the rows in the mask, drawn as the environment's own autoreset does.
-
-        Raises:
-            ValueError: If options are given, as the environment takes none.
-        """
-        if options:
-            raise ValueError(f"Expected no options, as {env} takes none in a reset, got {options}.")
+    def __call__(self, env: Any, mask: Flags) -> VectorResetResult:
+        """New states for the rows in the mask, drawn as the environment's own autoreset does."""
         functions = private(env, "func_env")
-        generator = private(env, "rng") if seed is None else jax.random.PRNGKey(seed)
         rows = np.flatnonzero(mask)
-        key, generator = jax.random.split(generator)
+        key, generator = jax.random.split(private(env, "rng"))
         initial = functions.initial(jax.random.split(key, len(rows)))
         state = jax.tree_util.tree_map(
             lambda state, new: state.at[rows].set(new), private(env, "state"), initial

@@ -1,8 +1,4 @@
-"""Gymnasium's native CartPole, in NEXT_STEP mode, held against CartPole's own equations.
-
-There is no reference to run in lockstep: all rows share one generator. But each observation follows
-from the one before, so a step that is lost, invented, or taken by another row's action shows.
-"""
+"""Gymnasium's native CartPole: options, wrappers, subclasses. See test_transitions.py as well."""
 
 from __future__ import annotations
 
@@ -19,101 +15,18 @@ from tests.envs import GYMNASIUM
 from tests.lockstep import same
 from tests.to_sb3.backends.cartpole import (
     RESET_BOUND,
-    TOLERANCE,
-    X_LIMIT,
-    Array,
-    after_one_step,
-    always,
     at_random,
     check_cartpole,
-    check_up_to_first_ending,
     native,
     run,
     within,
 )
 
 
-def lean(obs: Array) -> Array:
-    """Keep the pole up, but leaning: the cart leaves the track while the pole has not fallen."""
-    return (obs[:, 2] + 0.3 * obs[:, 3] > 0.05).astype(np.int64)
-
-
 def adapted(num_envs: int, limit: int = 500, seed: int = 1) -> Any:
     env = sb3compat.to_sb3(native(num_envs, limit))
     env.seed(seed)
     return env
-
-
-@pytest.mark.parametrize("num_envs", [1, 2, 7])
-def test_transitions_are_true_for_random_actions(num_envs: int) -> None:
-    limit = 18
-    endings = check_cartpole(adapted(num_envs, limit), at_random(num_envs), 400, limit)
-    truncated = [ending for ending in endings if ending.truncated]
-    terminated = [ending for ending in endings if not ending.truncated]
-    assert len(truncated) > 5 * num_envs
-    assert len(terminated) > 5 * num_envs
-    assert all(ending.length == limit for ending in truncated)
-    assert {ending.row for ending in endings} == set(range(num_envs))
-
-
-@pytest.mark.parametrize("action", [0, 1])
-def test_transitions_are_true_for_constant_actions(action: int) -> None:
-    endings = check_cartpole(adapted(5), always(action), 200, 500)
-    assert len(endings) > 5 * 15
-    assert not any(ending.truncated for ending in endings)
-    # Pushed to one side, the pole falls to the other.
-    assert all((ending.last[2] < 0) == (action == 1) for ending in endings)
-
-
-def test_row_terminated_at_the_limit_is_not_truncated() -> None:
-    """Both flags at once: an episode that terminates must not be bootstrapped."""
-    limit = 9
-    endings = check_cartpole(adapted(5, limit), always(1), 400, limit)
-    at_limit = [ending.truncated for ending in endings if ending.length == limit]
-    assert set(at_limit) == {True, False}
-
-
-def test_rows_end_out_of_the_track() -> None:
-    endings = check_cartpole(adapted(4), lean, 300, 500)
-    assert any(abs(ending.last[0]) > X_LIMIT for ending in endings)
-    assert not any(ending.truncated for ending in endings)
-
-
-@pytest.mark.parametrize("limit", [1, 2, 5])
-def test_all_rows_may_end_together(limit: int) -> None:
-    endings = check_cartpole(adapted(3, limit), at_random(3), 40, limit)
-    assert len(endings) == 3 * (40 // limit)
-    assert all(ending.truncated for ending in endings)
-
-
-def test_reset_works_within_an_episode() -> None:
-    env = adapted(4, 12)
-    policy = at_random(4)
-    for steps in (3, 11, 12, 30):
-        check_cartpole(env, policy, steps, 12)
-
-
-def test_environment_used_before_can_be_adapted() -> None:
-    source = native(3, 4)
-    source.reset()
-    for _ in range(4):
-        source.step(np.zeros(3, int))
-    check_cartpole(sb3compat.to_sb3(source), at_random(3), 20, 4)
-
-
-def test_same_seed_gives_the_same_stream() -> None:
-    first, again, other = (run(adapted(3, 15, seed), 100) for seed in (5, 5, 6))
-    same(again, first, "the stream of the same seed")
-    assert not np.array_equal(first[0][0], other[0][0])
-    assert not np.array_equal(first[-1][0][0], other[-1][0][0])
-
-
-def test_user_may_overwrite_returned_values() -> None:
-    same(run(adapted(3, 15), 100, scribble=True), run(adapted(3, 15), 100), "the stream")
-
-
-def test_stream_equals_the_environment_up_to_the_first_ending() -> None:
-    check_up_to_first_ending(native(3), adapted(3, seed=8), seed=8)
 
 
 def test_episode_statistics_of_wrappers_are_true() -> None:
@@ -133,26 +46,6 @@ def test_episode_statistics_of_wrappers_are_true() -> None:
                 seen += 1
         lengths[dones] = 0
     assert seen > 40
-
-
-def test_partial_reset_leaves_other_rows_alone() -> None:
-    env = native(4, 5)
-    env.reset(seed=0)
-    for _ in range(5):
-        before, _, _, truncated, _ = env.step(np.zeros(4, int))
-    assert truncated.all()
-    reset = partial_reset_of(env)
-    assert reset is not None
-    obs, infos = reset(env, np.array([False, True, False, True]))
-    assert infos == {}
-    same(obs[[0, 2]], before[[0, 2]], "the rows that were left alone")
-    assert within(obs[[1, 3]], -RESET_BOUND, RESET_BOUND)
-    # Those still have their autoreset to come; the others step from where they were reset to.
-    after, rewards, _, _, _ = env.step(np.ones(4, int))
-    same(rewards, np.array([0, 1, 0, 1], rewards.dtype), "rewards")
-    assert within(after[[0, 2]], -RESET_BOUND, RESET_BOUND)
-    expected = after_one_step(obs, np.ones(4, int), 0.05)
-    np.testing.assert_allclose(after[[1, 3]], expected[[1, 3]], atol=TOLERANCE)
 
 
 def test_options_move_the_bounds_until_the_next_reset() -> None:

@@ -1,4 +1,4 @@
-"""EnvPool's Gymnasium environments."""
+"""EnvPool's Gymnasium environments. See test_transitions.py as well."""
 
 from __future__ import annotations
 
@@ -12,20 +12,11 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 import sb3compat
 from sb3compat._to_sb3.partial_reset import partial_reset_of
 from tests.lockstep import same
-from tests.to_sb3.backends.cartpole import at_random, check_cartpole, check_up_to_first_ending, run
+from tests.to_sb3.backends.cartpole import at_random, check_cartpole
 from tests.to_sb3.backends.libraries import lives_pool, pool
 
 # EnvPool imports JAX as well.
 pytestmark = pytest.mark.jax
-
-
-@pytest.mark.parametrize("limit", [15, 500])
-def test_envpool_transitions_are_true(limit: int) -> None:
-    env = sb3compat.to_sb3(pool(4, limit))
-    # At both ends at once, EnvPool itself says that the episode was truncated, and no more.
-    endings = check_cartpole(env, at_random(4), 300, limit, limit_wins=True)
-    assert {ending.truncated for ending in endings} == ({True, False} if limit == 15 else {False})
-    assert {ending.row for ending in endings} == set(range(4))
 
 
 def test_envpool_loses_no_step() -> None:
@@ -44,10 +35,6 @@ def test_envpool_loses_no_step() -> None:
         endings += int(dones.sum())
         lengths[dones] = 0
     assert endings > 40
-
-
-def test_envpool_equals_the_environment_up_to_the_first_ending() -> None:
-    check_up_to_first_ending(pool(3, seed=8), sb3compat.to_sb3(pool(3, seed=8)))
 
 
 def raw_endings(raw: Any, actions: Any) -> Any:
@@ -172,13 +159,6 @@ def test_envpool_rows_that_a_wrapper_ends_are_reset() -> None:
                 assert (env.reset_infos[i]["elapsed_step"] == 0) != goes_on
     assert [True, False] in seen
     assert [False, True] in seen
-
-
-def test_envpool_results_do_not_change_later() -> None:
-    expected = run(sb3compat.to_sb3(pool(3, 15)), 60)
-    same(run(sb3compat.to_sb3(pool(3, 15)), 60, scribble=True), expected, "the stream")
-    other = run(sb3compat.to_sb3(pool(3, 15, seed=2)), 60)
-    assert not np.array_equal(other[-1][0][0], expected[-1][0][0])
 
 
 def test_envpool_works_under_a_wrapper_after_earlier_use() -> None:

@@ -1,4 +1,4 @@
-"""Gymnasium's JAX environments."""
+"""Gymnasium's JAX environments. See test_transitions.py as well."""
 
 from __future__ import annotations
 
@@ -9,20 +9,12 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._to_sb3.partial_reset import partial_reset_of
 from tests.envs import GYMNASIUM
 from tests.lockstep import same
 from tests.to_sb3.backends.cartpole import (
-    RESET_BOUND,
     TOLERANCE,
     Array,
-    Policy,
-    always,
-    at_random,
-    check_cartpole,
-    check_up_to_first_ending,
     run,
-    within,
 )
 from tests.to_sb3.backends.libraries import jax_env
 
@@ -35,61 +27,9 @@ def jax_cartpole(num_envs: int, limit: int = 500, seed: int = 1) -> Any:
     return env
 
 
-# Its authors added the mass and the length of the pole where they meant to multiply.
-JAX_POLEMASS_LENGTH = 0.6
-
-
-@pytest.mark.parametrize(
-    ("policy", "limit", "kinds"),
-    [(at_random(4), 12, {True, False}), (always(1), 8, {True, False}), (always(0), 500, {False})],
-    ids=["random", "both at once", "terminated"],
-)
-def test_jax_cartpole_transitions_are_true(policy: Policy, limit: int, kinds: set[bool]) -> None:
-    env = jax_cartpole(4, limit)
-    endings = check_cartpole(env, policy, 60, limit, polemass_length=JAX_POLEMASS_LENGTH)
-    assert {ending.truncated for ending in endings} == kinds
-    assert {ending.row for ending in endings} == set(range(4))
-
-
-def test_jax_works_after_earlier_use() -> None:
-    """Its own reset leaves the autoreset of ended rows pending for the next step."""
-    source = jax_env("CartPole-v1", 3, 4)
-    source.reset()
-    for _ in range(4):
-        source.step(np.zeros(3, int))
-    env = sb3compat.to_sb3(source)
-    check_cartpole(env, at_random(3), 6, 4, polemass_length=JAX_POLEMASS_LENGTH)
-
-
-def test_jax_equals_the_environment_up_to_the_first_ending() -> None:
-    check_up_to_first_ending(jax_env("CartPole-v1", 3, 500), jax_cartpole(3, seed=8), seed=8)
-
-
 @pytest.fixture(scope="module")
 def jax_stream() -> list[Any]:
     return run(jax_cartpole(2, 6, seed=5), 15)
-
-
-def test_jax_stream_follows_from_the_seed(jax_stream: list[Any]) -> None:
-    again = run(jax_cartpole(2, 6, seed=5), 15, scribble=True)
-    same(again, jax_stream, "the stream of the same seed, overwritten")
-    other = jax_cartpole(2, 6, seed=6)
-    assert not np.array_equal(other.reset(), jax_stream[0][0])
-
-
-def test_jax_partial_reset_leaves_other_rows_alone() -> None:
-    env = jax_env("CartPole-v1", 4, 3)
-    env.reset(seed=0)
-    for _ in range(3):
-        before, _, _, truncated, _ = env.step(np.zeros(4, int))
-    assert np.asarray(truncated).all()
-    reset = partial_reset_of(env)
-    assert reset is not None
-    obs = np.asarray(reset(env, np.array([False, True, False, True]))[0])
-    same(obs[[0, 2]], np.asarray(before)[[0, 2]], "the rows that were left alone")
-    assert within(obs[[1, 3]], -RESET_BOUND, RESET_BOUND)
-    assert np.asarray(env.steps).tolist() == [3, 0, 3, 0]
-    assert np.asarray(env.prev_done).tolist() == [True, False, True, False]
 
 
 def after_one_swing(obs: Array, torques: Array) -> Array:

@@ -55,25 +55,6 @@ def test_vec_monitor_records_the_same(any_source: Source, tmp_path: Path) -> Non
         assert list(got[column]) == list(expected[column])
 
 
-def test_vec_monitor_records_native_cartpole(tmp_path: Path) -> None:
-    pytest.importorskip("pandas", reason="SB3 reads its csv files with it")
-    native = gym.make_vec("CartPole-v1", num_envs=3, max_episode_steps=12)
-    env = VecMonitor(sb3compat.to_sb3(native), str(tmp_path / "log"))
-    steps = stream(env, 60)[2:]
-    env.close()
-    # An episode's length is the distance between endings, and each of its steps is worth 1.
-    dones = np.array([step[2] for step in steps])
-    expected = sorted(
-        length
-        for row in dones.T
-        for length in np.diff([-1, *np.flatnonzero(row).tolist()]).tolist()
-    )
-    results = load_results(str(tmp_path))
-    assert len(expected) > 9
-    assert sorted(results["l"]) == expected
-    assert list(results["r"]) == list(results["l"])
-
-
 def test_vec_monitor_warns_of_a_monitor_inside(source: Source) -> None:
     fns: EnvFns = [lambda: Monitor(ScriptedEnv(script()))] * 2
     told = pytest.warns(UserWarning, match="already wrapped with a `Monitor`")
@@ -82,7 +63,41 @@ def test_vec_monitor_warns_of_a_monitor_inside(source: Source) -> None:
     assert len([w for w in caught if "already wrapped" in str(w.message)]) == 2
 
 
-def test_vec_normalize_gives_the_same_stream(any_source: Source, tmp_path: Path) -> None:
+STACK = partial(VecFrameStack, n_stack=4)
+POSITION = partial(VecExtractDictObs, key="position")
+DICT = spaces.Dict({"image": IMAGE, "position": BOX})
+
+
+# The wrapper, the space inside, and the shape of an observation outside.
+@pytest.mark.parametrize(
+    ("wrap", "space", "shape"),
+    [
+        (VecNormalize, BOX, (3,)),
+        (STACK, BOX, (12,)),
+        (STACK, IMAGE, (8, 10, 12)),
+        (VecTransposeImage, IMAGE, (3, 8, 10)),
+        (partial(VecCheckNan, raise_exception=True), BOX, (3,)),
+        (POSITION, DICT, (3,)),
+    ],
+    ids=["normalize", "stack", "stack images", "transpose", "check nan", "extract"],
+)
+def test_wrapper_gives_the_same_stream(
+    any_source: Source, wrap: Any, space: Any, shape: tuple[int, ...]
+) -> None:
+    with both(any_source, scripted(observation_space=space), wrap) as (ours, reference):
+        assert ours.observation_space == reference.observation_space
+        got = stream(ours)
+        same(got, stream(reference))
+    assert got[0].shape == (3, *shape)
+    infos = [info for step in got[2:] for info in step[3]]
+    last = [info["terminal_observation"] for info in infos if "terminal_observation" in info]
+    assert len(last) >= 15
+    assert all(obs.shape == shape for obs in last)
+
+
+def test_vec_normalize_keeps_the_same_statistics_also_when_saved(
+    any_source: Source, tmp_path: Path
+) -> None:
     with both(any_source, scripted(), VecNormalize) as (ours, reference):
         same(stream(ours), stream(reference))
         for name in ("obs_rms", "ret_rms"):
@@ -114,37 +129,6 @@ def test_vec_normalize_saved_here_loads_over_dummy_vec_env(tmp_path: Path) -> No
     assert isinstance(loaded.unwrapped, DummyVecEnv)
 
 
-@pytest.mark.parametrize("space", [BOX, IMAGE], ids=["vectors", "images"])
-def test_vec_frame_stack_gives_the_same_stream(any_source: Source, space: Any) -> None:
-    wrap = partial(VecFrameStack, n_stack=4)
-    with both(any_source, scripted(observation_space=space), wrap) as (ours, reference):
-        got = stream(ours)
-        same(got, stream(reference))
-    terminal = [
-        info["terminal_observation"]
-        for *_, infos in got[2:]
-        for info in infos
-        if "terminal_observation" in info
-    ]
-    assert len(terminal) >= 15
-    assert all(obs.shape == (*space.shape[:-1], 4 * space.shape[-1]) for obs in terminal)
-
-
-def test_vec_transpose_image_gives_the_same_stream(any_source: Source) -> None:
-    fns = scripted(observation_space=IMAGE)
-    with both(any_source, fns, VecTransposeImage) as (ours, reference):
-        assert ours.observation_space == reference.observation_space
-        got = stream(ours)
-        same(got, stream(reference))
-        assert got[0].shape == (3, 3, 8, 10)
-
-
-def test_vec_check_nan_lets_numbers_through(any_source: Source) -> None:
-    wrap = partial(VecCheckNan, raise_exception=True)
-    with both(any_source, scripted(), wrap) as (ours, reference):
-        same(stream(ours), stream(reference))
-
-
 class Overflowing(gym.Env[Any, Any]):
     """Observations and rewards are NaN or infinite after three steps."""
 
@@ -172,18 +156,6 @@ def test_vec_check_nan_finds_nan(any_source: Source) -> None:
                 env.step(np.array([0, 1]))
             messages.append(str(caught.value))
     assert messages[0] == messages[1]
-
-
-def test_vec_extract_dict_obs_gives_the_same_stream(any_source: Source) -> None:
-    space = spaces.Dict({"image": IMAGE, "position": BOX})
-    wrap = partial(VecExtractDictObs, key="position")
-    with both(any_source, scripted(observation_space=space), wrap) as (ours, reference):
-        assert ours.observation_space == reference.observation_space == BOX
-        got = stream(ours)
-        same(got, stream(reference))
-    ended = [info for *_, infos in got[2:] for info in infos if "terminal_observation" in info]
-    assert ended
-    assert all(info["terminal_observation"].shape == (3,) for info in ended)
 
 
 class Brightening(ScriptedEnv):
@@ -228,26 +200,6 @@ def test_vec_video_recorder_records_the_same(source: Source, tmp_path: Path) -> 
     assert frames.shape == (9, 32, 64, 3)
     assert len(np.unique(frames[:, 8, 28, 0])) > 2  # the first row's steps
     np.testing.assert_array_equal(frames, expected)
-
-
-def test_vec_video_recorder_records_native_cartpole(tmp_path: Path) -> None:
-    pytest.importorskip("moviepy", reason="VecVideoRecorder writes its files with it")
-    pytest.importorskip("pygame", reason="draws CartPole")
-    native = gym.make_vec("CartPole-v1", num_envs=2, render_mode="rgb_array")
-    env = VecVideoRecorder(
-        sb3compat.to_sb3(native), str(tmp_path), lambda step: step == 0, video_length=3
-    )
-    env.seed(0)
-    env.reset()
-    for _ in range(3):
-        env.step(np.array([0, 1]))
-    env.close()
-    [path] = tmp_path.iterdir()
-    fps, frames = decoded(path)
-    assert fps == 50
-    assert frames.shape == (4, 800, 600, 3)
-    assert (frames[0] != frames[3]).any()
-    assert (frames[3, :400] != frames[3, 400:]).any()
 
 
 def test_helpers_look_through_the_wrappers(source: Source) -> None:

@@ -62,10 +62,10 @@ def cartpoles(num_envs: int = 3, limit: int = 20) -> EnvFns:
     return [partial(gym.make, "CartPole-v1", max_episode_steps=limit)] * num_envs
 
 
-def stream(env: Any, steps: int = 25) -> list[Any]:
+def stream(env: Any, steps: int = 25, seed: int = 5) -> list[Any]:
     """The results of the environment, without the seconds that an episode took."""
-    env.seed(5)
-    env.action_space.seed(5)
+    env.seed(seed)
+    env.action_space.seed(seed)
     record = [env.reset(), [dict(info) for info in env.reset_infos]]
     for _ in range(steps):
         actions = np.stack([env.action_space.sample() for _ in range(env.num_envs)])
@@ -73,7 +73,8 @@ def stream(env: Any, steps: int = 25) -> list[Any]:
         for info in infos:
             if "episode" in info:
                 info["episode"] = {k: v for k, v in info["episode"].items() if k != "t"}
-        record.append((obs, rewards, dones, infos))
+        reset_infos = [dict(info) for info in env.reset_infos]
+        record.append((obs, rewards, dones, infos, reset_infos))
     return record
 
 

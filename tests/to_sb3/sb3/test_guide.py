@@ -1,31 +1,77 @@
-"""The examples of the guide of Stable-Baselines3 about training, saving and loading."""
+"""Examples of the guide of SB3: training, saving and loading, attributes, seeds."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium import spaces
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
+import sb3compat
 from tests.lockstep import same
-from tests.to_sb3.sb3.guide import HELPERS, LIMIT, changed, check_helpers, play
 from tests.to_sb3.sb3.training import small, weights
 
 pytest.importorskip("stable_baselines3", reason="is about the guide of stable-baselines3")
 
 import torch
-from stable_baselines3 import A2C, DQN, SAC, TD3, HerReplayBuffer
+from stable_baselines3 import DQN, SAC, TD3, HerReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.envs import BitFlippingEnv
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import load_results
 from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.results_plotter import ts2xy
-from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor
+
+# How long an episode lasts at most. Short, so that training sees many endings.
+LIMIT = 15
+# The helper of SB3 and ours; each takes the arguments of SB3's.
+HELPERS: dict[str, Callable[..., VecEnv]] = {
+    "reference": make_vec_env,
+    "sync": partial(sb3compat.make_vec_env, vectorization_mode="sync"),
+    "async": partial(sb3compat.make_vec_env, vectorization_mode="async"),
+}
+
+
+def changed(model: Any, steps: int, **kwargs: Any) -> dict[str, Any]:
+    """The weights after training; the training must have changed them."""
+    before = weights(model)
+    model.learn(steps, **kwargs)
+    after = weights(model)
+    assert any((before[name] != after[name]).any() for name in before)
+    return after
+
+
+def check_helpers(run: Callable[[VecEnv], Any], env_id: Any, n_envs: int, **kwargs: Any) -> Any:
+    """Run the same on the environment of each helper, compare, and return the result."""
+    results: dict[str, Any] = {}
+    for name, helper in HELPERS.items():
+        env = helper(env_id, n_envs, seed=0, **kwargs)
+        try:
+            results[name] = run(env)
+        finally:
+            env.close()
+        same(results[name], results["reference"], name)
+    return results["reference"]
+
+
+def play(model: Any, env: Any, steps: int = 40) -> list[Any]:
+    """The loop in which a trained agent is watched; seconds are left out."""
+    obs = env.reset()
+    record = [obs]
+    for _ in range(steps):
+        actions, _ = model.predict(obs, deterministic=True)
+        obs, rewards, dones, infos = env.step(actions)
+        infos = [{k: v for k, v in info.items() if k != "episode"} for info in infos]
+        record.append((obs, rewards, dones, infos))
+    return record
 
 
 def test_trained_model_can_be_saved_loaded_and_watched(tmp_path: Path) -> None:
@@ -72,23 +118,6 @@ def test_buffers_and_policies_can_be_saved_and_loaded_alone(tmp_path: Path) -> N
     check_helpers(run, "Pendulum-v1", 2, env_kwargs={"max_episode_steps": LIMIT})
 
 
-def test_parameters_of_a_population_can_be_evolved() -> None:
-    def run(env: VecEnv) -> Any:
-        model = A2C("MlpPolicy", env, **small())
-        changed(model, 60)
-        mean = {k: v for k, v in model.policy.state_dict().items() if "value" not in k}
-        torch.manual_seed(1)
-        scores = []
-        for _ in range(4):
-            mutant = {name: value + torch.randn_like(value) for name, value in mean.items()}
-            model.policy.load_state_dict(mutant, strict=False)
-            scores.append(evaluate_policy(model, model.get_env(), n_eval_episodes=4)[0])
-        return scores
-
-    scores = check_helpers(run, "CartPole-v1", 2, env_kwargs={"max_episode_steps": 60})
-    assert len(set(scores)) > 1
-
-
 def test_her_relabels_goals_after_loading(tmp_path: Path) -> None:
     def run(env: VecEnv) -> Any:
         buffer: dict[str, Any] = {"n_sampled_goal": 4, "goal_selection_strategy": "future"}
@@ -114,46 +143,6 @@ def test_her_relabels_goals_after_loading(tmp_path: Path) -> None:
 
     flipping = partial(BitFlippingEnv, n_bits=5, continuous=True)
     check_helpers(run, flipping, 2)
-
-
-SCRIPT = """
-import gymnasium as gym
-import numpy as np
-
-class Ten(gym.Env):
-    observation_space = gym.spaces.Box(0, 10, (1,), np.float32)
-    action_space = gym.spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        self.steps = 0
-        return np.zeros(1, np.float32), {}
-
-    def step(self, action):
-        self.steps += 1
-        return np.full(1, self.steps, np.float32), 1.0, self.steps == 10, False, {}
-
-if __name__ == "__main__":
-    import sb3compat
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.vec_env import SubprocVecEnv
-
-    env = sb3compat.make_vec_env(
-        Ten, 2, vec_env_cls=SubprocVecEnv, vec_env_kwargs={"start_method": "spawn"}
-    )
-    model = PPO("MlpPolicy", env, n_steps=16, batch_size=16, n_epochs=1, device="cpu").learn(64)
-    print([episode["l"] for episode in model.ep_info_buffer])
-    print({type(process).__name__ for process in env.env.processes})
-    env.close()
-"""
-
-
-def test_training_works_in_spawned_processes(tmp_path: Path) -> None:
-    """The environment's class is in the main script, which guards its own part by `__main__`."""
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [str([10] * 6), "{'SpawnProcess'}"]
 
 
 class SaveBest(BaseCallback):
@@ -192,3 +181,84 @@ def test_monitor_files_can_be_read_during_training(tmp_path: Path) -> None:
         assert [steps for steps, _ in callback.history] == [15, 30, 60, 75, 90]
     same(results[1], results[0])
     same(results[2], results[0])
+
+
+class MultiTask(gym.Env[Any, Any]):
+    """Its friction can be changed at any time, with effect from the next episode on."""
+
+    observation_space = spaces.Box(0, 1, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self) -> None:
+        self.mu = 0.5
+        self.steps = 0
+        self.used = 0.0
+
+    def set_mu(self, mu: float) -> None:
+        self.mu = mu
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps, self.used = 0, self.mu
+        return self.np_random.random(2, np.float32), {"used": self.used}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        obs = self.np_random.random(2, np.float32)
+        return obs, self.used, False, self.steps == 4, {"used": self.used}
+
+
+def test_attributes_are_set_by_a_setter_or_by_set_wrapper_attr() -> None:
+    def run(env: VecEnv) -> list[Any]:
+        seen = [env.env_method("get_wrapper_attr", "mu")]
+        assert env.has_attr("mu")
+        assert not env.has_attr("nu")
+        env.env_method("set_mu", 0.1)
+        env.env_method("set_wrapper_attr", "mu", 0.3, indices=[1])
+        seen.append(env.env_method("get_wrapper_attr", "mu"))
+        env.reset()
+        seen.append(list(env.step(np.zeros(2, int))[1]))
+        # This goes to the monitor around it, and hides what the environment itself uses.
+        env.set_attr("mu", 9.0)
+        seen.append(env.get_attr("mu"))
+        env.reset()
+        seen.append(list(env.step(np.zeros(2, int))[1]))
+        return seen
+
+    f = np.float32
+    expected = [[0.5, 0.5], [0.1, 0.3], [f(0.1), f(0.3)], [9.0, 9.0], [f(0.1), f(0.3)]]
+    same(check_helpers(run, MultiTask, 2), expected)
+
+
+def test_monitors_remember_the_same() -> None:
+    def run(env: VecEnv) -> Any:
+        env.reset()
+        for _ in range(40):
+            env.step(np.array([0, 1]))
+        times = env.env_method("get_episode_times")
+        assert all(row == sorted(row) and len(row) >= 3 for row in times)
+        with pytest.warns(UserWarning, match="already wrapped with a `Monitor`"):
+            VecMonitor(env)
+        names = ("get_total_steps", "get_episode_rewards", "get_episode_lengths")
+        return [env.env_method(name) for name in names]
+
+    check_helpers(run, "CartPole-v1", 2)
+
+
+def seeded(rank: int) -> gym.Env[Any, Any]:
+    env = gym.make("CartPole-v1", max_episode_steps=LIMIT)
+    env.reset(seed=10 + rank)
+    return env
+
+
+@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_seeds_set_by_the_functions_are_kept(cls: Any, mode: AutoresetMode) -> None:
+    """A first reset without a seed goes on with the random numbers of the function's own reset."""
+    fns: Any = [partial(seeded, rank) for rank in range(3)]
+    env = sb3compat.to_sb3(cls(fns, autoreset_mode=mode))
+    reference = DummyVecEnv(fns)
+    same(env.reset(), reference.reset())
+    for _ in range(2 * LIMIT):
+        same(env.step(np.array([0, 1, 1])), reference.step(np.array([0, 1, 1])))
+    env.close()
