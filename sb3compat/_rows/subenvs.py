@@ -48,8 +48,9 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
     """
     if indices is None:
         return list(range(num_envs))
-    single = np.ndim(indices) == 0 and not isinstance(indices, Iterable)  # type: ignore[arg-type]
-    listed: Iterable[Any] = [indices] if single else indices  # type: ignore[assignment]
+    if isinstance(indices, np.ndarray):
+        indices = np.atleast_1d(indices)
+    listed: Iterable[Any] = indices if isinstance(indices, Iterable) else [indices]
     wanted = [operator.index(i) for i in listed]
     for i in wanted:
         if not -num_envs <= i < num_envs:

@@ -38,6 +38,8 @@ class MethodSubEnvs:
         Raises:
             AttributeError: If it has no such method, or a row no such attribute.
         """
+        if len(set(rows)) < len(rows):  # a worker of `SubprocVecEnv` owes one answer at a time
+            return [answer for row in rows for answer in self.ask(command, [row])]
         name, *args = command
         answers: dict[str, Callable[..., list[Any]]] = {
             "has": self._has,

@@ -38,6 +38,7 @@ def env(request: pytest.FixtureRequest) -> Iterator[Any]:
         (1, [1]),
         (-1, [2]),
         (np.int64(2), [2]),
+        (np.array(1), [1]),
         ([2, 0], [2, 0]),
         ((1, 1), [1, 1]),
         (np.array([-1, 0]), [2, 0]),

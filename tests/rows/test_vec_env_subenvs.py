@@ -125,3 +125,16 @@ def test_equal_values_that_can_be_written_to_stay_those_of_their_rows() -> None:
     held = read(subenvs, "mu")
     assert held[0] is values[0]
     assert held[1] is values[1]
+
+
+def test_row_named_twice_is_asked_twice_through_the_methods_of_watched_workers() -> None:
+    class Own(vec_env.SubprocVecEnv):  # type: ignore[misc, name-defined]
+        def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+            return super().get_attr(attr_name, indices)
+
+    env = sb3compat.to_gymnasium(Own(fns(2), start_method="fork"))
+    rows = sb3compat.to_sb3(gym.wrappers.vector.ClipReward(env, -9, 9))
+    rows.reset()
+    assert rows.get_attr("mu", [1, 0, 1]) == [0.5] * 3
+    assert rows.env_method("set_mu", 2.0, indices=[1, 1]) == [3.0, 3.0]
+    rows.close()
