@@ -53,9 +53,6 @@ CASES = {
         "test_process_of_multiprocessing_ends_without_close": 2,
         "test_python_ends_without_close": 2,
     },
-    "tests/make/test_make.py": {
-        "test_arguments_of_atari_games_are_those_of_single_ones": 2,
-    },
     "tests/conformance/test_reports.py": {
         "test_each_script_of_a_report_shows_its_defect": 0,
     },
