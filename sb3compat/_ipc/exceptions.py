@@ -143,8 +143,13 @@ def _said(error: BaseException) -> tuple[Any, ...]:
     """What shows whether an exception was built again as it was."""
     inner = tuple(map(_said, error.exceptions)) if isinstance(error, _GROUP) else ()
     members = {name: _text(value, repr) for name, value in _members(error).items()}
-    said = type(error), _text(error, str), _text(error.args, repr), set(vars(error))
-    return (*said, members, inner)
+    state = {name: _inner_text(value) for name, value in vars(error).items()}
+    return type(error), _text(error, str), _text(error.args, repr), state, members, inner
+
+
+def _inner_text(value: Any) -> str:
+    """Shows whether the exceptions in an attribute were built again as they were."""
+    return _text(value, repr) if isinstance(value, BaseException | list | tuple | dict) else ""
 
 
 def _descriptors(cls: type) -> dict[str, MemberDescriptorType]:
@@ -153,7 +158,9 @@ def _descriptors(cls: type) -> dict[str, MemberDescriptorType]:
         name: value
         for base in reversed(cls.__mro__)
         for name, value in vars(base).items()
-        if isinstance(value, MemberDescriptorType) and value is not _NOT_SENT
+        if isinstance(value, MemberDescriptorType)
+        and value is not _NOT_SENT
+        and base is not BaseException  # what belongs to the raising
     }
 
 
@@ -174,6 +181,8 @@ def _sendable(value: Any, seen: _Seen) -> Any:
         return seen[id(value)]
     if type(value) in (list, tuple) and any(isinstance(item, BaseException) for item in value):
         return type(value)(_sendable(item, seen) for item in value)
+    if type(value) is dict and any(isinstance(item, BaseException) for item in value.values()):
+        return {key: _sendable(item, seen) for key, item in value.items()}
     return value if _dumped(value, by_value.dumps) else Text(_text(value, repr))
 
 
@@ -195,16 +204,17 @@ def _loaded(data: bytes) -> Any:
 
 def _built(parts: _Parts) -> BaseException:
     """Build an exception without its `__init__`, and without a `__new__` of its own."""
-    base: Any = parts.cls
+    cls, new, args, state, members = parts
+    base: Any = cls
     while base.__module__ != "builtins":
         base = base.__base__
-    error: BaseException = base.__new__(parts.cls, *parts.new)
-    error.args = parts.args
-    vars(error).update(parts.state)
-    for name, descriptor in _descriptors(parts.cls).items():
-        if name in parts.members:
+    error: BaseException = base.__new__(cls, *new)
+    error.args = args
+    vars(error).update(state)
+    for name, descriptor in _descriptors(cls).items():
+        if name in members:
             with suppress(AttributeError, TypeError):  # read-only, as the members of a group
-                descriptor.__set__(error, parts.members[name])
+                descriptor.__set__(error, members[name])
     return error
 
 

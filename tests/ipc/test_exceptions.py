@@ -22,7 +22,6 @@ from tests.envs import Identity, ScriptedEnv, script
 from tests.lockstep_back import subproc
 
 pytest.importorskip("stable_baselines3")
-from stable_baselines3.common.vec_env import SubprocVecEnv
 
 
 class CodeError(Exception):
@@ -169,8 +168,8 @@ def hard_group() -> Any:
     )
 
 
-def holder(error: Exception) -> Exception:
-    return with_state(FormattingError(3), inner=error, several=[error, 3])
+def holder(error: Exception, inner: Exception) -> Exception:
+    return with_state(error, inner=inner, several=[inner, 3], named={"it": inner})
 
 
 # What to raise, and the attributes that have to arrive with it.
@@ -294,12 +293,15 @@ def test_group_arrives_with_its_members() -> None:
     assert "LocalError: from inside" in str(lost)
 
 
-def test_exceptions_that_an_exception_holds_arrive() -> None:
-    error = arrived(lambda: holder(KeywordError(row=4)), FormattingError)
-    assert type(error.inner) is KeywordError
-    assert error.inner.row == 4
+@pytest.mark.parametrize("outer", [ValueError, FormattingError])
+@pytest.mark.parametrize("inner", ["keywords", "formatting"])
+def test_exceptions_that_an_exception_holds_arrive(outer: type[Exception], inner: str) -> None:
+    expected = WHOLE[inner][0]()
+    error = arrived(lambda: holder(outer(3), expected), outer)
+    assert type(error.inner) is type(expected)
+    assert str(error.inner) == str(expected)
     assert error.several == [error.inner, 3]
-    assert error.several[0] is error.inner
+    assert error.named == {"it": error.inner}
 
 
 def test_exception_that_holds_itself_has_a_text_in_its_place() -> None:
@@ -413,7 +415,7 @@ def test_class_of_the_main_module_is_that_of_a_fork(
     if way == "async":
         env = sb3compat.to_sb3(AsyncVectorEnv([Raising], context="fork"))
     else:
-        env = sb3compat.to_gymnasium(SubprocVecEnv([Raising], start_method="fork"))
+        env = sb3compat.to_gymnasium(subproc([Raising]))
     with pytest.raises(MainError, match=r"^1 and 2$"):
         (env.call if way == "back" else env.env_method)("raise_named", "of the main module")
     env.close()
