@@ -119,7 +119,10 @@ def packed(error: BaseException, trace: str | None = None) -> Packed:
 def _packed(error: BaseException, trace: str, seen: _Seen) -> Packed:
     text = f"{type(error).__module__}.{type(error).__qualname__}: {_text(error, str)}"
     seen[id(error)] = Text(_text(error, repr))  # if it holds itself
-    data = _pickled(error, seen)
+    try:
+        data = _pickled(error, seen)
+    except Exception:  # a list that holds itself, say: the worker must be able to answer
+        data = b""
     seen[id(error)] = _Inner(error, packed := Packed(data, text, trace))
     return packed
 

@@ -324,6 +324,15 @@ def lost_error() -> Exception:
     return kind("far away", 3)  # type: ignore[no-any-return]
 
 
+def test_list_that_holds_itself_does_not_end_the_worker() -> None:
+    error = FormattingError(3)
+    held: list[Any] = [error]
+    held.append(held)
+    made = sent(lambda: with_state(error, held=held))()
+    assert type(made) is sb3compat.WorkerError
+    assert "row 3 failed" in str(made)
+
+
 def test_class_that_is_not_to_be_had_is_named() -> None:
     made = sent(lost_error)
     del sys.modules["only_in_the_worker"]
