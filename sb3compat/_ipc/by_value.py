@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import sys
+import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -51,26 +52,42 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             return reduced
         make, args, state, _, _, fill = reduced
         path = obj.__qualname__ if _of_main(obj.__qualname__, "__main__") is obj else None
-        return _begin, (make, args, path), (fill, state), None, None, _finish
+        return _begin, (make, args, path, _mark(obj)), (fill, state), None, None, _finish
 
 
-def _begin(make: _Make, args: tuple[Any, ...], path: str | None) -> type:
+def _begin(make: _Make, args: tuple[Any, ...], path: str | None, mark: object) -> type:
     """The class that cloudpickle has described; begun here if it does not exist.
 
     Args:
         make: What begins it.
         args: The arguments for that, the last but one being what the class is known by.
         path: Where the main module of the sender has it, if it does.
+        mark: What tells it from others of this path.
     """
     known: type | None = private(cloudpickle, "_DYNAMIC_CLASS_TRACKER_BY_ID").get(args[-2])
     if known is None and path is not None:
-        known = _of_main(path, "__mp_main__")
+        own = _of_main(path, "__main__")
+        known = own if own and _mark(own) == mark else _of_main(path, "__mp_main__")
         if known is not None:
             private(cloudpickle, "_lookup_class_or_track")(args[-2], known)
     if known is None:
         known = make(*args)
         _UNFINISHED.add(known)
     return known
+
+
+def _mark(cls: type) -> object:
+    """What a class has in common with itself in a fork, and not with another one of its name.
+
+    A class that was defined again may lie at the address of the first, but is not written there.
+    """
+    codes = {name: getattr(value, "__code__", None) for name, value in vars(cls).items()}
+    lines = {
+        name: (code.co_filename, code.co_firstlineno, code.co_code)
+        for name, code in codes.items()
+        if isinstance(code, types.CodeType)
+    }
+    return id(cls), [(base.__module__, base.__qualname__) for base in cls.__mro__], lines
 
 
 def _finish(cls: type, filling: tuple[_Fill, Any]) -> type:

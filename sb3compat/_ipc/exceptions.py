@@ -2,18 +2,28 @@
 
 The worker makes sure that what it sends can be unpickled. Pickle alone does not: of an exception
 whose `__init__` takes other arguments than it hands to its base class, it makes another one, or
-none. Such an exception is sent in parts, and built without its `__init__`.
+none. Such an exception is sent in parts, and built without its `__init__`; exceptions among its
+parts, such as the members of a group, are sent in the same way.
 """
 
 from __future__ import annotations
 
+import builtins
 import pickle
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import MemberDescriptorType
 from typing import Any, NamedTuple, NoReturn
 
 from sb3compat._ipc import by_value
 from sb3compat.errors import WorkerError, traceback_in_worker
+
+# Nothing is an instance of an empty tuple: Python 3.10 has no groups.
+_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())
+
+# Python does not pickle it either: it is often the sub-environment itself.
+_NOT_SENT = vars(AttributeError)["obj"]
 
 
 class Packed(NamedTuple):
@@ -63,20 +73,37 @@ class Text:
         return self.text
 
 
+class _Inner:
+    """An exception among the parts of another one; unpickled, it is the exception again."""
+
+    def __init__(self, error: BaseException, packed: Packed) -> None:
+        self.error = error  # keeps it alive, so that no other one gets its id
+        self._packed = packed
+
+    def __reduce__(self) -> tuple[Packed, tuple[()]]:
+        return self._packed, ()
+
+
+# What stands for the exceptions that have been packed, or are being packed, by their id.
+_Seen = dict[int, "_Inner | Text"]
+
+
 class _Parts(NamedTuple):
     """What an exception is built of without its `__init__`.
 
     Attributes:
         cls: Its class.
-        new: What its `__new__` gets.
+        new: What the `__new__` of its built-in class gets.
         args: Its `args`.
         state: Its attributes.
+        members: Those that are slots or belong to built-in classes, such as `errno`.
     """
 
     cls: type[BaseException]
     new: tuple[Any, ...]
     args: tuple[Any, ...]
     state: Mapping[str, Any]
+    members: Mapping[str, Any]
 
 
 def packed(error: BaseException, trace: str | None = None) -> Packed:
@@ -86,35 +113,79 @@ def packed(error: BaseException, trace: str | None = None) -> Packed:
         error: The exception.
         trace: Its traceback; None for that of the exception that is being handled.
     """
+    return _packed(error, traceback.format_exc() if trace is None else trace, {})
+
+
+def _packed(error: BaseException, trace: str, seen: _Seen) -> Packed:
     text = f"{type(error).__module__}.{type(error).__qualname__}: {_text(error, str)}"
-    return Packed(_pickled(error), text, traceback.format_exc() if trace is None else trace)
+    seen[id(error)] = Text(_text(error, repr))  # if it holds itself
+    try:
+        data = _pickled(error, seen)
+    except Exception:  # a list that holds itself, say: the worker must be able to answer
+        data = b""
+    seen[id(error)] = _Inner(error, packed := Packed(data, text, trace))
+    return packed
 
 
-def _pickled(error: BaseException) -> bytes:
+def _pickled(error: BaseException, seen: _Seen) -> bytes:
     said = _said(error)
     for dumps in (pickle.dumps, by_value.dumps):
         data = _dumped(error, dumps)
         if data and _said(_loaded(data)) == said:
             return data
-    new: tuple[Any, ...] = error.args
-    try:
-        kind, arguments, *_ = tuple(error.__reduce__())
-        new = arguments if kind is type(error) else new
-    except Exception:
-        pass
-    state = {name: _sendable(value) for name, value in vars(error).items()}
-    new, args = (tuple(map(_sendable, values)) for values in (new, error.args))
-    parts = _Parts(type(error), new, args, state)
-    return _dumped(parts, by_value.dumps)
+    new = (error.message, list(error.exceptions)) if isinstance(error, _GROUP) else ()
+    new, args = (tuple(_sendable(value, seen) for value in values) for values in (new, error.args))
+    state, members = (
+        {name: _sendable(value, seen) for name, value in values.items()}
+        for values in (vars(error), _members(error))
+    )
+    return _dumped(_Parts(type(error), new, args, state, members), by_value.dumps)
 
 
 def _said(error: BaseException) -> tuple[Any, ...]:
     """What shows whether an exception was built again as it was."""
-    return type(error), _text(error, str), _text(error.args, repr), set(vars(error))
+    inner = tuple(map(_said, error.exceptions)) if isinstance(error, _GROUP) else ()
+    members = {name: _text(value, repr) for name, value in _members(error).items()}
+    state = {name: _inner_text(value) for name, value in vars(error).items()}
+    return type(error), _text(error, str), _text(error.args, repr), state, members, inner
 
 
-def _sendable(value: Any) -> Any:
-    """The value, or a text in its place."""
+def _inner_text(value: Any) -> str:
+    """Shows whether the exceptions in an attribute were built again as they were."""
+    return _text(value, repr) if isinstance(value, BaseException | list | tuple | dict) else ""
+
+
+def _descriptors(cls: type) -> dict[str, MemberDescriptorType]:
+    """What gets and sets the attributes of a class that are not in the `__dict__` of an object."""
+    return {
+        name: value
+        for base in reversed(cls.__mro__)
+        for name, value in vars(base).items()
+        if isinstance(value, MemberDescriptorType)
+        and value is not _NOT_SENT
+        and base is not BaseException  # what belongs to the raising
+    }
+
+
+def _members(error: BaseException) -> dict[str, Any]:
+    """The attributes that are not in the `__dict__`, as far as they have a value."""
+    members = {}
+    for name, descriptor in _descriptors(type(error)).items():
+        with suppress(AttributeError):  # an empty slot
+            members[name] = descriptor.__get__(error)
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _sendable(value: Any, seen: _Seen) -> Any:
+    """The value, or what takes its place."""
+    if isinstance(value, BaseException):
+        if id(value) not in seen:
+            _packed(value, "", seen)
+        return seen[id(value)]
+    if type(value) in (list, tuple) and any(isinstance(item, BaseException) for item in value):
+        return type(value)(_sendable(item, seen) for item in value)
+    if type(value) is dict and any(isinstance(item, BaseException) for item in value.values()):
+        return {key: _sendable(item, seen) for key, item in value.items()}
     return value if _dumped(value, by_value.dumps) else Text(_text(value, repr))
 
 
@@ -135,14 +206,18 @@ def _loaded(data: bytes) -> Any:
 
 
 def _built(parts: _Parts) -> BaseException:
-    """Build an exception without its `__init__`."""
-    cls, new, args, state = parts
-    try:
-        error = cls.__new__(cls, *new)
-    except Exception:  # of a `__new__` of its own, maybe
-        error = BaseException.__new__(cls, *new)
+    """Build an exception without its `__init__`, and without a `__new__` of its own."""
+    cls, new, args, state, members = parts
+    base: Any = cls
+    while base.__module__ != "builtins":
+        base = base.__base__
+    error: BaseException = base.__new__(cls, *new)
     error.args = args
     vars(error).update(state)
+    for name, descriptor in _descriptors(cls).items():
+        if name in members:
+            with suppress(AttributeError, TypeError):  # read-only, as the members of a group
+                descriptor.__set__(error, members[name])
     return error
 
 

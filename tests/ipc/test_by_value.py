@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import enum
 import gc
+import os
 import pickle
 import subprocess
 import sys
@@ -169,6 +170,28 @@ def test_class_of_the_same_name_is_another_one(
     with pytest.MonkeyPatch.context() as patch:
         data = sent_from_main(patch, path)
     assert pickle.loads(data).mark == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_fork_and_its_parent_have_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    cls: Any = type("Ours", (), {"__module__": "__main__", "text": lambda self: "first"})
+    monkeypatch.setattr(sys.modules["__main__"], "Ours", cls, raising=False)
+    reader, writer = os.pipe()
+    if not (child := os.fork()):
+        os.write(writer, by_value.dumps(cls()))
+        os._exit(0)
+    os.waitpid(child, 0)
+    data = os.read(reader, 10_000)
+    os.close(reader)
+    os.close(writer)
+    with monkeypatch.context() as patch:
+        patch.setattr(cls, "text", lambda self: "second")  # as if written anew at its address
+        other = type(pickle.loads(data))
+    assert other is not cls
+    assert other().text() == "first"
+    del other
+    gc.collect()
+    assert type(pickle.loads(data)) is cls
 
 
 def test_other_names_of_the_main_module_are_no_import_of_it() -> None:

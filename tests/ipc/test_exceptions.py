@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import json
+import os
 import pickle
 import sys
 import threading
@@ -123,10 +125,51 @@ def caught(function: Callable[[], Any]) -> Exception:
     raise AssertionError("nothing was raised")
 
 
+class GoneError(OSError):
+    def __init__(self, path: str) -> None:
+        super().__init__(2, "gone", path)
+
+
+class SlotError(Exception):
+    __slots__ = ("empty", "row")
+
+    def __init__(self, row: int) -> None:
+        super().__init__("failed")
+        self.row = row
+
+
+ExceptionGroup: Any = getattr(builtins, "ExceptionGroup", Exception)
+
+
+class OwnGroupError(ExceptionGroup):  # type: ignore[misc]
+    def __new__(cls, errors: list[Exception], *, code: int) -> Any:
+        return super().__new__(cls, "several", errors)
+
+    def __init__(self, errors: list[Exception], *, code: int) -> None:
+        self.code = code
+
+
 def group() -> Exception:
-    kind = getattr(__import__("builtins"), "ExceptionGroup")  # noqa: B009
-    error: Exception = kind("several", [KeyError(3), OSError(2, "gone", "file")])
+    error: Exception = ExceptionGroup("several", [KeyError(3), OSError(2, "gone", "file")])
     return error
+
+
+def hard_group() -> Any:
+    """Of members that pickle cannot build, or builds as others."""
+    return OwnGroupError(
+        [
+            CodeError("x"),
+            KeywordError(row=3),
+            ExceptionGroup("inner", [FormattingError(4), GoneError("x")]),
+            with_state(ValueError("x"), lock=threading.Lock()),
+            local_error(lock=threading.Lock()),
+        ],
+        code=5,
+    )
+
+
+def holder(error: Exception, inner: Exception) -> Exception:
+    return with_state(error, inner=inner, several=[inner, 3], named={"it": inner})
 
 
 # What to raise, and the attributes that have to arrive with it.
@@ -143,6 +186,10 @@ WHOLE: dict[str, tuple[Callable[[], Exception], list[str]]] = {
     "attributes": (lambda: CodeError("text", 7), ["code"]),
     "formatting": (lambda: FormattingError(3), ["row"]),
     "formatting a file": (lambda: ReadingError("x"), ["path", "errno"]),
+    "file and its own arguments": (lambda: GoneError("x"), ["errno", "strerror", "filename"]),
+    "slots": (lambda: SlotError(3), ["row"]),
+    "name": (lambda: AttributeError("no", name="x", obj=3), ["name"]),
+    "stop": (lambda: StopIteration(3), ["value"]),
     "keywords": (lambda: KeywordError(row=3), ["row"]),
     "own reduce": (lambda: OwnReduceError(1, 2), ["pair"]),
     "own new": (lambda: OwnNewError(row=3), ["made"]),
@@ -227,6 +274,42 @@ def test_exception_arrives_without_what_cannot_be_sent(name: str) -> None:
         assert "lock" in repr(error.lock)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="there are no groups")
+def test_group_arrives_with_its_members() -> None:
+    expected = hard_group()
+    error = arrived(hard_group, OwnGroupError)
+    assert (error.code, error.message, str(error)) == (5, "several", str(expected))
+    whole, keywords, inner, held, lost = error.exceptions
+    assert error.args[1] == list(error.exceptions)
+    assert (whole.code, keywords.row, str(keywords)) == (3, 3, "row 3")
+    assert [type(member) for member in inner.exceptions] == [FormattingError, GoneError]
+    assert [str(member) for member in inner.exceptions] == [
+        "row 4 failed",
+        "[Errno 2] gone: 'x'",
+    ]
+    assert type(held) is ValueError
+    assert "lock" in repr(held.lock)
+    assert type(lost) is sb3compat.WorkerError
+    assert "LocalError: from inside" in str(lost)
+
+
+@pytest.mark.parametrize("outer", [ValueError, FormattingError])
+@pytest.mark.parametrize("inner", ["keywords", "formatting"])
+def test_exceptions_that_an_exception_holds_arrive(outer: type[Exception], inner: str) -> None:
+    expected = WHOLE[inner][0]()
+    error = arrived(lambda: holder(outer(3), expected), outer)
+    assert type(error.inner) is type(expected)
+    assert str(error.inner) == str(expected)
+    assert error.several == [error.inner, 3]
+    assert error.named == {"it": error.inner}
+
+
+def test_exception_that_holds_itself_has_a_text_in_its_place() -> None:
+    error = FormattingError(3)
+    made = arrived(lambda: with_state(error, me=error), FormattingError)
+    assert repr(made.me) == repr(error)
+
+
 def local_error(**members: Any) -> Exception:
     error: Exception = type("LocalError", (Exception,), members)("from inside")
     return error
@@ -239,6 +322,15 @@ def lost_error() -> Exception:
     module.LostError = kind  # type: ignore[attr-defined]
     sys.modules[module.__name__] = module
     return kind("far away", 3)  # type: ignore[no-any-return]
+
+
+def test_list_that_holds_itself_does_not_end_the_worker() -> None:
+    error = FormattingError(3)
+    held: list[Any] = [error]
+    held.append(held)
+    made = sent(lambda: with_state(error, held=held))()
+    assert type(made) is sb3compat.WorkerError
+    assert "row 3 failed" in str(made)
 
 
 def test_class_that_is_not_to_be_had_is_named() -> None:
@@ -259,7 +351,15 @@ def test_class_that_cannot_be_imported_arrives_by_value() -> None:
     assert "lock" in repr(error.lock)
 
 
+class MainError(Exception):
+    """Of the main module, in the test that says so."""
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"{first} and {second}")
+
+
 NAMED = {
+    "of the main module": lambda: MainError(1, 2),
     "keywords": WHOLE["keywords"][0],
     "of the worker": lost_error,
 }
@@ -310,6 +410,23 @@ def test_exception_of_a_worker_arrives(way: str, name: str) -> None:
     assert type(error).__name__ == kind.__name__
     assert str(expected) in str(error) if lost else str(error) == str(expected)
     assert "in raise_named" in str(error.__cause__)
+    env.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+@pytest.mark.parametrize("way", ["async", "back"])
+def test_class_of_the_main_module_is_that_of_a_fork(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MainError, "__module__", "__main__")
+    monkeypatch.setattr(sys.modules["__main__"], "MainError", MainError, raising=False)
+    env: Any
+    if way == "async":
+        env = sb3compat.to_sb3(AsyncVectorEnv([Raising], context="fork"))
+    else:
+        env = sb3compat.to_gymnasium(subproc([Raising]))
+    with pytest.raises(MainError, match=r"^1 and 2$"):
+        (env.call if way == "back" else env.env_method)("raise_named", "of the main module")
     env.close()
 
 
