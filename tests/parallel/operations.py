@@ -17,6 +17,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import sb3compat
 from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError
 from tests.interrupts import ERRORS, attempt, interrupt, within
@@ -91,7 +93,7 @@ class Pair:
         return sb3compat.ParallelVecEnv(parts_of(fns, self.shape), **patient)
 
     def reference(self) -> Any:
-        from stable_baselines3.common.vec_env import DummyVecEnv
+        DummyVecEnv = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv  # noqa: N806
 
         return DummyVecEnv([MakeEchoing(row) for row in range(self.n)])
 

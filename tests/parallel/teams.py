@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,8 @@ KINDS: dict[str, Callable[[Sequence[MakeEnv]], Any]] = {
     "adapter": lambda fns: Identity(to_gymnasium(dummy(fns), autoreset_mode="Disabled")),
     "nested": lambda fns: ParallelVecEnv(fns, workers=2, start_method="fork"),
 }
+if find_spec("stable_baselines3") is None:
+    del KINDS["dummy"], KINDS["adapter"]
 
 
 def forked(fns: Sequence[Part], workers: int | None = None, **kwargs: Any) -> ParallelVecEnv:

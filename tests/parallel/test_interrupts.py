@@ -64,7 +64,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", OPERATIONS)
 @pytest.mark.parametrize("policy", ["raise", "restart"])
 def test_interrupt_at_any_point_leaves_no_answer_for_the_next_call(name: str, policy: str) -> None:
-    from stable_baselines3.common.vec_env import DummyVecEnv
+    DummyVecEnv = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv  # noqa: N806
 
     def started() -> ParallelVecEnv:
         return opened(counting(3), on_worker_lost=policy)

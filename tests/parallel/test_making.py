@@ -36,7 +36,7 @@ METHODS = ["fork", None]
 
 
 def dummy() -> Any:
-    from stable_baselines3.common.vec_env import DummyVecEnv
+    DummyVecEnv = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv  # noqa: N806
 
     return DummyVecEnv(counting(3))
 
