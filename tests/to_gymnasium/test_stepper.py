@@ -132,10 +132,11 @@ OTHER = gym.spaces.Box(0, 1, (3,))
 @pytest.mark.parametrize("build", SOURCES, ids=NAMES)
 def test_rows_with_unlike_spaces_are_refused_as_by_sync_vector_env(build: Any, space: Any) -> None:
     rows = [MakeEnv(script(), 0), MakeEnv(script(**{space: OTHER}), 1)]
-    with pytest.raises(RuntimeError) as theirs:
+    # Up to Gymnasium 1.2, an AssertionError.
+    with pytest.raises((RuntimeError, AssertionError)):
         gym.vector.SyncVectorEnv(rows)
     made = build(rows)
-    with pytest.raises(theirs.type, match=rf"the {space} of the first one, .* in row 1") as ours:
+    with pytest.raises(RuntimeError, match=rf"the {space} of the first one, .* in row 1") as ours:
         sb3compat.to_gymnasium(made)
     assert isinstance(ours.value, sb3compat.UnsupportedSpaceError)
     made.close()
