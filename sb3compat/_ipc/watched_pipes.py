@@ -120,9 +120,10 @@ class Watch:
         """Let a worker end, whatever has come before: closing raises no error of a worker."""
         exchange = self.exchange
         self._closing[row] = row not in exchange.owed
-        if row in exchange.unsent:  # it would take this for the rest of that message
-            end_processes([self._processes[row]])
-        elif row not in exchange.dead:
+        # Workers that have got a part of a message may never read the rest.
+        end_processes([self._processes[cut] for cut in exchange.unsent])
+        exchange.unsent.clear()
+        if row not in exchange.dead:
             exchange.send({row: pickled(message)})
 
     def _receive_close(self, row: int) -> None:
