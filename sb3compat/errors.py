@@ -24,7 +24,9 @@ class _DocumentedError(Exception):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)
         if sys.version_info >= (3, 11) and (page := page_of_errors()):
-            self.add_note(f"Cause and remedy: {page}#{type(self).__name__.lower()}")
+            # A class of another module is described with the one that it derives from.
+            described = next(cls for cls in type(self).__mro__ if cls.__module__ == __name__)
+            self.add_note(f"Cause and remedy: {page}#{described.__name__.lower()}")
 
 
 @cache

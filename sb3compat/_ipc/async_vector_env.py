@@ -240,15 +240,14 @@ def call(
     return ask(env, dict.fromkeys(rows, pickled(("_call", (name, args, kwargs)))), timeout)
 
 
-def start_step(env: AnyAsync, actions: Action) -> None:
-    """What `AsyncVectorEnv.step_async` does."""
+def step(env: AnyAsync, actions: Action) -> VectorStepResult:
+    """What `AsyncVectorEnv.step` does, but that errors arrive as they were raised.
+
+    The environment itself does not note that a step is under way: nobody could finish it after an
+    interrupt.
+    """
     rows = enumerate(iterate(env.action_space, actions))
-    send_step(env, {i: ("step", action) for i, action in rows})
-
-
-def finish_step(env: AnyAsync) -> VectorStepResult:
-    """What `AsyncVectorEnv.step_wait` does, but that errors arrive as they were raised."""
-    results = receive_step(env)
+    results = ask(env, {i: ("step", action) for i, action in rows})
     observations, rewards, terminations, truncations, given = zip(*results, strict=True)
     infos: Info = {}
     for i, info in enumerate(given):
@@ -323,13 +322,10 @@ def close(env: AnyAsync) -> None:
         return
     terminate = is_broken(env) or _has_noted_call(env)
     set_private(env, "_state", AsyncState.DEFAULT)
-    if not terminate:
-        try:
-            env.close()
-        except (EOFError, OSError, WorkerError):  # one has died since
-            terminate = True
     if terminate:
         # Gymnasium waits for ever for a process that survives SIGTERM.
         end_processes(private(env, "processes"))
         # `close` hands the argument on to `close_extras`.
         env.close(terminate=True)
+    else:
+        env.close()

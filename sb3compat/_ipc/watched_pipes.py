@@ -10,13 +10,22 @@ Our own calls go through the same exchange.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from multiprocessing import TimeoutError as ProcessTimeoutError
 from multiprocessing.connection import Connection
 from typing import Any
 
 from sb3compat._convert.types import ProcessLike
-from sb3compat._ipc.pipes import Exchange, died, pickled
+from sb3compat._ipc.pipes import Exchange, died, end_processes, pickled
 from sb3compat._ipc.ready import Line
 from sb3compat.errors import WorkerError
+
+
+class AnswerLostError(WorkerError, ProcessTimeoutError):
+    """An answer will not come.
+
+    `AsyncVectorEnv.close()` first finishes the call that is under way. Where that raises a timeout,
+    it terminates the workers; any other error would leave them alive, at each further `close()`.
+    """
 
 
 class Watch:
@@ -35,6 +44,9 @@ class Watch:
         lines = map(Line, pipes, processes)
         self.exchange = Exchange(dict(enumerate(lines)))
         self.pipes = [WatchedPipe(self, row, pipe) for row, pipe in enumerate(pipes)]
+        self._processes = processes
+        # The rows that were sent "close", each with whether its answer to that can come.
+        self._closing: dict[int, bool] = {}
         # Whether a call of ours is under way, or was interrupted.
         self._calling = False
 
@@ -66,9 +78,11 @@ class Watch:
 
     def send(self, row: int, message: Any) -> None:
         """Send a message, and note before that its answer is owed."""
+        if message == ("close", None):
+            self._send_close(row, message)
+            return
         data = pickled(message)
-        # To close is always right: the worker ends once it has answered, and is not waited for.
-        if row in self.exchange.owed and message != ("close", None):
+        if row in self.exchange.owed:
             raise WorkerError(
                 f"Expected the worker of row {row} to owe no answer, but its answer to an earlier "
                 "call was not received. If step_async() was called, call step_wait(). If an "
@@ -82,10 +96,12 @@ class Watch:
         """Take an answer.
 
         Raises:
-            WorkerError: If a worker has died; what the others wait for may then never come.
+            AnswerLostError: If a worker has died; what the others wait for may then never come.
         """
+        if row in self._closing:
+            return self._receive_close(row)
         if row not in self.exchange.owed:
-            raise WorkerError(
+            raise AnswerLostError(
                 f"Expected a call that the worker of row {row} still has to answer, but there is "
                 "none: its answer was received already, or lost by an interrupt. Close this "
                 "environment and build a new one."
@@ -98,7 +114,24 @@ class Watch:
         """Refuse to go on once a worker has died."""
         dead = self.exchange.dead
         if dead:
-            raise died(min(dead)) from dead[min(dead)]
+            raise AnswerLostError(*died(min(dead)).args) from dead[min(dead)]
+
+    def _send_close(self, row: int, message: Any) -> None:
+        """Let a worker end, whatever has come before: closing raises no error of a worker."""
+        exchange = self.exchange
+        self._closing[row] = row not in exchange.owed
+        # Workers that have got a part of a message may never read the rest.
+        end_processes([self._processes[cut] for cut in exchange.unsent])
+        exchange.unsent.clear()
+        if row not in exchange.dead:
+            exchange.send({row: pickled(message)})
+
+    def _receive_close(self, row: int) -> None:
+        """Wait until a worker is about to end; where it may never answer, terminate them all."""
+        if self._closing[row]:
+            self.exchange.receive_one(row)
+        if self.exchange.dead or not self._closing[row]:
+            end_processes(self._processes)
 
 
 class WatchedPipe:

@@ -245,8 +245,7 @@ class AsyncBase(_GymnasiumBase):
         """Step all rows; over the pipes, unless a subclass steps in another way."""
         if not self._steps_as_known:
             return self.call(self.env.step, actions)
-        workers.start_step(self.env, actions)
-        return workers.finish_step(self.env)
+        return workers.step(self.env, actions)
 
     def render(self) -> Any:
         """One frame for each row."""

@@ -1,0 +1,196 @@
+"""The environment's own `close()`: it ends every worker, whatever has become of them before."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AsyncVectorEnv
+
+import sb3compat
+from sb3compat._ipc import pipes
+from sb3compat._ipc.watched_pipes import WatchedPipe
+from tests.envs import Identity
+from tests.interrupts import Counting, attempt, count, interrupt, within
+
+ZEROS = np.zeros(3, np.int64)
+
+
+class Failing(Counting):
+    """Does in a step what the action says."""
+
+    def step(self, action: Any) -> Any:
+        if action == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if action == 2:
+            raise ValueError("%d is bad")
+        if action == 3:
+            signal.pause()
+        return super().step(action)
+
+    def mark_at(self, path: str) -> None:
+        self.path = path
+
+    def close(self) -> None:
+        if hasattr(self, "path"):
+            with open(self.path, "a", encoding="ascii") as file:
+                file.write(f"{self.row}\n")
+
+
+def makers() -> list[Callable[[], Any]]:
+    return [lambda row=row: Failing(row) for row in range(3)]
+
+
+@pytest.fixture(autouse=True)
+def _no_hang(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(pipes, "_TERMINATE_SECONDS", 0.1)
+    with within(15):
+        yield
+
+
+def killed(base: Any) -> None:
+    """A worker ends while nothing is asked of it."""
+    base.processes[1].kill()
+    base.processes[1].join()
+
+
+def killed_in_a_step(base: Any) -> None:
+    """A worker ends before it answers, and the environment has noted a step."""
+    base.step_async([0, 3, 0])
+    killed(base)
+
+
+def few_actions(base: Any) -> None:
+    """Too few actions: some rows were sent a step."""
+    base.step_async([0, 0])
+
+
+def late(base: Any) -> None:
+    """A row has not answered in time."""
+    base.step_async([0, 3, 0])
+    base.step_wait(timeout=0.01)
+
+
+def interrupted(base: Any) -> None:
+    """An exception between the answers of two rows."""
+    base.step_async(ZEROS)
+    with suppress(KeyboardInterrupt):
+        base.parent_pipes[0].recv()
+        raise KeyboardInterrupt
+
+
+def answered(base: Any) -> None:
+    """An exception after all answers, before the environment has noted that."""
+    base.step_async(ZEROS)
+    for pipe in base.parent_pipes:
+        pipe.recv()
+
+
+def unlogged(base: Any) -> None:
+    """Gymnasium fails in logging the error of a worker, and notes nothing."""
+    try:
+        base.step([2, 2, 2])
+    finally:
+        for process in base.processes:
+            process.join()
+
+
+STATES: dict[str, Callable[[Any, Any], Any]] = {
+    "step of the adapter, died": lambda vec, _: vec.step(np.array([0, 1, 0])),
+    "step of its own, died": lambda _, base: base.step(np.array([0, 1, 0])),
+    "raised": lambda vec, _: vec.step(np.array([0, 2, 0])),
+    "killed": lambda _, base: killed(base),
+    "killed in a step": lambda _, base: killed_in_a_step(base),
+    "few actions": lambda _, base: few_actions(base),
+    "late": lambda _, base: late(base),
+    "interrupted": lambda _, base: interrupted(base),
+    "answered": lambda _, base: answered(base),
+    "unlogged": lambda _, base: unlogged(base),
+}
+WRAPPERS: dict[str, Callable[[Any], Any]] = {
+    "bare": lambda env: env,
+    "wrapped": gym.wrappers.vector.RecordEpisodeStatistics,
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize("state", STATES)
+def test_close_of_an_async_vector_env(state: str, wrapper: str) -> None:
+    base = AsyncVectorEnv(makers(), context="fork")
+    env = WRAPPERS[wrapper](base)
+    vec: Any = sb3compat.to_sb3(env)
+    vec.reset()
+    assert isinstance(base.parent_pipes[0], WatchedPipe)
+    with suppress(Exception):
+        STATES[state](vec, base)
+    env.close()
+    assert base.closed
+    assert not any(process.is_alive() for process in base.processes)
+    vec.close()
+
+
+@pytest.mark.parametrize("state", ["killed in a step", "unlogged"])
+def test_end_of_an_async_vector_env_is_silent(state: str) -> None:
+    """What `__del__` calls; Python prints an exception there, and the workers stay."""
+    base = AsyncVectorEnv(makers(), context="fork")
+    vec: Any = sb3compat.to_sb3(base)
+    vec.reset()
+    with suppress(Exception):
+        STATES[state](vec, base)
+    base.close(terminate=True)
+    assert not any(process.is_alive() for process in base.processes)
+
+
+def test_close_lets_workers_that_owe_nothing_close_their_environments(tmp_path: Any) -> None:
+    path = tmp_path / "closed"
+    base = AsyncVectorEnv(makers(), context="fork")
+    sb3compat.to_sb3(base).reset()
+    base.call("mark_at", str(path))
+    base.close()
+    assert sorted(path.read_text().split()) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("state", ["killed", "died", "a part sent"])
+def test_close_of_a_subproc_vec_env(state: str) -> None:
+    vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+    base = vec_env.SubprocVecEnv(makers(), start_method="fork")
+    envs = sb3compat.to_gymnasium(base)
+    envs.reset()
+    if state == "killed":
+        killed(base)
+    elif state == "died":
+        with pytest.raises(sb3compat.WorkerError, match="row 1 has died"):
+            envs.step(np.array([0, 1, 0]))
+    else:
+        pid, exchange = base.processes[1].pid, base.remotes[1].watch.exchange
+        os.kill(pid, signal.SIGSTOP)  # so that it never reads
+        exchange.send({1: pipes.pickled(("render", bytes(1 << 22)))}, timeout=0)
+        assert 1 in exchange.unsent
+    base.close()
+    assert not any(process.is_alive() for process in base.processes)
+    envs.close()
+
+
+def test_interrupted_step_of_a_wrapped_environment_is_refused_or_led_out_by_a_reset() -> None:
+    """Also between the messages and the answers, where nobody could finish the step."""
+
+    def made() -> Any:
+        env: Any = sb3compat.to_sb3(Identity(AsyncVectorEnv(makers(), context="fork")))
+        env.reset()
+        return env
+
+    env = made()
+    total = count(lambda: env.step(ZEROS))
+    env.close()
+    for at in range(total // 3, total, max(1, total // 40)):
+        env = made()
+        where = interrupt(lambda env=env: env.step(ZEROS), at, KeyboardInterrupt)
+        error = attempt(env.reset, sb3compat.WorkerError)[1]
+        assert error is None or "Close this environment" in str(error), where
+        env.close()
