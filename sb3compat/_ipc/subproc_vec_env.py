@@ -16,7 +16,7 @@ from sb3compat.errors import CallOrderError, ClosedError, WorkerError
 _CLOSE_SECONDS = 5.0
 
 
-class Workers:
+class SubprocWorkers:
     """The workers of a `SubprocVecEnv`.
 
     The methods of the environment itself then note what the workers owe, and notice their deaths.
@@ -72,7 +72,7 @@ class Workers:
             )
 
 
-class GuardedWorkers(Workers):
+class GuardedWorkers(SubprocWorkers):
     """The workers of a `SubprocVecEnv` with SB3's own loop, asked one by one or several at a time.
 
     Args:

@@ -37,7 +37,7 @@ from sb3compat._convert.types import (
     Transition,
     is_own_vec_env,
 )
-from sb3compat._ipc.subproc_vec_env import Workers
+from sb3compat._ipc.subproc_vec_env import SubprocWorkers
 from sb3compat._rows.vec_env_subenvs import inherits_to_base
 from sb3compat._to_gymnasium.presented import presented_space
 from sb3compat._to_gymnasium.seeds import counts_up, pass_seeds, rows_take_seeds
@@ -102,7 +102,7 @@ class WholeSteps:
         self.ended = np.zeros(self._n, np.bool_)
         self._workers = None
         if derives_from(self._base, "SubprocVecEnv"):
-            self._workers = Workers(self._base)
+            self._workers = SubprocWorkers(self._base)
 
     @property
     def broken(self) -> bool:
