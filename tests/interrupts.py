@@ -208,3 +208,7 @@ class MakeCounting:
 def counting(n: int = 2) -> list[MakeCounting]:
     """One function for each of n rows."""
     return [MakeCounting(row) for row in range(n)]
+
+
+# Python 3.12 traces instructions from the `settrace` on that follows the first frame to ask for it.
+count(lambda: None)
