@@ -31,6 +31,13 @@ def subproc(fns: Sequence[Any]) -> Any:
     return SubprocVecEnv(fns, start_method="fork")
 
 
+def with_monitor(fns: Sequence[Any]) -> Any:
+    """Whole steps of any sub-environments, which hand out what they do."""
+    from stable_baselines3.common.vec_env import VecMonitor
+
+    return VecMonitor(dummy(fns))
+
+
 def monitored(fns: list[MakeEnv]) -> Any:
     """Whole steps; where a sub-environment reuses its arrays, `DummyVecEnv` itself is lost."""
     from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor

@@ -1,10 +1,9 @@
-"""What a worker raises arrives as it was raised, over each of the ways that there are."""
+"""What is packed in a worker arrives as it was raised."""
 
 from __future__ import annotations
 
 import builtins
 import json
-import os
 import pickle
 import sys
 import threading
@@ -13,13 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from gymnasium.vector import AsyncVectorEnv
 
 import sb3compat
-from sb3compat._ipc import async_vector_env
 from sb3compat._ipc.exceptions import Packed, packed
-from tests.envs import Identity, ScriptedEnv, script
-from tests.lockstep_back import subproc
+from tests.envs import Identity
 
 pytest.importorskip("stable_baselines3")
 
@@ -349,109 +345,3 @@ def test_class_that_cannot_be_imported_arrives_by_value() -> None:
     error: Any = sent(lambda: with_state(local_error(), number=3, lock=threading.Lock()))()
     assert (type(error).__name__, str(error), error.number) == ("LocalError", "from inside", 3)
     assert "lock" in repr(error.lock)
-
-
-class MainError(Exception):
-    """Of the main module, in the test that says so."""
-
-    def __init__(self, first: int, second: int) -> None:
-        super().__init__(f"{first} and {second}")
-
-
-NAMED = {
-    "of the main module": lambda: MainError(1, 2),
-    "keywords": WHOLE["keywords"][0],
-    "of the worker": lost_error,
-}
-
-
-class Raising(ScriptedEnv):
-    def __init__(self) -> None:
-        super().__init__(script(lengths=(9,), infos="none"))
-
-    def raise_named(self, name: str) -> None:
-        raise NAMED[name]()
-
-
-def twice() -> Any:
-    """Two adapters over one environment."""
-    env = AsyncVectorEnv([Raising])
-    sb3compat.to_sb3(env)
-    return sb3compat.to_sb3(Identity(env))
-
-
-WAYS: dict[str, Callable[[], Any]] = {
-    "async, not a fork": lambda: sb3compat.to_sb3(AsyncVectorEnv([Raising], context="forkserver")),
-    "async, twice": twice,
-    "back": lambda: sb3compat.to_gymnasium(subproc([Raising])),
-    "workers": lambda: sb3compat.ParallelVecEnv([Raising]),
-}
-
-
-@pytest.mark.parametrize(
-    ("way", "name"),
-    [
-        ("async, not a fork", "of the worker"),
-        ("async, twice", "keywords"),
-        ("back", "keywords"),
-        ("back", "of the worker"),
-        ("workers", "keywords"),
-    ],
-)
-def test_exception_of_a_worker_arrives(way: str, name: str) -> None:
-    env = WAYS[way]()
-    lost = name != "keywords"
-    expected = NAMED[name]()
-    sys.modules.pop("only_in_the_worker", None)  # here
-    with pytest.raises(BaseException) as caught:  # noqa: PT011
-        (env.call if way == "back" else env.env_method)("raise_named", name)
-    error: Any = caught.value
-    kind = sb3compat.WorkerError if lost else type(expected)
-    assert type(error).__name__ == kind.__name__
-    assert str(expected) in str(error) if lost else str(error) == str(expected)
-    assert "in raise_named" in str(error.__cause__)
-    env.close()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
-@pytest.mark.parametrize("way", ["async", "back"])
-def test_class_of_the_main_module_is_that_of_a_fork(
-    way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(MainError, "__module__", "__main__")
-    monkeypatch.setattr(sys.modules["__main__"], "MainError", MainError, raising=False)
-    env: Any
-    if way == "async":
-        env = sb3compat.to_sb3(AsyncVectorEnv([Raising], context="fork"))
-    else:
-        env = sb3compat.to_gymnasium(subproc([Raising]))
-    with pytest.raises(MainError, match=r"^1 and 2$"):
-        (env.call if way == "back" else env.env_method)("raise_named", "of the main module")
-    env.close()
-
-
-def custom_worker(index: int, env_fn: Any, pipe: Any, parent: Any, *rest: Any) -> None:
-    """Its queue of errors takes exceptions as they are; it answers a check of spaces and a call."""
-    errors = rest[1]
-    parent.close()
-    pipe.recv()
-    pipe.send(((True, True), True))
-    pipe.recv()
-    errors.put((index, OncePickledError, with_state(OncePickledError("x"), code=3), "its trace"))
-    pipe.send((None, False))
-
-
-def test_exception_that_cannot_be_unpickled_is_a_worker_error() -> None:
-    env = AsyncVectorEnv([Raising], worker=custom_worker)
-    with pytest.raises(sb3compat.WorkerError, match=r"row 0 has raised .* cannot be pickled"):
-        async_vector_env.call(env, "x", (), {}, [0])
-    async_vector_env.close(env)
-
-
-def test_environment_itself_raises_what_was_raised() -> None:
-    """Gymnasium reads its queue of errors as before, where its environment is used directly."""
-    env = AsyncVectorEnv([Raising])
-    sb3compat.to_sb3(env)
-    with pytest.raises(KeywordError, match=r"^row 3$"):
-        env.call("raise_named", "keywords")
-    env.close(terminate=True)

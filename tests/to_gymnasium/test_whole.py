@@ -10,10 +10,10 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
-from tests.envs import MakeEnv, ScriptedEnv, fns, script
+from tests.envs import ScriptedEnv, fns, script
 from tests.handwritten import AsyncCountingVecEnv, CountingVecEnv
 from tests.lockstep import same
-from tests.lockstep_back import dummy, subproc
+from tests.lockstep_back import dummy, with_monitor
 from tests.vec_wrappers import HandsOn
 
 vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
@@ -96,12 +96,8 @@ def test_reset_of_held_rows_returns_them_without_another_reset() -> None:
     assert envs.step([0])[0].tolist() == [[5]]
 
 
-def monitored(made: Any) -> Any:
-    return vec_envs.VecMonitor(dummy(made))
-
-
 def test_seeds_and_options_of_the_vec_env_wait_for_a_reset_of_all_rows() -> None:
-    vec_env = monitored(fns(lengths=(1,)))
+    vec_env = with_monitor(fns(lengths=(1,)))
     envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
     for method, argument, key in (("seed", 5, "seed"), ("set_options", {"x": 1}, "option")):
         envs.reset()
@@ -135,7 +131,7 @@ def _in_vain(envs: Any) -> None:
 @pytest.mark.parametrize("use", [_directly, _in_vain])
 def test_reset_of_held_rows_is_a_new_one_where_the_vec_env_has_gone_on(use: Any) -> None:
     env = Refusing(script(lengths=(2,)))
-    envs = sb3compat.to_gymnasium(monitored([lambda: env]), autoreset_mode="Disabled")
+    envs = sb3compat.to_gymnasium(with_monitor([lambda: env]), autoreset_mode="Disabled")
     envs.reset()
     for _ in range(2):
         envs.step(ACTIONS[:1])
@@ -342,7 +338,7 @@ def test_overwritten_last_observations_warn() -> None:
             return info  # only the array is the same each time
 
     chosen = script(lengths=(2,), reuse=True, infos="none")
-    envs = sb3compat.to_gymnasium(monitored([lambda: Reusing(chosen, 0)]))
+    envs = sb3compat.to_gymnasium(with_monitor([lambda: Reusing(chosen, 0)]))
     envs.reset()
     envs.step([0])
     with pytest.warns(UserWarning, match="adapt the DummyVecEnv or SubprocVecEnv without wrappers"):
@@ -373,96 +369,3 @@ def test_last_observations_are_never_cut(number: Any, fits: bool) -> None:
         return
     with pytest.raises(sb3compat.ConversionError, match=r"terminal_observation.* of .*Adding"):
         envs.step([0, 0])
-
-
-class Filling(HandsOn):
-    """Fills a list of its own, which SB3 itself never reads."""
-
-    def reset(self) -> Any:
-        observations = self.venv.reset()
-        self.reset_infos = [{"filled": 1}] * self.num_envs
-        return observations
-
-
-@pytest.mark.parametrize("build", [dummy, subproc])
-def test_infos_of_resets_are_those_of_the_innermost_environment(build: Any) -> None:
-    envs = sb3compat.to_gymnasium(Filling(build(fns(lengths=(2, 3)))))
-    assert envs.reset()[1]["resets"].tolist() == [1, 1]
-    envs.step([0, 0])
-    _, _, terminations, _, infos = envs.step([0, 0])
-    # The row that goes on has no info of a reset.
-    assert terminations.tolist() == [False, True]
-    assert infos["resets"].tolist() == [0, 2]
-    assert "filled" not in infos
-    held = envs.vec_env.unwrapped.reset_infos[1]  # type: ignore[attr-defined]
-    infos = envs.reset()[1]
-    assert infos["resets"].tolist() == [2, 3]
-    held["resets"] = envs.vec_env.unwrapped.reset_infos[1]["resets"] = 9  # type: ignore[attr-defined]
-    assert infos["resets"].tolist() == [2, 3]
-    envs.close()
-
-
-class Reporting(CountingVecEnv):
-    """Handwritten: it reports the same infos in each `reset`, and within steps if told so."""
-
-    firsts = ({"first": 0}, {"first": 1})
-    reset_infos: Any = ({}, {})
-    within_steps = False
-
-    def reset(self) -> Any:
-        self.reset_infos = list(self.firsts)
-        return super().reset()
-
-    def step(self, actions: Any) -> Any:
-        result = super().step(actions)
-        for row in np.flatnonzero(result[2]) if self.within_steps else ():
-            self.reset_infos[row] = {"first": 7}
-        return result
-
-
-@pytest.mark.parametrize("within_steps", [True, False])
-def test_infos_of_an_earlier_reset_are_not_those_of_a_reset_within_a_step(
-    within_steps: bool,
-) -> None:
-    vec_env = Reporting()
-    vec_env.within_steps = within_steps
-    envs = sb3compat.to_gymnasium(vec_env)
-    assert envs.reset()[1]["first"].tolist() == [0, 1]
-    envs.step(ACTIONS)
-    infos = envs.step(ACTIONS)[-1]
-    assert ("first" in infos) == within_steps
-    if within_steps:
-        assert infos["_first"].tolist() == [True, False]
-    assert envs.reset()[1]["first"].tolist() == [0, 1]
-
-
-def test_reset_info_that_a_sub_environment_returns_again_is_one_of_a_reset_within_a_step() -> None:
-    class Same(ScriptedEnv):
-        info: Any = {"first": 1}
-
-        def reset(self, **kwargs: Any) -> Any:
-            return super().reset(**kwargs)[0], self.info
-
-    envs = sb3compat.to_gymnasium(monitored([lambda: Same(script(lengths=(1,)))]))
-    for infos in (envs.reset()[1], envs.step([0])[-1], envs.step([0])[-1]):
-        assert infos["first"].tolist() == [1]
-
-
-@pytest.mark.parametrize("wrap", [vec_envs.VecCheckNan, vec_envs.VecMonitor])
-def test_info_dict_that_rows_share_is_refused(wrap: Any) -> None:
-    chosen = script(lengths=(1,), shared=True, endings=("terminated", "truncated"))
-    # VecMonitor copies those of rows that end, which here are all of them.
-    envs = sb3compat.to_gymnasium(wrap(dummy([MakeEnv(chosen, row) for row in range(2)])))
-    envs.reset()
-    with pytest.raises(sb3compat.ConversionError, match="an info dict of its own"):
-        envs.step(ACTIONS)
-
-
-def test_infos_that_a_wrapper_shares_are_accepted() -> None:
-    class NoInfos(HandsOn):
-        def step_wait(self) -> Any:
-            return *self.venv.step_wait()[:3], [{}] * 2
-
-    envs = sb3compat.to_gymnasium(NoInfos(dummy([MakeEnv(script(), 0)] * 2)))
-    envs.reset()
-    assert envs.step(ACTIONS)[-1] == {}

@@ -1,0 +1,111 @@
+"""Infos over a `VecEnv` that is driven as a whole: those of resets, and those that rows share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sb3compat
+from tests.envs import MakeEnv, ScriptedEnv, fns, script
+from tests.handwritten import CountingVecEnv
+from tests.lockstep_back import dummy, subproc, with_monitor
+from tests.vec_wrappers import HandsOn
+
+vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+
+ACTIONS = np.array([0, 1])
+
+
+class Filling(HandsOn):
+    """Fills a list of its own, which SB3 itself never reads."""
+
+    def reset(self) -> Any:
+        observations = self.venv.reset()
+        self.reset_infos = [{"filled": 1}] * self.num_envs
+        return observations
+
+
+@pytest.mark.parametrize("build", [dummy, subproc])
+def test_infos_of_resets_are_those_of_the_innermost_environment(build: Any) -> None:
+    envs = sb3compat.to_gymnasium(Filling(build(fns(lengths=(2, 3)))))
+    assert envs.reset()[1]["resets"].tolist() == [1, 1]
+    envs.step([0, 0])
+    _, _, terminations, _, infos = envs.step([0, 0])
+    # The row that goes on has no info of a reset.
+    assert terminations.tolist() == [False, True]
+    assert infos["resets"].tolist() == [0, 2]
+    assert "filled" not in infos
+    held = envs.vec_env.unwrapped.reset_infos[1]  # type: ignore[attr-defined]
+    infos = envs.reset()[1]
+    assert infos["resets"].tolist() == [2, 3]
+    held["resets"] = envs.vec_env.unwrapped.reset_infos[1]["resets"] = 9  # type: ignore[attr-defined]
+    assert infos["resets"].tolist() == [2, 3]
+    envs.close()
+
+
+class Reporting(CountingVecEnv):
+    """Handwritten: it reports the same infos in each `reset`, and within steps if told so."""
+
+    firsts = ({"first": 0}, {"first": 1})
+    reset_infos: Any = ({}, {})
+    within_steps = False
+
+    def reset(self) -> Any:
+        self.reset_infos = list(self.firsts)
+        return super().reset()
+
+    def step(self, actions: Any) -> Any:
+        result = super().step(actions)
+        for row in np.flatnonzero(result[2]) if self.within_steps else ():
+            self.reset_infos[row] = {"first": 7}
+        return result
+
+
+@pytest.mark.parametrize("within_steps", [True, False])
+def test_infos_of_an_earlier_reset_are_not_those_of_a_reset_within_a_step(
+    within_steps: bool,
+) -> None:
+    vec_env = Reporting()
+    vec_env.within_steps = within_steps
+    envs = sb3compat.to_gymnasium(vec_env)
+    assert envs.reset()[1]["first"].tolist() == [0, 1]
+    envs.step(ACTIONS)
+    infos = envs.step(ACTIONS)[-1]
+    assert ("first" in infos) == within_steps
+    if within_steps:
+        assert infos["_first"].tolist() == [True, False]
+    assert envs.reset()[1]["first"].tolist() == [0, 1]
+
+
+def test_reset_info_that_a_sub_environment_returns_again_is_one_of_a_reset_within_a_step() -> None:
+    class Same(ScriptedEnv):
+        info: Any = {"first": 1}
+
+        def reset(self, **kwargs: Any) -> Any:
+            return super().reset(**kwargs)[0], self.info
+
+    envs = sb3compat.to_gymnasium(with_monitor([lambda: Same(script(lengths=(1,)))]))
+    for infos in (envs.reset()[1], envs.step([0])[-1], envs.step([0])[-1]):
+        assert infos["first"].tolist() == [1]
+
+
+@pytest.mark.parametrize("wrap", [vec_envs.VecCheckNan, vec_envs.VecMonitor])
+def test_info_dict_that_rows_share_is_refused(wrap: Any) -> None:
+    chosen = script(lengths=(1,), shared=True, endings=("terminated", "truncated"))
+    # VecMonitor copies those of rows that end, which here are all of them.
+    envs = sb3compat.to_gymnasium(wrap(dummy([MakeEnv(chosen, row) for row in range(2)])))
+    envs.reset()
+    with pytest.raises(sb3compat.ConversionError, match="an info dict of its own"):
+        envs.step(ACTIONS)
+
+
+def test_infos_that_a_wrapper_shares_are_accepted() -> None:
+    class NoInfos(HandsOn):
+        def step_wait(self) -> Any:
+            return *self.venv.step_wait()[:3], [{}] * 2
+
+    envs = sb3compat.to_gymnasium(NoInfos(dummy([MakeEnv(script(), 0)] * 2)))
+    envs.reset()
+    assert envs.step(ACTIONS)[-1] == {}
