@@ -22,7 +22,7 @@ from sb3compat import errors
 from sb3compat._make.monitor import EpisodeMonitor
 from sb3compat._upstream.vec_env import set_waiting_seeds
 from sb3compat.errors import CallOrderError, refuse_first_step, shown
-from tests.envs import Identity, ScriptedEnv, fns, script
+from tests.envs import GYMNASIUM, Identity, ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import dummy
 from tests.native import NativeEnv
@@ -63,7 +63,8 @@ RAISED_BY_LIBRARIES: list[tuple[type[Exception], Callable[[], object]]] = [
     (errors.ResetArgumentError, lambda: used().reset(seed=[1])),
     (errors.ResetArgumentError, lambda: used().reset(seed=[1.5, 2])),
     (errors.ActionsError, lambda: used().step(0)),
-    (errors.ActionsError, lambda: used().step([0])),
+    # Gymnasium 1.1 has taken too few actions.
+    *([(errors.ActionsError, lambda: used().step([0]))] if GYMNASIUM >= (1, 2) else []),
     (errors.ActionsError, lambda: used(action_space=IN_PARTS[0]).step({})),
     (errors.ActionsError, lambda: used(action_space=IN_PARTS[1]).step(())),
     (errors.EndedRowError, ended_row),

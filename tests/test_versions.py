@@ -149,7 +149,7 @@ def test_missing_name_is_described_and_unsupported_pair_is_told(tmp_path: Path) 
 
 @pytest.mark.parametrize("field", ["owner", "name"])
 def test_every_word_of_the_table_that_is_renamed_is_missing(field: str) -> None:
-    renamed = [each._replace(**{field: f"{getattr(each, field)}_gone"}) for each in NAMES]
+    renamed = [each._replace(since="", **{field: f"{getattr(each, field)}_gone"}) for each in NAMES]
     gone = {(each.module, each.name) for each in missing_names(renamed)}
     # What `sys` has is not written in Python.
     left = [each for each in renamed if (each.module, each.name) not in gone]

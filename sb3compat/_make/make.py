@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from uuid import uuid4
 
@@ -318,12 +319,16 @@ def _made(
 
 def _is_about_spaces(error: Exception) -> bool:
     """Whether Gymnasium has compared the spaces of sub-environments, and refused them."""
-    if isinstance(error, RuntimeError):
-        return "space" in str(error)
+    frames = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+    # Gymnasium raised AssertionError there before 1.4, and RuntimeError since.
+    if isinstance(error, RuntimeError | AssertionError) and "space" in str(error):
+        return "gymnasium/vector/" in Path(frames[-1].co_filename).as_posix()
     # What batches different spaces raises errors of many classes.
     batching: Any = inspect.unwrap(batch_differing_spaces)
-    frames = traceback.walk_tb(error.__traceback__)
-    return any(frame.f_code is batching.__code__ for frame, _ in frames)
+    return any(
+        frame is batching.__code__ or frame.co_name.endswith("dtype_shape_equiv")
+        for frame in frames
+    )
 
 
 def _adapted(source: VecEnv | AnyVectorEnv, timeout: float | None) -> VecEnv:

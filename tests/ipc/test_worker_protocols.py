@@ -171,11 +171,14 @@ BUILT: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("owner", sorted(BUILT))
 def test_attributes_of_real_objects(owner: str) -> None:
-    names = [name for name in NAMES if name.owner == owner and not _later(name)]
-    env = BUILT[owner]()
-    absent = [str(name) for name in names if not hasattr(env, name.name)]
-    env.close()
+    names = [name for name in NAMES if name.owner == owner]
+    present = [name for name in names if not _later(name)]
     assert names
+    if not present:
+        pytest.skip(f"Gymnasium has these names of {owner} since {names[0].since}")
+    env = BUILT[owner]()
+    absent = [str(name) for name in present if not hasattr(env, name.name)]
+    env.close()
     assert absent == []
 
 
