@@ -7,9 +7,10 @@ array under `_k` says which rows have it. SB3's rule: one plain dict for each ro
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import repeat
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,9 @@ SB3_KEYS = (TRUNCATED, TERMINAL_OBSERVATION)
 # The dtypes whose values Python scalars represent fully; `tolist` makes these many times faster
 # than indexing. A value of any other dtype (float32, int8, ...) stays a NumPy scalar.
 _PYTHON_DTYPES = frozenset(np.dtype(t) for t in (np.bool_, np.int64, np.float64))
+
+_STRING = frozenset({str})
+_BOOL = np.dtype(np.bool_)
 
 # Builds one dict for each row from the keys and their columns.
 Build = Callable[[Sequence[str], Sequence[Sequence[Any]]], list[Info]]
@@ -71,41 +75,9 @@ def split_infos(
         ConversionError: If the infos have `k`, `_k` and `__k`, so that `_k` is a mask and a key; or
             if a dict of arrays contains itself.
     """
-    count = num_envs if rows is None else len(rows)
     if not infos:
-        return [{} for _ in range(count)]
-    masks = {key: mask_of(infos, key, num_envs) for key in infos}
-    skip = {f"_{key}" for key, mask in masks.items() if mask is not None}
-    if any(masks.get(key) is not None for key in skip):
-        skip = _mask_keys(masks)
-    skip.update(without, (f"_{key}" for key in without))
-
-    def column_of(value: object, some: Rows | None) -> list[Any]:
-        if isinstance(value, dict):
-            return _split_nested(value, num_envs, some)
-        return _column(value, num_envs, some)
-
-    keys: list[str] = []
-    columns: list[list[Any]] = []
-    partial: list[tuple[str, Rows, list[Any]]] = []
-    for key, value in infos.items():
-        mask = masks[key]
-        if key in skip:
-            continue
-        if mask is not None:
-            held = mask if rows is None else mask[rows]
-            if np.count_nonzero(held) < count:
-                at = np.flatnonzero(held)
-                partial.append((key, at, column_of(value, at if rows is None else rows[at])))
-                continue
-        keys.append(key)
-        columns.append(column_of(value, rows))
-
-    out = dicts_of(keys, columns) if keys else [{} for _ in range(count)]
-    for key, at, column in partial:
-        for index, value in zip(at.tolist(), column, strict=True):
-            out[index][key] = value
-    return out
+        return [{} for _ in range(num_envs if rows is None else len(rows))]
+    return _split(infos, num_envs, rows, tuple(without))
 
 
 def split_step_infos(infos: VectorInfos, truncated: Flags) -> list[Info]:
@@ -124,9 +96,8 @@ def split_step_infos(infos: VectorInfos, truncated: Flags) -> list[Info]:
         for i in truncated.nonzero()[0].tolist():
             out[i][TRUNCATED] = True
         return out
-    columns = {k: value for k, value in infos.items() if k not in (TRUNCATED, f"_{TRUNCATED}")}
-    columns[TRUNCATED] = truncated
-    return split_infos(columns, len(truncated), without=(TERMINAL_OBSERVATION,))
+    without = (TRUNCATED, TERMINAL_OBSERVATION)
+    return _split(infos, len(truncated), None, without, {TRUNCATED: truncated.tolist()})
 
 
 def least_infos(count: int) -> list[Info]:
@@ -143,6 +114,106 @@ def dicts_of(keys: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[Info
         columns: For each key, one value for each row.
     """
     return _builder(len(keys))(keys, columns)
+
+
+def _split(
+    infos: VectorInfos,
+    num_envs: int,
+    rows: Rows | None,
+    without: tuple[str, ...],
+    added: Mapping[str, list[Any]] = MappingProxyType({}),
+) -> list[Info]:
+    """Split infos as `split_infos` does, and add columns of all rows."""
+    plan = None
+    if _STRING.issuperset(map(type, infos)):
+        plan = _plan(tuple(infos), without, tuple(added))
+    entries = _planned(plan, infos, num_envs) if plan is not None else None
+    if entries is None:
+        plan, entries = None, _looked_up(infos, num_envs, without)
+    count = num_envs if rows is None else len(rows)
+    full = _full(count)
+    keys: list[str] = []
+    columns: list[list[Any]] = []
+    partial: list[tuple[str, Rows, list[Any]]] = []
+    for key, mask in entries:
+        value = infos[key]
+        if mask is not None:
+            held = mask if rows is None else mask[rows]
+            if held.tobytes() != full:
+                at = held.nonzero()[0]
+                some = at if rows is None else rows[at]
+                partial.append((key, at, _column(value, num_envs, some)))
+                continue
+        keys.append(key)
+        columns.append(_column(value, num_envs, rows))
+    columns += added.values()
+    if plan is not None and not partial:
+        return plan.build((), columns)
+    out = dicts_of([*keys, *added], columns) if columns else [{} for _ in range(count)]
+    for key, at, column in partial:
+        for index, value in zip(at.tolist(), column, strict=True):
+            out[index][key] = value
+    return out
+
+
+class _Plan(NamedTuple):
+    """How infos with these keys are split.
+
+    Attributes:
+        keys: The keys of the rows' dicts, each with the key of what should be its mask.
+        build: Builds the dicts if all rows have all keys.
+    """
+
+    keys: tuple[tuple[str, str | None], ...]
+    build: Build
+
+
+@lru_cache(maxsize=256)
+def _plan(keys: tuple[str, ...], without: tuple[str, ...], added: tuple[str, ...]) -> _Plan | None:
+    """The plan for infos with these keys; None if one may be the mask of a mask."""
+    masks = {f"_{key}" for key in keys}.intersection(keys)
+    if any(f"_{mask}" in masks for mask in masks):
+        return None
+    skip = {*masks, *without, *(f"_{key}" for key in without)}
+    wanted = [key for key in keys if key not in skip]
+    pairs = ((key, f"_{key}" if f"_{key}" in masks else None) for key in wanted)
+    return _Plan(tuple(pairs), _compiled([*map(repr, wanted), *map(repr, added)]))
+
+
+def _planned(
+    plan: _Plan, infos: VectorInfos, num_envs: int
+) -> list[tuple[str, Flags | None]] | None:
+    """The keys of the rows' dicts and their masks; None if one of these is no mask."""
+    found: list[tuple[str, Flags | None]] = []
+    for key, name in plan.keys:
+        mask = None
+        if name is not None:
+            mask = infos[name]
+            # What `mask_of` asks, for the form that nearly all masks have.
+            if type(mask) is not np.ndarray or mask.dtype is not _BOOL:
+                return None
+            if mask.shape != (num_envs,):
+                return None
+        found.append((key, mask))
+    return found
+
+
+def _looked_up(
+    infos: VectorInfos, num_envs: int, without: Collection[str]
+) -> list[tuple[str, Flags | None]]:
+    """The keys of the rows' dicts and their masks, of any infos."""
+    masks = {key: mask_of(infos, key, num_envs) for key in infos}
+    skip = {f"_{key}" for key, mask in masks.items() if mask is not None}
+    if any(masks.get(key) is not None for key in skip):
+        skip = _mask_keys(masks)
+    skip.update(without, (f"_{key}" for key in without))
+    return [(key, mask) for key, mask in masks.items() if key not in skip]
+
+
+@lru_cache(maxsize=64)
+def _full(count: int) -> bytes:
+    """The bytes of a mask of all rows."""
+    return b"\x01" * count
 
 
 def refuse_mixed_final(infos: VectorInfos, num_envs: int) -> None:
@@ -193,17 +264,28 @@ def _mask_keys(masks: Mapping[str, Flags | None]) -> set[str]:
 
 @cache
 def _builder(count: int) -> Build:
-    """A function that builds one dict for each row out of `count` keys and their columns.
+    """A function that builds one dict for each row out of `count` keys and their columns."""
+    names = [f"k{i}" for i in range(count)]
+    return _compiled(names, f"    {', '.join(names)}, = keys\n")
 
-    A dict display with all keys takes less than half the time of `dict(zip(keys, values))`. Only
-    the number of keys enters the generated source, never a key.
+
+def _compiled(keys: Sequence[str], first: str = "") -> Build:
+    """Compile a function that builds dicts.
+
+    A dict display with all keys takes less than half the time of `dict(zip(keys, values))`, and
+    less again if the keys are literals.
+
+    Args:
+        keys: The source of each key.
+        first: The lines that come first.
     """
-    names = [f"k{i}" for i in range(count)], [f"v{i}" for i in range(count)]
-    display = ", ".join(f"{key}: {value}" for key, value in zip(*names, strict=True))
+    if not keys:
+        return lambda _, columns: []
+    names = [f"v{i}" for i in range(len(keys))]
+    display = ", ".join(f"{key}: {name}" for key, name in zip(keys, names, strict=True))
     source = (
-        "def build(keys, columns):\n"
-        f"    {', '.join(names[0])}, = keys\n"
-        f"    return [{{{display}}} for {', '.join(names[1])}, in zip(*columns, strict=True)]\n"
+        f"def build(keys, columns):\n{first}"
+        f"    return [{{{display}}} for {', '.join(names)}, in zip(*columns, strict=True)]\n"
     )
     namespace: dict[str, Build] = {}
     exec(source, namespace)
@@ -227,6 +309,11 @@ def contains_itself(info: Info) -> ConversionError:
 
 def _column(value: object, num_envs: int, rows: Rows | None) -> list[Any]:
     """The values of one key for the rows wanted, each owned by its row."""
+    if type(value) is np.ndarray and value.shape == (num_envs,) and value.dtype in _PYTHON_DTYPES:
+        numbers: list[Any] = (value if rows is None else value[rows]).tolist()
+        return numbers
+    if isinstance(value, dict):
+        return _split_nested(value, num_envs, rows)
     if is_foreign_array(value):
         value = to_numpy(value)
     if isinstance(value, np.ndarray) and value.ndim > 0 and len(value) == num_envs:
