@@ -44,6 +44,9 @@ class Unwrapped:
         self._mode, self._partial_reset = mode, partial_reset
         self._watch = ending_watch(base.env, mode)
         self._resets_rows = base.resets_rows
+        # Where endings are watched, the infos of resets are as well.
+        restart_rows = getattr(partial_reset, "restart_rows", None)
+        self.restart_rows = restart_rows if self._watch is None else None
         self.flags: tuple[Any, Any] | None = None
 
     def pending(self) -> Flags | None:

@@ -24,6 +24,7 @@ from sb3compat._to_sb3.partial_reset import (
     partial_reset_of,
     reset_with_mask,
 )
+from sb3compat._to_sb3.plain import NativeSource, is_native
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
 from sb3compat._to_sb3.tap import Wrapped, hands_out_new_arrays
@@ -84,7 +85,9 @@ def make_source(
         elif mode == ends:
             presented = SameStep(base, observations, require_final_obs=require_final_obs)
         fresh = hands_out_new_arrays(env)
-        source = VectorSource(driven, presented, observations, actions, copy=copy, fresh=fresh)
+        parts = driven, presented, observations, actions
+        native = is_native(*parts[:3])
+        source = (NativeSource if native else VectorSource)(*parts, copy=copy, fresh=fresh)
     _log.debug("to_sb3: %s in %s mode is driven by %s", env, mode.name, type(source).__name__)
     return source
 

@@ -24,6 +24,7 @@ from sb3compat._convert.types import (
     Options,
     Seeds,
     Transition,
+    VectorStepResult,
 )
 from sb3compat._to_sb3.modes import Mode, Stepped
 from sb3compat._to_sb3.native import Unwrapped
@@ -125,7 +126,11 @@ class VectorSource:
 
     def receive(self) -> Transition:
         """Step all rows, and reset those that have ended, unless they were reset by themselves."""
-        step = self._step()
+        return self._presented(self._driven.step(self._sent))
+
+    def _presented(self, result: VectorStepResult) -> Transition:
+        """What a step has returned, and the resets of the rows that have ended, as SB3 gets it."""
+        step = self._checked(result)
         transition = self._mode.transition(step)
         if self._mode.leaves_resets and step.ended.any():
             return self._with_resets(transition)
@@ -144,10 +149,10 @@ class VectorSource:
         self._base.close()
         self.env.close()
 
-    def _step(self) -> Stepped:
-        """Step the environment, and check what it has returned."""
+    def _checked(self, result: VectorStepResult) -> Stepped:
+        """What a step has returned, its form checked."""
         driven, n = self._driven, self.num_envs
-        obs, rewards, first, second, infos = driven.step(self._sent)
+        obs, rewards, first, second, infos = result
         terminated = row_array(first, n, "terminations").astype(np.bool_, copy=False)
         truncated = row_array(second, n, "truncations").astype(np.bool_, copy=False)
         ended = terminated | truncated

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat._convert.types import Flags, VectorResetResult
+from sb3compat._convert.types import Array, Flags, Rows, VectorResetResult
 from sb3compat._to_sb3.partial_reset import register_by_name
 from sb3compat._upstream.private import private
 
@@ -30,6 +30,10 @@ class ResetRows:
         result = _start(env, own, private(env, "low"), private(env, "high"))
         return self(env, others) if others.any() else result
 
+    def restart_rows(self, env: Any, rows: Rows) -> VectorResetResult:
+        """Restart rows that have ended, and return their observations only."""
+        return _draw(env, rows, private(env, "low"), private(env, "high")), {}
+
     def pending(self, env: Any) -> Flags:
         """The rows whose autoreset is pending."""
         flags: Flags = private(env, "prev_done")
@@ -37,13 +41,18 @@ class ResetRows:
 
 
 def _start(env: Any, mask: Flags, low: float, high: float) -> VectorResetResult:
-    """Begin episodes in some rows."""
-    (rows,) = mask.nonzero()
-    state = private(env, "state")
-    state[:, rows] = env.np_random.uniform(low=low, high=high, size=(4, len(rows)))
+    """Begin episodes in the rows of the mask, and return the observations of all."""
+    _draw(env, mask.nonzero()[0], low, high)
+    return private(env, "state").T.astype(np.float32), {}
+
+
+def _draw(env: Any, rows: Rows, low: float, high: float) -> Array:
+    """Begin episodes in some rows, and return their observations."""
+    drawn: Array = env.np_random.uniform(low=low, high=high, size=(4, len(rows)))
+    private(env, "state")[:, rows] = drawn
     private(env, "steps")[rows] = 0
     private(env, "prev_done")[rows] = False
-    return state.T.astype(np.float32), {}
+    return drawn.T.astype(np.float32)
 
 
 register_by_name("gymnasium.envs.classic_control.cartpole.CartPoleVectorEnv", ResetRows())

@@ -1,0 +1,114 @@
+"""The fast path of a plain native environment: the checks of a step inline, no call for each.
+
+What a step returns in the form that nearly all native environments give is presented here; a result
+of any other form goes on from there as every other environment's does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sb3compat._convert.actions import Actions
+from sb3compat._convert.infos import (
+    FINAL_OBS_KEYS,
+    TERMINAL_OBSERVATION,
+    split_infos,
+    split_step_infos,
+)
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.types import Array, Info, Rows, Transition
+from sb3compat._to_sb3.modes import Mode, ResetWithin
+from sb3compat._to_sb3.native import Unwrapped
+from sb3compat._to_sb3.tap import Wrapped
+from sb3compat._to_sb3.whole import VectorSource
+from sb3compat.errors import ConversionError, shown
+
+_BOOL = np.dtype(np.bool_)
+_REWARDS = frozenset(map(np.dtype, (np.float32, np.float64)))
+
+
+def is_native(driven: Unwrapped | Wrapped, mode: Mode, observations: Observations) -> bool:
+    """Whether an environment is driven by `NativeSource`.
+
+    That is one without wrappers, whose ended rows are still to be reset, and whose observations are
+    one array.
+    """
+    plain = type(driven) is Unwrapped and type(mode) is ResetWithin
+    return plain and not driven.base.holds_single_envs and observations.only_shape is not None
+
+
+class NativeSource(VectorSource):
+    """A plain native environment. The arguments are those of `VectorSource`."""
+
+    def __init__(
+        self,
+        driven: Unwrapped,
+        mode: Mode,
+        observations: Observations,
+        actions: Actions,
+        *,
+        copy: bool,
+        fresh: bool,
+    ) -> None:
+        super().__init__(driven, mode, observations, actions, copy=copy, fresh=fresh)
+        (leaf,) = observations.leaves
+        self._shape, self._dtype = (self.num_envs, *leaf.shape), leaf.dtype
+        self._restart_rows = driven.restart_rows
+
+    def receive(self) -> Transition:
+        """Step all rows, and reset those that have ended."""
+        result = self._driven.step(self._sent)
+        obs, rewards, terminated, truncated, infos = result
+        if not (
+            type(obs) is type(rewards) is np.ndarray
+            and obs.dtype == self._dtype
+            and obs.shape == self._shape
+            and rewards.dtype in _REWARDS
+            and rewards.shape == (self.num_envs,)
+            and self._is_flags(terminated)
+            and self._is_flags(truncated)
+            and FINAL_OBS_KEYS[0] not in infos
+            and FINAL_OBS_KEYS[1] not in infos
+        ):
+            return self._presented(result)
+        ended = terminated | truncated
+        truncated = truncated & ~terminated
+        if self._copy:
+            obs = obs.copy()
+        row_infos = split_step_infos(infos, truncated)
+        step = Transition([obs], rewards.astype(np.float32), ended, truncated, row_infos, {})
+        (rows,) = ended.nonzero()
+        return self._restarted(step, rows) if len(rows) else step
+
+    def _is_flags(self, value: Any) -> bool:
+        shape = (self.num_envs,)
+        return type(value) is np.ndarray and value.dtype is _BOOL and value.shape == shape
+
+    def _restarted(self, step: Transition, rows: Rows) -> Transition:
+        """The step, with the last observations of these rows, and the first of new episodes."""
+        (obs,) = step.observations
+        numbers = rows.tolist()
+        for i, final in zip(numbers, obs[rows], strict=True):
+            step.infos[i][TERMINAL_OBSERVATION] = final
+        if self._restart_rows is None:
+            return self._with_resets(step)
+        if not self._owned:  # the environment's own array is not written to
+            obs = obs.copy()
+        obs[rows], infos = self._firsts(rows)
+        reset_infos = dict(zip(numbers, infos, strict=True))
+        return step._replace(observations=[obs], reset_infos=reset_infos)
+
+    def _firsts(self, rows: Rows) -> tuple[Array, list[Info]]:
+        """The first observations of new episodes in these rows, and their infos."""
+        given = self._base.call(self._restart_rows, self._base.env, rows)
+        expected = (len(rows), *self._shape[1:])
+        if type(given) is tuple and len(given) == 2:
+            obs, infos = given
+            if np.shape(obs) == expected and obs.dtype == self._dtype and isinstance(infos, dict):
+                return obs, split_infos(infos, len(rows))
+        raise ConversionError(
+            f"Expected restart_rows of {self._base.env} to return (observations, infos), an array "
+            f"of shape {expected} and dtype {self._dtype} and a dict, got {shown(given)}."
+        )
