@@ -1,4 +1,4 @@
-"""The command line: the kit's `check`, `list`, `explain` and `replay`, `trace`, and `versions`."""
+"""The command line: the kit's four commands, `trace`, `tune` and `versions`."""
 
 from __future__ import annotations
 
@@ -105,6 +105,27 @@ exit codes:
 """
 
 
+_TUNE = """\
+Make so many environments in each way that there is (DummyVecEnv, in this process, native, a worker
+for each, 1 to all cores as workers), step them in turns with random actions, and print a table and
+the line to use. What pays depends on the cost of a step and on the machine: tune where you train,
+with what else runs there.
+
+ENV is the id of an environment, as for gymnasium.make, or a function without arguments that makes a
+single environment: package.module:name or path/to/file.py:name.
+"""
+_TUNE_EXAMPLES = """\
+examples:
+  sb3compat tune CartPole-v1
+  sb3compat tune ale_py:ALE/Pong-v5 --n-envs 8 --seconds 60
+  sb3compat tune envs.py:make_env --json
+
+exit codes:
+  0  a table was printed
+  2  wrong use, or ENV can be made in no way
+"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
@@ -158,6 +179,8 @@ def _run(given: argparse.Namespace) -> int:
         return print_versions(sb3compat.__version__)
     if given.command == "trace":
         return _trace(given)
+    if given.command == "tune":
+        return _tune(given)
     if given.command == "check":
         try:
             given = settings(Path.cwd()).fill(given)
@@ -177,6 +200,21 @@ def _trace(given: argparse.Namespace) -> int:
     except TargetError as error:
         return _complain(str(error))
     return command(given, target.factory)
+
+
+def _tune(given: argparse.Namespace) -> int:
+    from sb3compat._tune.command import command
+    from sb3compat.conformance.commands.targets import FACTORY, TargetError, imported
+
+    env_id, shown = given.env, repr(given.env)
+    found = FACTORY.fullmatch(given.env)
+    if found is not None:
+        try:
+            env_id, _ = imported(found["where"], found["what"], "make_env")
+        except TargetError as error:
+            return _complain(str(error))
+        shown = found["what"]
+    return command(env_id, shown, given.n_envs, given.seconds, as_json=given.json)
 
 
 def _complain(message: str) -> int:
@@ -210,6 +248,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_replay(command("replay", "run the scripts of a report again", _REPLAY, _REPLAY_EXAMPLES))
     _add_trace(command("trace", "show the ends of episodes", _TRACE, _TRACE_EXAMPLES))
+    _add_tune(command("tune", "say which way of making it is the fastest", _TUNE, _TUNE_EXAMPLES))
     command("versions", "say whether the installed versions fit", _VERSIONS, _VERSIONS_CODES)
     return parser
 
@@ -308,3 +347,16 @@ def _add_trace(parser: argparse.ArgumentParser) -> None:
             help=f"write the trace to a file as well, as {name.upper()}",
         )
     _add_making(parser)
+
+
+def _add_tune(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("env", metavar="ENV", help="the environment, see above")
+    parser.add_argument(
+        "--n-envs", type=positive(int), default=16, metavar="N",
+        help="how many environments (default: 16)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=positive(float), default=20.0, metavar="S",
+        help="how long to step them, all together (default: 20)",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")

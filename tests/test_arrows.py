@@ -21,7 +21,14 @@ from sb3compat._upstream.table import NAMES
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "sb3compat"
 TOP = ("__init__", "__main__", "_arguments", "_versions", "cli", "pytest_plugin")
-ROOMS = (TOP, ("_make", "_trace"), ("_parallel",), ("_to_sb3", "_to_gymnasium"), ("_rows",))
+ROOMS = (
+    TOP,
+    ("_trace", "_tune"),
+    ("_make",),
+    ("_parallel",),
+    ("_to_sb3", "_to_gymnasium"),
+    ("_rows",),
+)
 ROOMS += (("_ipc",), ("_upstream",), ("_convert",), ("errors",))
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 KIT = "conformance"

@@ -143,6 +143,13 @@ def vec_monitor_class() -> Any:
     return VecMonitor
 
 
+def sb3_make_vec_env() -> Any:
+    """SB3's function `make_vec_env`."""
+    from stable_baselines3.common.env_util import make_vec_env
+
+    return make_vec_env
+
+
 def patched_env(env: Any) -> Any:
     """A Gymnasium environment made of one of the old `gym`.
 

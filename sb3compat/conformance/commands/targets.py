@@ -26,7 +26,7 @@ _WORKERS = (
     "Expected --start-method with --vec-env subproc or --vectorization-mode async, which have "
     "worker processes. Leave it out."
 )
-_FACTORY = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<what>[A-Za-z_][\w.]*)")
+FACTORY = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<what>[A-Za-z_][\w.]*)")
 
 
 class TargetError(ValueError):
@@ -93,7 +93,7 @@ def resolve(text: str, making: Making | None = None) -> Target:
         raise TargetError(
             f"Expected the name of a factory, too, got {text!r}. Name it: {text}:make_env"
         )
-    found = _FACTORY.fullmatch(text)
+    found = FACTORY.fullmatch(text)
     if found is None:
         return _from_id(text, making or Making())
     if making is not None and making != Making():
@@ -101,7 +101,7 @@ def resolve(text: str, making: Making | None = None) -> Target:
             "Expected options such as --num-envs and --vectorization-mode with the id of an "
             f"environment only, got them with the factory {text!r}. Let the factory do it."
         )
-    value, source = _imported(found["where"], found["what"], "make_env")
+    value, source = imported(found["where"], found["what"], "make_env")
     return Target(text, value, source)
 
 
@@ -111,12 +111,12 @@ def resolve_reference(text: str) -> tuple[Reference, str]:
     Raises:
         TargetError: If there is no such object, or it is no list of factories.
     """
-    found = _FACTORY.fullmatch(text)
+    found = FACTORY.fullmatch(text)
     if found is None:
         raise TargetError(
             f"Expected --reference as package.module:name or path/to/file.py:name, got {text!r}."
         )
-    value, source = _imported(found["where"], found["what"], "reference")
+    value, source = imported(found["where"], found["what"], "reference")
     if not isinstance(value, list | tuple) or not all(map(callable, value)):
         raise TargetError(
             f"Expected {text} to be a list of functions, each making the single environment of a "
@@ -125,8 +125,12 @@ def resolve_reference(text: str) -> tuple[Reference, str]:
     return value, source
 
 
-def _imported(where: str, what: str, name: str) -> tuple[Any, str]:
-    """An object of a module or file, and source that gives it this name."""
+def imported(where: str, what: str, name: str) -> tuple[Any, str]:
+    """An object of a module or file, and source that gives it this name.
+
+    Raises:
+        TargetError: If there is no such object. An exception of the module passes through.
+    """
     module, folder = _load_file(where) if where.endswith(".py") else _load_module(where)
     value: Any = module
     for part in what.split("."):

@@ -1,0 +1,148 @@
+"""`sb3compat tune`; `sb3compat.cli` has its arguments."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from sb3compat._parallel.cores import usable_cores
+from sb3compat._tune.turns import Rate, rates
+from sb3compat._tune.ways import EnvId, Way, ways
+from sb3compat._upstream.sb3 import VecEnv
+
+# A simpler way is advised if it reaches this share of the fastest one.
+NEARLY = 0.95
+
+
+def command(env_id: EnvId, shown: str, n_envs: int, seconds: float, *, as_json: bool) -> int:
+    """Time each way of making the environment, and print which one to use.
+
+    Args:
+        env_id: The id, or the function that makes a single environment.
+        shown: The source code that names it.
+        n_envs: The number of environments.
+        seconds: How long to step them, all together.
+        as_json: Whether to print JSON in place of a table.
+
+    Returns:
+        0, or 2 if it can be made in no way.
+    """
+    candidates = ways(env_id, shown, n_envs)
+    made: dict[str, VecEnv] = {}
+    reasons: dict[str, str] = {}
+    try:
+        for way in candidates:
+            _make(way, made, reasons)
+        found = rates(made, seconds) if made else {}
+    finally:
+        for env in made.values():
+            env.close()
+    if not found:
+        for name, reason in reasons.items():
+            print(f"sb3compat: {name} cannot be made: {reason}", file=sys.stderr)
+        return 2
+    best = advised(candidates, found)
+    if as_json:
+        print(_json(candidates, found, reasons, best))
+    else:
+        print(table(candidates, found, reasons, best, n_envs))
+    return 0
+
+
+def _make(way: Way, made: dict[str, VecEnv], reasons: dict[str, str]) -> None:
+    """Make an environment in this way and reset it, or say why that cannot be done."""
+    env = None
+    try:
+        env = way.make()
+        env.reset()
+    except Exception as error:  # whatever the user's environment raises
+        reasons[way.name] = f"{type(error).__name__}: {error}"
+        if env is not None:
+            env.close()
+    else:
+        made[way.name] = env
+
+
+def advised(candidates: Sequence[Way], found: dict[str, Rate]) -> Way:
+    """The simplest way that is nearly as fast as the fastest one."""
+    fastest = max(rate.steps for rate in found.values())
+    return next(
+        way for way in candidates if way.name in found and found[way.name].steps >= NEARLY * fastest
+    )
+
+
+def table(
+    candidates: Sequence[Way],
+    found: dict[str, Rate],
+    reasons: dict[str, str],
+    best: Way,
+    n_envs: int,
+) -> str:
+    """What was measured, and what to use."""
+    first = next(way.name for way in candidates if way.name in found)
+    width = max(len(way.name) for way in candidates)
+    lines = [
+        f"{n_envs} environments, {usable_cores()} usable cores. Measured in turns, with whatever "
+        "else this machine is doing.",
+        "",
+        f"{'':{width}}  steps per second   slowest to fastest turn   times {first}",
+    ]
+    for way in candidates:
+        if way.name in found:
+            rate = found[way.name]
+            turns = f"{rate.low:,.0f} to {rate.high:,.0f}"
+            times = rate.steps / found[first].steps
+            lines.append(f"{way.name:{width}}  {rate.steps:16,.0f}   {turns:>23}   {times:.2f}")
+        else:
+            lines.append(f"{way.name:{width}}  cannot be made: {reasons[way.name]}")
+    lines += ["", _cost(found, first, n_envs), "", "Use:", f"    {best.line}"]
+    if best.name == "native":
+        lines.append("A native environment draws other random numbers than single environments.")
+    return "\n".join(lines)
+
+
+def _cost(found: dict[str, Rate], first: str, n_envs: int) -> str:
+    """What a step of one environment costs, and from which cost on workers pay."""
+    cost = 1e6 / found[first].steps
+    text = f"One step of one environment takes {cost:,.1f} us in this process."
+    crossover = pays_from(found, cost, n_envs)
+    if crossover is not None:
+        text += f" With n_envs={n_envs}, workers pay here from about {crossover:,.1f} us on."
+    return text
+
+
+def pays_from(found: dict[str, Rate], cost: float, n_envs: int) -> float | None:
+    """From which cost of a step on, in microseconds, the most workers are faster than none.
+
+    A step of n rows takes `n * cost` without workers, and `n * cost / workers + exchange` with
+    them. None where that was not measured, or the exchange is lost in the noise.
+    """
+    measured = {
+        int(name.rpartition("=")[2]): rate
+        for name, rate in found.items()
+        if name.startswith("parallel, workers=")
+    }
+    workers = max(measured, default=1)
+    if workers < 2:
+        return None
+    exchange = n_envs * (1e6 / measured[workers].steps - cost / workers)
+    return exchange / n_envs / (1 - 1 / workers) if exchange > 0 else None
+
+
+def _json(
+    candidates: Sequence[Way], found: dict[str, Rate], reasons: dict[str, str], best: Way
+) -> str:
+    """The same for programs."""
+    entries: list[dict[str, Any]] = []
+    for way in candidates:
+        entry: dict[str, Any] = {"name": way.name, "line": way.line}
+        if way.name in found:
+            rate = found[way.name]
+            entry |= {"steps_per_second": rate.steps, "slowest": rate.low, "fastest": rate.high}
+        else:
+            entry["cannot_be_made"] = reasons[way.name]
+        entries.append(entry)
+    best_entry = {"name": best.name, "line": best.line}
+    return json.dumps({"ways": entries, "use": best_entry, "cores": usable_cores()}, indent=2)

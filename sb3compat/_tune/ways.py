@@ -1,0 +1,66 @@
+"""The ways of making a vector environment that are compared, the simplest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sb3compat._make.make import make_vec_env
+from sb3compat._make.native import find_spec
+from sb3compat._parallel.cores import usable_cores
+from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, sb3_make_vec_env
+
+# An id, or a function that makes a single environment.
+EnvId = str | Callable[[], Any]
+
+
+class Way(NamedTuple):
+    """One way of making it.
+
+    Attributes:
+        name: What the table calls it.
+        line: The line of code to use.
+        make: Makes it.
+    """
+
+    name: str
+    line: str
+    make: Callable[[], VecEnv]
+
+
+def ways(env_id: EnvId, shown: str, n_envs: int) -> list[Way]:
+    """All ways in which so many of these environments can be made.
+
+    Args:
+        env_id: The id, or the function that makes one.
+        shown: The source code that names it.
+        n_envs: The number of environments.
+    """
+    found = []
+    if HAS_SB3:
+        found.append(_dummy(env_id, shown, n_envs))
+    found.append(_way("sync", env_id, shown, n_envs, vectorization_mode="sync"))
+    if isinstance(env_id, str) and getattr(find_spec(env_id), "vector_entry_point", None):
+        found.append(_way("native", env_id, shown, n_envs, vectorization_mode="native"))
+    found.append(_way("async", env_id, shown, n_envs, vectorization_mode="async"))
+    for workers in numbers_of_workers(usable_cores(), n_envs):
+        kwargs = {"vectorization_mode": "parallel", "workers": workers}
+        found.append(_way(f"parallel, workers={workers}", env_id, shown, n_envs, **kwargs))
+    return found
+
+
+def numbers_of_workers(cores: int, n_envs: int) -> list[int]:
+    """1, 2, 4 and so on up to the number of cores, and that number; no more than environments."""
+    most = min(cores, n_envs)
+    return sorted({*(2**i for i in range(most.bit_length())), most})
+
+
+def _way(name: str, env_id: EnvId, shown: str, n_envs: int, **kwargs: Any) -> Way:
+    arguments = [shown, f"n_envs={n_envs}", *(f"{key}={value!r}" for key, value in kwargs.items())]
+    line = f"sb3compat.make_vec_env({', '.join(arguments)})"
+    return Way(name, line, lambda: make_vec_env(env_id, n_envs, **kwargs))
+
+
+def _dummy(env_id: EnvId, shown: str, n_envs: int) -> Way:
+    line = f"stable_baselines3.common.env_util.make_vec_env({shown}, n_envs={n_envs})"
+    return Way("DummyVecEnv", line, lambda: sb3_make_vec_env()(env_id, n_envs))

@@ -1,0 +1,109 @@
+"""`sb3compat tune`, on real environments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gymnasium.vector import VectorEnv
+
+import sb3compat
+from sb3compat._tune.command import advised, pays_from
+from sb3compat._tune.turns import Rate
+from sb3compat._tune.ways import Way, numbers_of_workers
+from sb3compat._upstream.sb3 import HAS_SB3
+from sb3compat.cli import main
+
+ENVS = """
+import gymnasium as gym
+
+def make_env():
+    return gym.make("MountainCar-v0")
+
+def fails():
+    raise OSError("no simulator")
+"""
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["tune", *arguments, "--n-envs", "2", "--seconds", "0.1", "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_each_line_makes_the_environment_that_was_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    found = told(capsys, "CartPole-v1")
+    names = [way["name"] for way in found["ways"]]
+    assert names[: 4 if HAS_SB3 else 3] == ["DummyVecEnv"] * HAS_SB3 + ["sync", "native", "async"]
+    assert f"parallel, workers={min(2, found['cores'])}" in names
+    assert found["use"]["name"] in names
+    for way in found["ways"]:
+        assert 0 < way["slowest"] <= way["steps_per_second"] <= way["fastest"]
+        if way["name"] != "DummyVecEnv":
+            env = eval(way["line"], {"sb3compat": sb3compat})
+            assert (env.num_envs, len(env.reset())) == (2, 2)
+            env.close()
+
+
+def test_functions_are_timed_too(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "tuned_envs.py").write_text(ENVS)
+    file = str(tmp_path / "tuned_envs.py")
+    found = told(capsys, f"{file}:make_env")
+    assert "native" not in [way["name"] for way in found["ways"]]
+    assert "make_vec_env(make_env, n_envs=2" in found["use"]["line"]
+    assert main(["tune", f"{file}:fails", "--n-envs", "1"]) == 2
+    assert "sync cannot be made: OSError: no simulator" in capsys.readouterr().err
+    assert main(["tune", f"{file}:nothing"]) == 2
+    assert "Expected" in capsys.readouterr().err
+
+
+def test_ways_that_are_impossible_are_named_with_the_reason(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only the native environment: there is no single one of that id.
+    import gymnasium as gym
+
+    spec = gym.spec("CartPole-v1")
+    monkeypatch.setitem(
+        gym.registry,
+        "NativeOnly-v0",
+        gym.envs.registration.EnvSpec("NativeOnly-v0", vector_entry_point=spec.vector_entry_point),
+    )
+    assert main(["tune", "NativeOnly-v0", "--n-envs", "2", "--seconds", "0.1"]) == 0
+    out = capsys.readouterr().out
+    assert "sync" in out
+    assert "cannot be made: " in out
+    assert "vectorization_mode='native')\nA native environment draws other" in out
+
+
+def way(name: str) -> Way:
+    return Way(name, name, VectorEnv)
+
+
+def test_the_simplest_of_nearly_equal_ways_is_advised() -> None:
+    ways = [way("sync"), way("async"), way("native")]
+    found = {
+        name: Rate(steps, 0, 0) for name, steps in (("sync", 94), ("async", 96), ("native", 100))
+    }
+    assert advised(ways, found).name == "async"
+    del found["async"]
+    assert advised(ways, found).name == "native"
+
+
+@pytest.mark.parametrize(("cores", "envs", "expected"), [(1, 8, [1]), (2, 8, [1, 2]), (6, 9, [1, 2, 4, 6]), (8, 3, [1, 2, 3])])  # fmt: skip
+def test_numbers_of_workers(cores: int, envs: int, expected: list[int]) -> None:
+    assert numbers_of_workers(cores, envs) == expected
+
+
+def test_the_cost_from_which_on_workers_pay() -> None:
+    # 10 rows of 100 us in two workers, and an exchange of 50 us: 550 us a step.
+    found = {"parallel, workers=1": Rate(1, 0, 0), "parallel, workers=2": Rate(10 / 550e-6, 0, 0)}
+    cost = pays_from(found, 100.0, 10)
+    # Without workers 10 * 10 us; with them 5 * 10 us, and 50 us.
+    assert cost == pytest.approx(10.0)
+    assert pays_from({"parallel, workers=1": Rate(1, 0, 0)}, 100.0, 10) is None
