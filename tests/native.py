@@ -19,6 +19,7 @@ class Form:
     """The form of the environment's results."""
 
     library: str = "numpy"  # or "torch", "jax": of observations, rewards and flags
+    changes: bool = False  # whether arrays of NumPy are of another form now and then
     final_key: str = "final_obs"  # or "final_observation", as it was called before
     final: str = "object"  # an object array; "dense" for a batch of all rows; "list"
     final_mask: bool = True
@@ -45,6 +46,7 @@ class UnknownEnv(VectorEnv[Any, Any, Any]):
         self._flags = np.zeros((2, n), np.bool_)
         self.pending = np.zeros(n, np.bool_)
         self.colour = "blue"
+        self._turn = 0
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -117,6 +119,11 @@ class UnknownEnv(VectorEnv[Any, Any, Any]):
             import jax.numpy as jnp
 
             return jnp.asarray(value)
+        self._turn += 1
+        if self.form.changes and self._turn % 3 == 0:
+            if value.ndim == 1:
+                return value.tolist()
+            return value.astype(np.float64) if value.dtype == np.float32 else value
         return value
 
     def _finals(self, finals: dict[int, tuple[Any, dict[str, Any]]]) -> dict[str, Any]:
@@ -152,3 +159,28 @@ def reset_native(
     env: NativeEnv, mask: Any, *, seed: Any = None, options: dict[str, Any] | None = None
 ) -> tuple[Any, dict[str, Any]]:
     return env.reset_rows(mask, seed, options)
+
+
+class RestartsRows(NativeEnv):
+    """The same, with a restart that returns the ended rows only."""
+
+
+class _Restart:
+    """Resets the rows of a mask, or restarts rows and returns no others."""
+
+    def __call__(self, env: RestartsRows, mask: Any) -> tuple[Any, dict[str, Any]]:
+        return env.reset_rows(mask, None, None)
+
+    def restart_rows(self, env: RestartsRows, rows: Any) -> tuple[Any, dict[str, Any]]:
+        mask = np.isin(np.arange(env.num_envs), rows)
+        obs, infos = env.reset_rows(mask, None, None)
+        return np.asarray(obs)[rows], {key: _part(value, rows) for key, value in infos.items()}
+
+
+def _part(value: Any, rows: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _part(inner, rows) for key, inner in value.items()}
+    return value[rows]
+
+
+sb3compat.register_partial_reset(RestartsRows, _Restart())

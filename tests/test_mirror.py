@@ -12,7 +12,7 @@ PACKAGE = TESTS.parent / "sb3compat"
 # The folders whose every module has a test module.
 BY_MODULE = ("_convert", "_make", "_parallel", "_rows", "_to_sb3", "_to_gymnasium")
 # The folders that have a folder of tests, whose modules may have other names.
-BY_FOLDER = ("_ipc", "_trace", "_upstream", "conformance")
+BY_FOLDER = ("_ipc", "_trace", "_tune", "_upstream", "conformance")
 # Modules without a test module of their name, and why.
 EXCEPTIONS = {
     "__init__.py": "its names are those of test_public_api.py, its imports those of test_import.py",

@@ -36,7 +36,7 @@ def is_native(driven: Unwrapped | Wrapped, mode: Mode, observations: Observation
     one array.
     """
     plain = type(driven) is Unwrapped and type(mode) is ResetWithin
-    return plain and not driven.base.holds_single_envs and observations.only_shape is not None
+    return plain and observations.only_shape is not None
 
 
 class NativeSource(VectorSource):

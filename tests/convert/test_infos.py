@@ -64,6 +64,19 @@ def test_keys_may_be_other_than_strings() -> None:
     same(split_infos(batched(rows), 2), rows)
 
 
+class Key(str):
+    """Equal to a plain string."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("keys", [("k", Key("k")), (1, True)])
+def test_keys_that_are_equal_stay_what_they_are(keys: Any) -> None:
+    for key in (*keys, *keys):
+        (row,) = split_infos({key: np.array([5])}, 1)
+        assert [type(found) for found in row] == [type(key)]
+
+
 def test_key_that_begins_with_an_underscore_may_have_a_mask() -> None:
     infos = {"_k": np.array([7, 8]), "__k": np.array([True, False])}
     same(split_infos(infos, 2), [{"_k": 7}, {}])
@@ -117,6 +130,11 @@ def test_records_of_structured_arrays_are_copied() -> None:
 def test_keys_under_without_are_left_out() -> None:
     infos = {"a": np.arange(2), "_a": np.ones(2, np.bool_), "b": np.arange(2)}
     same(split_infos(infos, 2, without=("a",)), [{"b": 0}, {"b": 1}])
+
+
+def test_mask_of_a_key_under_without_is_left_out_without_the_key() -> None:
+    infos = {"_k": np.array([True, False]), "a": np.array([1, 2])}
+    same(split_infos(infos, 2, without=("k",)), [{"a": 1}, {"a": 2}])
 
 
 def test_no_keys_give_distinct_dicts() -> None:

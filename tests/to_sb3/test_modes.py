@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import sb3compat
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import lockstep, same
-from tests.native import Form, NativeEnv, UnknownEnv
+from tests.native import Form, NativeEnv, RestartsRows, UnknownEnv
 from tests.profiles import examples
 from tests.strategies import programs, scripts
 from tests.to_sb3.driving import step
@@ -33,6 +33,7 @@ forms = st.builds(
     final=st.sampled_from(["object", "dense", "list"]),
     final_mask=st.booleans(),
     final_info=st.sampled_from(["arrays", "dicts"]),
+    changes=st.booleans(),
 )
 
 
@@ -46,9 +47,10 @@ def test_third_party_env_equals_dummy_vec_env(
     pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
 
     def build(env_fns: list[MakeEnv]) -> Any:
-        env = NativeEnv(env_fns, mode, form)
+        env = cls(env_fns, mode, form)
         return Identity(env) if layers else env
 
+    cls = data.draw(st.sampled_from([NativeEnv, RestartsRows]))
     chosen = data.draw(scripts(("none", "plain"), reuse=False, empty=False))
     program = data.draw(programs(n))
     if n > 1:  # the first reset of all comes before options that differ: see the next test

@@ -95,7 +95,10 @@ def test_the_simplest_of_nearly_equal_ways_is_advised() -> None:
     assert advised(ways, found).name == "native"
 
 
-@pytest.mark.parametrize(("cores", "envs", "expected"), [(1, 8, [1]), (2, 8, [1, 2]), (6, 9, [1, 2, 4, 6]), (8, 3, [1, 2, 3])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cores", "envs", "expected"),
+    [(1, 8, [1]), (2, 8, [1, 2]), (6, 9, [1, 2, 4, 6]), (8, 3, [1, 2, 3])],
+)
 def test_numbers_of_workers(cores: int, envs: int, expected: list[int]) -> None:
     assert numbers_of_workers(cores, envs) == expected
 
