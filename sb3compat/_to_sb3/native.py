@@ -1,166 +1,114 @@
-"""The environment inside all wrappers, as it is driven directly: one call for a step."""
+"""The fast path of a plain native environment: the checks of a step inline, no call for each.
+
+What a step returns in the form that nearly all native environments give is presented here; a result
+of any other form goes on from there as every other environment's does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
-from sb3compat._convert.arrays import to_numpy
-from sb3compat._convert.types import (
-    Action,
-    Flags,
-    Options,
-    VectorInfos,
-    VectorResetResult,
-    VectorStepResult,
+from sb3compat._convert.actions import Actions
+from sb3compat._convert.infos import (
+    FINAL_OBS_KEYS,
+    TERMINAL_OBSERVATION,
+    split_infos,
+    split_step_infos,
 )
-from sb3compat._to_sb3.bases import Base
-from sb3compat._to_sb3.partial_reset import PartialReset, ending_watch, reset_with_mask
-from sb3compat._to_sb3.rows import reset_kwargs
-from sb3compat.errors import ConversionError
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.types import Array, Info, Rows, Transition
+from sb3compat._to_sb3.modes import Mode, ResetWithin
+from sb3compat._to_sb3.tap import Wrapped
+from sb3compat._to_sb3.unwrapped import Unwrapped
+from sb3compat._to_sb3.whole import VectorSource
+from sb3compat.errors import ConversionError, shown
+
+_BOOL = np.dtype(np.bool_)
+_REWARDS = frozenset(map(np.dtype, (np.float32, np.float64)))
 
 
-class Unwrapped:
-    """Steps and resets a vector environment that has no wrappers.
+def is_native(driven: Unwrapped | Wrapped, mode: Mode, observations: Observations) -> bool:
+    """Whether an environment is driven by `NativeSource`.
 
-    Args:
-        base: The environment, and what is known of it.
-        mode: Its autoreset mode.
-        partial_reset: How to reset some of its rows.
-
-    Attributes:
-        env: That environment.
-        own_keys: The info keys that the environment itself gave; None for all of them.
-        flags: The terminations and truncations of the last step; None after a reset.
+    That is one without wrappers, whose ended rows are still to be reset, and whose observations are
+    one array.
     """
-
-    own_keys: Mapping[str, Flags | None] | None = None
-
-    def __init__(self, base: Base, mode: AutoresetMode, partial_reset: PartialReset | None) -> None:
-        self.base, self.env = base, base.env
-        self._mode, self._partial_reset = mode, partial_reset
-        self._watch = ending_watch(base.env, mode)
-        self._resets_rows = base.resets_rows
-        # Where endings are watched, the infos of resets are as well.
-        restart_rows = getattr(partial_reset, "restart_rows", None)
-        self.restart_rows = restart_rows if self._watch is None else None
-        self.flags: tuple[Any, Any] | None = None
-
-    def pending(self) -> Flags | None:
-        """The rows that have ended and wait for a reset; None where that is not known."""
-        known = self.base.pending()
-        if known is not None:
-            return known
-        if self.base.must_be_reset:
-            return None
-        if self._mode != AutoresetMode.NEXT_STEP:
-            # In DISABLED mode, to step such a row is an error of the environment.
-            return np.zeros(self.env.num_envs, np.bool_)
-        pending = getattr(self._partial_reset, "pending", None)
-        return None if pending is None else np.asarray(pending(self.env), np.bool_)
-
-    def step(self, actions: Action) -> VectorStepResult:
-        """Step all rows, and check the form of the result."""
-        self.flags = None
-        result = checked_step(self.base.step(actions), self.env)
-        if self._watch is not None:
-            self._watch.step(*result[2:])
-        self.flags = result[2], result[3]
-        return result
-
-    def reset(self, seed: Any, options: Sequence[Options]) -> VectorResetResult:
-        """Reset all rows.
-
-        Args:
-            seed: One for all rows, one for each row, or None.
-            options: Those of each row; they differ only where each row can be reset alone.
-        """
-        self.flags = None
-        n = self.env.num_envs
-        if self._resets_rows:
-            seeds = seed if isinstance(seed, Sequence) else [seed] * n
-            if isinstance(seed, int | np.integer):
-                seeds = [seed + i for i in range(n)]
-            result = self.base.reset_rows(None, list(map(reset_kwargs, seeds, options)))
-        else:
-            result = self.base.call(self.env.reset, seed=seed, options=options[0] or None)
-            after_reset = getattr(self._partial_reset, "after_reset", None)
-            if after_reset is not None:
-                after_reset(self.env)
-        return self._noted(result)
-
-    def reset_rows(self, mask: Flags) -> VectorResetResult:
-        """Reset some rows; those that the environment itself has ended, as it does itself."""
-        function, flags = self._partial_reset, self.flags
-        self.flags = None  # rows are restarted once
-        if self._resets_rows and function in (None, reset_with_mask):
-            rows = np.flatnonzero(mask).tolist()
-            return self._noted(self.base.reset_rows(rows, [{}] * self.env.num_envs))
-        assert function is not None
-        restart = getattr(function, "restart", None)
-        if restart is None or flags is None:
-            return self._noted(self.base.call(function, self.env, mask))
-        ended = np.logical_or(*map(to_numpy, flags))
-        return self._noted(self.base.call(restart, self.env, mask, ended))
-
-    def render(self) -> Any:
-        """The frames of the environment."""
-        return self.base.render()
-
-    def check_endings(self, ended: Flags, *, any_row: bool) -> None:
-        """There are no wrappers that could hide or invent an ending."""
-
-    def check_others(self, before: Any, after: Any, rows: Any) -> None:
-        """There are no wrappers that could take a masked reset for one of all rows."""
-
-    def _noted(self, result: Any) -> VectorResetResult:
-        """The result of a reset, its form checked."""
-        checked = checked_reset(result, self.env)
-        if self._watch is not None:
-            self._watch.reset(checked[1])
-        return checked
+    plain = type(driven) is Unwrapped and type(mode) is ResetWithin
+    return plain and observations.only_shape is not None
 
 
-def checked_step(result: Any, env: object) -> VectorStepResult:
-    """What a step has returned.
+class NativeSource(VectorSource):
+    """A plain native environment. The arguments are those of `VectorSource`."""
 
-    Raises:
-        ConversionError: If it is of another form than Gymnasium's.
-    """
-    if not (isinstance(result, tuple) and len(result) == 5):
+    def __init__(
+        self,
+        driven: Unwrapped,
+        mode: Mode,
+        observations: Observations,
+        actions: Actions,
+        *,
+        copy: bool,
+        fresh: bool,
+    ) -> None:
+        super().__init__(driven, mode, observations, actions, copy=copy, fresh=fresh)
+        (leaf,) = observations.leaves
+        self._shape, self._dtype = (self.num_envs, *leaf.shape), leaf.dtype
+        self._restart_rows = driven.restart_rows
+
+    def receive(self) -> Transition:
+        """Step all rows, and reset those that have ended."""
+        result = self._driven.step(self._sent)
+        obs, rewards, terminated, truncated, infos = result
+        if not (
+            type(obs) is type(rewards) is np.ndarray
+            and obs.dtype == self._dtype
+            and obs.shape == self._shape
+            and rewards.dtype in _REWARDS
+            and rewards.shape == (self.num_envs,)
+            and self._is_flags(terminated)
+            and self._is_flags(truncated)
+            and FINAL_OBS_KEYS[0] not in infos
+            and FINAL_OBS_KEYS[1] not in infos
+        ):
+            return self._presented(result)
+        ended = terminated | truncated
+        truncated = truncated & ~terminated
+        if self._copy:
+            obs = obs.copy()
+        row_infos = split_step_infos(infos, truncated)
+        step = Transition([obs], rewards.astype(np.float32), ended, truncated, row_infos, {})
+        (rows,) = ended.nonzero()
+        return self._restarted(step, rows) if len(rows) else step
+
+    def _is_flags(self, value: Any) -> bool:
+        shape = (self.num_envs,)
+        return type(value) is np.ndarray and value.dtype is _BOOL and value.shape == shape
+
+    def _restarted(self, step: Transition, rows: Rows) -> Transition:
+        """The step, with the last observations of these rows, and the first of new episodes."""
+        (obs,) = step.observations
+        numbers = rows.tolist()
+        for i, final in zip(numbers, obs[rows], strict=True):
+            step.infos[i][TERMINAL_OBSERVATION] = final
+        if self._restart_rows is None:
+            return self._with_resets(step)
+        if not self._owned:  # the environment's own array is not written to
+            obs = obs.copy()
+        obs[rows], infos = self._firsts(rows)
+        reset_infos = dict(zip(numbers, infos, strict=True))
+        return step._replace(observations=[obs], reset_infos=reset_infos)
+
+    def _firsts(self, rows: Rows) -> tuple[Array, list[Info]]:
+        """The first observations of new episodes in these rows, and their infos."""
+        given = self._base.call(self._restart_rows, self._base.env, rows)
+        expected = (len(rows), *self._shape[1:])
+        if type(given) is tuple and len(given) == 2:
+            obs, infos = given
+            if np.shape(obs) == expected and obs.dtype == self._dtype and isinstance(infos, dict):
+                return obs, split_infos(infos, len(rows))
         raise ConversionError(
-            f"Expected {env}.step to return (observations, rewards, terminations, "
-            f"truncations, infos), got {_form(result)}."
-        )
-    _check_infos(result[4])
-    return result
-
-
-def checked_reset(result: Any, env: object) -> VectorResetResult:
-    """What a reset has returned.
-
-    Raises:
-        ConversionError: If it is of another form than Gymnasium's.
-    """
-    if not (isinstance(result, tuple) and len(result) == 2):
-        raise ConversionError(
-            f"Expected {env}.reset to return (observations, infos), got {_form(result)}."
-        )
-    _check_infos(result[1])
-    return result
-
-
-def _form(result: Any) -> str:
-    length = len(result) if isinstance(result, Sequence) else "?"
-    return f"{type(result).__name__} of length {length}"
-
-
-def _check_infos(infos: VectorInfos) -> None:
-    if not isinstance(infos, Mapping):
-        raise ConversionError(
-            f"Expected infos to be a dict of arrays, got {type(infos).__name__}. to_sb3 makes "
-            "the list of dicts itself: remove the wrapper that does so."
+            f"Expected restart_rows of {self._base.env} to return (observations, infos), an array "
+            f"of shape {expected} and dtype {self._dtype} and a dict, got {shown(given)}."
         )

@@ -17,17 +17,17 @@ from sb3compat._ipc.async_vector_env import shares_memory
 from sb3compat._rows.source import Source
 from sb3compat._to_sb3.bases import AsyncBase, Base, base_of
 from sb3compat._to_sb3.modes import Mode, Padded, ResetWithin, SameStep
-from sb3compat._to_sb3.native import Unwrapped
+from sb3compat._to_sb3.native import NativeSource, is_native
 from sb3compat._to_sb3.partial_reset import (
     PartialReset,
     override_of,
     partial_reset_of,
     reset_with_mask,
 )
-from sb3compat._to_sb3.plain import NativeSource, is_native
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
 from sb3compat._to_sb3.tap import Wrapped, hands_out_new_arrays
+from sb3compat._to_sb3.unwrapped import Unwrapped
 from sb3compat._to_sb3.whole import VectorSource
 from sb3compat._to_sb3.wrappers import check_wrappers
 from sb3compat._upstream.inherited import HARMLESS, changed

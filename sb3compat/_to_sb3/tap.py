@@ -25,7 +25,7 @@ from sb3compat._convert.types import (
     VectorStepResult,
 )
 from sb3compat._to_sb3.bases import base_of
-from sb3compat._to_sb3.native import Unwrapped, checked_reset, checked_step
+from sb3compat._to_sb3.unwrapped import Unwrapped, checked_reset, checked_step
 from sb3compat._to_sb3.wrappers import paused_videos, wrappers_of
 from sb3compat.errors import PartialResetError, UnsupportedEnvError, shown
 

@@ -27,10 +27,10 @@ from sb3compat._convert.types import (
     VectorStepResult,
 )
 from sb3compat._to_sb3.modes import Mode, Stepped
-from sb3compat._to_sb3.native import Unwrapped
 from sb3compat._to_sb3.rows import refuse_pending
 from sb3compat._to_sb3.seeds import check_seed
 from sb3compat._to_sb3.tap import Wrapped
+from sb3compat._to_sb3.unwrapped import Unwrapped
 from sb3compat.errors import ConversionError, PartialResetError, shown
 
 _NO_VECTORS = (
