@@ -44,7 +44,7 @@ class NativeSource(VectorSource):
 
     def __init__(
         self,
-        driven: Unwrapped,
+        driven: Unwrapped | Wrapped,
         mode: Mode,
         observations: Observations,
         actions: Actions,
@@ -55,7 +55,7 @@ class NativeSource(VectorSource):
         super().__init__(driven, mode, observations, actions, copy=copy, fresh=fresh)
         (leaf,) = observations.leaves
         self._shape, self._dtype = (self.num_envs, *leaf.shape), leaf.dtype
-        self._restart_rows = driven.restart_rows
+        self._restart_rows: Any = getattr(driven, "restart_rows", None)
 
     def receive(self) -> Transition:
         """Step all rows, and reset those that have ended."""

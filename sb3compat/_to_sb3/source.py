@@ -85,9 +85,8 @@ def make_source(
         elif mode == ends:
             presented = SameStep(base, observations, require_final_obs=require_final_obs)
         fresh = hands_out_new_arrays(env)
-        parts = driven, presented, observations, actions
-        native = is_native(*parts[:3])
-        source = (NativeSource if native else VectorSource)(*parts, copy=copy, fresh=fresh)
+        cls = NativeSource if is_native(driven, presented, observations) else VectorSource
+        source = cls(driven, presented, observations, actions, copy=copy, fresh=fresh)
     _log.debug("to_sb3: %s in %s mode is driven by %s", env, mode.name, type(source).__name__)
     return source
 
