@@ -76,16 +76,18 @@ def dumps_command(*command: Any) -> bytes:
     return by_value.dumps(command)
 
 
-def dumps_make(env_fns: Sequence[Callable[[], Any]], first: int) -> bytes:
+def dumps_make(env_fns: Sequence[Callable[[], Any]] | None, first: int) -> bytes:
     """Pickle the command to make parts, with the functions that make them.
 
     Args:
-        env_fns: The functions.
+        env_fns: The functions; None for a worker that has them.
         first: The number of the first of them.
 
     Raises:
         UnsupportedEnvError: If one cannot be pickled; the message says which.
     """
+    if env_fns is None:
+        return dumps_command("make", None, first)
     try:
         return dumps_command("make", by_value.dumps(list(env_fns)), first)
     except Exception:
