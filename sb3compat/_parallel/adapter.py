@@ -15,7 +15,6 @@ from sb3compat._convert.types import HoldsRows, Options, RowCommands
 from sb3compat._parallel.cores import usable_cores
 from sb3compat._parallel.launch import start_methods
 from sb3compat._parallel.memory import shapes_of
-from sb3compat._parallel.messages import Described
 from sb3compat._parallel.parts import EnvFn, check_same_spaces, layouts
 from sb3compat._parallel.processes import Processes
 from sb3compat._parallel.source import ParallelRows
@@ -144,26 +143,16 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
     def _present(self, team: Workers, count: int, *, copy: bool, restart: bool) -> None:
         described = team.start()
         parts = [described[worker] for worker in range(count)]
-        _check_spaces(parts)
-        counts = [n for part in parts for n in part.rows]
+        spaces, counts = parts[0].spaces, [n for part in parts for n in part.rows]
+        number = 0
+        for part in parts:  # each worker has compared its own
+            check_same_spaces(spaces, part.spaces, number)
+            number += len(part.rows)
         self.row_of_part = list(accumulate(counts, initial=0))[:-1]
-        ends = accumulate((sum(part.rows) for part in parts), initial=0)
-        rows = [slice(start, stop) for start, stop in pairwise(ends)]
-        self.rows_of_worker = [range(own.start, own.stop) for own in rows]
-        spaces = parts[0].observation_space, parts[0].action_space
         observations, actions = layouts(spaces, sum(counts))
-        team.attach(shapes_of(observations, actions), rows)
-        self._single = all(part.single for part in parts)
-        source = ParallelRows(
-            team,
-            rows,
-            observations,
-            copy=copy,
-            restart=restart,
-            single=self._single,
-            seeds_rows=all(part.seeds_rows for part in parts),
-        )
-        self._restarts = restart
+        source = ParallelRows(team, parts, observations, copy=copy, restart=restart)
+        team.attach(shapes_of(observations, actions), source.rows)
+        self.rows_of_worker = [range(own.start, own.stop) for own in source.rows]
         self._shifted = (observations.presented, actions.presented) != spaces
         self._spec = parts[0].spec
         shown = [part.shown_space for part in parts]
@@ -185,9 +174,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         SB3; if lost workers are replaced, which takes a step of all rows; and for a subclass, which
         may step differently.
         """
-        other = self._restarts or type(self) is not ParallelVecEnv
         source: Any = self._source
-        return source if self._single and not self._shifted and not other else None
+        other = source.restarts or self._shifted or type(self) is not ParallelVecEnv
+        return source if source.single and not other else None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         raise cannot_copy(self)
@@ -247,12 +236,3 @@ def _shares(env_fns: Sequence[EnvFn], workers: int) -> list[Sequence[EnvFn]]:
     each, more = divmod(len(env_fns), workers)
     ends = accumulate((each + (worker < more) for worker in range(workers)), initial=0)
     return [env_fns[start:stop] for start, stop in pairwise(ends)]
-
-
-def _check_spaces(parts: Sequence[Described]) -> None:
-    """Refuse workers with other spaces than the first; each has compared its own parts."""
-    first = parts[0].observation_space, parts[0].action_space
-    number = 0
-    for part in parts:
-        check_same_spaces(first, (part.observation_space, part.action_space), number)
-        number += len(part.rows)

@@ -35,8 +35,7 @@ class Described(NamedTuple):
 
     Attributes:
         rows: The number of rows of each part.
-        observation_space: The space of one observation.
-        action_space: The space of one action.
+        spaces: The space of one observation, and of one action.
         shown_space: The space that contains the observations, as wrappers may declare another one.
         metadata: The metadata of the first part, but for what cannot be pickled.
         spec: Its spec, pickled; None if that cannot be.
@@ -45,8 +44,7 @@ class Described(NamedTuple):
     """
 
     rows: list[int]
-    observation_space: Space
-    action_space: Space
+    spaces: tuple[Space, Space]
     shown_space: Space
     metadata: Options
     spec: bytes | None

@@ -154,7 +154,7 @@ class Worker:
         given = dict(getattr(first, "metadata", None) or {})
         return Described(
             parts.counts,
-            *parts.spaces,
+            parts.spaces,
             parts.shown_space,
             {k: v for k, v in given.items() if k != "autoreset_mode" and can_send(v)},
             dumps(spec) if can_send(spec) else None,

@@ -24,7 +24,7 @@ def holding(functions: list[Any], first: int = 0, n: int | None = None) -> tuple
     described = answer(held, "make", None, 0)
     count = sum(described.rows)
     n = n or count
-    shapes = shapes_of(*layouts((described.observation_space, described.action_space), n))
+    shapes = shapes_of(*layouts(described.spaces, n))
     assert answer(held, "attach", shapes, n, slice(first, first + count), None) is True
     answer(held, "reset", [None] * count, [{}] * count)
     return held, held.buffers
