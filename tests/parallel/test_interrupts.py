@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat import ParallelVecEnv
 from sb3compat._ipc.pipes import Exchange
 from tests.interrupts import attempt, count, counting, interrupt, points, within
 from tests.lockstep import same
@@ -32,7 +31,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 def test_interrupt_at_any_point_leaves_no_answer_for_the_next_call(name: str, policy: str) -> None:
     DummyVecEnv = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv  # noqa: N806
 
-    def started() -> ParallelVecEnv:
+    def started() -> Any:
         return opened(counting(3), on_worker_lost=policy)
 
     env = started()

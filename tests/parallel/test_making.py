@@ -178,28 +178,6 @@ def test_step_that_raises_is_reported_while_another_hangs(monkeypatch: pytest.Mo
     env.close()
 
 
-def test_replacement_that_fails_leaves_the_worker_lost_and_the_next_reset_tries_again(
-    tmp_path: Path,
-) -> None:
-    flag = tmp_path / "fail"
-
-    def fails() -> Any:
-        if flag.exists():
-            raise SeveralError(1, "again")
-        return counting(3)[2]()
-
-    env = opened([*counting(2), fails], 2, on_worker_lost="restart")
-    kill_last(env)
-    flag.touch()
-    for use in (lambda: env.step(np.zeros(3, int)), env.reset, env.reset):
-        with pytest.raises(SeveralError, match=r"^again 1$"):
-            use()
-    with pytest.raises(sb3compat.WorkerError, match="row"):
-        env.get_attr("row")
-    flag.unlink()
-    same(transcript(env), transcript(dummy()))
-
-
 def test_replacement_that_hangs_is_a_timeout_error_and_the_next_reset_tries_again(
     tmp_path: Path,
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import sb3compat
 from sb3compat._parallel.program import refuse_rerun
-from tests.parallel.actors import ROOT
+from tests.parallel.failing import ROOT
 from tests.parallel.test_launch import HIDE
 from tests.profiles import some
 
