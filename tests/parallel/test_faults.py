@@ -201,13 +201,6 @@ def test_killed_worker_is_named(use: Callable[[Any], Any], worker: int, rows: st
     check_lost(env)
 
 
-def test_worker_that_dies_in_a_step_is_named() -> None:
-    env = opened(failing("die", 3))
-    env.step(ACTIONS)
-    with pytest.raises(sb3compat.WorkerError, match="rows 3 to 4 has died"):
-        env.step(ACTIONS)
-
-
 class Odd:
     """Cannot be unpickled."""
 

@@ -26,11 +26,6 @@ def team() -> Any:
     assert not children()
 
 
-def test_each_worker_describes_its_parts(team: Processes) -> None:
-    described = team.start()
-    assert [described[worker].rows for worker in (0, 1)] == [[1, 1], [1]]
-
-
 def test_workers_answer_only_what_they_were_asked(team: Processes) -> None:
     team.start()
     team.send({1: ("render",)})

@@ -6,7 +6,6 @@ import os
 import signal
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
@@ -147,21 +146,6 @@ def test_only_the_workers_concerned_are_asked() -> None:
     env.set_attr("mu", 3, 0)
     with pytest.raises(sb3compat.WorkerError, match="rows 2 to 3"):
         env.get_attr("row", 2)
-    env.close()
-
-
-def test_value_of_a_class_without_an_importable_name_arrives() -> None:
-    class Local:
-        number = 7
-
-    class Holder(gym.Wrapper[Any, Any, Any, Any]):
-        def number(self) -> int:
-            return int(self.held.number)
-
-    env = ParallelVecEnv([lambda: Holder(fns(1)[0]())])
-    env.set_attr("held", Local())
-    assert env.env_method("number") == [7]
-    assert type(env.get_attr("held")[0]) is Local
     env.close()
 
 
