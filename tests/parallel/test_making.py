@@ -139,32 +139,6 @@ def test_function_that_hangs_is_a_timeout_error(flag: Path) -> None:
         forked([*counting(2), Hangs(2, flag)], 3, timeout=1.0)
 
 
-def test_interrupt_while_a_function_hangs_ends_all_workers(flag: Path) -> None:
-    def alarm(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, alarm)
-    signal.setitimer(signal.ITIMER_REAL, 0.5)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            forked([Hangs(0, flag)])
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    with within(60):
-        wait_until_nobody_is_left()
-
-
-def test_function_that_raises_is_reported_while_another_hangs(
-    flag: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails() -> Any:
-        raise SeveralError(3, "make")
-
-    monkeypatch.setattr(workers.WorkerExchange, "grace_seconds", 0.2)
-    with within(60), pytest.raises(SeveralError, match=r"^make 3$"):
-        forked([Hangs(0, flag), fails], 2)
-
-
 def test_step_that_raises_is_reported_while_another_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers.WorkerExchange, "grace_seconds", 0.2)
     env = opened([lambda: Failing(0, "hang"), lambda: Failing(1, "raise")], 2)
