@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 
 from gymnasium.envs.registration import EnvSpec
 
-from sb3compat._convert.arguments import check_timeout, plain_count
+from sb3compat._convert.arguments import check_one_of, check_timeout, plain_count
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import HoldsRows, Options, RowCommands
 from sb3compat._parallel.cores import usable_cores
@@ -117,7 +117,10 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         env_fns = _functions(env_fns)
         if workers is not None:
             workers = plain_count("workers", workers)
-        _check(backend, start_method, on_worker_lost)
+        # Refused before a process is started.
+        check_one_of("backend", backend, _BACKENDS)
+        check_one_of("start_method", start_method, (None, *start_methods()))
+        check_one_of("on_worker_lost", on_worker_lost, _POLICIES)
         self._closed = True  # until there is something to close
         restart = on_worker_lost == "restart"
         team: Workers
@@ -197,17 +200,6 @@ def _functions(env_fns: object) -> list[EnvFn]:
             "[lambda: gym.make(id)] * n."
         )
     return listed
-
-
-def _check(backend: str, start_method: str | None, on_worker_lost: str) -> None:
-    """Refuse arguments before a process is started."""
-    for name, value, allowed in (
-        ("backend", backend, _BACKENDS),
-        ("start_method", start_method, (None, *start_methods())),
-        ("on_worker_lost", on_worker_lost, _POLICIES),
-    ):
-        if value not in allowed:
-            raise ValueError(f"Expected {name} to be one of {allowed}, got {name}={value!r}.")
 
 
 def _check_absent(backend: str, **arguments: Any) -> None:

@@ -177,9 +177,9 @@ class Worker:
         return self.shares
 
     def _check_options(self, options: Sequence[Options]) -> None:
-        for part, own in self._shares(options):
+        for part in self._parts:
             self._concerns(part)
-            part.source.check_options(own)
+            part.source.check_options(self._share(part, options))
 
     def _check_started(self) -> None:
         for part in self._parts:
@@ -189,13 +189,11 @@ class Worker:
     def _reset(self, seeds: Seeds, options: Sequence[Options] | None) -> Extras:
         """Reset all rows; options are None if none were set since the last time."""
         extras = Extras({}, [], {}, [])
-        shares = self._shares(seeds if options is None else options)
-        for (part, own_seeds), (_, own) in zip(self._shares(seeds), shares, strict=True):
+        for part in self._parts:
             self._concerns(part)
+            own = None if options is None else self._share(part, options)
             try:
-                infos, arrays = part.reset(
-                    self.buffers, own_seeds, None if options is None else own
-                )
+                infos, arrays = part.reset(self.buffers, self._share(part, seeds), own)
             except BaseException:
                 self._concerns(part, part.failed)
                 raise
@@ -246,12 +244,10 @@ class Worker:
         if errors:
             raise errors[0]
 
-    def _shares(self, values: Sequence[Any]) -> list[tuple[Part, Sequence[Any]]]:
-        """The parts, each with its share of what there is one of for each row of this worker."""
+    def _share(self, part: Part, values: Sequence[Any]) -> Sequence[Any]:
+        """The part's share of what there is one of for each row of this worker."""
         first = self.rows.start
-        return [
-            (part, values[part.rows.start - first : part.rows.stop - first]) for part in self._parts
-        ]
+        return values[part.rows.start - first : part.rows.stop - first]
 
     def _part_of(self, row: int) -> Part:
         return next(part for part in self._parts if part.rows.start <= row < part.rows.stop)
