@@ -23,7 +23,6 @@ EXCEPTIONS = {
     "_make/__init__.py": "is empty",
     "_parallel/__init__.py": "is empty",
     "_rows/__init__.py": "is empty",
-    "_parallel/workers.py": "is what all places for workers share; test_processes.py tries it",
     "_rows/source.py": "is a protocol",
     "_to_gymnasium/__init__.py": "is empty",
     "_to_sb3/__init__.py": "is empty",

@@ -33,6 +33,19 @@ def check_timeout(timeout: object) -> None:
         )
 
 
+def check_one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
+    """Refuse a value that is not among those that are allowed.
+
+    Raises:
+        ValueError: If it is another one.
+    """
+    if value not in allowed:
+        raise ValueError(
+            f"Expected {name} to be one of {allowed}, got {name}={shown(value)} "
+            f"({type(value).__name__})."
+        )
+
+
 def plain_count(name: str, value: object) -> int:
     """A number of things, of which there is one at least.
 

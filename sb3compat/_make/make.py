@@ -18,7 +18,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_differing_spaces
 
-from sb3compat._convert.arguments import check_timeout, plain_count, plain_seed
+from sb3compat._convert.arguments import check_one_of, check_timeout, plain_count, plain_seed
 from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv
 from sb3compat._make.monitor import EpisodeMonitor, MonitoredEnv, Run
@@ -239,14 +239,10 @@ def _refuse_unknown(unknown: Kwargs) -> None:
         )
 
 
-def _named_mode(given: object, vec_env_cls: Vectorizer | None) -> str | None:
+def _named_mode(given: Any, vec_env_cls: Vectorizer | None) -> str | None:
     """What the two arguments ask for: a mode, `"custom"` for another class, or None."""
     given = getattr(given, "value", given)  # gymnasium's VectorizeMode, too
-    if given is not None and given not in _MODES:
-        raise ValueError(
-            f"Expected vectorization_mode to be one of {_MODES}, got "
-            f"vectorization_mode={shown(given)} ({type(given).__name__})."
-        )
+    check_one_of("vectorization_mode", given, (None, *_MODES))
     mode = NATIVE if given == "native" else given
     if vec_env_cls is None:
         return mode

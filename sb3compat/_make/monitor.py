@@ -65,9 +65,7 @@ class Run(NamedTuple):
         override = kwargs.get("override_existing", True)
         own: Any = monitor(env, filename=None, **kwargs)
         own.t_start = self.t_start
-        header = {"t_start": self.t_start, "env_id": env_id_of(env), RUN: self.name}
-        keys = (*own.reset_keywords, *own.info_keywords)
-        own.results_writer = ResultsWriter(filename, header, keys, override)
+        own.results_writer = ResultsWriter.of(own, filename, override, {RUN: self.name})
         monitored: SingleEnv = own
         return monitored
 
@@ -111,6 +109,16 @@ class ResultsWriter:
             self.logger.writeheader()
         self.file_handler.flush()
 
+    @classmethod
+    def of(
+        cls, monitor: Any, filename: str, override_existing: bool, header: Mapping[str, Any]
+    ) -> ResultsWriter:
+        """The file of this monitor, whose header says this besides what SB3's says."""
+        spec = monitor.env.spec
+        said = {"t_start": monitor.t_start, "env_id": str(spec.id if spec else None), **header}
+        keys = (*monitor.reset_keywords, *monitor.info_keywords)
+        return cls(filename, said, keys, override_existing)
+
     def write_row(self, epinfo: Info) -> None:
         """Write the results of an episode."""
         self.logger.writerow(epinfo)
@@ -125,11 +133,6 @@ def _path_of(filename: str) -> Path:
     if filename.endswith(SUFFIX):
         return Path(filename)
     return Path(filename, SUFFIX) if Path(filename).is_dir() else Path(f"{filename}.{SUFFIX}")
-
-
-def env_id_of(env: SingleEnv) -> str:
-    """What a file says of the environment that it is about, as SB3 writes it."""
-    return str(env.spec.id if env.spec else None)
 
 
 class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
@@ -188,9 +191,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         self.episode_times: list[float] = []
         self.results_writer: ResultsWriter | None = None
         if filename is not None:
-            header = {"t_start": self.t_start, "env_id": env_id_of(env)}
-            keys = (*self.reset_keywords, *self.info_keywords)
-            self.results_writer = ResultsWriter(filename, header, keys, override_existing)
+            self.results_writer = ResultsWriter.of(self, filename, override_existing, {})
 
     def reset(self, **kwargs: Any) -> ResetResult:
         """Reset, and begin a new episode.

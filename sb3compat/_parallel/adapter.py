@@ -9,13 +9,12 @@ from typing import Any, SupportsIndex
 
 from gymnasium.envs.registration import EnvSpec
 
-from sb3compat._convert.arguments import check_timeout, plain_count
+from sb3compat._convert.arguments import check_one_of, check_timeout, plain_count
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import HoldsRows, Options, RowCommands
 from sb3compat._parallel.cores import usable_cores
 from sb3compat._parallel.launch import start_methods
 from sb3compat._parallel.memory import shapes_of
-from sb3compat._parallel.messages import Described
 from sb3compat._parallel.parts import EnvFn, check_same_spaces, layouts
 from sb3compat._parallel.processes import Processes
 from sb3compat._parallel.source import ParallelRows
@@ -118,7 +117,10 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         env_fns = _functions(env_fns)
         if workers is not None:
             workers = plain_count("workers", workers)
-        _check(backend, start_method, on_worker_lost)
+        # Refused before a process is started.
+        check_one_of("backend", backend, _BACKENDS)
+        check_one_of("start_method", start_method, (None, *start_methods()))
+        check_one_of("on_worker_lost", on_worker_lost, _POLICIES)
         self._closed = True  # until there is something to close
         restart = on_worker_lost == "restart"
         team: Workers
@@ -144,26 +146,16 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
     def _present(self, team: Workers, count: int, *, copy: bool, restart: bool) -> None:
         described = team.start()
         parts = [described[worker] for worker in range(count)]
-        _check_spaces(parts)
-        counts = [n for part in parts for n in part.rows]
+        spaces, counts = parts[0].spaces, [n for part in parts for n in part.rows]
+        number = 0
+        for part in parts:  # each worker has compared its own
+            check_same_spaces(spaces, part.spaces, number)
+            number += len(part.rows)
         self.row_of_part = list(accumulate(counts, initial=0))[:-1]
-        ends = accumulate((sum(part.rows) for part in parts), initial=0)
-        rows = [slice(start, stop) for start, stop in pairwise(ends)]
-        self.rows_of_worker = [range(own.start, own.stop) for own in rows]
-        spaces = parts[0].observation_space, parts[0].action_space
         observations, actions = layouts(spaces, sum(counts))
-        team.attach(shapes_of(observations, actions), rows)
-        self._single = all(part.single for part in parts)
-        source = ParallelRows(
-            team,
-            rows,
-            observations,
-            copy=copy,
-            restart=restart,
-            single=self._single,
-            seeds_rows=all(part.seeds_rows for part in parts),
-        )
-        self._restarts = restart
+        source = ParallelRows(team, parts, observations, copy=copy, restart=restart)
+        team.attach(shapes_of(observations, actions), source.rows)
+        self.rows_of_worker = [range(own.start, own.stop) for own in source.rows]
         self._shifted = (observations.presented, actions.presented) != spaces
         self._spec = parts[0].spec
         shown = [part.shown_space for part in parts]
@@ -185,9 +177,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         SB3; if lost workers are replaced, which takes a step of all rows; and for a subclass, which
         may step differently.
         """
-        other = self._restarts or type(self) is not ParallelVecEnv
         source: Any = self._source
-        return source if self._single and not self._shifted and not other else None
+        other = source.restarts or self._shifted or type(self) is not ParallelVecEnv
+        return source if source.single and not other else None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         raise cannot_copy(self)
@@ -208,17 +200,6 @@ def _functions(env_fns: object) -> list[EnvFn]:
             "[lambda: gym.make(id)] * n."
         )
     return listed
-
-
-def _check(backend: str, start_method: str | None, on_worker_lost: str) -> None:
-    """Refuse arguments before a process is started."""
-    for name, value, allowed in (
-        ("backend", backend, _BACKENDS),
-        ("start_method", start_method, (None, *start_methods())),
-        ("on_worker_lost", on_worker_lost, _POLICIES),
-    ):
-        if value not in allowed:
-            raise ValueError(f"Expected {name} to be one of {allowed}, got {name}={value!r}.")
 
 
 def _check_absent(backend: str, **arguments: Any) -> None:
@@ -247,12 +228,3 @@ def _shares(env_fns: Sequence[EnvFn], workers: int) -> list[Sequence[EnvFn]]:
     each, more = divmod(len(env_fns), workers)
     ends = accumulate((each + (worker < more) for worker in range(workers)), initial=0)
     return [env_fns[start:stop] for start, stop in pairwise(ends)]
-
-
-def _check_spaces(parts: Sequence[Described]) -> None:
-    """Refuse workers with other spaces than the first; each has compared its own parts."""
-    first = parts[0].observation_space, parts[0].action_space
-    number = 0
-    for part in parts:
-        check_same_spaces(first, (part.observation_space, part.action_space), number)
-        number += len(part.rows)

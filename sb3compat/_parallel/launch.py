@@ -35,7 +35,7 @@ def _command(*ends: int) -> list[str] | None:
     return [*command[: command.index("-c")], "-c", code]
 
 
-class FreshProcess:
+class FreshProcess(subprocess.Popen[bytes]):
     """A process that runs a new interpreter, with the methods of a `multiprocessing.Process`.
 
     Args:
@@ -45,11 +45,11 @@ class FreshProcess:
     """
 
     def __init__(self, command: list[str], ends: Sequence[int], pipe: Connection[Any, Any]) -> None:
-        self._popen = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=ends)
+        super().__init__(command, stdin=subprocess.DEVNULL, pass_fds=ends)
         number = None
         if sys.platform == "linux":
             with suppress(AttributeError, OSError):  # an old system, or a sandbox without it
-                number = os.pidfd_open(self._popen.pid)
+                number = os.pidfd_open(self.pid)
         self._sentinel = FileIO(os.dup(pipe.fileno()) if number is None else number)
 
     @property
@@ -58,31 +58,18 @@ class FreshProcess:
         return self._sentinel.fileno()
 
     @property
-    def pid(self) -> int:
-        """The number of the process."""
-        return self._popen.pid
-
-    @property
     def exitcode(self) -> int | None:
         """How it has ended; None as long as it runs."""
-        return self._popen.poll()
+        return self.poll()
 
     def is_alive(self) -> bool:
         """Whether the process runs."""
-        return self._popen.poll() is None
-
-    def terminate(self) -> None:
-        """Ask the process to end."""
-        self._popen.terminate()
-
-    def kill(self) -> None:
-        """End the process."""
-        self._popen.kill()
+        return self.poll() is None
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until the process has ended."""
         with suppress(subprocess.TimeoutExpired):
-            self._popen.wait(timeout)
+            self.wait(timeout)
 
     def close(self) -> None:
         """Give up what the process's end is told by; a second call has no effect."""

@@ -35,8 +35,7 @@ class Described(NamedTuple):
 
     Attributes:
         rows: The number of rows of each part.
-        observation_space: The space of one observation.
-        action_space: The space of one action.
+        spaces: The space of one observation, and of one action.
         shown_space: The space that contains the observations, as wrappers may declare another one.
         metadata: The metadata of the first part, but for what cannot be pickled.
         spec: Its spec, pickled; None if that cannot be.
@@ -45,8 +44,7 @@ class Described(NamedTuple):
     """
 
     rows: list[int]
-    observation_space: Space
-    action_space: Space
+    spaces: tuple[Space, Space]
     shown_space: Space
     metadata: Options
     spec: bytes | None
@@ -76,16 +74,18 @@ def dumps_command(*command: Any) -> bytes:
     return by_value.dumps(command)
 
 
-def dumps_make(env_fns: Sequence[Callable[[], Any]], first: int) -> bytes:
+def dumps_make(env_fns: Sequence[Callable[[], Any]] | None, first: int) -> bytes:
     """Pickle the command to make parts, with the functions that make them.
 
     Args:
-        env_fns: The functions.
+        env_fns: The functions; None for a worker that has them.
         first: The number of the first of them.
 
     Raises:
         UnsupportedEnvError: If one cannot be pickled; the message says which.
     """
+    if env_fns is None:
+        return dumps_command("make", None, first)
     try:
         return dumps_command("make", by_value.dumps(list(env_fns)), first)
     except Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import gymnasium as gym
@@ -12,7 +13,7 @@ from gymnasium.vector import SyncVectorEnv, VectorEnv
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.spaces import BatchLayout
-from sb3compat._convert.types import Info, Options, Seeds, SingleEnv, Space, SubEnvs
+from sb3compat._convert.types import Info, Options, Seeds, Space, SubEnvs
 from sb3compat._parallel.extras import OwnArray, share
 from sb3compat._parallel.memory import Buffers
 from sb3compat._parallel.vec_env_part import VecEnvSource
@@ -112,7 +113,6 @@ class Parts:
         self._parts: list[Part] = []
         self.envs: list[Any] = []
         self.making = 0
-        self._singles: list[SingleEnv] = []
 
     def __iter__(self) -> Iterator[Part]:
         return iter(self._parts)
@@ -138,9 +138,13 @@ class Parts:
                     f"{env}, which an earlier one has returned already. Write "
                     "`lambda: gym.make(id)`, not `lambda: env`."
                 )
-            self._check_spaces(number)
-            self._add(env, number)
-        self._add_singles()
+            check_same_spaces(self.spaces, spaces_of(env, number), number)
+        self.making = first_fn
+        for single, group in groupby(self.envs, lambda env: isinstance(env, gym.Env)):
+            # Neighbours that are single environments are stepped in one loop.
+            for envs in [list(group)] if single else [[env] for env in group]:
+                self._add(envs, single)
+                self.making += len(envs)
 
     @property
     def spaces(self) -> tuple[Space, Space]:
@@ -154,30 +158,11 @@ class Parts:
         shown = [presented_space(env) if is_vec_env(env) else declared for env in self.envs]
         return shown[0] if all(space == shown[0] for space in shown) else declared
 
-    def _check_spaces(self, number: int) -> None:
-        check_same_spaces(self.spaces, spaces_of(self.envs[-1], number), number)
-
-    def _add(self, env: Any, number: int) -> None:
-        if isinstance(env, gym.Env):
-            self._singles.append(env)
-            self.counts.append(1)
-            return
-        self._add_singles()
-        n: int = env.num_envs
-        self._parts.append(_part_of(env, *layouts(self.spaces, n, keep_dtypes=True)))
-        self.counts.append(n)
-
-    def _add_singles(self) -> None:
-        """Neighbours that are single environments are stepped in one loop."""
-        envs, self._singles = self._singles, []
-        if envs:
-            held = [None] * len(envs)
-            own = layouts(self.spaces, len(envs))
-            batch = own[0].empty()  # written to in each step, and copied into the shared memory
-            source = EnvRows(envs, *own, copy=True, batch=batch, held=held)
-            rows = slice(0, len(envs))
-            subenvs = LocalSubEnvs(envs)
-            self._parts.append(Part(source, subenvs, rows, "single environments", single=True))
+    def _add(self, envs: list[Any], single: bool) -> None:
+        counts = [1] * len(envs) if single else [envs[0].num_envs]
+        self.counts += counts
+        own = layouts(self.spaces, sum(counts), keep_dtypes=not single)
+        self._parts.append(_part_of_singles(envs, *own) if single else _part_of(envs[0], *own))
 
 
 def layouts(
@@ -234,6 +219,14 @@ def _form(space: Space, what: str) -> tuple[Any, ...]:
     layout = BatchLayout(space, 1, what)
     leaves = [(leaf.shape, leaf.dtype) for leaf in layout.leaves]
     return layout.kind, layout.keys, [*map(type, layout.unpack(space))], leaves, layout.starts
+
+
+def _part_of_singles(envs: list[Any], observations: Observations, actions: Actions) -> Part:
+    batch = observations.empty()  # written to in each step, and copied into the shared memory
+    held = [None] * len(envs)
+    source = EnvRows(envs, observations, actions, copy=True, batch=batch, held=held)
+    rows = slice(0, len(envs))
+    return Part(source, LocalSubEnvs(envs), rows, "single environments", single=True)
 
 
 def _part_of(env: Any, observations: Observations, actions: Actions) -> Part:

@@ -8,19 +8,15 @@ import socket
 import sys
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from sb3compat._convert.types import Array
 from sb3compat._ipc.pipes import end_processes
 from sb3compat._ipc.ready import Line
 from sb3compat._parallel.launch import launch, signals_held, start_helpers
-from sb3compat._parallel.memory import Segment
-from sb3compat._parallel.messages import dumps_command, dumps_make
 from sb3compat._parallel.parts import EnvFn
-from sb3compat._parallel.program import Program
 from sb3compat._parallel.serve import STEP
 from sb3compat._parallel.workers import WorkerExchange, Workers
 from sb3compat.errors import WorkerError
@@ -40,7 +36,6 @@ class Processes(Workers):
     """
 
     noun = "worker process"
-    nouns = "worker processes"
 
     def __init__(
         self,
@@ -54,10 +49,15 @@ class Processes(Workers):
         self._lines: dict[int, Line] = {}
         # A pipe that nobody writes to: it ends with the process that holds the second end.
         self._life = multiprocessing.Pipe(duplex=False)
-        segments: list[Segment] = []
-        exchange = WorkerExchange(self._lines, restarts=restarts)
-        end = partial(_end, self._lines, segments, self._life)
-        super().__init__(shares, timeout, exchange, self._lines, end, segments)
+        super().__init__(
+            shares,
+            timeout,
+            WorkerExchange(self._lines, restarts=restarts),
+            self._lines,
+            _end_lines,
+            *self._life,
+            copies=start_method == "fork",
+        )
         _ALL.add(self)
 
     def _launch(self, workers: Sequence[int]) -> None:
@@ -76,24 +76,14 @@ class Processes(Workers):
                     "(`ulimit -a`)."
                 ) from error
 
-    def _program(self) -> Program | None:
-        return None if self._start_method == "fork" else super()._program()
+    def _way_to_memory(self) -> str:
+        return self._segment.name
 
-    def _make_message(self, worker: int) -> bytes:
-        first = self._firsts[worker]
-        if self._start_method == "fork":
-            return dumps_command("make", None, first)
-        return dumps_make(self._shares[worker], first)
-
-    def _send_arrays(self, workers: Sequence[int]) -> None:
-        (segment,), rows = self._segments, self._rows
-        what = "attach", segment.size, segment.name, self._shapes, rows[-1].stop
-        messages = {worker: dumps_command(*what, rows[worker].start) for worker in workers}
-        # The whole of a command, as the memory comes after it.
-        self._send(messages, self._timeout)
-        for worker in messages.keys() & self._exchange.owed.keys() - self._exchange.unsent.keys():
+    def _send_memory(self, workers: Iterable[int]) -> None:
+        # After the whole of the command.
+        for worker in set(workers) - self._exchange.unsent.keys():
             with suppress(ConnectionError):  # it has died, which the exchange will notice
-                segment.send(self._lines[worker].pipe)
+                self._segment.send(self._lines[worker].pipe)
 
     def _step_message(self, worker: int, actions: list[Array]) -> bytes:
         return STEP
@@ -105,7 +95,7 @@ class Processes(Workers):
 
     def _kill(self, worker: int) -> None:
         self._lines[worker].process.kill()
-        _end_lines(self._lines, [worker])
+        super()._kill(worker)
 
     def let_go(self) -> None:
         """Close a fork's copies of the parent's ends, so that only the parent's own count."""
@@ -126,16 +116,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_let_go_in_fork)
 
 
-def _end(lines: dict[int, Line], segments: list[Segment], life: Sequence[Any]) -> None:
-    for segment in segments:
-        segment.close()
-    _end_lines(lines, list(lines))
-    for end in life:
-        with suppress(OSError):  # as in `_hang_up`
-            end.close()
-
-
-def _end_lines(lines: dict[int, Line], workers: Sequence[int]) -> None:
+def _end_lines(lines: dict[int, Line], workers: Iterable[int]) -> None:
     """Close the pipes, which ends the workers; and end those that have not ended in time.
 
     After an interrupt, it can be called again.
@@ -159,5 +140,5 @@ def _hang_up(pipe: Any) -> None:
         # It is closed, or there is no descriptor left.
         with suppress(OSError), socket.socket(fileno=os.dup(pipe.fileno())) as end:
             end.shutdown(socket.SHUT_RDWR)
-    with suppress(OSError):  # an interrupt has come just after it was closed
+    with suppress(OSError):  # as in `_end_all`
         pipe.close()

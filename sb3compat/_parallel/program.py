@@ -25,7 +25,7 @@ from sb3compat.errors import WorkerError
 
 _GUARD = 'if __name__ == "__main__":'
 # The loops of workers, which import what their functions need.
-_LOOPS = ("sb3compat._parallel.serve", "sb3compat._parallel.ray_serve")
+_LOOPS = "sb3compat._parallel.serve"
 _MAIN = "__main__"
 
 
@@ -158,7 +158,7 @@ def _imported_by_worker(frame: FrameType | None) -> str | None:
             script = frame.f_code.co_filename
             if name == "__mp_main__":
                 return script
-        if name in _LOOPS:
+        if name == _LOOPS:
             return script
         frame = frame.f_back
     return None

@@ -2,25 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import ray
 
 from sb3compat._convert.types import Array
-from sb3compat._parallel.memory import Segment
-from sb3compat._parallel.messages import Described, dumps_command, dumps_make
+from sb3compat._parallel.memory import Place
+from sb3compat._parallel.messages import Failure, dumps_command
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.ray_cluster import connect, not_started
-from sb3compat._parallel.ray_exchange import ActorExchange, not_ready
-from sb3compat._parallel.ray_serve import RowsActor
-from sb3compat._parallel.workers import Workers
+from sb3compat._parallel.serve import Ran, RowsActor, Stepped, node_id
+from sb3compat._parallel.workers import WorkerExchange, Workers
 from sb3compat.errors import WorkerError
 
 # How much of what Ray says of a dead actor is shown.
 _MOST_CHARACTERS = 600
+# How long Ray may wait at once: it holds back what a signal handler raises until it returns.
+_TURN_SECONDS = 1.0
+
+
+class ActorExchange(WorkerExchange):
+    """Messages to all actors, and their answers.
+
+    A message is the command for `RowsActor.run` as bytes, or else what `RowsActor.step` takes. An
+    actor that cannot be reached counts as dead.
+
+    Args:
+        actors: The actors.
+        restarts: Whether the death of an actor is no failure, as it is replaced.
+
+    Attributes:
+        owed: The references to the answers that are owed.
+        arrays: What has come with the answers; nothing with a failure.
+    """
+
+    def __init__(self, actors: Mapping[int, Any], *, restarts: bool) -> None:
+        super().__init__({}, restarts=restarts)
+        self._actors = actors
+        self.owed: dict[int, Any] = {}
+        self.arrays: dict[int, tuple[Any, ...]] = {}
+
+    def send(self, messages: Mapping[int, Any], timeout: float | None = None) -> None:
+        """Call a method of each actor; Ray takes any message at once."""
+        for worker, message in messages.items():
+            actor = self._actors[worker]
+            method = actor.run if isinstance(message, bytes) else actor.step
+            try:
+                _check_initialized()
+                self.owed[worker] = method.remote(message)
+            except Exception as error:  # or the actor is of an earlier session of Ray
+                self.dead[worker] = error
+
+    def _read(self, timeout: float | None) -> list[int]:
+        """Take the answers that come within a turn."""
+        workers = {ref: worker for worker, ref in self.owed.items()}
+        ready = list(workers)
+        if ray.is_initialized():
+            turn = _TURN_SECONDS if timeout is None else min(timeout, _TURN_SECONDS)
+            try:
+                ready = ray.wait(ready, num_returns=len(ready), timeout=turn)[0]
+            except SystemError as error:  # what Ray makes of what a signal handler has raised
+                raise (error.__cause__ or error) from None
+        for ref in ready:
+            self._take_answer(workers[ref], ref)
+        return [workers[ref] for ref in ready]
+
+    def _take(self, row: int) -> bool:
+        return row not in self.owed  # `_read` has taken it
+
+    def _take_answer(self, worker: int, ref: Any) -> None:
+        answer: Ran | Stepped
+        try:
+            _check_initialized()
+            answer = ray.get(ref)
+        except ray.exceptions.RayError as error:
+            self.dead[worker] = error
+        else:
+            self.answers[worker] = result = pickle.loads(answer[0])
+            self.arrays[worker] = () if isinstance(result, Failure) else answer[1:]
+        del self.owed[worker]
+
+
+def _check_initialized() -> None:
+    """Raise where Ray would start a cluster by itself."""
+    if not ray.is_initialized():
+        raise ray.exceptions.RaySystemError("Ray has been shut down")
 
 
 class Actors(Workers):
@@ -39,7 +108,6 @@ class Actors(Workers):
     """
 
     noun = "Ray actor"
-    nouns = "Ray actors"
 
     def __init__(
         self,
@@ -50,20 +118,13 @@ class Actors(Workers):
         *,
         restarts: bool = False,
     ) -> None:
+        connect()
         self._options = dict(options)
         self._schedule_timeout = schedule_timeout
         self._actors: dict[int, Any] = {}
-        self._nodes: dict[int, str] = {}
         self._sharing: set[int] = set()  # the workers that share memory
-        segments: list[Segment] = []
         self._answered = ActorExchange(self._actors, restarts=restarts)
-        end = partial(_end, self._actors, segments)
-        super().__init__(shares, timeout, self._answered, self._actors, end, segments)
-
-    def start(self) -> dict[int, Described]:
-        """Start the actors, and have them make their parts."""
-        connect()
-        return super().start()
+        super().__init__(shares, timeout, self._answered, self._actors, _end_actors)
 
     def collect(self) -> dict[int, Any]:
         """The answers that are owed, by worker; arrays that come with them are written."""
@@ -91,43 +152,34 @@ class Actors(Workers):
         except BaseException:
             # They would not answer, nor close, before they have a place.
             for worker in workers:
+                self._answered.forget(worker)
                 self._kill(worker)
             raise
 
     def _await_places(self, workers: Sequence[int]) -> None:
-        """Wait until the actors have told their nodes."""
-        refs = {self._actors[worker].node.remote(): worker for worker in workers}
-        waiting = not_ready(refs, self._schedule_timeout)
-        if waiting:
+        """Wait until the actors answer."""
+        exchange, count = self._answered, len(workers)
+        exchange.send(dict.fromkeys(workers, dumps_command("begin", None)))
+        exchange.receive(self._schedule_timeout)
+        for error in exchange.dead.values():
+            if isinstance(error, ray.exceptions.ActorUnschedulableError):
+                raise not_started(1, count, self._options, "at all") from error
+            raise WorkerError(
+                f"Expected an actor of Ray to start with actor_options={self._options}, got: "
+                f"{error}\nEach node needs sb3compat and what the functions need, in the same "
+                "versions as here; runtime_env can install it."
+            ) from error
+        if exchange.owed:
             why = f"within schedule_timeout={self._schedule_timeout} seconds"
-            raise not_started(len(waiting), len(refs), self._options, why)
-        for ref, worker in refs.items():
-            try:
-                self._nodes[worker] = ray.get(ref)
-            except ray.exceptions.ActorUnschedulableError as error:  # noqa: PERF203
-                raise not_started(1, len(refs), self._options, "at all") from error
-            except ray.exceptions.RayError as error:
-                raise WorkerError(
-                    f"Expected an actor of Ray to start with actor_options={self._options}, got: "
-                    f"{error}\nEach node needs sb3compat and what the functions need, in the same "
-                    "versions as here; runtime_env can install it."
-                ) from error
+            raise not_started(len(exchange.owed), count, self._options, why)
+        exchange.answers = {}
 
-    def _make_message(self, worker: int) -> bytes:
-        return dumps_make(self._shares[worker], self._firsts[worker])
+    def _way_to_memory(self) -> tuple[str, Place | None]:
+        return node_id(), self._segment.place
 
-    def _send_arrays(self, workers: Sequence[int]) -> None:
-        (segment,), rows = self._segments, self._rows
-        home = ray.get_runtime_context().get_node_id()
-        what = "attach", self._shapes, rows[-1].stop
-        self._send({
-            worker: dumps_command(
-                *what, rows[worker], segment.place if self._nodes[worker] == home else None
-            )
-            for worker in workers
-        })  # fmt: skip
+    def _send_memory(self, workers: Iterable[int]) -> None: ...
 
-    def _hand_over(self, workers: Sequence[int]) -> dict[int, Any]:
+    def _hand_over(self, workers: Sequence[int]) -> dict[int, bool]:
         self._sharing.difference_update(workers)
         answers = super()._hand_over(workers)
         self._sharing.update(worker for worker, shares in answers.items() if shares)
@@ -141,17 +193,8 @@ class Actors(Workers):
         self._kill(worker)  # it may be alive, and only out of reach
         return " ".join(str(error).split())[:_MOST_CHARACTERS]
 
-    def _kill(self, worker: int) -> None:
-        _end_actors(self._actors, [worker])
 
-
-def _end(actors: dict[int, Any], segments: list[Segment]) -> None:
-    _end_actors(actors, list(actors))
-    for segment in segments:
-        segment.close()
-
-
-def _end_actors(actors: dict[int, Any], workers: Sequence[int]) -> None:
+def _end_actors(actors: dict[int, Any], workers: Iterable[int]) -> None:
     for worker in workers:
         if worker in actors and ray.is_initialized():
             with suppress(Exception):  # it may be of an earlier session of Ray

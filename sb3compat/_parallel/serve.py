@@ -1,4 +1,8 @@
-"""What runs in a worker process: commands come through a pipe, arrays are in shared memory."""
+"""What runs in a worker process or a Ray actor.
+
+A process gets its commands through a pipe, its arrays are in shared memory. To an actor, arrays
+come as arguments of its methods and go as results, unless it shares memory with its parent.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,9 @@ from contextlib import AbstractContextManager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
+from sb3compat._convert.types import Array
 from sb3compat._ipc.ready import polled
-from sb3compat._parallel.memory import Shapes, buffers_in, receive_memory
+from sb3compat._parallel.memory import Place, open_memory, receive_memory
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.worker import Worker
 
@@ -20,6 +25,11 @@ if sys.platform != "win32":
 
 # The command of which there are most is no pickle.
 STEP = b"step"
+# A tuple each, as a class of ours would cost Ray's serializer more. The answer to a command, and
+# observations if there are new ones. None stands for what is in memory shared with the parent.
+Ran = tuple[bytes, list[Array] | None]
+# Of a step also rewards, ended and truncated.
+Stepped = tuple[bytes, list[Array], Array, Array, Array]
 
 
 def serve(
@@ -44,7 +54,7 @@ def serve(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):  # they had to wait while this process was started
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    worker = Worker(lambda *where: _attach(pipe, worker, *where), env_fns)
+    worker = Worker(lambda size, name: receive_memory(pipe, size, name), env_fns)
     working = EndsWithParent(life.fileno() if life else None)
     try:
         while _answer(pipe, worker, working):
@@ -98,19 +108,52 @@ class EndsWithParent:
             fcntl.fcntl(self._number, fcntl.F_SETFL, os.O_NONBLOCK)
 
 
-def _attach(
-    pipe: Connection[Any, Any],
-    worker: Worker,
-    size: int,
-    name: str,
-    shapes: Shapes,
-    num_envs: int,
-    first: int,
-) -> None:
-    memory = receive_memory(pipe, size, name)
-    worker.attach(buffers_in(memory, shapes, num_envs), first)
-
-
 def main(number: int, life: int) -> None:
     """Serve as a process of its own, the pipes being these file descriptors."""
     serve(Connection(number), Connection(life, writable=False))
+
+
+class RowsActor:
+    """The rows of one worker; `ray.remote` makes an actor of it.
+
+    Methods return views of its arrays: Ray writes them into its object store before it runs the
+    next method.
+    """
+
+    def __init__(self) -> None:
+        self._worker = Worker(_memory_of_node)
+
+    def run(self, data: bytes) -> Ran:
+        """The answer to a command."""
+        name, answer = self._worker.run(data)
+        if name != "reset" or self._worker.shares:
+            return answer, None
+        return answer, self._own(self._worker.buffers.observations)
+
+    def step(self, actions: list[Array] | None) -> Ran | Stepped:
+        """Step all rows; without actions where these are in shared memory."""
+        if actions is None:
+            return self._worker.step(), None
+        out = self._worker.buffers
+        for array, values in zip(self._own(out.actions), actions, strict=True):
+            array[...] = values
+        answer = self._worker.step()
+        rewards, ended, truncated = self._own([out.rewards, out.ended, out.truncated])
+        return answer, self._own(out.observations), rewards, ended, truncated
+
+    def _own(self, arrays: list[Array]) -> list[Array]:
+        return [array[self._worker.rows] for array in arrays]
+
+
+def _memory_of_node(size: int, way: tuple[str, Place | None]) -> Any:
+    """The memory of the parent, if that is on this node."""
+    node, place = way
+    return open_memory(place, size) if place is not None and node == node_id() else None
+
+
+def node_id() -> str:
+    """The node of the Ray cluster that this process runs on."""
+    import ray
+
+    node: str = ray.get_runtime_context().get_node_id()
+    return node

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from sb3compat._convert.types import (
     Transition,
 )
 from sb3compat._parallel.extras import Extras, OwnArray, collected, joined
-from sb3compat._parallel.messages import Failure
+from sb3compat._parallel.messages import Described, Failure
 from sb3compat._parallel.workers import Workers
 from sb3compat.errors import CallOrderError, ClosedError, WorkerError
 
@@ -31,52 +32,48 @@ class ParallelRows:
     """Rows in workers, driven by `VecEnvAdapter` as any other source.
 
     Args:
-        workers: The workers, started and attached.
-        rows: The rows of each worker.
+        workers: The workers, started; and attached before the first reset.
+        parts: What each of them has made.
         observations: The layout of the observations of all rows.
         copy: Whether each step returns arrays of its own.
         restart: Whether lost workers are replaced, and their rows end their episodes.
+
+    Attributes:
+        rows: The rows of each worker.
         single: Whether all parts are single environments, which take whatever a row is given.
-        seeds_rows: Whether each row takes a seed of its own.
+        started: Whether a step was started and its results are lost, if only those of some rows;
+            or its start was interrupted.
     """
 
     def __init__(
         self,
         workers: Workers,
-        rows: Sequence[slice],
+        parts: Sequence[Described],
         observations: Observations,
         *,
         copy: bool,
         restart: bool,
-        single: bool,
-        seeds_rows: bool,
     ) -> None:
         self._workers = workers
-        self._rows = rows
-        self._starts = [own.start for own in rows]
+        ends = accumulate((sum(part.rows) for part in parts), initial=0)
+        self.rows = [slice(start, stop) for start, stop in pairwise(ends)]
+        self._starts = [own.start for own in self.rows]
         self.num_envs = observations.num_envs
         self._observations = observations
         self._copy = copy
-        self._restart = restart
-        self._single = single
-        self.seeds_rows = seeds_rows
-        self.busy = self._closed = False
-        # Whether a step was started and its results are lost, if only those of some rows.
-        self._torn = False
+        self.restarts = restart
+        self.single = all(part.single for part in parts)
+        self.seeds_rows = all(part.seeds_rows for part in parts)
+        self.busy = self.started = self._closed = False
         # Whether options were set for the next reset, if only empty ones.
         self._options_set = False
         # What was returned last, for the rows of workers that are lost after it.
         self._last: list[Array] = []
 
     @property
-    def started(self) -> bool:
-        """Whether a step was started, or its start was interrupted."""
-        return self._torn
-
-    @property
     def broken(self) -> bool:
         """Whether a worker is lost for good."""
-        return bool(self._workers.lost) and not self._restart
+        return bool(self._workers.lost) and not self.restarts
 
     lost = broken  # as `RowCommands` has it
 
@@ -112,30 +109,30 @@ class ParallelRows:
     def check_options(self, options: Sequence[Options]) -> None:
         """Refuse options that the parts could not apply to their rows."""
         self._options_set = True
-        if self._single or self.busy:
+        if self.single or self.busy:
             return
         # Those of workers that will be replaced are checked in the reset.
-        lost = self._workers.lost if self._restart else ()
+        lost = self._workers.lost if self.restarts else ()
         self.command(
             {
                 worker: ("check_options", list(options[rows]))
-                for worker, rows in enumerate(self._rows)
+                for worker, rows in enumerate(self.rows)
                 if worker not in lost
             }
         )
 
     def check_started(self) -> None:
         """Refuse a first step where an autoreset of a part is pending."""
-        if not self._single:
-            self.command(dict.fromkeys(range(len(self._rows)), ("check_started",)))
+        if not self.single:
+            self.command(dict.fromkeys(range(len(self.rows)), ("check_started",)))
 
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows, in parallel; lost workers are replaced first, if that was asked for."""
-        self._torn = True
+        self.started = True
         were_set = self._options_set or any(options)
         commands = {
             worker: ("reset", list(seeds[rows]), list(options[rows]) if were_set else None)
-            for worker, rows in enumerate(self._rows)
+            for worker, rows in enumerate(self.rows)
         }
         self._restart_lost()
         answers = self._exchange(commands)
@@ -147,13 +144,13 @@ class ParallelRows:
         self._check(answers)
         extras = collected(answers.values())
         batch = self._batch(extras.arrays)
-        self._options_set = self._torn = False
+        self._options_set = self.started = False
         return batch, [extras.reset_infos[row] for row in range(self.num_envs)]
 
     def send(self, actions: list[Array]) -> None:
         """Start a step."""
         self._check({})
-        self._torn = True
+        self.started = True
         self.busy = True
         self._workers.send_step(actions)
 
@@ -176,7 +173,7 @@ class ParallelRows:
             infos[row] = info
         rewards = joined(out.rewards.copy(), len(out.observations), extras.arrays, replaced)
         batch = self._batch(extras.arrays)
-        self._torn = False
+        self.started = False
         return Transition(batch, rewards, ended, truncated, infos, extras.reset_infos)
 
     def cancel(self) -> None:
@@ -187,7 +184,7 @@ class ParallelRows:
 
     def render(self) -> list[Any]:
         """One frame for each row."""
-        answers = self.command(dict.fromkeys(range(len(self._rows)), ("render",)))
+        answers = self.command(dict.fromkeys(range(len(self.rows)), ("render",)))
         return [frame for worker in sorted(answers) for frame in answers[worker]]
 
     def close(self) -> None:
@@ -215,20 +212,20 @@ class ParallelRows:
         """Raise what the first row has met: an exception, or the loss of its worker."""
         lost = self._workers.lost
         fatal = min((lost if needed is None else lost.keys() & needed), default=None)
-        if needed is None and self._restart:
+        if needed is None and self.restarts:
             fatal = None
         failures = [answer for answer in answers.values() if isinstance(answer, Failure)]
         first = min(failures, key=lambda failure: failure.row, default=None)
-        if fatal is not None and (first is None or self._rows[fatal].start <= first.row):
+        if fatal is not None and (first is None or self.rows[fatal].start <= first.row):
             raise self._lost(fatal)
         if first is not None:
             first.reraise()
 
     def _lost(self, worker: int) -> WorkerError:
-        rows = self._rows[worker]
+        rows = self.rows[worker]
         way = (
             "The next step or reset makes them anew."
-            if self._restart
+            if self.restarts
             else "Close this environment and build a new one; with on_worker_lost='restart', a "
             "lost worker is replaced."
         )
@@ -241,7 +238,7 @@ class ParallelRows:
         """Make the rows of a lost worker anew; their episodes end as truncated."""
         if not self._last:  # never reset here: there is no last observation
             raise self._lost(worker)
-        rows, out = self._rows[worker], self._workers.buffers
+        rows, out = self.rows[worker], self._workers.buffers
         self._workers.restart(worker)
         reset = "reset", [None] * len(self._rows_of(worker)), None
         first: Extras = self.command({worker: reset})[worker]
@@ -253,11 +250,11 @@ class ParallelRows:
             extras.infos[row] = {WORKER_LOST: True, TRUNCATED: True, TERMINAL_OBSERVATION: final}
 
     def _rows_of(self, worker: int) -> range:
-        return range(self._rows[worker].start, self._rows[worker].stop)
+        return range(self.rows[worker].start, self.rows[worker].stop)
 
     def _restart_lost(self) -> list[int]:
         """Replace the workers that are lost, if that was asked for; which these were."""
-        lost = sorted(self._workers.lost) if self._restart else []
+        lost = sorted(self._workers.lost) if self.restarts else []
         for worker in lost:
             self._workers.restart(worker)
         return lost
@@ -265,6 +262,6 @@ class ParallelRows:
     def _batch(self, own_arrays: Sequence[OwnArray]) -> list[Array]:
         shared = self._workers.observations(copy=self._copy)
         batch = [joined(array, number, own_arrays) for number, array in enumerate(shared)]
-        if self._restart:
+        if self.restarts:
             self._last = [array.copy() for array in batch]
         return batch

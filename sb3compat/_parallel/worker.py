@@ -9,10 +9,12 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
 from sb3compat._convert.infos import TRUNCATED
 from sb3compat._convert.types import Command, Info, Options, Seeds
 from sb3compat._parallel.extras import Extras, OwnArray, tables_of
-from sb3compat._parallel.memory import Buffers
+from sb3compat._parallel.memory import Buffers, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import (
     Described,
     can_send,
@@ -33,20 +35,29 @@ class Worker:
     that the worker goes on.
 
     Args:
-        attach: What its place does for the command `"attach"`: it finds the arrays, and hands them
-            to `attach`.
+        memory: Finds memory of so many bytes that the parent shares, by what it says of it; None
+            if it cannot be reached from here.
         env_fns: The functions that make the parts, where they do not come with a command.
+
+    Attributes:
+        buffers: The arrays of the rows of all workers.
+        rows: Its own rows.
+        shares: Whether the parent sees the arrays.
     """
 
+    buffers: Buffers
+    rows: slice
+    shares = False
+
     def __init__(
-        self, attach: Callable[..., object], env_fns: Sequence[EnvFn] | None = None
+        self, memory: Callable[[int, Any], Any], env_fns: Sequence[EnvFn] | None = None
     ) -> None:
+        self._memory = memory
         self._env_fns = env_fns
         self._parts = Parts()
         self._program: Program | None = None
-        self._buffers: Buffers
         self._commands: dict[str, Callable[..., object]] = {
-            "attach": attach,
+            "attach": self._attach,
             "begin": self._begin,
             "make": self._make,
             "check_options": self._check_options,
@@ -72,12 +83,6 @@ class Worker:
         except BaseException as error:
             return name, dumps(failure_of(error, self._row, self._where))
 
-    def attach(self, buffers: Buffers, first: int) -> None:
-        """Write into these arrays from now on, from row `first` on."""
-        self._buffers = buffers
-        for part in self._parts:
-            first = part.number_from(first)
-
     def step(self) -> bytes:
         """Step all rows with the actions that are in the arrays."""
         infos: dict[int, Info] = {}
@@ -85,7 +90,7 @@ class Worker:
         own_arrays: list[OwnArray] = []
         try:
             # Copied, as an environment may keep its action.
-            actions = [array.copy() for array in self._buffers.actions]
+            actions = [array.copy() for array in self.buffers.actions]
             for part in self._parts:
                 self._concerns(part)
                 part.source.send([array[part.rows] for array in actions])
@@ -105,7 +110,7 @@ class Worker:
     ) -> list[OwnArray]:
         """Finish the step of a part; what the arrays do not say is added to the infos."""
         try:
-            step_infos, resets, own_arrays = part.receive(self._buffers)
+            step_infos, resets, own_arrays = part.receive(self.buffers)
         except BaseException:
             self._concerns(part, part.failed)
             raise
@@ -149,7 +154,7 @@ class Worker:
         given = dict(getattr(first, "metadata", None) or {})
         return Described(
             parts.counts,
-            *parts.spaces,
+            parts.spaces,
             parts.shown_space,
             {k: v for k, v in given.items() if k != "autoreset_mode" and can_send(v)},
             dumps(spec) if can_send(spec) else None,
@@ -157,10 +162,24 @@ class Worker:
             all(part.source.seeds_rows for part in parts),
         )
 
+    def _attach(self, shapes: Shapes, num_envs: int, rows: slice, way: Any) -> bool:
+        """Write into the arrays from now on; whether these are in memory of the parent."""
+        size = size_of(shapes, num_envs)
+        memory = self._memory(size, way)
+        self.shares = memory is not None
+        if memory is None:
+            # For all rows, so that they have their numbers; it takes only what is written to.
+            memory = np.zeros(size, np.uint8)
+        self.buffers, self.rows = buffers_in(memory, shapes, num_envs), rows
+        first = rows.start
+        for part in self._parts:
+            first = part.number_from(first)
+        return self.shares
+
     def _check_options(self, options: Sequence[Options]) -> None:
-        for part, own in self._shares(options):
+        for part in self._parts:
             self._concerns(part)
-            part.source.check_options(own)
+            part.source.check_options(self._share(part, options))
 
     def _check_started(self) -> None:
         for part in self._parts:
@@ -170,13 +189,11 @@ class Worker:
     def _reset(self, seeds: Seeds, options: Sequence[Options] | None) -> Extras:
         """Reset all rows; options are None if none were set since the last time."""
         extras = Extras({}, [], {}, [])
-        shares = self._shares(seeds if options is None else options)
-        for (part, own_seeds), (_, own) in zip(self._shares(seeds), shares, strict=True):
+        for part in self._parts:
             self._concerns(part)
+            own = None if options is None else self._share(part, options)
             try:
-                infos, arrays = part.reset(
-                    self._buffers, own_seeds, None if options is None else own
-                )
+                infos, arrays = part.reset(self.buffers, self._share(part, seeds), own)
             except BaseException:
                 self._concerns(part, part.failed)
                 raise
@@ -227,12 +244,10 @@ class Worker:
         if errors:
             raise errors[0]
 
-    def _shares(self, values: Sequence[Any]) -> list[tuple[Part, Sequence[Any]]]:
-        """The parts, each with its share of what there is one of for each row of this worker."""
-        first = next(iter(self._parts)).rows.start
-        return [
-            (part, values[part.rows.start - first : part.rows.stop - first]) for part in self._parts
-        ]
+    def _share(self, part: Part, values: Sequence[Any]) -> Sequence[Any]:
+        """The part's share of what there is one of for each row of this worker."""
+        first = self.rows.start
+        return values[part.rows.start - first : part.rows.stop - first]
 
     def _part_of(self, row: int) -> Part:
         return next(part for part in self._parts if part.rows.start <= row < part.rows.stop)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import itertools
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from multiprocessing.util import Finalize
 from typing import Any, ClassVar
 
@@ -18,7 +20,7 @@ from sb3compat._convert.types import Array
 from sb3compat._ipc.pipes import Exchange
 from sb3compat._ipc.ready import Line
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
-from sb3compat._parallel.messages import Described, Failure, dumps_command
+from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program, refuse_rerun
 from sb3compat.errors import WorkerError, WorkerTimeoutError
@@ -58,18 +60,19 @@ class Workers(ABC):
         timeout: How many seconds answers may take; None for ever.
         exchange: Carries the messages.
         running: The workers that run; a place puts them in here.
-        end: Ends all that run and gives up the segments: called by `close`, when the environment
-            is forgotten, and at the end of Python. After an interrupt, it is called again.
-        segments: Where the shared memory is put.
+        end: Ends those of these numbers, and takes them out: called by `close`, when the
+            environment is forgotten, and at the end of Python. After an interrupt, it is called
+            again.
+        held: What is closed once all have ended.
+        copies: Whether workers are copies of this process, which have all that it knows.
 
     Attributes:
-        noun: What a worker is, for messages; and several of them.
+        noun: What a worker is, for messages.
         lost: The workers that have died, with what is known of it.
         buffers: The arrays of all rows, as the last step or reset has left them.
     """
 
     noun: ClassVar[str]
-    nouns: ClassVar[str]
     buffers: Buffers
 
     def __init__(
@@ -78,8 +81,9 @@ class Workers(ABC):
         timeout: float | None,
         exchange: WorkerExchange,
         running: dict[int, Any],
-        end: Callable[[], None],
-        segments: list[Segment],
+        end: Callable[[dict[int, Any], Iterable[int]], None],
+        *held: Any,
+        copies: bool = False,
     ) -> None:
         self.lost: dict[int, str] = {}
         self._shares = shares
@@ -87,16 +91,19 @@ class Workers(ABC):
         self._timeout = timeout
         self._exchange = exchange
         self._running = running
-        self._segments = segments
+        self._end_some = end
+        self._copies = copies
+        self._held = list(held)
+        self._segment: Segment
         self._shapes: Shapes
         self._rows: Sequence[slice] = ()
         # A fork of this process must not use or end the workers.
         self._owner = os.getpid()
         self._closing = False
-        self._end = end
+        self._end = partial(_end_all, end, running, self._held)
         # Before `multiprocessing` waits for its processes; `atexit` may be later, and does not run
         # at all in a process of `multiprocessing`. A fork of this process does not call it.
-        self._finalizer = Finalize(self, end, exitpriority=10)
+        self._finalizer = Finalize(self, self._end, exitpriority=10)
 
     # What a place says.
 
@@ -105,12 +112,12 @@ class Workers(ABC):
         """Start these workers."""
 
     @abstractmethod
-    def _make_message(self, worker: int) -> bytes:
-        """The command to make the parts, with the functions."""
+    def _way_to_memory(self) -> Any:
+        """What a worker is told to find the shared memory."""
 
     @abstractmethod
-    def _send_arrays(self, workers: Sequence[int]) -> None:
-        """Send the command to use the arrays, and what these are in."""
+    def _send_memory(self, workers: Iterable[int]) -> None:
+        """Send the memory itself to workers that wait for it, where it has no name."""
 
     @abstractmethod
     def _step_message(self, worker: int, actions: list[Array]) -> Any:
@@ -120,29 +127,39 @@ class Workers(ABC):
     def _how_it_died(self, worker: int, error: Exception) -> str:
         """What is known of the death of a worker."""
 
-    @abstractmethod
-    def _kill(self, worker: int) -> None:
-        """End a worker that runs, whatever it is doing."""
-
     # What follows from it.
 
-    def start(self) -> dict[int, Described]:
-        """Start the workers, and have them make their parts.
+    def start(self, workers: Sequence[int] | None = None) -> dict[int, Described]:
+        """Start these workers, by default all, and have them make their parts.
 
         Raises:
             WorkerError: If a worker has died.
             WorkerTimeoutError: If it takes too long.
             Exception: What a function has raised.
         """
-        return self._make(range(len(self._shares)))
+        refuse_rerun()
+        workers = range(len(self._shares)) if workers is None else workers
+        # Before any is started.
+        make = {
+            worker: dumps_make(None if self._copies else self._shares[worker], self._firsts[worker])
+            for worker in workers
+        }
+        begin = dumps_command("begin", None if self._copies else Program.this())
+        self._launch(workers)
+        # Interpreters take some seconds to start, which is not what the user has limited.
+        start = None if self._timeout is None else max(self._timeout, 60.0)
+        self._send(dict.fromkeys(workers, begin))
+        self._made(workers, start)
+        self._send(make)
+        return self._made(workers, self._timeout)
 
     def attach(self, shapes: Shapes, rows: Sequence[slice]) -> None:
         """Make the arrays, and tell each worker which rows of them are its own."""
         self._shapes, self._rows = shapes, rows
         num_envs = rows[-1].stop
-        segment = Segment(size_of(shapes, num_envs))
-        self._segments.append(segment)
-        self.buffers = buffers_in(segment.memory, shapes, num_envs)
+        self._segment = Segment(size_of(shapes, num_envs))
+        self._held.append(self._segment)
+        self.buffers = buffers_in(self._segment.memory, shapes, num_envs)
         self._hand_over(range(len(rows)))
 
     def restart(self, worker: int) -> None:
@@ -158,7 +175,7 @@ class Workers(ABC):
         self._settle()
         self._discard(worker)
         try:
-            self._make([worker])
+            self.start([worker])
             self._hand_over([worker])
         except BaseException:
             self._discard(worker)
@@ -231,27 +248,13 @@ class Workers(ABC):
         self._receive(self._timeout)
         return [answer for answer in exchange.answers.values() if isinstance(answer, Failure)]
 
-    def _make(self, workers: Sequence[int]) -> dict[int, Described]:
-        """Start workers, and have them make their parts."""
-        refuse_rerun()
-        # Before any is started.
-        make = {worker: self._make_message(worker) for worker in workers}
-        begin = dumps_command("begin", self._program())
-        self._launch(workers)
-        # Interpreters take some seconds to start, which is not what the user has limited.
-        start = None if self._timeout is None else max(self._timeout, 60.0)
-        self._send(dict.fromkeys(workers, begin))
-        self._made(workers, start)
-        self._send(make)
-        return self._made(workers, self._timeout)
-
-    def _program(self) -> Program | None:
-        """What new workers take over of this program; None if they know it already."""
-        return Program.this()
-
-    def _hand_over(self, workers: Sequence[int]) -> dict[int, Any]:
-        """Hand the arrays to some workers; what these answer."""
-        self._send_arrays(workers)
+    def _hand_over(self, workers: Sequence[int]) -> dict[int, bool]:
+        """Hand the arrays to some workers; whether these share memory with this process."""
+        what = "attach", self._shapes, self._rows[-1].stop
+        way = self._way_to_memory()
+        messages = {worker: dumps_command(*what, self._rows[worker], way) for worker in workers}
+        self._send(messages, self._timeout)
+        self._send_memory(messages.keys() & self._exchange.owed.keys())
         return self._made(workers, self._timeout)
 
     def _made(self, workers: Sequence[int], timeout: float | None) -> dict[int, Any]:
@@ -259,8 +262,8 @@ class Workers(ABC):
         late = self._receive(timeout)
         if late:
             raise WorkerTimeoutError(
-                f"The {self.nouns} of {', '.join(map(self._functions, late))} have not made their "
-                f"parts within timeout={timeout} seconds. Give them more time."
+                f"The workers of {', '.join(map(self._functions, late))} have not made their parts "
+                f"within timeout={timeout} seconds. Give them more time."
             )
         answers, self._exchange.answers = self._exchange.answers, {}
         for worker in sorted(workers):
@@ -305,6 +308,10 @@ class Workers(ABC):
                 raise self._late(sorted(exchange.owed))
         exchange.answers = {}
 
+    def _kill(self, worker: int) -> None:
+        """End a worker that runs, whatever it is doing."""
+        self._end_some(self._running, [worker])
+
     def _discard(self, worker: int) -> None:
         """End a lost worker, whatever it is doing, and forget what it owes."""
         self.lost.setdefault(worker, "it could not be replaced")
@@ -322,10 +329,19 @@ class Workers(ABC):
         rows = [self._rows[worker] for worker in workers if self._rows]
         named = ", ".join(f"{own.start} to {own.stop - 1}" for own in rows)
         return WorkerTimeoutError(
-            f"The {self.nouns} of the rows {named} have not answered within "
+            f"The workers of the rows {named} have not answered within "
             f"timeout={self._timeout} seconds. Close this environment, which ends them; or call "
             "reset(), which waits as long for them once more."
         )
 
     def _functions(self, worker: int) -> str:
         return f"env_fns[{self._firsts[worker]}] to env_fns[{self._firsts[worker + 1] - 1}]"
+
+
+def _end_all(
+    end: Callable[[dict[int, Any], Iterable[int]], None], running: dict[int, Any], held: list[Any]
+) -> None:
+    end(running, list(running))
+    for each in held:
+        with suppress(OSError):  # an interrupt has come just after it was closed
+            each.close()

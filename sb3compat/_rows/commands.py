@@ -55,11 +55,6 @@ def step_env(env: SingleEnv, action: Action, same_step: bool) -> Outcome:
     return observation, reward, bool(terminated), not terminated, info, first
 
 
-def reset_env(env: SingleEnv, kwargs: Kwargs) -> ResetResult:
-    """Reset a sub-environment."""
-    return env.reset(**kwargs)
-
-
 def _call(env: SingleEnv, name: str, args: Any, kwargs: Kwargs) -> Any:
     return env.get_wrapper_attr(name)(*args, **kwargs)
 
@@ -124,20 +119,16 @@ def _listed(info: ClassInfo) -> Sequence[type]:
     return [cls for part in parts for cls in _listed(part)]
 
 
-def _is_wrapped(env: SingleEnv, wrapper_class: WrapperClass) -> bool:
-    return wrapper_class.is_around(env)
-
-
 _COMMANDS: dict[str, Callable[..., Any]] = {
     "step": step_env,
-    "reset": reset_env,
+    "reset": lambda env, kwargs: env.reset(**kwargs),
     "has": lambda env, name: env.has_wrapper_attr(name),
     "get": lambda env, name: env.get_wrapper_attr(name),
     "set": setattr,
     "write": lambda env, name, value: env.set_wrapper_attr(name, value),
     "call": _call,
     "read": _read,
-    "is_wrapped": _is_wrapped,
+    "is_wrapped": lambda env, wrapper_class: wrapper_class.is_around(env),
 }
 
 

@@ -78,6 +78,13 @@ def _is_same(a: Any, b: Any) -> bool:
     return a is b or (isinstance(a, bool | int | float | str | bytes) and same_value(a, b))
 
 
+def answered_by(subenvs: object, command: Command, rows: Sequence[int]) -> list[Any]:
+    """What the method `_name` answers to the command of that name."""
+    name, *args = command
+    answers: list[Any] = getattr(subenvs, f"_{name}")(rows, *args)
+    return answers
+
+
 class LocalSubEnvs:
     """Sub-environments that are objects in this process.
 
@@ -155,17 +162,7 @@ class NativeSubEnvs:
             AttributeError: If it does not have the attribute.
             ValueError: If the command would concern other rows, too.
         """
-        name, *args = command
-        answers: dict[str, Callable[..., list[Any]]] = {
-            "has": self._has,
-            "get": self._get,
-            "set": self._set,
-            "write": self._set,
-            "call": self._call,
-            "read": self._read,
-            "is_wrapped": lambda rows, _: [False] * len(rows),
-        }
-        return answers[name](rows, *args)
+        return answered_by(self, command, rows)
 
     def _has(self, rows: Sequence[int], name: str) -> list[bool]:
         return [self._owner(name) is not None] * len(rows)
@@ -177,6 +174,8 @@ class NativeSubEnvs:
         self._check_all(name, rows)
         setattr(self._owner(name) or self.env, name, value)
         return [None] * len(rows)
+
+    _write = _set
 
     def _call(
         self, rows: Sequence[int], name: str, args: tuple[Any, ...], kwargs: Kwargs
@@ -200,6 +199,9 @@ class NativeSubEnvs:
     ) -> list[Any]:
         is_method = callable(self._value(name))
         return self._call(rows, name, args, kwargs) if is_method else self._get(rows, name)
+
+    def _is_wrapped(self, rows: Sequence[int], _: object) -> list[bool]:
+        return [False] * len(rows)
 
     def _result(self, name: str, args: tuple[Any, ...], kwargs: Kwargs) -> Any:
         result = self._value(name)(*args, **kwargs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sb3compat._convert.types import (
@@ -17,7 +17,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._ipc.subproc_vec_env import GuardedWorkers
 from sb3compat._rows.commands import WrapperClass, run_command
-from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs
+from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs, answered_by
 from sb3compat._upstream.vec_env import inherits, overrides_only, reaches_rows_as
 
 
@@ -40,17 +40,7 @@ class MethodSubEnvs:
         """
         if len(set(rows)) < len(rows):  # a worker of `SubprocVecEnv` owes one answer at a time
             return [answer for row in rows for answer in self.ask(command, [row])]
-        name, *args = command
-        answers: dict[str, Callable[..., list[Any]]] = {
-            "has": self._has,
-            "get": self._get,
-            "set": self._set,
-            "write": self._write,
-            "call": self._call,
-            "read": self._read,
-            "is_wrapped": self._is_wrapped,
-        }
-        return answers[name](rows, *args)
+        return answered_by(self, command, rows)
 
     def _has(self, rows: Sequence[int], name: str) -> list[bool]:
         """Whether every row has the attribute, which is all that a `VecEnv` tells."""

@@ -31,7 +31,7 @@ from sb3compat._convert.types import (
     Seeds,
     Transition,
 )
-from sb3compat._rows.commands import Outcome, reset_env, step_env
+from sb3compat._rows.commands import Outcome, step_env
 from sb3compat._upstream.vec_env import forget_waiting, waiting_options, waiting_seeds
 
 # Copies the observation of a row.
@@ -187,11 +187,11 @@ class LocalRows(RowByRow):
     def _outcomes(self, actions: list[Action], resets: list[bool]) -> Iterator[Outcome]:
         same_step = self._same_step
         for env, action, reset in zip(self._vec_env.envs, actions, resets, strict=True):
-            yield _of_reset(reset_env(env, {})) if reset else step_env(env, action, same_step)
+            yield _of_reset(env.reset()) if reset else step_env(env, action, same_step)
 
     def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> Iterator[ResetResult]:
         for i, arguments in zip(rows, kwargs, strict=True):
-            yield reset_env(self._vec_env.envs[i], arguments)
+            yield self._vec_env.envs[i].reset(**arguments)
 
 
 class WorkerRows(RowByRow):

@@ -83,9 +83,12 @@ CLASSES: list[tuple[Any, Any, Any]] = [
     (vec_env.SubprocVecEnv, FORK, {}),
     (vec_env.SubprocVecEnv, FORK, {"timeout": 300}),
     (vec_env.SubprocVecEnv, FORK, {"autoreset_mode": AutoresetMode.DISABLED}),
+    (sb3compat.ParallelVecEnv, FORK, {}),
+    (None, FORK, {"vectorization_mode": "parallel", "workers": 2, "timeout": 300}),
     (OwnDummy, {"bonus": 2.5}, {}),
     (lambda fns: OwnDummy(fns, 1.0), None, {}),
 ]
+IN_WORKERS = (vec_env.SubprocVecEnv, sb3compat.ParallelVecEnv)
 
 
 @st.composite
@@ -106,11 +109,12 @@ def calls(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any], bool]:
         "monitor_kwargs": draw(st.sampled_from(MONITORS)),
     }
     files = draw(st.booleans())
-    if theirs is None or cls not in (None, vec_env.DummyVecEnv, vec_env.SubprocVecEnv):
+    workers = cls in IN_WORKERS or "workers" in only_ours
+    if theirs is None or not (workers or cls in (None, vec_env.DummyVecEnv)):
         theirs = ours
     theirs = {"env_id": theirs, **arguments}
-    if cls is vec_env.SubprocVecEnv:
-        # It returns the same numbers, the rewards not rounded to float32 and the infos as a tuple.
+    if workers:
+        # SubprocVecEnv does not round rewards to float32, and its infos are a tuple.
         theirs.update(vec_env_cls=vec_env.DummyVecEnv, vec_env_kwargs=None)
     return {"env_id": ours, **arguments, **only_ours}, theirs, files
 
@@ -324,6 +328,7 @@ def test_arguments_reach_gymnasiums_class() -> None:
 
 ASYNC = {"vectorization_mode": "async"}
 NATIVE = {"vectorization_mode": "native"}
+PARALLEL = {"vectorization_mode": "parallel"}
 
 
 @pytest.mark.parametrize(
@@ -360,6 +365,10 @@ NATIVE = {"vectorization_mode": "native"}
         ({"timeout": "3", **ASYNC}, TypeError, "number of seconds"),
         ({"timeout": -1, **ASYNC}, ValueError, "positive, finite number"),
         ({"timeout": 3}, ValueError, "timeout=None"),
+        ({"workers": 2}, ValueError, "vectorization_mode='parallel'"),
+        ({"workers": 2, **ASYNC}, ValueError, "vectorization_mode='parallel'"),
+        ({"workers": 2, **NATIVE}, ValueError, "vectorization_mode='parallel'"),
+        ({**PARALLEL, "vec_env_kwargs": {"shared_memory": True}}, TypeError, "mean .*='async'"),
         ({"autoreset_mode": "now"}, sb3compat.AutoresetModeError, "'NextStep'"),
     ],
 )

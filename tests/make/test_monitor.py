@@ -104,18 +104,23 @@ def test_reset_keywords_are_written_and_required(tmp_path: Path) -> None:
     env.close()
 
 
-def test_workers_do_not_import_torch() -> None:
-    env = sb3compat.make_vec_env(
-        "CartPole-v1",
-        2,
-        wrapper_class=WorkerReport,
-        vec_env_cls=vec_env.SubprocVecEnv,
-        vec_env_kwargs={"start_method": "spawn"},
-    )
+SPAWN = {"start_method": "spawn"}
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"vec_env_cls": vec_env.SubprocVecEnv, "vec_env_kwargs": SPAWN},
+        {"vectorization_mode": "parallel", "workers": 1},
+    ],
+)
+def test_workers_do_not_import_torch(how: Any) -> None:
+    env = sb3compat.make_vec_env("CartPole-v1", 2, wrapper_class=WorkerReport, **how)
     env.reset()
     assert env.env_method("loaded", "torch") == [False, False]
     assert env.env_method("loaded", "stable_baselines3") == [False, False]
-    assert env.env_is_wrapped(WorkerReport) == [True, True]
+    assert env.env_is_wrapped(WorkerReport) == env.env_is_wrapped(monitor.Monitor) == [True, True]
+    assert len(getattr(env, "rows_of_worker", range(1))) == 1
     env.close()
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
-from tests.parallel import failing
-from tests.parallel.actors import ROOT, STORE, connect
-from tests.parallel.teams import children
+from tests.parallel.failing import OPENED, ROOT, on_ray, opened
+from tests.parallel.teams import children, forked
+
+STORE = 100 * 2**20  # bytes
 
 
 @pytest.fixture(scope="session")
@@ -39,18 +41,32 @@ def cluster() -> Iterator[Any]:
 @pytest.fixture
 def connected(cluster: Any) -> Iterator[Any]:
     """The cluster, and this process connected to it."""
-    connect(cluster)
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
     yield cluster
-    close_all(failing.OPENED)
+    close_all(OPENED)
 
 
 @pytest.fixture
 def nobody_is_left() -> Iterator[None]:
     """Closes what the test has opened; no worker process may be left then."""
     yield
-    close_all(failing.OPENED)
+    close_all(OPENED)
     gc.collect()
     assert not children()
+
+
+@pytest.fixture(params=["processes", pytest.param("ray", marks=pytest.mark.ray)])
+def open_in(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """Opens an environment in worker processes, or in actors of the cluster."""
+    if request.param == "processes":
+        request.getfixturevalue("nobody_is_left")
+        return partial(opened, make=forked)
+    pytest.importorskip("ray", reason="needs Ray: pip install 'sb3compat[ray]'")
+    request.getfixturevalue("connected")
+    return partial(opened, make=on_ray)
 
 
 def close_all(opened: list[Any]) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,19 +26,6 @@ class Known(Failing):
 
         group: str | None = ray.get_runtime_context().get_placement_group_id()
         return group
-
-
-class Waiting(Known):
-    """Its second step waits until a file is there."""
-
-    def __init__(self, row: int, path: Path) -> None:
-        super().__init__(row)
-        self.path = path
-
-    def step(self, action: Any) -> Any:
-        while self._time == 1 and not self.path.exists():
-            os.sched_yield()
-        return super().step(action)
 
 
 class Large(Known):

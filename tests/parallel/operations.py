@@ -23,8 +23,8 @@ import sb3compat
 from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError
 from tests.interrupts import ERRORS, attempt, interrupt, within
 from tests.lockstep import same
-from tests.parallel.actors import ActorProcess
 from tests.parallel.echoing import ArmedBaseError, ArmedError, Echoing, MakeEchoing
+from tests.parallel.failing import WorkerProcess
 from tests.parallel.teams import children, parts_of
 from tests.resources import descendants
 
@@ -70,7 +70,7 @@ class Pair:
         self.said = SAID
         self.endings: Counter[str] = Counter()
         self.token = self.interrupts = 0
-        self.seen: list[ActorProcess] = []
+        self.seen: list[WorkerProcess] = []
         self.build()
 
     def build(self) -> None:
@@ -158,7 +158,6 @@ class Pair:
         worker = self.workers[which % len(self.workers)]
         with suppress(ProcessLookupError):
             worker.kill()
-        assert worker.has_ended()
 
     def stop(self, which: int) -> None:
         """Stop a worker, until `go`."""
@@ -211,7 +210,7 @@ class Pair:
         gc.collect()
         for pid in {*children()} - before:
             with suppress(ProcessLookupError):
-                assert ActorProcess(pid).has_ended(), "a worker is left"
+                assert WorkerProcess(pid).has_ended(), "a worker is left"
 
     # How it goes on.
 
@@ -223,7 +222,7 @@ class Pair:
         known = {process.pid: process for process in self.seen}
         for pid in [each for worker in pids for each in (worker, *descendants(worker))]:
             with suppress(ProcessLookupError):
-                known.setdefault(pid, ActorProcess(pid))
+                known.setdefault(pid, WorkerProcess(pid))
         self.seen = list(known.values())
         self.workers = [known[pid] for pid in pids]
 

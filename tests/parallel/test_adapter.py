@@ -15,6 +15,7 @@ import sb3compat
 from sb3compat import ParallelVecEnv
 from sb3compat._parallel import adapter
 from tests.envs import fns
+from tests.lockstep import same, timeless
 from tests.parallel.teams import KINDS, children, forked, parts_of
 
 make_cartpole = partial(gym.make, "CartPole-v1")
@@ -114,6 +115,18 @@ def test_attributes_are_those_of_the_environment() -> None:
     env.close()
     with pytest.raises(sb3compat.ClosedError):
         env.reset()
+
+
+def test_make_vec_env_of_sb3_takes_the_class() -> None:
+    env_util = pytest.importorskip("stable_baselines3.common.env_util")
+    make = partial(env_util.make_vec_env, "CartPole-v1", 3, seed=1)
+    theirs = make()
+    ours = make(vec_env_cls=ParallelVecEnv, vec_env_kwargs={"workers": 2, "start_method": "fork"})
+    same(ours.reset(), theirs.reset())
+    for _ in range(40):
+        got, expected = (env.step(np.ones(3, int)) for env in (ours, theirs))
+        same((*got[:3], timeless(got[3])), (*expected[:3], timeless(expected[3])))
+    ours.close()
 
 
 @pytest.mark.parametrize("copy", [True, False])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,7 @@ from sb3compat import ParallelVecEnv, to_gymnasium
 from sb3compat._parallel.extras import OwnArray, joined, share, tables_of
 from tests.envs import fns
 from tests.lockstep import same
+from tests.parallel.failing import WorkerProcess
 from tests.parallel.own_values import CastVector
 from tests.parallel.teams import forked
 
@@ -62,38 +61,29 @@ def test_parts_of_different_dtypes_are_refused_and_named(other: Any, workers: in
     env.close()
 
 
-def test_worker_that_is_replaced_keeps_the_dtype() -> None:
-    env = forked([floats, floats], on_worker_lost="restart", workers=2)
-    first = env.reset()
-    os.kill(env._source._workers._lines[1].process.pid, signal.SIGKILL)
-    obs, rewards, dones, infos = env.step(np.zeros(4, int))
-    assert (obs.dtype, rewards.dtype) == (np.float32, np.float32)
-    assert dones.tolist() == [False, False, True, True]
-    for row in (2, 3):
-        assert infos[row]["terminal_observation"].dtype == np.float32
-        np.testing.assert_array_equal(infos[row]["terminal_observation"], first[row])
-    env.close()
-
-
-def test_rewards_of_a_worker_that_is_replaced_are_zeros_of_their_dtype() -> None:
+def test_worker_that_is_replaced_keeps_the_dtypes_and_its_rewards_are_zeros() -> None:
     vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
 
-    class Doubles(vec_env.VecEnvWrapper):  # type: ignore[misc, name-defined]
+    class Floats(vec_env.VecEnvWrapper):  # type: ignore[misc, name-defined]
         def reset(self) -> Any:
-            return self.venv.reset()
+            return self.venv.reset().astype(np.float32)
 
         def step_wait(self) -> Any:
             obs, rewards, dones, infos = self.venv.step_wait()
-            return obs, rewards / np.float64(3), dones, infos
+            return obs.astype(np.float32), rewards / np.float64(3), dones, infos
 
-    parts = [lambda: Doubles(vec_env.DummyVecEnv(fns(2)))] * 2
+    parts = [lambda: Floats(vec_env.DummyVecEnv(fns(2, observation_space=BYTES)))] * 2
     env = forked(parts, workers=2, on_worker_lost="restart")
-    env.reset()
-    os.kill(env._source._workers._lines[0].process.pid, signal.SIGKILL)
-    rewards = env.step(np.zeros(4, int))[1]
-    assert rewards.dtype == np.float64
-    assert rewards[:2].tolist() == [0, 0]
-    assert rewards[2:].all()
+    first = env.reset()
+    WorkerProcess(env._source._workers._lines[1].process.pid).kill()
+    obs, rewards, dones, infos = env.step(np.zeros(4, int))
+    assert (obs.dtype, rewards.dtype) == (np.float32, np.float64)
+    assert dones.tolist() == [False, False, True, True]
+    assert rewards[:2].all()
+    assert rewards[2:].tolist() == [0, 0]
+    for row in (2, 3):
+        assert infos[row]["terminal_observation"].dtype == np.float32
+        np.testing.assert_array_equal(infos[row]["terminal_observation"], first[row])
     env.close()
 
 

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._parallel import workers
 from tests.envs import MakeEnv, script
 from tests.interrupts import within
-from tests.parallel.failing import ACTIONS, OPENED, N, failing, opened, pids, with_pids
+from tests.parallel.failing import ACTIONS, OPENED, N, failing, known, opened, processes_of
 from tests.parallel.teams import KINDS, forked, parts_of
 from tests.to_sb3.test_faults import Failing, FailingReset, SeveralError
 
@@ -195,34 +194,11 @@ def test_infos_that_cannot_be_pickled_are_refused() -> None:
 )
 @pytest.mark.parametrize(("worker", "rows"), [(0, "rows 0 to 2"), (1, "rows 3 to 4")])
 def test_killed_worker_is_named(use: Callable[[Any], Any], worker: int, rows: str) -> None:
-    env = opened(with_pids())
-    os.kill(pids(env)[worker], signal.SIGKILL)
+    env = opened(known())
+    processes_of(env)[worker].kill()
     with pytest.raises(sb3compat.WorkerError, match=f"{rows} has died"):
         use(env)
     check_lost(env)
-
-
-def test_worker_that_dies_in_a_step_is_named() -> None:
-    env = opened(failing("die", 3))
-    env.step(ACTIONS)
-    with pytest.raises(sb3compat.WorkerError, match="rows 3 to 4 has died"):
-        env.step(ACTIONS)
-
-
-def test_worker_that_hangs_is_a_timeout_error_and_close_ends_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.2)
-    env = opened(failing("hang"), timeout=0.3)
-    env.step(ACTIONS)
-    with pytest.raises(sb3compat.WorkerTimeoutError, match=r"rows 3 to 4 .* timeout=0\.3") as info:
-        env.step(ACTIONS)
-    assert isinstance(info.value, TimeoutError)
-    with pytest.raises(sb3compat.errors.CallOrderError):
-        env.step(ACTIONS)
-    with pytest.raises(sb3compat.WorkerTimeoutError):
-        env.reset()
-    env.close()
 
 
 class Odd:
@@ -256,15 +232,6 @@ def test_answer_that_cannot_be_unpickled_is_an_error_and_the_next_call_goes_on()
             env.step(ACTIONS)
         env.reset()
         env.step(ACTIONS)
-
-
-def test_error_of_a_function_ends_all_workers() -> None:
-    def fails() -> gym.Env[Any, Any]:
-        raise SeveralError(1, "make")
-
-    with pytest.raises(SeveralError, match=r"^make 1$") as caught:
-        forked([*failing("never"), fails], 3)
-    assert "in the worker of env_fns[5]:" in str(caught.value.__cause__)
 
 
 def test_worker_that_dies_while_it_makes_its_parts_is_named() -> None:

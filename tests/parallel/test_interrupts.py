@@ -2,55 +2,20 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat import ParallelVecEnv
 from sb3compat._ipc.pipes import Exchange
-from tests.envs import MakeEnv, script
 from tests.interrupts import attempt, count, counting, interrupt, points, within
 from tests.lockstep import same
-from tests.parallel.failing import ACTIONS, N, failing, opened
-from tests.parallel.known import Waiting
+from tests.parallel.failing import ACTIONS, failing, opened
 
 pytestmark = pytest.mark.usefixtures("nobody_is_left")
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
-def test_interrupt_in_a_step_leaves_no_answer_for_the_next_call(
-    error: type[BaseException], tmp_path: Path
-) -> None:
-    def interrupt(*_: Any) -> None:
-        raise error
-
-    path = tmp_path / "go"
-    fns = failing("never")
-    fns[4] = lambda: Waiting(4, path)
-    env = opened(fns)
-    env.step(ACTIONS)
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
-        with pytest.raises(error):
-            env.step(ACTIONS)
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    path.touch()
-    with pytest.raises(sb3compat.errors.CallOrderError):
-        env.step(ACTIONS)
-    assert env.get_attr("row") == list(range(N))
-    env.seed(5)
-    single = MakeEnv(script(), 0)()
-    single.reset()  # the same number of resets
-    np.testing.assert_array_equal(env.reset()[0], single.reset(seed=5)[0])
-    np.testing.assert_array_equal(env.step(ACTIONS)[0][0], single.step(0)[0])
 
 
 OPERATIONS: dict[str, Callable[[Any], Any]] = {
@@ -66,7 +31,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 def test_interrupt_at_any_point_leaves_no_answer_for_the_next_call(name: str, policy: str) -> None:
     DummyVecEnv = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv  # noqa: N806
 
-    def started() -> ParallelVecEnv:
+    def started() -> Any:
         return opened(counting(3), on_worker_lost=policy)
 
     env = started()

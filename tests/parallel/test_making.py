@@ -139,32 +139,6 @@ def test_function_that_hangs_is_a_timeout_error(flag: Path) -> None:
         forked([*counting(2), Hangs(2, flag)], 3, timeout=1.0)
 
 
-def test_interrupt_while_a_function_hangs_ends_all_workers(flag: Path) -> None:
-    def alarm(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, alarm)
-    signal.setitimer(signal.ITIMER_REAL, 0.5)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            forked([Hangs(0, flag)])
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    with within(60):
-        wait_until_nobody_is_left()
-
-
-def test_function_that_raises_is_reported_while_another_hangs(
-    flag: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails() -> Any:
-        raise SeveralError(3, "make")
-
-    monkeypatch.setattr(workers.WorkerExchange, "grace_seconds", 0.2)
-    with within(60), pytest.raises(SeveralError, match=r"^make 3$"):
-        forked([Hangs(0, flag), fails], 2)
-
-
 def test_step_that_raises_is_reported_while_another_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers.WorkerExchange, "grace_seconds", 0.2)
     env = opened([lambda: Failing(0, "hang"), lambda: Failing(1, "raise")], 2)
@@ -176,28 +150,6 @@ def test_step_that_raises_is_reported_while_another_hangs(monkeypatch: pytest.Mo
         limited(env, 0.2).reset()
     monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.2)
     env.close()
-
-
-def test_replacement_that_fails_leaves_the_worker_lost_and_the_next_reset_tries_again(
-    tmp_path: Path,
-) -> None:
-    flag = tmp_path / "fail"
-
-    def fails() -> Any:
-        if flag.exists():
-            raise SeveralError(1, "again")
-        return counting(3)[2]()
-
-    env = opened([*counting(2), fails], 2, on_worker_lost="restart")
-    kill_last(env)
-    flag.touch()
-    for use in (lambda: env.step(np.zeros(3, int)), env.reset, env.reset):
-        with pytest.raises(SeveralError, match=r"^again 1$"):
-            use()
-    with pytest.raises(sb3compat.WorkerError, match="row"):
-        env.get_attr("row")
-    flag.unlink()
-    same(transcript(env), transcript(dummy()))
 
 
 def test_replacement_that_hangs_is_a_timeout_error_and_the_next_reset_tries_again(

@@ -40,12 +40,6 @@ def test_environment_that_is_made_twice_is_refused() -> None:
         made(lambda: env, lambda: gym.Wrapper(env))
 
 
-@pytest.mark.parametrize("value", [None, 3, fns(1)])
-def test_something_else_is_refused(value: Any) -> None:
-    with pytest.raises(sb3compat.UnsupportedEnvError, match=r"gymnasium\.Env, a gymnasium\.vec"):
-        made(lambda: value)
-
-
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize(
     "other", [{"observation_space": Box(-1, 1, (4,))}, {"action_space": Discrete(4, start=1)}]

@@ -16,7 +16,7 @@ import pytest
 
 import sb3compat
 from sb3compat._parallel.program import Program
-from tests.parallel.actors import ROOT
+from tests.parallel.failing import ROOT
 from tests.parallel.test_launch import HIDE, METHODS
 from tests.profiles import nightly, some
 

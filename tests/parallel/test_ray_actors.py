@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gc
-import os
-from contextlib import suppress
+import pickle
+import signal
+from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
@@ -18,24 +17,16 @@ from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat import ParallelVecEnv
-from sb3compat._parallel import workers as module
+from sb3compat._parallel.messages import Failure, failure_of
 from tests.envs import script
 from tests.interrupts import within
 from tests.lockstep import lockstep
-from tests.parallel.actors import (
-    ACTIONS,
-    STORE,
-    ActorProcess,
-    actors_of,
-    known,
-    on_ray,
-    opened,
-)
+from tests.parallel.conftest import STORE
+from tests.parallel.failing import ACTIONS, WorkerProcess, known, on_ray, opened, processes_of
 from tests.parallel.known import Known
 from tests.parallel.teams import KINDS
 from tests.profiles import nightly, some
 from tests.strategies import programs, scripts
-from tests.to_sb3.test_faults import SeveralError
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install 'sb3compat[ray]'")
 # Ray starts threads in this process, which must not fork from then on.
@@ -132,102 +123,34 @@ def test_large_observations_of_other_nodes_equal_dummy_vec_env(far: int) -> None
 
 @pytest.mark.usefixtures("connected")
 def test_actors_on_the_node_of_the_parent_share_its_memory_and_do_not_import_sb3() -> None:
-    env = opened(known(), actor_options={"num_cpus": 0, "resources": {"near": 1}})
+    near = {"num_cpus": 0, "resources": {"near": 1}}
+    env = opened(known(), make=on_ray, copy=False, actor_options=near)
     team = env._source._workers
     assert team._sharing == {0, 1}
-    assert env.reset().tobytes() == team.buffers.observations[0].tobytes()
+    assert env.reset() is env.step(ACTIONS)[0] is team.buffers.observations[0]
     assert env.env_method("loaded", indices=[0, 4]) == [[], []]
-
-
-@pytest.mark.usefixtures("connected")
-def test_actor_that_hangs_is_a_timeout_error_and_close_ends_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "_CLOSE_SECONDS", 0.2)
-    near = {"resources": {"near": 1}}
-    env = opened(known("hang"), 1, timeout=60.0, copy=False, actor_options=near)
-    env._source._workers._timeout = 1.0  # making the actor may take longer
-    actors = actors_of(env)
-    views = env.step(ACTIONS)[0]
-    with pytest.raises(sb3compat.WorkerTimeoutError, match=r"timeout=1\.0"):
-        env.step(ACTIONS)
-    assert views is env._source._workers.buffers.observations[0]
-    env.close()
-    assert all(actor.has_ended() for actor in actors)
-
-
-@pytest.mark.usefixtures("connected")
-def test_error_of_a_function_arrives_and_ends_the_actor(tmp_path: Path) -> None:
-    def fails() -> gym.Env[Any, Any]:
-        (tmp_path / "pid").write_text(str(os.getpid()))
-        raise SeveralError(1, "make")
-
-    with pytest.raises(SeveralError, match=r"^make 1$") as caught:
-        on_ray([fails], 1)
-    assert "in the worker of env_fns[0]:" in str(caught.value.__cause__)
-    with suppress(ProcessLookupError):
-        assert ActorProcess(int((tmp_path / "pid").read_text())).has_ended()
 
 
 @pytest.mark.usefixtures("connected")
 def test_forgotten_environment_ends_its_actors() -> None:
     env = on_ray(known(), 1)
     env.reset()
-    actors = actors_of(env)
+    actors = processes_of(env)
     del env
     gc.collect()
     assert all(actor.has_ended() for actor in actors)
 
 
-# --- on_worker_lost="restart" -----------------------------------------------------------------
-
-
-def fails_while(flag: Path) -> Known:
-    if flag.exists():
-        raise SeveralError(4, "not now")
-    return Known(4)
-
-
-@pytest.mark.usefixtures("connected")
-def test_rows_of_a_lost_actor_end_as_truncated_and_a_failed_replacement_is_tried_again(
-    tmp_path: Path,
-) -> None:
-    flag = tmp_path / "fail"
-    env = opened([*known()[:4], lambda: fails_while(flag)], on_worker_lost="restart")
-    env.step(ACTIONS)
-    held = env.step(ACTIONS)[0]
-    last = held.copy()
-    held[...] = 9  # what a user does with the observations has no effect
-    actor = actors_of(env)[1]
-    actor.kill()
-    assert actor.has_ended()
-    obs, rewards, dones, infos = env.step(ACTIONS)
-    assert dones[3:].all()
-    assert rewards[3:].tolist() == [0, 0]
-    for row in (3, 4):
-        assert infos[row]["sb3compat.worker_lost"] is infos[row]["TimeLimit.truncated"] is True
-        np.testing.assert_array_equal(infos[row]["terminal_observation"], last[row])
-        assert env.reset_infos[row]["resets"] == 1
-        np.testing.assert_array_equal(obs[row], Known(row).reset()[0])
-    env.step(ACTIONS)
-    actors_of(env)[1].kill()
-    flag.touch()
-    for use in (lambda: env.step(ACTIONS), env.reset):
-        with within(120), pytest.raises(SeveralError, match=r"^not now 4$"):
-            use()
-    flag.unlink()
-    env.seed(3)
-    np.testing.assert_array_equal(env.reset()[4], Known(4).reset(seed=7)[0])
-
-
 def test_node_that_is_lost_in_a_step_is_named_or_its_rows_go_on_elsewhere(connected: Any) -> None:
     node = connected.add_node(num_cpus=2, object_store_memory=STORE, resources={"doomed": 2})
     there = {"resources": {"doomed": 1}}
-    exact = opened(known("hang"), 1, actor_options=there)
+    exact = opened(known("hang"), 1, on_ray, actor_options=there)
     exact.step(ACTIONS)
     exact.step_async(ACTIONS)
     # The part of one actor can be elsewhere, too: SPREAD would not tell where.
-    going_on = opened(known(), 1, on_worker_lost="restart", actor_options={"num_cpus": 0} | there)
+    going_on = opened(
+        known(), 1, on_ray, on_worker_lost="restart", actor_options={"num_cpus": 0} | there
+    )
     going_on.step(ACTIONS)
     connected.remove_node(node, allow_graceful=False)
     with pytest.raises(sb3compat.WorkerError, match="rows 0 to 4 has died"):
@@ -248,8 +171,93 @@ def test_node_that_is_lost_in_a_step_is_named_or_its_rows_go_on_elsewhere(connec
 @pytest.mark.skipif(not nightly(), reason="takes long")
 def test_killed_actor_leaves_no_process_of_a_part() -> None:
     env = on_ray([lambda: ParallelVecEnv(known(), workers=2)], 1)
-    inner = [ActorProcess(pid) for pid in set(env.env_method("pid"))]
+    inner = [WorkerProcess(pid) for pid in set(env.env_method("pid"))]
     assert len(inner) == 2
     env._source._workers._kill(0)
     assert all(process.has_ended() for process in inner)
     env.close()
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+class Answering:
+    """Answers as `RowsActor` does."""
+
+    def run(self, data: bytes) -> Any:
+        if data == b"raise":
+            return pickle.dumps(failure_of(ValueError("no"), 0, "row 0")), None
+        return pickle.dumps(data.decode()), None
+
+    def step(self, actions: Any) -> Any:
+        return pickle.dumps(None), actions, 0.5
+
+    async def hang(self) -> None:
+        import asyncio
+
+        await asyncio.Event().wait()
+
+
+@pytest.fixture
+def actors(connected: Any) -> Iterator[dict[int, Any]]:
+    cls = ray.remote(num_cpus=0)(Answering)
+    made = {worker: cls.remote() for worker in range(2)}
+    yield made
+    for actor in made.values():
+        ray.kill(actor)
+
+
+def hanging(exchange: Any, actors: dict[int, Any]) -> Any:
+    """The exchange, after a message that is not answered."""
+    exchange.owed[1] = actors[1].hang.remote()
+    return exchange
+
+
+def test_actors_answer_what_they_are_asked_or_are_dead(actors: dict[int, Any]) -> None:
+    from sb3compat._parallel.ray_actors import ActorExchange
+
+    exchange = ActorExchange(actors, restarts=True)
+    exchange.send({0: b"one", 1: [7]})
+    with within(60):
+        exchange.receive(None)
+    assert (exchange.answers, exchange.owed) == ({0: "one", 1: None}, {})
+    assert exchange.arrays == {0: (None,), 1: ([7], 0.5)}
+    hanging(exchange, actors)
+    exchange.send({0: b"raise"})
+    exchange.grace_seconds = 0.1
+    with within(60):  # the other one gets no longer than that
+        exchange.receive(None)
+    assert isinstance(exchange.answers[0], Failure)
+    assert exchange.arrays[0] == ()
+    assert exchange.owed.keys() == {1}
+    exchange.answers = {}
+    exchange.send({0: b"two"})
+    with within(60):
+        exchange.receive(2.0)
+    assert exchange.owed.keys() == {1}
+    assert exchange.answers == {0: "two"}
+    ray.kill(actors[1])
+    with within(60):
+        exchange.receive(None)
+    assert exchange.dead.keys() == {1}
+    assert not exchange.owed
+    assert not exchange.failed
+    exchange._restarts = False
+    assert exchange.failed
+
+
+def test_signal_handler_may_raise(actors: dict[int, Any]) -> None:
+    from sb3compat._parallel.ray_actors import ActorExchange
+
+    def alarm(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    exchange = hanging(ActorExchange(actors, restarts=False), actors)
+    before = signal.signal(signal.SIGALRM, alarm)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            exchange.receive(None)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert exchange.owed.keys() == {1}

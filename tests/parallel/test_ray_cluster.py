@@ -13,16 +13,15 @@ import pytest
 
 import sb3compat
 from sb3compat import ParallelVecEnv
-from tests.parallel.actors import (
+from tests.parallel.conftest import STORE
+from tests.parallel.failing import (
     ACTIONS,
-    MB,
     ROOT,
-    STORE,
-    ActorProcess,
-    actors_of,
+    WorkerProcess,
     known,
     on_ray,
     opened,
+    processes_of,
 )
 from tests.parallel.known import Known, Large
 from tests.profiles import some
@@ -59,7 +58,7 @@ def test_killed_parent_leaves_no_actor_and_ray_is_initialised_as_by_default(clus
         RAY_ADDRESS=cluster.address,
     )
     assert parent.stdout is not None
-    actors = [ActorProcess(int(pid)) for pid in parent.stdout.readline().split()]
+    actors = [WorkerProcess(int(pid)) for pid in parent.stdout.readline().split()]
     assert len({actor.pid for actor in actors}) == 2  # there is room for ten
     parent.kill()
     parent.wait()
@@ -126,7 +125,7 @@ def test_runtime_env_arrives_or_is_a_clear_error() -> None:
 
 @pytest.mark.usefixtures("connected")
 def test_object_store_that_is_too_small_for_an_answer_is_an_error() -> None:
-    env = opened([lambda: Large(0, 8, 120 * MB), lambda: Large(1, 8)], 2)
+    env = opened([lambda: Large(0, 8, 120 * 2**20), lambda: Large(1, 8)], 2, on_ray)
     with pytest.raises(sb3compat.WorkerError, match=r"(?i)rows 0 to 0 .*object"):
         env.step([0, 0])
 
@@ -218,8 +217,8 @@ def test_arguments_of_the_other_backend_are_refused() -> None:
 
 
 def test_calls_after_ray_was_shut_down_are_refused(connected: Any) -> None:
-    env = opened(known(), 1)
-    actors = actors_of(env)
+    env = opened(known(), 1, on_ray)
+    actors = processes_of(env)
     ray.shutdown()
     for use in (lambda: env.step(ACTIONS), env.reset, lambda: env.get_attr("row")):
         with pytest.raises(sb3compat.WorkerError, match="Ray has been shut down"):

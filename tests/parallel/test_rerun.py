@@ -12,7 +12,7 @@ import pytest
 
 import sb3compat
 from sb3compat._parallel.program import refuse_rerun
-from tests.parallel.actors import ROOT
+from tests.parallel.failing import ROOT
 from tests.parallel.test_launch import HIDE
 from tests.profiles import some
 
@@ -61,21 +61,26 @@ MAKES = {
 }
 
 
+def check_refused(folder: Path, make: str, hide: str, said: str, runs: int) -> None:
+    """The script ends with an error that says this, and was not run more often than that."""
+    path = folder / "selfish.py"
+    path.write_text(dedent(SELFISH).replace("{make}", dedent(make)).replace("{hide}", hide))
+    folders = os.pathsep.join([str(folder), str(ROOT)])
+    environment = os.environ | {"PYTHONPATH": folders, "RAY_USAGE_STATS_ENABLED": "0"}
+    command = [sys.executable, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 1, done.stderr
+    assert said in done.stderr
+    assert len((folder / "runs").read_text().split()) <= runs
+
+
 @pytest.mark.parametrize("name", some([*MAKES]))
 def test_script_without_a_guard_is_not_run_again_by_workers_that_start_workers(
     name: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "selfish.py"
     hide = "" if name == "by_id" else dedent(HIDE)
-    path.write_text(dedent(SELFISH).replace("{make}", dedent(MAKES[name])).replace("{hide}", hide))
-    folders = os.pathsep.join([str(tmp_path), str(ROOT)])
-    environment = os.environ | {"PYTHONPATH": folders, "RAY_USAGE_STATS_ENABLED": "0"}
-    done = subprocess.run(
-        [sys.executable, str(path)], capture_output=True, text=True, check=False, env=environment
-    )
-    assert done.returncode == 1, done.stderr
-    assert "Put what it does behind 'if __name__ == \"__main__\":'" in done.stderr
-    assert len((tmp_path / "runs").read_text().split()) <= 4
+    said = "Put what it does behind 'if __name__ == \"__main__\":'"
+    check_refused(tmp_path, MAKES[name], hide, said, 4)
 
 
 def test_workers_may_be_started_where_no_script_is_imported() -> None:
@@ -86,14 +91,9 @@ def test_workers_may_be_started_where_no_script_is_imported() -> None:
 def test_unguarded_script_is_told_so_where_gymnasium_starts_the_workers(
     context: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "selfish.py"
     make = f"""sb3compat.make_vec_env(
         "Own-v0", 2, vectorization_mode="async", vec_env_kwargs={{"start_method": "{context}"}})"""
-    path.write_text(dedent(SELFISH).replace("{make}", make).replace("{hide}", ""))
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stderr
-    assert "a script has to start workers behind" in done.stderr
-    assert len((tmp_path / "runs").read_text().split()) <= 6
+    check_refused(tmp_path, make, "", "a script has to start workers behind", 6)
 
 
 def imported(module: str, loop: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("stable_baselines3", reason="trains with stable-baselines3")
 
-from tests.parallel.actors import on_ray
+from tests.parallel.failing import on_ray
 from tests.parallel.teams import forked
 from tests.profiles import some
 from tests.to_sb3.sb3.trainings import check_weights

@@ -8,7 +8,7 @@ from typing import Any
 from gymnasium.vector import SyncVectorEnv
 
 from sb3compat._parallel.extras import Extras
-from sb3compat._parallel.memory import Buffers, buffers_in, shapes_of, size_of
+from sb3compat._parallel.memory import Buffers, shapes_of
 from sb3compat._parallel.messages import Failure, dumps_command
 from sb3compat._parallel.parts import layouts
 from sb3compat._parallel.worker import NOTHING, Worker
@@ -20,15 +20,14 @@ def answer(held: Worker, *command: Any) -> Any:
 
 
 def holding(functions: list[Any], first: int = 0, n: int | None = None) -> tuple[Worker, Buffers]:
-    held = Worker(print, functions)
+    held = Worker(lambda size, _: bytearray(size), functions)
     described = answer(held, "make", None, 0)
     count = sum(described.rows)
     n = n or count
-    shapes = shapes_of(*layouts((described.observation_space, described.action_space), n))
-    buffers = buffers_in(bytearray(size_of(shapes, n)), shapes, n)
-    held.attach(buffers, first)
+    shapes = shapes_of(*layouts(described.spaces, n))
+    assert answer(held, "attach", shapes, n, slice(first, first + count), None) is True
     answer(held, "reset", [None] * count, [{}] * count)
-    return held, buffers
+    return held, held.buffers
 
 
 def test_step_with_nothing_to_say_sends_nothing() -> None:
@@ -100,7 +99,7 @@ def test_commands_to_rows_fail_alone() -> None:
     assert pickle.loads(answers[2]) == 0
     failure = pickle.loads(answers[3])
     assert isinstance(failure, Failure)
-    assert failure.row == 3
+    assert (failure.row, failure.where) == (3, "row 3")
 
 
 def test_everything_is_closed_also_after_an_error() -> None:

@@ -9,12 +9,14 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TimeLimit
 
 import sb3compat
 from sb3compat._rows.subenvs import resolve_indices
-from tests.envs import MakeEnv, ScriptedEnv, script
+from tests.envs import MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import same
 from tests.native import NativeEnv
+from tests.parallel.teams import KINDS, forked, parts_of
 
 Monitor: Any = pytest.importorskip("stable_baselines3.common.monitor").Monitor
 DummyVecEnv: Any = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv
@@ -61,23 +63,6 @@ def test_indices_that_do_not_exist_are_refused(indices: Any, kind: Any) -> None:
         resolve_indices(indices, 3)
 
 
-def test_get_attr_takes_indices(env: Any) -> None:
-    assert env.get_attr("row") == [0, 1, 2]
-    assert env.get_attr("row", [2, 0]) == [2, 0]
-    assert env.get_attr("row", -1) == [2]
-    assert env.has_attr("row")
-
-
-def test_missing_attribute_leaves_the_workers_alive(env: Any) -> None:
-    assert not env.has_attr("nothing_here")
-    with pytest.raises(AttributeError, match="nothing_here"):
-        env.get_attr("nothing_here")
-    with pytest.raises(AttributeError, match="nothing_here"):
-        env.env_method("nothing_here")
-    env.reset()
-    env.step(np.zeros(3, int))
-
-
 def test_set_lands_on_the_outermost_wrapper(env: Any) -> None:
     env.set_attr("mu", [1, 2, 3], indices=[1])  # one value, although it is a list of n
     assert env.get_attr("mu") == [0.5, [1, 2, 3], 0.5]
@@ -93,13 +78,6 @@ def test_value_that_cannot_be_pickled_leaves_the_workers_alive() -> None:
             env.env_method("set_mu", mu=value, indices=[2])
     assert env.get_attr("mu") == [0.5, 0.5, 0.5]
     env.close()
-
-
-def test_env_method_takes_indices_and_keywords(env: Any) -> None:
-    assert env.env_method("set_mu", 1.0) == [1.0, 2.0, 3.0]
-    assert env.env_method("set_mu", mu=4.0, indices=[2, 0]) == [6.0, 4.0]
-    env.reset()
-    env.step(np.zeros(3, int))
 
 
 def test_env_method_reset_works_as_in_dummy_vec_env(env: Any) -> None:
@@ -214,3 +192,56 @@ def test_envs_and_spec_are_those_of_the_environment(native: Any) -> None:
     assert not hasattr(native, "envs")
     with pytest.raises(AttributeError, match="env_method"):
         _ = native.envs
+
+
+# --- every way, by index --------------------------------------------------------------------------
+
+ADAPTED: dict[str, Any] = {"SyncVectorEnv": SyncVectorEnv, "AsyncVectorEnv": AsyncVectorEnv}
+WAYS = [*ADAPTED, "single", *KINDS]
+INDICES: list[Any] = [None, 0, -1, [3, 1], (4, 0, 4), range(1, 5, 2), []]
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def mixed(request: pytest.FixtureRequest) -> Any:
+    """Each way to five rows; in workers, three of them are one part."""
+    made: Any
+    if request.param in ADAPTED:
+        made = sb3compat.to_sb3(ADAPTED[request.param](fns(5)))
+    else:
+        made = forked(parts_of(fns(5), [("single", 1), (request.param, 3), ("single", 1)]), 2)
+    made.reset()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("indices", INDICES, ids=str)
+def test_access_by_index_equals_dummy_vec_env(mixed: Any, indices: Any) -> None:
+    reference = DummyVecEnv(fns(5))
+    assert mixed.get_attr("row", indices) == reference.get_attr("row", indices)
+    for value, row in ((2.5, 0), ([1, 2], 3)):
+        mixed.set_attr("mu", value, indices)
+        reference.set_attr("mu", value, indices)
+        assert mixed.get_attr("mu") == reference.get_attr("mu")
+        assert mixed.env_method("set_mu", mu=row, indices=indices) == reference.env_method(
+            "set_mu", mu=row, indices=indices
+        )
+        assert mixed.get_attr("mu") == reference.get_attr("mu")
+    assert mixed.env_is_wrapped(TimeLimit, indices) == reference.env_is_wrapped(TimeLimit, indices)
+    mixed.set_attr("mu", 0.5)
+
+
+def test_missing_attributes_and_indices_are_errors(mixed: Any) -> None:
+    assert mixed.has_attr("mu")
+    assert not mixed.has_attr("nothing")
+    for use in (mixed.get_attr, mixed.env_method):
+        with pytest.raises(AttributeError, match="nothing"):
+            use("nothing")
+    with pytest.raises(IndexError):
+        mixed.get_attr("mu", 5)
+    assert mixed.get_attr("row", np.int64(-2)) == [3]
+    assert mixed.get_attr("row") == list(range(5))
+    mixed.step(np.zeros(5, int))
+
+
+def test_images_are_those_of_the_rows(mixed: Any) -> None:
+    assert [image[0, 0, 0] for image in mixed.get_images()] == list(range(5))

@@ -1,0 +1,117 @@
+"""What holds wherever workers are: some hang, fail or are lost, and are replaced."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import sb3compat
+from sb3compat._parallel import workers
+from tests.interrupts import within
+from tests.parallel.failing import ACTIONS, OPENED, N, WorkerProcess, known, opened, processes_of
+from tests.parallel.known import Known
+from tests.parallel.teams import forked
+from tests.to_sb3.test_faults import SeveralError
+
+Open = Callable[..., Any]
+
+
+def test_worker_that_hangs_is_a_timeout_error_and_close_ends_it(
+    open_in: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.2)
+    env = open_in(known("hang"), timeout=60.0)
+    processes = processes_of(env)
+    env.step(ACTIONS)
+    env._source._workers._timeout = 0.5  # to be made, workers may take longer
+    with pytest.raises(sb3compat.WorkerTimeoutError, match=r"rows 3 to 4 .* timeout=0\.5") as info:
+        env.step(ACTIONS)
+    assert isinstance(info.value, TimeoutError)
+    with pytest.raises(sb3compat.errors.CallOrderError):
+        env.step(ACTIONS)
+    with pytest.raises(sb3compat.WorkerTimeoutError):
+        env.reset()
+    env.close()
+    assert all(process.has_ended() for process in processes)
+
+
+def test_error_of_a_function_arrives_and_ends_all_workers(open_in: Open, tmp_path: Path) -> None:
+    def fails() -> gym.Env[Any, Any]:
+        (tmp_path / "pid").write_text(str(os.getpid()))
+        raise SeveralError(1, "make")
+
+    with pytest.raises(SeveralError, match=r"^make 1$") as caught:
+        open_in([*known(), fails])
+    assert "in the worker of env_fns[5]:" in str(caught.value.__cause__)
+    with suppress(ProcessLookupError):
+        assert WorkerProcess(int((tmp_path / "pid").read_text())).has_ended()
+
+
+def fails_while(flag: Path) -> Known:
+    if flag.exists():
+        raise SeveralError(4, "not now")
+    return Known(4)
+
+
+def test_rows_of_a_lost_worker_end_as_truncated_and_a_failed_replacement_is_tried_again(
+    open_in: Open, tmp_path: Path
+) -> None:
+    flag = tmp_path / "fail"
+    env = open_in([*known()[:4], lambda: fails_while(flag)], on_worker_lost="restart")
+    env.step(ACTIONS)
+    held = env.step(ACTIONS)[0]
+    last = held.copy()
+    held[...] = 9  # what a user does with the observations has no effect
+    processes_of(env)[1].kill()
+    obs, rewards, dones, infos = env.step(ACTIONS)
+    assert dones[3:].all()
+    assert rewards[3:].tolist() == [0, 0]
+    for row in (3, 4):
+        assert infos[row].keys() == {
+            "sb3compat.worker_lost", "TimeLimit.truncated", "terminal_observation",
+        }  # fmt: skip
+        assert infos[row]["sb3compat.worker_lost"] is infos[row]["TimeLimit.truncated"] is True
+        np.testing.assert_array_equal(infos[row]["terminal_observation"], last[row])
+        assert env.reset_infos[row]["resets"] == 1
+        np.testing.assert_array_equal(obs[row], Known(row).reset()[0])
+    assert all("sb3compat.worker_lost" not in infos[row] for row in range(3))
+    assert not env.step(ACTIONS)[2].any()
+    processes_of(env)[1].kill()
+    flag.touch()
+    for use in (lambda: env.step(ACTIONS), env.reset, env.reset):
+        with within(120), pytest.raises(SeveralError, match=r"^not now 4$"):
+            use()
+    with pytest.raises(sb3compat.WorkerError, match="row"):
+        env.get_attr("row")
+    flag.unlink()
+    env.seed(3)
+    np.testing.assert_array_equal(env.reset()[4], Known(4).reset(seed=7)[0])
+
+
+@pytest.mark.usefixtures("nobody_is_left")
+def test_loss_before_the_first_reset_is_an_error_and_a_reset_goes_on() -> None:
+    env = forked(known(), 2, on_worker_lost="restart")
+    OPENED.append(env)
+    processes_of(env)[0].kill()
+    with pytest.raises(sb3compat.WorkerError, match="rows 0 to 2"):
+        env.step(ACTIONS)
+    env.reset()
+    env.step(ACTIONS)
+
+
+@pytest.mark.usefixtures("nobody_is_left")
+def test_method_of_a_lost_worker_is_an_error_until_the_next_step() -> None:
+    env = opened(known(), on_worker_lost="restart")
+    processes_of(env)[0].kill()
+    with pytest.raises(sb3compat.WorkerError, match="rows 0 to 2 has died"):
+        env.get_attr("row")
+    assert env.get_attr("row", indices=[4]) == [4]
+    assert env.step(ACTIONS)[2][:3].all()
+    assert env.get_attr("row") == list(range(N))
