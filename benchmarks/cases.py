@@ -20,7 +20,8 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecMonitor
 
 import sb3compat
-from sb3compat._convert.infos import TRUNCATED, split_infos
+from sb3compat._convert.infos import TRUNCATED
+from sb3compat._convert.split_infos import split_infos
 
 make_cartpole = partial(gym.make, "CartPole-v1")
 make_native = partial(gym.make_vec, "CartPole-v1", vectorization_mode="vector_entry_point")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sb3compat._convert.infos import dicts_of
+from sb3compat._convert.split_infos import dicts_of
 from sb3compat._convert.types import Array, Info
 from sb3compat.errors import ConversionError
 

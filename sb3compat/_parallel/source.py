@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, least_infos
+from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
 from sb3compat._convert.observations import Observations
+from sb3compat._convert.split_infos import least_infos
 from sb3compat._convert.types import (
     Array,
     Command,

@@ -21,14 +21,16 @@ from sb3compat._convert.infos import (
     FINAL_OBS_KEYS,
     TERMINAL_OBSERVATION,
     TRUNCATED,
-    mask_of,
     refuse_final_keys,
+)
+from sb3compat._convert.observations import Observations
+from sb3compat._convert.repeats import RepeatWatch, refuse_same_memory
+from sb3compat._convert.split_infos import (
+    mask_of,
     refuse_mixed_final,
     split_infos,
     split_step_infos,
 )
-from sb3compat._convert.observations import Observations
-from sb3compat._convert.repeats import RepeatWatch, refuse_same_memory
 from sb3compat._convert.types import (
     Array,
     Flags,

@@ -11,13 +11,9 @@ from typing import Any
 import numpy as np
 
 from sb3compat._convert.actions import Actions
-from sb3compat._convert.infos import (
-    FINAL_OBS_KEYS,
-    TERMINAL_OBSERVATION,
-    split_infos,
-    split_step_infos,
-)
+from sb3compat._convert.infos import FINAL_OBS_KEYS, TERMINAL_OBSERVATION
 from sb3compat._convert.observations import Observations
+from sb3compat._convert.split_infos import split_infos, split_step_infos
 from sb3compat._convert.types import Array, Info, Rows, Transition
 from sb3compat._to_sb3.modes import Mode, ResetWithin
 from sb3compat._to_sb3.tap import Wrapped

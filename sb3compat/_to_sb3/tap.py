@@ -10,8 +10,8 @@ import numpy as np
 from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.arrays import row_array
-from sb3compat._convert.infos import mask_of
 from sb3compat._convert.options import is_uniform
+from sb3compat._convert.split_infos import mask_of
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,

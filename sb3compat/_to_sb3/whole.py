@@ -13,9 +13,9 @@ import numpy as np
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.arrays import row_array
-from sb3compat._convert.infos import split_infos
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.options import is_uniform
+from sb3compat._convert.split_infos import split_infos
 from sb3compat._convert.types import (
     Action,
     Array,

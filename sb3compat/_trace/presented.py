@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from sb3compat._convert.arrays import to_numpy
-from sb3compat._convert.infos import split_infos
+from sb3compat._convert.split_infos import split_infos
 from sb3compat._convert.types import Action, AnyVectorEnv, Info, Observation
 from sb3compat._trace.record import Call, CallValue, Role
 

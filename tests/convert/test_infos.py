@@ -1,181 +1,41 @@
-"""Dicts of arrays to lists of dicts, one for each row."""
+"""What an info may hold, and who owns it."""
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from copy import deepcopy
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sb3compat._convert.infos import split_infos
+from sb3compat._convert.infos import own_info, same_step_info
 from sb3compat.errors import ConversionError
-from tests.convert.info_batches import INFO, batched
 from tests.lockstep import same
 
 
-@given(rows=st.lists(INFO, min_size=1, max_size=4))
-def test_split_undoes_the_batching_of_gymnasium(rows: list[dict[str, Any]]) -> None:
-    same(split_infos(batched(rows), len(rows)), rows)
+def test_own_info_shares_nothing() -> None:
+    info = {"list": [1], "array": np.zeros(2), "nested": {"objects": np.array([[1], None], object)}}
+    owned = own_info(info)
+    before = deepcopy(owned)
+    same(owned, info)
+    info["list"].append(2)
+    info["array"][0] = 5
+    info["nested"]["objects"][0].append(2)
+    same(owned, before)
 
 
-@given(rows=st.lists(INFO, min_size=2, max_size=4), data=st.data())
-def test_split_of_some_rows_gives_these_rows(
-    rows: list[dict[str, Any]], data: st.DataObject
-) -> None:
-    some = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, unique=True))
-    wanted = split_infos(batched(rows), len(rows), np.array(some))
-    same(wanted, [rows[i] for i in some])
+def test_own_info_keeps_what_cannot_be_copied() -> None:
+    lock, numbers = threading.Lock(), [1]
+    owned = own_info({"lock": lock, "numbers": numbers, "nested": {"lock": lock, "n": numbers}})
+    for level in (owned, owned["nested"]):
+        assert level["lock"] is lock
+    numbers.append(2)
+    assert owned["numbers"] == owned["nested"]["n"] == [1]
 
 
-def test_key_without_mask_belongs_to_every_row() -> None:
-    infos = {"a": np.array([1, 2]), "b": np.array([1.5, 2.5], np.float32)}
-    same(
-        split_infos(infos, 2),
-        [{"a": 1, "b": np.float32(1.5)}, {"a": 2, "b": np.float32(2.5)}],
-    )
-
-
-@pytest.mark.parametrize(
-    "not_a_mask",
-    [np.array([1, 0]), np.array([True]), [True, False], "text", None, np.array([[True], [False]])],
-    ids=repr,
-)
-def test_key_that_only_looks_like_a_mask_is_kept(not_a_mask: Any) -> None:
-    infos = {"k": np.array([5, 6]), "_k": not_a_mask}
-    rows = split_infos(infos, 2)
-    assert [row["k"] for row in rows] == [5, 6]
-    assert all("_k" in row for row in rows)
-
-
-def test_bool_array_under_an_underscore_without_its_key_is_no_mask() -> None:
-    same(split_infos({"_k": np.array([True, False])}, 2), [{"_k": True}, {"_k": False}])
-
-
-def test_key_that_is_both_a_key_and_a_mask_is_refused() -> None:
-    # Of a sub-environment's {"k": 1, "_k": 2}, Gymnasium keeps k and writes over _k.
-    with pytest.raises(ConversionError, match="the mask '__k' itself"):
-        split_infos(batched([{"k": 1, "_k": 2}, {"k": 3}]), 2)
-
-
-def test_keys_may_be_other_than_strings() -> None:
-    rows: list[dict[Any, Any]] = [{0: 1, "a": {1: 2}}, {"a": {}}]
-    same(split_infos(batched(rows), 2), rows)
-
-
-class Key(str):
-    """Equal to a plain string."""
-
-    __slots__ = ()
-
-
-@pytest.mark.parametrize("keys", [("k", Key("k")), (1, True)])
-def test_keys_that_are_equal_stay_what_they_are(keys: Any) -> None:
-    for key in (*keys, *keys):
-        (row,) = split_infos({key: np.array([5])}, 1)
-        assert [type(found) for found in row] == [type(key)]
-
-
-def test_key_that_begins_with_an_underscore_may_have_a_mask() -> None:
-    infos = {"_k": np.array([7, 8]), "__k": np.array([True, False])}
-    same(split_infos(infos, 2), [{"_k": 7}, {}])
-
-
-@pytest.mark.parametrize(
-    "value", [3, "text", None, 2.5, np.float32(1), [1, 2, 3], ("a",)], ids=repr
-)
-def test_values_without_a_batch_go_to_every_row(value: Any) -> None:
-    same(split_infos({"k": value}, 2), [{"k": value}, {"k": value}])
-
-
-def test_arrays_of_another_length_and_without_length_go_to_every_row() -> None:
-    for value in (np.arange(3), np.array(7)):
-        rows = split_infos({"k": value, "players": {"id": np.arange(5)}}, 2)
-        same(rows[0], rows[1])
-        same(rows[0]["k"], value)
-        assert rows[0]["k"] is not rows[1]["k"]
-        assert rows[0]["players"]["id"] is not rows[1]["players"]["id"]
-
-
-def test_split_rows_share_nothing() -> None:
-    shared = [1, [2]]
-    objects = np.array([shared, shared, None], dtype=object)
-    infos = {
-        "array": np.zeros((3, 2)),
-        "object": objects,
-        "all": shared,
-        "nested": {"deep": np.zeros((3, 1))},
-    }
-    rows = split_infos(infos, 3)
-    before = split_infos(infos, 3)
-    rows[0]["object"][1].append("changed")
-    rows[0]["all"].append("changed")
-    rows[0]["nested"]["more"] = 1
-    infos["array"][:] = 9
-    infos["nested"]["deep"][:] = 9
-    shared.append("changed")
-    same(rows[1], before[1])
-    same(rows[2], before[2])
-    assert not np.shares_memory(rows[1]["array"], infos["array"])
-
-
-def test_records_of_structured_arrays_are_copied() -> None:
-    array = np.zeros(2, [("x", int)])
-    (first, _) = split_infos({"k": np.array([array[0], None], dtype=object)}, 2)
-    array["x"] = 5
-    assert first["k"]["x"] == 0
-
-
-def test_keys_under_without_are_left_out() -> None:
-    infos = {"a": np.arange(2), "_a": np.ones(2, np.bool_), "b": np.arange(2)}
-    same(split_infos(infos, 2, without=("a",)), [{"b": 0}, {"b": 1}])
-
-
-def test_mask_of_a_key_under_without_is_left_out_without_the_key() -> None:
-    infos = {"_k": np.array([True, False]), "a": np.array([1, 2])}
-    same(split_infos(infos, 2, without=("k",)), [{"a": 1}, {"a": 2}])
-
-
-def test_no_keys_give_distinct_dicts() -> None:
-    rows = split_infos({}, 3)
-    assert rows == [{}, {}, {}]
-    assert len({id(row) for row in rows}) == 3
-
-
-def test_torch_arrays_become_numpy_values() -> None:
-    torch = pytest.importorskip("torch")
-    infos = {
-        "k": torch.tensor([1.5, 2.5]),
-        "_k": torch.tensor([True, False]),
-        "m": torch.ones((2, 2), dtype=torch.bfloat16),
-    }
-    rows = split_infos(infos, 2)
-    same(rows[0], {"k": np.float32(1.5), "m": np.ones(2, np.float32)})
-    assert rows[1].keys() == {"m"}
-    infos["m"][:] = 5
-    same(rows[1]["m"], np.ones(2, np.float32))
-
-
-def test_values_that_contain_themselves_are_split() -> None:
-    own: dict[str, Any] = {"list": []}
-    own["self"] = own
-    own["list"].append(own)
-    rows = split_infos({"k": np.array([own, None]), "_k": np.array([True, False])}, 2)
-    assert rows[1] == {}
-    copied = rows[0]["k"]
-    assert copied is not own
-    assert copied["self"] is copied
-    assert copied["list"][0] is copied
-
-
-def test_dict_of_arrays_that_contains_itself_is_refused() -> None:
-    infos: dict[str, Any] = {"x": np.arange(2), "deep": {"y": {}}}
-    infos["deep"]["y"]["again"] = infos["deep"]
-    with pytest.raises(ConversionError, match="contain themselves"):
-        split_infos(infos, 2)
-    shared = {"y": np.arange(2)}  # twice the same dict is no circle
-    assert split_infos({"a": shared, "b": {"c": shared}}, 2)[1] == {
-        "a": {"y": 1},
-        "b": {"c": {"y": 1}},
-    }
+def test_same_step_info_holds_the_ending_and_the_reset() -> None:
+    info = {"x": 1}
+    assert same_step_info(3, info, {"y": 2}) == {"final_obs": 3, "final_info": {"x": 1}, "y": 2}
+    assert same_step_info(None, {}, {}) == {"final_info": {}}
+    with pytest.raises(ConversionError, match=r"without the keys \['final_obs'\]"):
+        same_step_info(3, {}, {"final_obs": 2})

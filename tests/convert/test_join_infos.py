@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from copy import deepcopy
 from enum import IntEnum
@@ -14,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sb3compat._convert.infos import own_info, same_step_info, split_infos
+from sb3compat._convert.infos import own_info
 from sb3compat._convert.join_infos import join_infos
+from sb3compat._convert.split_infos import split_infos
 from sb3compat.errors import ConversionError
 from tests.convert.info_batches import INFO, batched, equal
 from tests.lockstep import same
@@ -192,37 +192,9 @@ def test_keys_that_look_like_masks_of_masks_survive(deep: bool) -> None:
     same(split_infos(join_infos(rows), 3), rows)
 
 
-def test_own_info_shares_nothing() -> None:
-    info = {"list": [1], "array": np.zeros(2), "nested": {"objects": np.array([[1], None], object)}}
-    owned = own_info(info)
-    before = deepcopy(owned)
-    same(owned, info)
-    info["list"].append(2)
-    info["array"][0] = 5
-    info["nested"]["objects"][0].append(2)
-    same(owned, before)
-
-
-def test_own_info_keeps_what_cannot_be_copied() -> None:
-    lock, numbers = threading.Lock(), [1]
-    owned = own_info({"lock": lock, "numbers": numbers, "nested": {"lock": lock, "n": numbers}})
-    for level in (owned, owned["nested"]):
-        assert level["lock"] is lock
-    numbers.append(2)
-    assert owned["numbers"] == owned["nested"]["n"] == [1]
-
-
 def test_keys_under_without_are_left_out() -> None:
     assert join_infos([{"a": 1, "_a": 2}, {"a": 2}], without=("a", "_a")) == {}
     assert join_infos([{}, {}]) == {}
-
-
-def test_same_step_info_holds_the_ending_and_the_reset() -> None:
-    info = {"x": 1}
-    assert same_step_info(3, info, {"y": 2}) == {"final_obs": 3, "final_info": {"x": 1}, "y": 2}
-    assert same_step_info(None, {}, {}) == {"final_info": {}}
-    with pytest.raises(ConversionError, match=r"without the keys \['final_obs'\]"):
-        same_step_info(3, {}, {"final_obs": 2})
 
 
 def test_dicts_that_contain_themselves_are_refused() -> None:

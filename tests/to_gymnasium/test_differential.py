@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sb3compat
-from sb3compat._convert.infos import split_infos
+from sb3compat._convert.split_infos import split_infos
 from tests.convert.info_batches import equal
 from tests.envs import MakeEnv, Script, script
 from tests.lockstep_back import actions_of, back_programs, dummy, lockstep, monitored, subproc
