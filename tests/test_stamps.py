@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,25 @@ def test_sources_of_a_page_are_there(name: str) -> None:
     assert (ROOT / name).is_file()
     for pattern in PAGES[name].sources:
         assert any(ROOT.glob(pattern)), pattern
+
+
+def test_commit_is_dirty_if_the_sources_differ_from_it(tmp_path: Path, page: Path) -> None:
+    def git(*command: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *who, *command], cwd=tmp_path, check=True, capture_output=True)
+
+    def commit() -> str:
+        write(page, TEXT, root=tmp_path)
+        found = re.search(r"at commit (\S+) with", page.read_text())
+        return found[1] if found else ""
+
+    assert commit() == "unknown"
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "a source")
+    clean = commit()
+    # What the same run has written into other pages is no change of the sources.
+    (tmp_path / "docs" / "other.md").write_text(TEXT)
+    assert commit() == clean
+    (tmp_path / "sb3compat" / "errors.py").write_text("one = 2\n")
+    assert commit() == f"{clean}-dirty"

@@ -111,13 +111,23 @@ def _below_title(text: str, line: str) -> str:
 
 
 def _stamp(page: str, root: Path) -> str:
-    git = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(git, cwd=root, capture_output=True, text=True, check=False)
-    commit = done.stdout.strip() or "unknown"
     return (
-        f"*Made on {date.today()} at commit {commit} with {_versions()}; of the sources "
-        f"`{digest(page, root)}`.*\n\n"
+        f"*Made on {date.today()} at commit {_commit(page, root)} with {_versions()}; of the "
+        f"sources `{digest(page, root)}`.*\n\n"
     )
+
+
+def _commit(page: str, root: Path) -> str:
+    """The commit; with `-dirty` if the sources of this page are other than there."""
+    commit = _git(root, "rev-parse", "--short", "HEAD")
+    sources = (f":(glob){each}" for each in PAGES[page].sources)
+    dirty = commit and _git(root, "status", "--porcelain", "--", *sources)
+    return f"{commit}-dirty" if dirty else commit or "unknown"
+
+
+def _git(root: Path, *command: str) -> str:
+    done = subprocess.run(["git", *command], cwd=root, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def _versions() -> str:
