@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sb3compat._convert.split_infos import dicts_of
-from sb3compat._convert.types import Array, Info
+from sb3compat._convert.types import Array, Info, VectorInfos
 from sb3compat.errors import ConversionError
 
 # Their values are what an array of that dtype gives back.
@@ -103,17 +103,24 @@ class Extras(NamedTuple):
         tables: More of them, by column.
         reset_infos: The infos of resets that are not empty, by row.
         arrays: The observations and rewards that do not fit into the arrays.
+        vectors: The infos of a step that are a dict of arrays still, with the rows they are of.
     """
 
     infos: dict[int, Info]
     tables: list[InfoTable]
     reset_infos: dict[int, Info]
     arrays: list[OwnArray]
+    vectors: list[tuple[slice, VectorInfos]]
+
+
+def no_extras() -> Extras:
+    """New extras, to be filled."""
+    return Extras({}, [], {}, [], [])
 
 
 def collected(answers: Iterable[Extras | None]) -> Extras:
     """The extras of all workers, without tables."""
-    everything = Extras({}, [], {}, [])
+    everything = no_extras()
     for extras in answers:
         if extras is not None:
             everything.infos.update(extras.infos)
@@ -121,6 +128,7 @@ def collected(answers: Iterable[Extras | None]) -> Extras:
                 everything.infos.update(table.infos())
             everything.reset_infos.update(extras.reset_infos)
             everything.arrays.extend(extras.arrays)
+            everything.vectors.extend(extras.vectors)
     return everything
 
 

@@ -39,6 +39,7 @@ class Buffers(NamedTuple):
 
     Attributes:
         observations: One array for each leaf of the observation space.
+        finals: The same of last observations, in rows whose worker says nothing else of their end.
         actions: One array for each leaf of the action space.
         rewards: float32.
         ended: Which rows' episodes ended.
@@ -46,6 +47,7 @@ class Buffers(NamedTuple):
     """
 
     observations: list[Array]
+    finals: list[Array]
     actions: list[Array]
     rewards: Rewards
     ended: Flags
@@ -72,12 +74,15 @@ def buffers_in(memory: Any, shapes: Shapes, num_envs: int) -> Buffers:
         arrays.append(np.ndarray((num_envs, *shape), dtype, memory, offset))
         offset += _stride((shape, dtype), num_envs)
     leaves = len(shapes.observations)
-    return Buffers(arrays[:leaves], arrays[leaves:-3], *arrays[-3:])
+    return Buffers(
+        arrays[:leaves], arrays[leaves : 2 * leaves], arrays[2 * leaves : -3], *arrays[-3:]
+    )
 
 
 def _all(shapes: Shapes) -> Sequence[ArrayShape]:
     flags: ArrayShape = ((), np.bool_)
-    return [*shapes.observations, *shapes.actions, ((), np.float32), flags, flags]
+    observations = shapes.observations
+    return [*observations, *observations, *shapes.actions, ((), np.float32), flags, flags]
 
 
 def _stride(one: ArrayShape, num_envs: int) -> int:

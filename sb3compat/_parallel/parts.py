@@ -11,10 +11,18 @@ import gymnasium as gym
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 from sb3compat._convert.actions import Actions
+from sb3compat._convert.infos import TRUNCATED
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.spaces import BatchLayout
-from sb3compat._convert.types import Info, Options, Seeds, Space, SubEnvs
-from sb3compat._parallel.extras import OwnArray, share
+from sb3compat._convert.types import (
+    Info,
+    Options,
+    Seeds,
+    Space,
+    SubEnvs,
+    Transition,
+)
+from sb3compat._parallel.extras import Extras, OwnArray, share
 from sb3compat._parallel.memory import Buffers
 from sb3compat._parallel.vec_env_part import VecEnvSource
 from sb3compat._rows.source import Source
@@ -83,20 +91,45 @@ class Part:
         batch, infos = self.source.reset(seeds, options or [{}] * len(seeds))
         return infos, share(out.observations, self.rows, batch, self.name)
 
-    def receive(self, out: Buffers) -> tuple[list[Info], dict[int, Info], list[OwnArray]]:
+    def receive(self, out: Buffers, extras: Extras, *, shared: bool) -> None:
         """Finish the step.
 
         Args:
             out: What is of fixed size is written into these arrays.
-
-        Returns:
-            The infos of the rows, those of resets by row, and what does not fit into the arrays.
+            extras: What the arrays do not say is added to these.
+            shared: Whether the parent sees all of the arrays.
         """
-        rows, step = self.rows, self.source.receive()
-        arrays = [*out.observations, out.rewards]
-        own = share(arrays, rows, [*step.observations, step.rewards], self.name)
-        out.ended[rows], out.truncated[rows] = step.ended, step.truncated
-        return step.infos, {rows.start + i: info for i, info in step.reset_infos.items()}, own
+        rows = self.rows
+        step = self._received(out, shared=shared)
+        if isinstance(step, Transition):
+            arrays = [*out.observations, out.rewards]
+            extras.arrays.extend(share(arrays, rows, [*step.observations, step.rewards], self.name))
+            out.ended[rows], out.truncated[rows] = step.ended, step.truncated
+            extras.infos.update(_more_than_arrays(step, rows.start))
+            resets = step.reset_infos
+        else:
+            infos, resets = step
+            if infos:
+                extras.vectors.append((rows, infos))
+        extras.reset_infos.update((rows.start + i, info) for i, info in resets.items() if info)
+
+    def _received(self, out: Buffers, *, shared: bool) -> Transition | tuple[Info, dict[int, Info]]:
+        """What the source gives, if it has not written it into the arrays."""
+        # `NativeSource` has it.
+        receive_into: Any = getattr(self.source, "receive_into", None)
+        if not shared or receive_into is None:
+            return self.source.receive()
+        arrays = out.observations[0], out.finals[0], out.rewards, out.ended, out.truncated
+        result: Transition | tuple[Info, dict[int, Info]]
+        result = receive_into(*(array[self.rows] for array in arrays))
+        return result
+
+
+def _more_than_arrays(step: Transition, first: int) -> Iterator[tuple[int, Info]]:
+    """The infos, by row from `first` on, that say more than that a row goes on."""
+    for row, (info, ended) in enumerate(zip(step.infos, step.ended.tolist(), strict=True), first):
+        if ended or len(info) != 1 or info.get(TRUNCATED) is not False:
+            yield row, info
 
 
 class Parts:

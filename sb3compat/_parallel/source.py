@@ -12,12 +12,14 @@ import numpy as np
 
 from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.split_infos import least_infos
+from sb3compat._convert.split_infos import least_infos, split_step_infos
 from sb3compat._convert.types import (
     Array,
     Command,
+    Flags,
     Info,
     Options,
+    Rows,
     Seeds,
     Transition,
 )
@@ -68,6 +70,8 @@ class ParallelRows:
         self.busy = self.started = self._closed = False
         # Whether options were set for the next reset, if only empty ones.
         self._options_set = False
+        # The infos of a step that is under way, as far as they are known before.
+        self._infos: list[Info] = []
         # What was returned last, for the rows of workers that are lost after it.
         self._last: list[Array] = []
 
@@ -154,6 +158,7 @@ class ParallelRows:
         self.started = True
         self.busy = True
         self._workers.send_step(actions)
+        self._infos = least_infos(self.num_envs)  # while the workers step
 
     def receive(self) -> Transition:
         """Finish the step."""
@@ -167,15 +172,27 @@ class ParallelRows:
             replaced += self._rows_of(worker)
         out = self._workers.buffers
         ended, truncated = out.ended.copy(), out.truncated.copy()
-        for row in np.flatnonzero(ended).tolist():
-            extras.reset_infos.setdefault(row, {})
-        infos = least_infos(self.num_envs)
-        for row, info in extras.infos.items():
-            infos[row] = info
+        infos = self._row_infos(extras, truncated, np.flatnonzero(ended))
         rewards = joined(out.rewards.copy(), len(out.observations), extras.arrays, replaced)
         batch = self._batch(extras.arrays)
         self.started = False
         return Transition(batch, rewards, ended, truncated, infos, extras.reset_infos)
+
+    def _row_infos(self, extras: Extras, truncated: Flags, rows: Rows) -> list[Info]:
+        """The infos of all rows; these have ended."""
+        infos, self._infos = self._infos or least_infos(self.num_envs), []
+        for own, given in extras.vectors:
+            infos[own] = split_step_infos(given, truncated[own])
+        for row, info in extras.infos.items():
+            infos[row] = info
+        # Of the other rows that have ended, the arrays say how.
+        others = [row for row in rows.tolist() if row not in extras.infos]
+        finals = self._workers.buffers.finals[0][others] if others else ()
+        for row, final in zip(others, finals, strict=True):
+            infos[row] |= {TRUNCATED: bool(truncated[row]), TERMINAL_OBSERVATION: final}
+        for row in rows.tolist():
+            extras.reset_infos.setdefault(row, {})
+        return infos
 
     def cancel(self) -> None:
         """Wait for the step that is under way, and drop its results."""

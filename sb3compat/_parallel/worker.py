@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat._convert.infos import TRUNCATED
-from sb3compat._convert.types import Command, Info, Options, Seeds
-from sb3compat._parallel.extras import Extras, OwnArray, tables_of
+from sb3compat._convert.types import Command, Options, Seeds
+from sb3compat._parallel.extras import Extras, no_extras, tables_of
 from sb3compat._parallel.memory import Buffers, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import (
     Described,
@@ -85,9 +84,7 @@ class Worker:
 
     def step(self) -> bytes:
         """Step all rows with the actions that are in the arrays."""
-        infos: dict[int, Info] = {}
-        reset_infos: dict[int, Info] = {}
-        own_arrays: list[OwnArray] = []
+        extras = no_extras()
         try:
             # Copied, as an environment may keep its action.
             actions = [array.copy() for array in self.buffers.actions]
@@ -96,31 +93,23 @@ class Worker:
                 part.source.send([array[part.rows] for array in actions])
             for part in self._parts:
                 self._concerns(part)
-                own_arrays += self._receive(part, infos, reset_infos)
+                self._receive(part, extras)
         except BaseException as error:
             self._cancel()
             return dumps(failure_of(error, self._row, self._where))
-        if not infos and not reset_infos and not own_arrays:
+        if not any(extras):
             return NOTHING
-        extras = Extras(*tables_of(infos), reset_infos, own_arrays)
+        infos, tables = tables_of(extras.infos)
+        extras = extras._replace(infos=infos, tables=tables)
         return dumps_answer(extras, self._row, self._where)
 
-    def _receive(
-        self, part: Part, infos: dict[int, Info], reset_infos: dict[int, Info]
-    ) -> list[OwnArray]:
-        """Finish the step of a part; what the arrays do not say is added to the infos."""
+    def _receive(self, part: Part, extras: Extras) -> None:
+        """Finish the step of a part."""
         try:
-            step_infos, resets, own_arrays = part.receive(self.buffers)
+            part.receive(self.buffers, extras, shared=self.shares)
         except BaseException:
             self._concerns(part, part.failed)
             raise
-        infos |= {
-            row: info
-            for row, info in enumerate(step_infos, part.rows.start)
-            if len(info) != 1 or info.get(TRUNCATED) is not False  # mostly, there is nothing else
-        }
-        reset_infos.update((row, info) for row, info in resets.items() if info)
-        return own_arrays
 
     def _cancel(self) -> None:
         """End the steps of parts that are under way, after an exception in another one."""
@@ -188,7 +177,7 @@ class Worker:
 
     def _reset(self, seeds: Seeds, options: Sequence[Options] | None) -> Extras:
         """Reset all rows; options are None if none were set since the last time."""
-        extras = Extras({}, [], {}, [])
+        extras = no_extras()
         for part in self._parts:
             self._concerns(part)
             own = None if options is None else self._share(part, options)

@@ -14,7 +14,15 @@ from sb3compat._convert.actions import Actions
 from sb3compat._convert.infos import FINAL_OBS_KEYS, TERMINAL_OBSERVATION
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.split_infos import split_infos, split_step_infos
-from sb3compat._convert.types import Array, Info, Rows, Transition
+from sb3compat._convert.types import (
+    Array,
+    Flags,
+    Info,
+    Rewards,
+    Rows,
+    Transition,
+    VectorStepResult,
+)
 from sb3compat._to_sb3.modes import Mode, ResetWithin
 from sb3compat._to_sb3.tap import Wrapped
 from sb3compat._to_sb3.unwrapped import Unwrapped
@@ -56,8 +64,58 @@ class NativeSource(VectorSource):
     def receive(self) -> Transition:
         """Step all rows, and reset those that have ended."""
         result = self._driven.step(self._sent)
+        if not self._is_plain(result):
+            return self._presented(result)
         obs, rewards, terminated, truncated, infos = result
-        if not (
+        ended = terminated | truncated
+        truncated = truncated & ~terminated
+        if self._copy:
+            obs = obs.copy()
+        row_infos = split_step_infos(infos, truncated)
+        step = Transition([obs], rewards.astype(np.float32), ended, truncated, row_infos, {})
+        (rows,) = ended.nonzero()
+        return self._restarted(step, rows) if len(rows) else step
+
+    def receive_into(
+        self, obs: Array, finals: Array, rewards: Rewards, ended: Flags, truncated: Flags
+    ) -> tuple[Info, dict[int, Info]] | Transition:
+        """Step all rows, and reset those that have ended; write the results into arrays.
+
+        Args:
+            obs: The observations are written into this array.
+            finals: The last observations, in the rows that have ended.
+            rewards: The rewards, as float32.
+            ended: Which rows' episodes ended.
+            truncated: Which of them were truncated and not terminated as well.
+
+        Returns:
+            The infos, a dict of arrays that nothing else uses, and the infos of the resets by row.
+            Or a transition, with nothing written, if the result of the step is of another form.
+        """
+        result = self._driven.step(self._sent)
+        if not (self._is_plain(result) and all(map(_is_plain_array, result[4].values()))):
+            return self._presented(result)
+        new, given, terminated, late, infos = result
+        infos = {key: value.copy() for key, value in infos.items()}
+        rewards[...] = given
+        np.logical_or(terminated, late, out=ended)
+        np.greater(late, terminated, out=truncated)
+        obs[...] = new
+        (rows,) = ended.nonzero()
+        if not len(rows):
+            return infos, {}
+        finals[rows] = obs[rows]
+        if self._restart_rows is None:
+            step = self._with_resets(Transition([obs], rewards, ended, truncated, [], {}))
+            obs[...] = step.observations[0]
+            return infos, step.reset_infos
+        obs[rows], reset_infos = self._firsts(rows)
+        return infos, dict(zip(rows.tolist(), reset_infos, strict=True))
+
+    def _is_plain(self, result: VectorStepResult) -> bool:
+        """Whether a step has returned what nearly all native environments do."""
+        obs, rewards, terminated, truncated, infos = result
+        return (
             type(obs) is type(rewards) is np.ndarray
             and obs.dtype == self._dtype
             and obs.shape == self._shape
@@ -67,16 +125,7 @@ class NativeSource(VectorSource):
             and self._is_flags(truncated)
             and FINAL_OBS_KEYS[0] not in infos
             and FINAL_OBS_KEYS[1] not in infos
-        ):
-            return self._presented(result)
-        ended = terminated | truncated
-        truncated = truncated & ~terminated
-        if self._copy:
-            obs = obs.copy()
-        row_infos = split_step_infos(infos, truncated)
-        step = Transition([obs], rewards.astype(np.float32), ended, truncated, row_infos, {})
-        (rows,) = ended.nonzero()
-        return self._restarted(step, rows) if len(rows) else step
+        )
 
     def _is_flags(self, value: Any) -> bool:
         shape = (self.num_envs,)
@@ -108,3 +157,8 @@ class NativeSource(VectorSource):
             f"Expected restart_rows of {self._base.env} to return (observations, infos), an array "
             f"of shape {expected} and dtype {self._dtype} and a dict, got {shown(given)}."
         )
+
+
+def _is_plain_array(value: Any) -> bool:
+    """Whether a copy of an array shares nothing with it."""
+    return type(value) is np.ndarray and not value.dtype.hasobject

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,11 +16,11 @@ from hypothesis import strategies as st
 
 from tests.envs import ENDINGS, MakeEnv, Script, script
 from tests.lockstep import lockstep
-from tests.native import NativeEnv
+from tests.native import Form, NativeEnv, RestartsRows
 from tests.parallel.own_values import CUT, DTYPES, ODD, CastVector, cast, split
 from tests.parallel.teams import KINDS, forked, parts_of, unshifted
 from tests.profiles import examples
-from tests.strategies import programs, scripts
+from tests.strategies import boxes, programs, scripts
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
 
@@ -65,6 +66,34 @@ def test_parts_of_every_kind_equal_dummy_vec_env(data: st.DataObject, workers: i
     nested = any(kind == "nested" for kind, _ in shape)
     chosen = data.draw((unshifted if nested else scripts)(infos, reuse=reuse))
     lockstep(chosen, n, team(workers, shape), data.draw(programs(n)))
+
+
+@given(data=st.data(), workers=st.integers(1, 3), changes=st.booleans())
+@settings(max_examples=examples(100))
+def test_native_parts_equal_dummy_vec_env(data: st.DataObject, workers: int, changes: bool) -> None:
+    rows = st.tuples(st.sampled_from(["single", "native", "restarting"]), st.integers(1, 3))
+    shape = data.draw(st.lists(rows, min_size=1, max_size=3))
+    mode = data.draw(st.sampled_from([AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED]))
+    chosen = data.draw(scripts(("none", "plain"), reuse=False, empty=False))
+    # The fast path is that of one array.
+    space = data.draw(st.one_of(st.just(chosen.observation_space), boxes()))
+    chosen = replace(chosen, observation_space=space)
+    # Parts keep their dtype, and these would change it.
+    changes = changes and isinstance(space, Box) and space.dtype != np.float32
+
+    def build(fns: Any) -> Any:
+        own = split(fns, [count for _, count in shape])
+        parts: list[Any] = []
+        for (kind, _), some in zip(shape, own, strict=True):
+            cls = RestartsRows if kind == "restarting" else NativeEnv
+            part = partial(native, some, cls, mode, Form(changes=changes))
+            parts += some if kind == "single" else [part]
+        return forked(parts, workers)
+
+    program = data.draw(programs(sum(count for _, count in shape)))
+    # They take one seed, and the same options.
+    program = [(name, given[0] if isinstance(given, list) else given) for name, given in program]
+    lockstep(chosen, sum(count for _, count in shape), build, program)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -281,8 +310,13 @@ def copying(fn: Any) -> Any:
     return MakeEnv(fn.script, fn.row, copying=True) if isinstance(fn, MakeEnv) else fn
 
 
-def native(fns: Any) -> Any:
-    env = NativeEnv(fns, AutoresetMode.SAME_STEP)
+def native(
+    fns: Any,
+    cls: type[NativeEnv] = NativeEnv,
+    mode: AutoresetMode = AutoresetMode.SAME_STEP,
+    form: Form | None = None,
+) -> Any:
+    env = cls(fns, mode, form)
     env.render_mode = "rgb_array"
     return env
 
