@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Mapping
+from itertools import repeat
 
 from sb3compat.errors import WorkerError
 
@@ -55,6 +57,47 @@ class Message:
         return sum(self._counts) == len(self._data)
 
 
+class Round:
+    """One short message to each of some workers that owe no answer, as far as it was sent.
+
+    All of them are written by one call in C, which notes each.
+
+    Args:
+        numbers: The descriptor of each worker's pipe, by row.
+        body: What was pickled; with its header, it has to fit into the buffer of a pipe.
+
+    Attributes:
+        rows: The rows.
+    """
+
+    __slots__ = ("_counts", "_message", "_numbers", "rows")
+
+    def __init__(self, numbers: Mapping[int, int], body: bytes) -> None:
+        self.rows = list(numbers)
+        self._numbers = list(numbers.values())
+        self._message = header(len(body)) + body
+        # How much each write has taken.
+        self._counts: list[int] = []
+
+    @property
+    def rest(self) -> list[int]:
+        """The rows to which nothing was sent."""
+        return self.rows[len(self._counts) :]
+
+    def write(self) -> None:
+        """Write to the rest.
+
+        Raises:
+            OSError: If the pipe of the first row of the rest is broken.
+        """
+        numbers = self._numbers[len(self._counts) :]
+        self._counts.extend(map(os.write, numbers, repeat(self._message)))
+
+    def skip(self) -> None:
+        """Leave out the first row of the rest."""
+        self._counts.append(0)
+
+
 class Answer:
     """An answer as far as it has come: its worker may stop, or be killed, in the middle of it.
 
@@ -67,6 +110,11 @@ class Answer:
         self._chunks: list[bytes] = []
         # Where the body starts and ends, once that is known.
         self._start = self._total = 0
+
+    @property
+    def begun(self) -> bool:
+        """Whether a part of it has come."""
+        return bool(self._chunks)
 
     def read(self, number: int) -> None:
         """Read once.
@@ -89,13 +137,15 @@ class Answer:
             WorkerError: If there is more than one answer.
         """
         chunks = self._chunks
+        if not chunks:
+            return None
         if not self._total:
-            found = body_of(b"".join(chunks))
+            found = body_of(chunks[0] if len(chunks) == 1 else b"".join(chunks))
             if found is None:
                 return None
             size, self._start = found
             self._total = self._start + size
-        have = sum(map(len, chunks))
+        have = len(chunks[0]) if len(chunks) == 1 else sum(map(len, chunks))
         if have < self._total:
             return None
         if have > self._total:
@@ -103,7 +153,7 @@ class Answer:
                 "Expected one answer from a worker, but there is a second one, to an earlier call "
                 "whose answer was not received. Close this environment and build a new one."
             )
-        return memoryview(b"".join(chunks))[self._start :]
+        return memoryview(chunks[0] if len(chunks) == 1 else b"".join(chunks))[self._start :]
 
 
 def header(size: int) -> bytes:

@@ -16,7 +16,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from sb3compat._convert.types import ProcessLike
-from sb3compat._ipc.framing import Answer, Message
+from sb3compat._ipc.framing import Answer, Message, Round
 from sb3compat._ipc.ready import (
     HAS_POLL,
     READABLE,
@@ -53,6 +53,9 @@ class Deadline:
         if self._until is None:
             return None
         return min(max(0.0, self._until - time.monotonic()), _WAIT_SECONDS)
+
+
+FOREVER = Deadline(None)
 
 
 def died(row: int) -> WorkerError:
@@ -125,6 +128,8 @@ class Exchange:
         self.unsent: dict[int, Message] = {}
         self.answers: dict[int, Any] = {}
         self.dead: dict[int, Exception] = {}
+        # What `send_same` is sending.
+        self._round: Round | None = None
 
     @property
     def failed(self) -> bool:
@@ -147,6 +152,20 @@ class Exchange:
         if self.unsent:
             self._send_rest(Deadline(timeout))
 
+    def send_same(self, rows: Iterable[int], body: bytes) -> None:
+        """Send rows that owe no answer the same short message, as fast as possible.
+
+        Args:
+            rows: The rows.
+            body: The message, pickled already; some hundred bytes at most.
+        """
+        if not HAS_POLL:
+            self.send(dict.fromkeys(rows, body))
+            return
+        numbers = {row: self._ready.add(row, self._lines[row]) for row in rows}
+        self._round = Round(numbers, body)
+        self._send_round()
+
     def expect(self, row: int) -> None:
         """Note that the row owes an answer."""
         if row not in self.owed:
@@ -155,6 +174,9 @@ class Exchange:
 
     def take_back(self) -> None:
         """Forget the messages of which nothing was sent: an exception came before."""
+        for row in self._round.rest if self._round else ():
+            self.owed.pop(row, None)
+        self._round = None
         for row, message in list(self.unsent.items()):
             if not message.begun:
                 self.owed.pop(row, None)
@@ -176,16 +198,20 @@ class Exchange:
             timeout: How many seconds all of them together may take; None for ever. Once the
                 exchange has failed, the others get some seconds.
         """
-        deadline, grace = Deadline(timeout), Deadline(None)
+        deadline, grace = FOREVER if timeout is None else Deadline(timeout), FOREVER
+        if self._round:
+            self._send_round()
         if self.unsent:
             self._send_rest(deadline)
-        for row in list(self.owed):
-            self._take(row)  # if it was read before an exception
+        for row, answer in list(self.owed.items()):
+            if answer.begun:  # before an exception
+                self._take(row)
         while self.owed:
-            if grace.timeout is None and self.failed:
+            if self.failed and grace is FOREVER:
                 grace = Deadline(self.grace_seconds)
-            limits = [limit for limit in (deadline.left(), grace.left()) if limit is not None]
-            left = min(limits, default=None)
+            left = deadline.left()
+            if grace is not FOREVER:
+                left = grace.left() if left is None else min(left, grace.left() or 0.0)
             ready = self._read(left)
             if not ready and left == 0:
                 break
@@ -199,6 +225,20 @@ class Exchange:
         """
         while row in self.owed and not self._take(row) and not self.dead:
             self._read(None)
+
+    def _send_round(self) -> None:
+        """Send the rest of what `send_same` sends."""
+        assert self._round is not None
+        for row in self._round.rest:
+            if row not in self.owed:
+                self.owed[row] = Answer()
+        while self._round.rest:
+            try:
+                self._round.write()
+            except (EOFError, OSError) as error:  # noqa: PERF203
+                self._bury(self._round.rest[0], error)
+                self._round.skip()
+        self._round = None
 
     def _write(self, row: int) -> None:
         """Write a part of the row's message; on Windows, all of it."""
@@ -246,15 +286,15 @@ class Exchange:
     def _read(self, timeout: float | None) -> list[int]:
         """Wait for the rows that owe an answer, and read what has come; the rows that had any."""
         ready = self._ready.wait(self.owed, timeout)
-        for row, readable in ready.items():
+        for row, number in ready.items():
             answer = self.owed[row]
             try:
-                if answer.body() is not None:  # it was asked for nothing else
+                if answer.begun and answer.body() is not None:  # it was asked for nothing else
                     self._ready.discard(row)
-                elif not readable:
+                elif number is None:
                     raise self._ended(row)
                 elif HAS_POLL:
-                    answer.read(self._lines[row].pipe.fileno())
+                    answer.read(number)
                 else:
                     answer.fill(self._lines[row].pipe.recv_bytes())
             except (EOFError, OSError) as error:

@@ -35,22 +35,23 @@ class PollReady:
         # The pipe and the process of each row; noted last, and forgotten first.
         self._numbers: dict[int, tuple[int, int]] = {}
 
-    def add(self, row: int, line: Line) -> None:
-        """Look at this worker from now on."""
+    def add(self, row: int, line: Line) -> int:
+        """Look at this worker from now on; returns the descriptor of its pipe."""
         if row in self._numbers:
-            return
+            return self._numbers[row][0]
         numbers = line.pipe.fileno(), line.process.sentinel
         for number in numbers:
             self._rows[number] = row
             self._poll.register(number, READABLE)
         self._numbers[row] = numbers
+        return numbers[0]
 
     def discard(self, row: int) -> None:
         """Look at this worker no more, until it is added again."""
         for number in self._numbers.pop(row, ()):
             self._unregister(number)
 
-    def wait(self, rows: Collection[int], timeout: float | None) -> dict[int, bool]:
+    def wait(self, rows: Collection[int], timeout: float | None) -> dict[int, int | None]:
         """Wait until some of these rows have answered or ended, or the time is over.
 
         Args:
@@ -58,9 +59,10 @@ class PollReady:
             timeout: How many seconds to wait at most; None for ever.
 
         Returns:
-            Those rows, each with whether something can be read: an answer, or the pipe's end.
+            Those rows, each with the descriptor of its pipe, if something can be read: an answer,
+            or the pipe's end.
         """
-        ready: dict[int, bool] = {}
+        ready: dict[int, int | None] = {}
         for number, _ in self._poll.poll(milliseconds(timeout)):
             row = self._rows[number]
             numbers = self._numbers.get(row)
@@ -69,10 +71,10 @@ class PollReady:
             elif row not in rows:
                 self.discard(row)
             else:
-                ready[row] = ready.get(row, False) or number == numbers[0]
+                ready[row] = number if number == numbers[0] else ready.get(row)
         for row, readable in ready.items():
-            if not readable:  # it may have answered just before its end
-                ready[row] = bool(polled({self._numbers[row][0]: READABLE}, 0))
+            if readable is None:  # it may have answered just before its end
+                ready[row] = next(iter(polled({self._numbers[row][0]: READABLE}, 0)), None)
         return ready
 
     def _unregister(self, number: int) -> None:
@@ -86,21 +88,23 @@ class WaitReady:
     def __init__(self) -> None:
         self._lines: dict[int, Line] = {}
 
-    def add(self, row: int, line: Line) -> None:
-        """Look at this worker from now on."""
+    def add(self, row: int, line: Line) -> int:
+        """As `PollReady` does."""
         self._lines[row] = line
+        return line.pipe.fileno()
 
     def discard(self, row: int) -> None:
         """Look at this worker no more, until it is added again."""
         self._lines.pop(row, None)
 
-    def wait(self, rows: Collection[int], timeout: float | None) -> dict[int, bool]:
+    def wait(self, rows: Collection[int], timeout: float | None) -> dict[int, int | None]:
         """As `PollReady` does."""
         found: dict[Any, int] = {}
         for row in islice((row for row in rows if row in self._lines), _MOST_WORKERS):
             found[self._lines[row].pipe] = found[self._lines[row].process.sentinel] = row
         ready = {found[item] for item in wait(list(found), timeout)}
-        return {row: bool(wait([self._lines[row].pipe], 0)) for row in ready}
+        pipes = {row: self._lines[row].pipe for row in ready}
+        return {row: pipe.fileno() if wait([pipe], 0) else None for row, pipe in pipes.items()}
 
 
 HAS_POLL = hasattr(select, "poll")

@@ -85,8 +85,8 @@ class Processes(Workers):
             with suppress(ConnectionError):  # it has died, which the exchange will notice
                 self._segment.send(self._lines[worker].pipe)
 
-    def _step_message(self, worker: int, actions: list[Array]) -> bytes:
-        return STEP
+    def _send_steps(self, workers: Sequence[int], actions: list[Array]) -> None:
+        self._exchange.send_same(workers, STEP)
 
     def _how_it_died(self, worker: int, error: Exception) -> str:
         process: Any = self._lines[worker].process

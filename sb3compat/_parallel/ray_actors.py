@@ -185,9 +185,11 @@ class Actors(Workers):
         self._sharing.update(worker for worker, shares in answers.items() if shares)
         return answers
 
-    def _step_message(self, worker: int, actions: list[Array]) -> list[Array] | None:
-        rows = self._rows[worker]
-        return None if worker in self._sharing else [array[rows] for array in actions]
+    def _send_steps(self, workers: Sequence[int], actions: list[Array]) -> None:
+        messages: dict[int, Any] = dict.fromkeys(workers)
+        for worker in messages.keys() - self._sharing:
+            messages[worker] = [array[self._rows[worker]] for array in actions]
+        self._exchange.send(messages)
 
     def _how_it_died(self, worker: int, error: Exception) -> str:
         self._kill(worker)  # it may be alive, and only out of reach

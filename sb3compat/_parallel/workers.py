@@ -44,8 +44,9 @@ class WorkerExchange(Exchange):
     @property
     def failed(self) -> bool:
         """Whether something is to be raised, whatever the others answer."""
-        raised = any(isinstance(answer, Failure) for answer in self.answers.values())
-        return raised or (bool(self.dead) and not self._restarts)
+        if self.dead and not self._restarts:
+            return True
+        return Failure in map(type, self.answers.values())
 
 
 class Workers(ABC):
@@ -120,8 +121,8 @@ class Workers(ABC):
         """Send the memory itself to workers that wait for it, where it has no name."""
 
     @abstractmethod
-    def _step_message(self, worker: int, actions: list[Array]) -> Any:
-        """The command to step the rows; the actions are in the arrays, too."""
+    def _send_steps(self, workers: Sequence[int], actions: list[Array]) -> None:
+        """Send the command to step the rows; the actions are in the arrays, too."""
 
     @abstractmethod
     def _how_it_died(self, worker: int, error: Exception) -> str:
@@ -194,8 +195,10 @@ class Workers(ABC):
         self._settle()
         for array, values in zip(self.buffers.actions, actions, strict=True):
             array[...] = values
-        alive = self._running.keys() - self.lost.keys()
-        self._send({worker: self._step_message(worker, actions) for worker in sorted(alive)})
+        alive = sorted(self._running.keys() - self.lost.keys())
+        self._check_owner()
+        self._send_steps(alive, actions)
+        self._note_dead()
 
     def collect(self) -> dict[int, Any]:
         """The answers that are owed, by worker; without those of workers that are `lost`.
