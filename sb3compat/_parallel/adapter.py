@@ -25,6 +25,8 @@ from sb3compat.errors import cannot_copy, install_line, shown
 
 _BACKENDS = ("processes", "ray")
 _POLICIES = ("raise", "restart")
+# The share of this process, where that of a worker is 1: it has the rest of the step to do as well.
+_PARENT = 0.75
 
 
 class ParallelVecEnv(DrivenVecEnv, HoldsRows):
@@ -63,6 +65,11 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             its rows, with reward 0, `TimeLimit.truncated=True`, the last observation that was seen
             as `terminal_observation`, and `infos[i]["sb3compat.worker_lost"]=True`. That
             transition did not happen, so this is not the exact stream.
+        parent_steps: Whether this process steps a share of the rows as well, the last ones,
+            while its workers step theirs; there is then one worker less by default. It has no core
+            to itself otherwise, and one message less is exchanged. What is given up: an environment
+            that crashes takes this process along, `timeout` does not hold for these rows, and
+            they are made here, with all that they import. Not for Ray.
         copy: Whether returned values stay unchanged. With False, the observations are views of the
             shared memory, which the next step overwrites. SB3's algorithms need True: they keep the
             observations during the next step, and would learn from others without a word.
@@ -109,6 +116,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         start_method: str | None = None,
         timeout: float | None = None,
         on_worker_lost: str = "raise",
+        parent_steps: bool = False,
         copy: bool = True,
         actor_options: Mapping[str, Any] | None = None,
         schedule_timeout: float | None = 60.0,
@@ -121,22 +129,26 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         check_one_of("backend", backend, _BACKENDS)
         check_one_of("start_method", start_method, (None, *start_methods()))
         check_one_of("on_worker_lost", on_worker_lost, _POLICIES)
+        check_one_of("parent_steps", parent_steps, (True, False))
         self._closed = True  # until there is something to close
         restart = on_worker_lost == "restart"
         team: Workers
         if backend == "ray":
-            _check_absent(backend, start_method=start_method)
+            _check_absent(backend, start_method=start_method, parent_steps=parent_steps or None)
             _check_ray()
             from sb3compat._parallel.ray_actors import Actors
             from sb3compat._parallel.ray_cluster import default_workers, options_for
 
             options = options_for(actor_options)
-            shares = _shares(env_fns, workers or default_workers(options))
+            shares = _shares(env_fns, workers or default_workers(options), parent_steps=False)
             team = Actors(shares, options, timeout, schedule_timeout, restarts=restart)
         else:
             _check_absent(backend, actor_options=actor_options)
-            shares = _shares(env_fns, workers or usable_cores())
-            team = Processes(shares, start_method, timeout, restarts=restart)
+            workers = workers or max(1, usable_cores() - parent_steps)
+            shares = _shares(env_fns, workers, parent_steps=parent_steps)
+            team = Processes(
+                shares, start_method, timeout, restarts=restart, parent_steps=parent_steps
+            )
         try:
             self._present(team, len(shares), copy=copy, restart=restart)
         except BaseException:
@@ -222,8 +234,16 @@ def _check_ray() -> None:
         ) from error
 
 
-def _shares(env_fns: Sequence[EnvFn], workers: int) -> list[Sequence[EnvFn]]:
-    """Neighbouring functions for each worker; the first ones get one more where some remain."""
+def _shares(env_fns: Sequence[EnvFn], workers: int, *, parent_steps: bool) -> list[Sequence[EnvFn]]:
+    """Neighbouring functions for each worker; the first ones get one more where some remain.
+
+    With `parent_steps`, the last share is that of this process.
+    """
+    if parent_steps:
+        own = max(1, round(len(env_fns) * _PARENT / (workers + _PARENT)))
+        rest = env_fns[: len(env_fns) - own]
+        shares = _shares(rest, workers, parent_steps=False) if rest else []
+        return [*shares, env_fns[len(env_fns) - own :]]
     workers = min(workers, len(env_fns))
     each, more = divmod(len(env_fns), workers)
     ends = accumulate((each + (worker < more) for worker in range(workers)), initial=0)

@@ -16,8 +16,10 @@ from sb3compat._convert.types import Array
 from sb3compat._ipc.pipes import end_processes
 from sb3compat._ipc.ready import Line
 from sb3compat._parallel.launch import launch, signals_held, start_helpers
+from sb3compat._parallel.parent import ParentExchange
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.serve import STEP
+from sb3compat._parallel.worker import Worker
 from sb3compat._parallel.workers import WorkerExchange, Workers
 from sb3compat.errors import WorkerError
 
@@ -33,6 +35,7 @@ class Processes(Workers):
         start_method: How processes are started, see `launch`.
         timeout: How many seconds answers may take; None for ever.
         restarts: Whether workers that are lost will be replaced.
+        parent_steps: Whether the last of them is this process.
     """
 
     noun = "worker process"
@@ -44,25 +47,32 @@ class Processes(Workers):
         timeout: float | None,
         *,
         restarts: bool = False,
+        parent_steps: bool = False,
     ) -> None:
         self._start_method = start_method
         self._lines: dict[int, Line] = {}
         # A pipe that nobody writes to: it ends with the process that holds the second end.
         self._life = multiprocessing.Pipe(duplex=False)
+        last = len(shares) - 1
+        # The number of the worker that is this process.
+        self._own = [last] if parent_steps else []
+        exchange = WorkerExchange(self._lines, restarts=restarts)
+        if parent_steps:
+            worker = Worker(lambda size, name: self._segment.memory, shares[last])
+            exchange = ParentExchange(self._lines, restarts=restarts, number=last, worker=worker)
         super().__init__(
             shares,
             timeout,
-            WorkerExchange(self._lines, restarts=restarts),
+            exchange,
             self._lines,
             _end_lines,
             *self._life,
-            copies=start_method == "fork",
         )
         _ALL.add(self)
 
     def _launch(self, workers: Sequence[int]) -> None:
         method = self._start_method
-        for worker in workers:
+        for worker in (worker for worker in workers if worker not in self._own):
             start_helpers(method)
             try:
                 with signals_held():
@@ -75,6 +85,12 @@ class Processes(Workers):
                     f"system refuses: {error}. Use fewer workers, or raise its limits "
                     "(`ulimit -a`)."
                 ) from error
+
+    def _alive(self) -> list[int]:
+        return [*super()._alive(), *self._own]
+
+    def _has_functions(self, worker: int) -> bool:
+        return self._start_method == "fork" or worker in self._own
 
     def _way_to_memory(self) -> str:
         return self._segment.name

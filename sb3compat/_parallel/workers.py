@@ -65,7 +65,6 @@ class Workers(ABC):
             environment is forgotten, and at the end of Python. After an interrupt, it is called
             again.
         held: What is closed once all have ended.
-        copies: Whether workers are copies of this process, which have all that it knows.
 
     Attributes:
         noun: What a worker is, for messages.
@@ -84,7 +83,6 @@ class Workers(ABC):
         running: dict[int, Any],
         end: Callable[[dict[int, Any], Iterable[int]], None],
         *held: Any,
-        copies: bool = False,
     ) -> None:
         self.lost: dict[int, str] = {}
         self._shares = shares
@@ -93,7 +91,6 @@ class Workers(ABC):
         self._exchange = exchange
         self._running = running
         self._end_some = end
-        self._copies = copies
         self._held = list(held)
         self._segment: Segment
         self._shapes: Shapes
@@ -128,6 +125,14 @@ class Workers(ABC):
     def _how_it_died(self, worker: int, error: Exception) -> str:
         """What is known of the death of a worker."""
 
+    def _alive(self) -> list[int]:
+        """The workers that take commands."""
+        return sorted(self._running.keys() - self.lost.keys())
+
+    def _has_functions(self, worker: int) -> bool:
+        """Whether a worker knows its functions, and all that this process does: it is a copy."""
+        return False
+
     # What follows from it.
 
     def start(self, workers: Sequence[int] | None = None) -> dict[int, Described]:
@@ -142,14 +147,19 @@ class Workers(ABC):
         workers = range(len(self._shares)) if workers is None else workers
         # Before any is started.
         make = {
-            worker: dumps_make(None if self._copies else self._shares[worker], self._firsts[worker])
+            worker: dumps_make(
+                None if self._has_functions(worker) else self._shares[worker], self._firsts[worker]
+            )
             for worker in workers
         }
-        begin = dumps_command("begin", None if self._copies else Program.this())
+        begin = dict.fromkeys(workers, dumps_command("begin", None))
+        others = [worker for worker in workers if not self._has_functions(worker)]
+        if others:
+            begin |= dict.fromkeys(others, dumps_command("begin", Program.this()))
         self._launch(workers)
         # Interpreters take some seconds to start, which is not what the user has limited.
         start = None if self._timeout is None else max(self._timeout, 60.0)
-        self._send(dict.fromkeys(workers, begin))
+        self._send(begin)
         self._made(workers, start)
         self._send(make)
         return self._made(workers, self._timeout)
@@ -195,9 +205,8 @@ class Workers(ABC):
         self._settle()
         for array, values in zip(self.buffers.actions, actions, strict=True):
             array[...] = values
-        alive = sorted(self._running.keys() - self.lost.keys())
         self._check_owner()
-        self._send_steps(alive, actions)
+        self._send_steps(self._alive(), actions)
         self._note_dead()
 
     def collect(self) -> dict[int, Any]:
@@ -247,7 +256,7 @@ class Workers(ABC):
         exchange.answers = {}
         for worker in {*exchange.owed, *self.lost}:
             self._discard(worker)
-        self._send(dict.fromkeys(sorted(self._running), dumps_command("close")))
+        self._send(dict.fromkeys(self._alive(), dumps_command("close")))
         self._receive(self._timeout)
         return [answer for answer in exchange.answers.values() if isinstance(answer, Failure)]
 

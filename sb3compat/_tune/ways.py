@@ -44,8 +44,14 @@ def ways(env_id: EnvId, shown: str, n_envs: int) -> list[Way]:
         found.append(_way("native", env_id, shown, n_envs, vectorization_mode="native"))
     found.append(_way("async", env_id, shown, n_envs, vectorization_mode="async"))
     for workers in numbers_of_workers(usable_cores(), n_envs):
-        kwargs = {"vectorization_mode": "parallel", "workers": workers}
+        kwargs: dict[str, Any] = {"vectorization_mode": "parallel", "workers": workers}
         found.append(_way(f"parallel, workers={workers}", env_id, shown, n_envs, **kwargs))
+    if n_envs > 1:
+        workers = max(1, usable_cores() - 1)
+        kwargs = {"vectorization_mode": "parallel", "workers": workers}
+        kwargs["vec_env_kwargs"] = {"parent_steps": True}
+        name = f"parallel, workers={workers}, parent_steps"
+        found.append(_way(name, env_id, shown, n_envs, **kwargs))
     return found
 
 

@@ -30,8 +30,8 @@ Shape = Sequence[tuple[str, int]]
 Build = Callable[[list[MakeEnv]], Any]
 
 
-def team(workers: int, shape: Shape | None = None) -> Build:
-    return lambda fns: forked(fns if shape is None else parts_of(fns, shape), workers)
+def team(workers: int, shape: Shape | None = None, **kwargs: Any) -> Build:
+    return lambda fns: forked(fns if shape is None else parts_of(fns, shape), workers, **kwargs)
 
 
 PROGRAM = [
@@ -45,16 +45,20 @@ PROGRAM = [
 ]
 
 
-@given(data=st.data(), n=st.integers(1, 5), workers=st.integers(1, 5))
+@given(data=st.data(), n=st.integers(1, 5), workers=st.integers(1, 5), parent=st.booleans())
 @settings(max_examples=examples(200))
-def test_single_environments_equal_dummy_vec_env(data: st.DataObject, n: int, workers: int) -> None:
+def test_single_environments_equal_dummy_vec_env(
+    data: st.DataObject, n: int, workers: int, parent: bool
+) -> None:
     chosen = data.draw(scripts())
-    lockstep(chosen, n, team(workers), data.draw(programs(n)))
+    lockstep(chosen, n, team(workers, parent_steps=parent), data.draw(programs(n)))
 
 
-@given(data=st.data(), workers=st.integers(1, 3))
+@given(data=st.data(), workers=st.integers(1, 3), parent=st.booleans())
 @settings(max_examples=examples(100))
-def test_parts_of_every_kind_equal_dummy_vec_env(data: st.DataObject, workers: int) -> None:
+def test_parts_of_every_kind_equal_dummy_vec_env(
+    data: st.DataObject, workers: int, parent: bool
+) -> None:
     kind = st.sampled_from(["single", *KINDS])
     shape = data.draw(st.lists(st.tuples(kind, st.integers(1, 2)), min_size=1, max_size=3))
     n = sum(count for _, count in shape)
@@ -65,7 +69,7 @@ def test_parts_of_every_kind_equal_dummy_vec_env(data: st.DataObject, workers: i
     # A nested one presents spaces from 0, which are not those of a single environment.
     nested = any(kind == "nested" for kind, _ in shape)
     chosen = data.draw((unshifted if nested else scripts)(infos, reuse=reuse))
-    lockstep(chosen, n, team(workers, shape), data.draw(programs(n)))
+    lockstep(chosen, n, team(workers, shape, parent_steps=parent), data.draw(programs(n)))
 
 
 @given(data=st.data(), workers=st.integers(1, 3), changes=st.sampled_from([False, False, True]))

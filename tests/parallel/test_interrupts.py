@@ -27,12 +27,14 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-@pytest.mark.parametrize("policy", ["raise", "restart"])
-def test_interrupt_at_any_point_leaves_no_answer_for_the_next_call(name: str, policy: str) -> None:
+@pytest.mark.parametrize("kwargs", [{}, {"on_worker_lost": "restart"}, {"parent_steps": True}])
+def test_interrupt_at_any_point_leaves_no_answer_for_the_next_call(
+    name: str, kwargs: dict[str, Any]
+) -> None:
     DummyVecEnv = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv  # noqa: N806
 
     def started() -> Any:
-        return opened(counting(3), on_worker_lost=policy)
+        return opened(counting(3), **kwargs)
 
     env = started()
     expected = transcript(DummyVecEnv(counting(3)))
@@ -69,7 +71,7 @@ def test_interrupt_while_a_step_is_sent_is_not_forgotten(monkeypatch: pytest.Mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Exchange, "send", interrupt)
+        patch.setattr(Exchange, "send_same", interrupt)
         with pytest.raises(KeyboardInterrupt):
             env.step(ACTIONS)
     with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):

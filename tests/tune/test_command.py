@@ -38,6 +38,7 @@ def test_each_line_makes_the_environment_that_was_timed(capsys: pytest.CaptureFi
     names = [way["name"] for way in found["ways"]]
     assert names[: 4 if HAS_SB3 else 3] == ["DummyVecEnv"] * HAS_SB3 + ["sync", "native", "async"]
     assert f"parallel, workers={min(2, found['cores'])}" in names
+    assert f"parallel, workers={max(1, found['cores'] - 1)}, parent_steps" in names
     assert found["use"]["name"] in names
     for way in found["ways"]:
         assert 0 < way["slowest"] <= way["steps_per_second"] <= way["fastest"]

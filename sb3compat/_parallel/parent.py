@@ -1,0 +1,61 @@
+"""Rows that the parent steps itself, beside those of its worker processes: `parent_steps=True`."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+
+from sb3compat._ipc.ready import Line
+from sb3compat._parallel.serve import STEP
+from sb3compat._parallel.worker import Worker
+from sb3compat._parallel.workers import WorkerExchange
+
+
+class ParentExchange(WorkerExchange):
+    """Messages to worker processes, and to one worker that is this process.
+
+    What that one is sent runs when the answers are asked for: the processes are at work meanwhile.
+
+    Args:
+        lines: The worker processes.
+        restarts: Whether the death of a process is no failure, as it is replaced.
+        number: The number of the worker that is this process.
+        worker: That one.
+    """
+
+    def __init__(
+        self, lines: Mapping[int, Line], *, restarts: bool, number: int, worker: Worker
+    ) -> None:
+        super().__init__(lines, restarts=restarts)
+        self._number, self._worker = number, worker
+        self._command: bytes | None = None
+
+    def send(self, messages: Mapping[int, bytes], timeout: float | None = None) -> None:
+        """Send each worker its message."""
+        self._command = messages.get(self._number)
+        others = {row: body for row, body in messages.items() if row != self._number}
+        super().send(others, timeout)
+
+    def send_same(self, rows: Iterable[int], body: bytes) -> None:
+        """Send workers the same short message."""
+        numbers = list(rows)
+        self._command = body if self._number in numbers else None
+        super().send_same([row for row in numbers if row != self._number], body)
+
+    def take_back(self) -> None:
+        """Forget what was not sent, and what has not run."""
+        self._command = None
+        super().take_back()
+
+    def receive(self, timeout: float | None = None) -> None:
+        """Run the command of the worker that is this process, and take the answers of the others.
+
+        Args:
+            timeout: How many seconds the others may take, from then on.
+        """
+        command, self._command = self._command, None
+        if command is not None:
+            step = command == STEP
+            answer = self._worker.step() if step else self._worker.run(command)[1]
+            self.answers[self._number] = pickle.loads(answer)
+        super().receive(timeout)

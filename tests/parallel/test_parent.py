@@ -1,0 +1,105 @@
+"""`parent_steps=True`: this process steps a share of the rows, beside its workers."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+import sb3compat
+from sb3compat import ParallelVecEnv
+from sb3compat._parallel import adapter
+from tests.envs import fns
+from tests.parallel.failing import ACTIONS, N, failing, known, opened, processes_of
+from tests.parallel.teams import children, forked
+from tests.to_sb3.test_faults import SeveralError
+
+pytestmark = pytest.mark.usefixtures("nobody_is_left")
+
+
+@pytest.mark.parametrize(
+    ("rows", "workers", "shares"),
+    [(1, 3, [1]), (2, 1, [1, 1]), (7, 2, [3, 2, 2]), (16, 1, [9, 7]), (16, 3, [5, 4, 4, 3])],
+)
+def test_this_process_takes_a_smaller_share_the_last_rows(
+    rows: int, workers: int, shares: list[int]
+) -> None:
+    env = forked(fns(rows), workers, parent_steps=True)
+    assert [len(own) for own in env.rows_of_worker] == shares
+    assert len(children()) == len(shares) - 1
+    env.close()
+
+
+def test_by_default_one_core_is_for_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cores, workers in ((1, 1), (4, 3)):
+        monkeypatch.setattr(adapter, "usable_cores", lambda cores=cores: cores)
+        env = forked(fns(8), parent_steps=True)
+        assert len(env.rows_of_worker) == workers + 1
+        env.close()
+
+
+def test_last_rows_are_in_this_process() -> None:
+    env = opened(known(), 2, parent_steps=True)
+    pids = env.env_method("pid")
+    last = env.rows_of_worker[-1]
+    assert {pids[row] for row in last} == {os.getpid()}
+    assert os.getpid() not in pids[: last.start]
+
+
+def test_error_of_a_row_of_this_process_arrives_and_a_reset_goes_on() -> None:
+    env = opened(failing("raise", N - 1), parent_steps=True)
+    env.step(ACTIONS)
+    with pytest.raises(SeveralError, match=f"number {N - 1}"):
+        env.step(ACTIONS)
+    with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):
+        env.step(ACTIONS)
+    env.reset()
+    env.step(ACTIONS)
+
+
+@pytest.mark.parametrize("policy", ["raise", "restart"])
+def test_death_of_a_worker_is_told_and_its_rows_are_made_anew(policy: str) -> None:
+    env = opened(known(), 2, parent_steps=True, on_worker_lost=policy)
+    last = env.rows_of_worker[-1]
+    env.set_attr("mu", 3, indices=list(last))
+    env.rows_of_worker.pop()
+    processes_of(env)[0].kill()
+    if policy == "raise":
+        with pytest.raises(sb3compat.WorkerError, match="rows 0 to "):
+            env.step(ACTIONS)
+        return
+    infos = env.step(ACTIONS)[3]
+    lost = [row for row, info in enumerate(infos) if "sb3compat.worker_lost" in info]
+    assert lost == list(env.rows_of_worker[0])
+    assert env.get_attr("mu", indices=list(last)) == [3] * len(last)  # they were not made anew
+
+
+def test_function_that_fails_in_this_process_leaves_no_worker() -> None:
+    def fail() -> Any:
+        raise SeveralError(7, "parts")
+
+    with pytest.raises(SeveralError):
+        forked([*fns(3), fail], 1, parent_steps=True)
+    assert children() == []
+
+
+def test_environments_of_this_process_are_closed() -> None:
+    closed = []
+
+    class Closes(type(fns(1)[0]())):  # type: ignore[misc]
+        def close(self) -> None:
+            closed.append(os.getpid())
+
+    made = fns(1)[0]
+    env = forked([made, lambda: Closes(made.script)], 1, parent_steps=True)
+    env.close()
+    env.close()
+    assert closed == [os.getpid()]
+
+
+def test_actors_are_not_told_to_step_here() -> None:
+    with pytest.raises(ValueError, match=r"Expected no parent_steps with backend='ray'"):
+        ParallelVecEnv(fns(2), 2, backend="ray", parent_steps=True)
+    with pytest.raises(ValueError, match=r"parent_steps='yes'"):
+        ParallelVecEnv(fns(2), 2, parent_steps="yes")
