@@ -103,8 +103,8 @@ CASES = {
     "tests/to_sb3/test_faults.py": {
         "test_stopped_worker_is_a_timeout_error": 2,
         "test_killed_worker_is_named": 4,
-        "test_error_in_a_step_arrives_with_its_type_and_traceback": 4,
-        "test_error_in_render_arrives": 4,
+        "test_fault_in_a_call_is_the_error_of_that_call": 12,
+        "test_exception_arrives_with_its_type_and_traceback": 12,
     },
     "tests/to_sb3/test_interrupts.py": {
         "test_interrupted_operation": 20,
