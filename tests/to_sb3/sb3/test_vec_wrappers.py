@@ -6,20 +6,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import SyncVectorEnv
 
-import sb3compat
 from tests.envs import BOX, ScriptedEnv, script
 from tests.lockstep import same
 from tests.to_sb3.sb3.training import EnvFns, Source, both, scripted, stream
 
 pytest.importorskip("stable_baselines3", reason="is about the features of stable-baselines3")
 
-from stable_baselines3.common.monitor import Monitor, load_results
+from stable_baselines3.common.monitor import load_results
 from stable_baselines3.common.vec_env import (
     DummyVecEnv,
     VecCheckNan,
@@ -29,10 +26,6 @@ from stable_baselines3.common.vec_env import (
     VecNormalize,
     VecTransposeImage,
     VecVideoRecorder,
-    is_vecenv_wrapped,
-    sync_envs_normalization,
-    unwrap_vec_normalize,
-    unwrap_vec_wrapper,
 )
 
 IMAGE = spaces.Box(0, 255, (8, 10, 3), np.uint8)
@@ -53,14 +46,6 @@ def test_vec_monitor_records_the_same(any_source: Source, tmp_path: Path) -> Non
     assert len(set(got["r"])) > 3
     for column in ("r", "l", "shared"):
         assert list(got[column]) == list(expected[column])
-
-
-def test_vec_monitor_warns_of_a_monitor_inside(source: Source) -> None:
-    fns: EnvFns = [lambda: Monitor(ScriptedEnv(script()))] * 2
-    told = pytest.warns(UserWarning, match="already wrapped with a `Monitor`")
-    with told as caught, both(source, fns, VecMonitor):
-        pass
-    assert len([w for w in caught if "already wrapped" in str(w.message)]) == 2
 
 
 STACK = partial(VecFrameStack, n_stack=4)
@@ -120,44 +105,6 @@ def test_vec_normalize_keeps_the_same_statistics_also_when_saved(
         same(vars(ours.obs_rms), vars(reference.obs_rms))
 
 
-def test_vec_normalize_saved_here_loads_over_dummy_vec_env(tmp_path: Path) -> None:
-    env = VecNormalize(sb3compat.to_sb3(SyncVectorEnv(scripted())))
-    stream(env)
-    env.save(str(tmp_path / "statistics"))
-    loaded = VecNormalize.load(str(tmp_path / "statistics"), DummyVecEnv(scripted()))
-    same(vars(loaded.obs_rms), vars(env.obs_rms))
-    assert isinstance(loaded.unwrapped, DummyVecEnv)
-
-
-class Overflowing(gym.Env[Any, Any]):
-    """Observations and rewards are NaN or infinite after three steps."""
-
-    observation_space = BOX
-    action_space = spaces.Discrete(2)
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        self.steps = 0
-        return np.zeros(3, np.float32), {}
-
-    def step(self, action: Any) -> Any:
-        self.steps += 1
-        value = np.nan if self.steps > 3 else 1.0
-        return np.full(3, value, np.float32), np.inf * value, False, False, {}
-
-
-def test_vec_check_nan_finds_nan(any_source: Source) -> None:
-    messages = []
-    wrap = partial(VecCheckNan, raise_exception=True)
-    with both(any_source, [Overflowing] * 2, wrap) as envs:
-        for env in envs:
-            env.reset()
-            with pytest.raises(ValueError, match="inf in rewards") as caught:
-                env.step(np.array([0, 1]))
-            messages.append(str(caught.value))
-    assert messages[0] == messages[1]
-
-
 class Brightening(ScriptedEnv):
     """Its picture shows the row, the episode and the step."""
 
@@ -200,40 +147,3 @@ def test_vec_video_recorder_records_the_same(source: Source, tmp_path: Path) -> 
     assert frames.shape == (9, 32, 64, 3)
     assert len(np.unique(frames[:, 8, 28, 0])) > 2  # the first row's steps
     np.testing.assert_array_equal(frames, expected)
-
-
-def test_helpers_look_through_the_wrappers(source: Source) -> None:
-    with both(source, scripted()) as (ours, _):
-        monitored = VecMonitor(ours)
-        stack = VecNormalize(monitored)
-        assert unwrap_vec_wrapper(stack, VecMonitor) is monitored
-        assert unwrap_vec_wrapper(stack, VecFrameStack) is None
-        assert unwrap_vec_normalize(stack) is stack
-        assert unwrap_vec_normalize(ours) is None
-        assert stack.unwrapped is ours
-        assert is_vecenv_wrapped(stack, VecMonitor)
-        assert not is_vecenv_wrapped(stack, VecFrameStack)
-        assert not is_vecenv_wrapped(ours, VecMonitor)
-        # Attributes are found below the wrappers, too.
-        assert stack.autoreset_mode is ours.autoreset_mode
-        assert stack.get_attr("row") == [0, 1, 2]
-        assert stack.env_method("set_mu", 1.0, indices=[1]) == [2.0]
-        assert stack.env_is_wrapped(Monitor) == [False] * 3
-
-
-def test_sync_envs_normalization_copies_the_statistics(any_source: Source) -> None:
-    def layers(env: Any) -> Any:
-        return VecNormalize(VecMonitor(env))
-
-    with (
-        both(any_source, scripted(), layers) as (ours, reference),
-        both(any_source, scripted(num_envs=2), layers) as (evaluation, reference_evaluation),
-    ):
-        stream(ours)
-        stream(reference)
-        sync_envs_normalization(ours, evaluation)
-        sync_envs_normalization(reference, reference_evaluation)
-        assert evaluation.obs_rms is not ours.obs_rms
-        same(vars(evaluation.obs_rms), vars(ours.obs_rms))
-        evaluation.training = reference_evaluation.training = False
-        same(stream(evaluation), stream(reference_evaluation))
