@@ -7,15 +7,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from tests.envs import Identity, fns, script
 from tests.lockstep import lockstep
-from tests.to_sb3.driving import step
-
-SAME_STEP = AutoresetMode.SAME_STEP
-mode_of = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
+from tests.to_sb3.driving import SAME_STEP, class_of, made, mode_of, step
 
 
 class Finals(gym.Wrapper[Any, Any, Any, Any]):
@@ -52,7 +49,7 @@ def adapted(cls: Any, fns: Any, mode: AutoresetMode) -> Any:
 
 
 @mode_of
-@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+@class_of
 @pytest.mark.parametrize("make", [bare, wrapped, adapted])
 def test_keys_of_endings_may_be_keys_of_sub_environments(
     make: Any, cls: Any, mode: AutoresetMode
@@ -117,7 +114,17 @@ class Gives(gym.Wrapper[Any, Any, Any, Any]):
 )
 def test_what_gymnasium_mixes_with_an_ending_is_refused(info: dict[str, Any], when: str) -> None:
     factories = [lambda fn=fn: Gives(fn(), info, when=when) for fn in fns(3, lengths=(9, 2, 9))]
-    env = sb3compat.to_sb3(Identity(SyncVectorEnv(factories, autoreset_mode=SAME_STEP)))
+    env = sb3compat.to_sb3(made("sync wrapped", factories, SAME_STEP))
     env.reset()
     with pytest.raises(sb3compat.ConversionError, match="a sub-environment gives"):
         list(map(step, [env] * 9))
+
+
+@pytest.mark.parametrize("name", ["sync wrapped", "async"])
+@pytest.mark.parametrize("key", ["final_obs", "final_info"])
+def test_reset_infos_with_final_keys_are_refused(key: str, name: str) -> None:
+    factories = [lambda: Gives(fns()[0](), {key: 3}, when="reset")]
+    env = sb3compat.to_sb3(made(name, factories, SAME_STEP))
+    with pytest.raises(sb3compat.ConversionError, match=key):
+        env.reset()
+    env.close()
