@@ -110,9 +110,6 @@ CASES = {
         "test_interrupted_operation": 20,
         "test_interrupted_close_is_finished_by_the_next": 4,
     },
-    "tests/to_sb3/test_rendering.py": {
-        "test_wrong_render_modes_warn_as_in_sb3": 20,
-    },
     "tests/to_sb3/test_rows_async.py": {
         "test_observations_without_a_number_equal_those_of_dummy_vec_env": 4,
     },
