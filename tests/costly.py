@@ -98,7 +98,6 @@ CASES = {
     "tests/to_sb3/test_environments.py": {
         "test_atari_streams_equal_those_of_sb3": 2,
         "test_mujoco_streams_equal_those_of_sb3": 4,
-        "test_atari_evaluation_counts_games_and_not_lives": 0,
     },
     "tests/to_sb3/test_faults.py": {
         "test_stopped_worker_is_a_timeout_error": 2,

@@ -21,18 +21,12 @@ from tests.to_sb3.sb3.training import one_thread, stream
 
 pytest.importorskip("stable_baselines3", reason="is compared with stable-baselines3")
 
-import torch
-from stable_baselines3 import A2C
 from stable_baselines3.common.atari_wrappers import AtariWrapper
 from stable_baselines3.common.env_util import make_atari_env
-from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import (
     DummyVecEnv,
     VecEnv,
-    VecFrameStack,
-    VecTransposeImage,
-    is_vecenv_wrapped,
 )
 
 # How long an episode lasts at most: Hopper falls before that, or not.
@@ -139,28 +133,3 @@ def test_atari_streams_equal_those_of_sb3(name: str, mode: AutoresetMode) -> Non
     assert seen["truncated"] == seen["monitored"] >= 2
     assert expected[0].shape == (2, 84, 84, 1)
     same(closed_stream(sb3compat.to_sb3(made(name, [make] * 2, mode)), 110), expected)
-
-
-def stacked(env: VecEnv) -> VecEnv:
-    return VecTransposeImage(VecFrameStack(env, n_stack=4))
-
-
-@with_atari
-def test_atari_evaluation_counts_games_and_not_lives() -> None:
-    stack = VecFrameStack(atari_helper("reference"), n_stack=4)
-    kwargs: dict[str, Any] = {"features_extractor_kwargs": {"features_dim": 8}}
-    model = A2C("CnnPolicy", stack, seed=1, device="cpu", policy_kwargs=kwargs)
-    assert is_vecenv_wrapped(model.get_env(), VecTransposeImage)
-    stack.close()
-    results = []
-    for name in ("reference", *KINDS):
-        torch.manual_seed(0)
-        with closing(stacked(atari_helper(name))) as env:
-            env.seed(1)
-            returns = evaluate_policy(
-                model, env, 2, deterministic=False, return_episode_rewards=True
-            )
-        results.append(returns)
-    same(results[1], results[0])
-    same(results[2], results[0])
-    assert results[0][1] == [FRAMES] * 2

@@ -65,25 +65,6 @@ def test_keys_of_endings_may_be_keys_of_sub_environments(
     lockstep(script(lengths=lengths, infos="none"), 2, build, program, wrap=Finals)
 
 
-class Masks(gym.Wrapper[Any, Any, Any, Any]):
-    """Gives infos under the names of the masks, without the keys whose masks these would be."""
-
-    def step(self, action: Any) -> Any:
-        *result, info = self.env.step(action)
-        return *result, {**info, "_final_obs": 3, "_final_info": "text"}
-
-
-@pytest.mark.parametrize("make", [wrapped, adapted])
-def test_names_of_masks_may_be_keys_of_sub_environments(make: Any) -> None:
-    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
-
-    def build(fns: Any) -> Any:
-        return make(SyncVectorEnv, [lambda fn=fn: Masks(fn()) for fn in fns], SAME_STEP)
-
-    program: list[Any] = [("reset", None), *[("step", number) for number in range(3)]]
-    lockstep(script(lengths=(9,), infos="none"), 2, build, program, wrap=Masks)
-
-
 class Gives(gym.Wrapper[Any, Any, Any, Any]):
     """Gives an info of its own in each step of an episode but the last, or in each reset."""
 
@@ -99,6 +80,20 @@ class Gives(gym.Wrapper[Any, Any, Any, Any]):
         *result, info = self.env.step(action)
         ended = result[2] or result[3]
         return *result, {**info, **({} if ended or self.when == "reset" else self.info)}
+
+
+@pytest.mark.parametrize("make", [wrapped, adapted])
+def test_names_of_masks_may_be_keys_of_sub_environments(make: Any) -> None:
+    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
+
+    def wrap(env: Any) -> Any:
+        return Gives(env, {"_final_obs": 3, "_final_info": "text"}, when="step")
+
+    def build(fns: Any) -> Any:
+        return make(SyncVectorEnv, [lambda fn=fn: wrap(fn()) for fn in fns], SAME_STEP)
+
+    program: list[Any] = [("reset", None), *[("step", number) for number in range(3)]]
+    lockstep(script(lengths=(9,), infos="none"), 2, build, program, wrap=wrap)
 
 
 @pytest.mark.parametrize(

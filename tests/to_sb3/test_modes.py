@@ -8,7 +8,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -168,26 +167,6 @@ def test_copy_false_still_gives_true_terminal_observations(mode: AutoresetMode) 
     before = first.copy()
     step(fast)
     assert not np.array_equal(first, before), "copy=False is meant to save the copy"
-
-
-def test_constant_part_of_an_observation_may_be_one_array() -> None:
-    class Goal(gym.ObservationWrapper):
-        def __init__(self, env: Any) -> None:
-            super().__init__(env)
-            box = env.observation_space
-            self.observation_space = spaces.Dict({"goal": box, "seen": box})
-            self.goal = np.zeros(3, np.float32)
-
-        def observation(self, observation: Any) -> Any:
-            return {"goal": self.goal, "seen": observation}
-
-    source = SyncVectorEnv(
-        [lambda: Goal(ScriptedEnv(script(lengths=(1,))))], autoreset_mode=SAME_STEP
-    )
-    env = sb3compat.to_sb3(Identity(source))
-    env.reset()
-    obs, _, _, infos = step(env)
-    assert not np.array_equal(infos[0]["terminal_observation"]["seen"], obs["seen"][0])
 
 
 class Marked(gym.Wrapper[Any, Any, Any, Any]):

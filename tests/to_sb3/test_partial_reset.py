@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
@@ -84,35 +83,6 @@ def test_overridden_methods_are_called(name: str, mode: AutoresetMode) -> None:
     within = mode == DISABLED
     expected = {"reset": 1 + 3 * within, "_put": 2 + 6 * 2 + 4 * within}
     assert source.calls.count(name.rpartition(" ")[2]) == expected.get(name, 6)
-
-
-def test_hook_that_the_function_calls_needs_a_registration_where_it_is_overridden() -> None:
-    class Colours(UnknownEnv):
-        def start(self, mask: Any) -> Any:
-            return self.reset_rows(mask, None, None)
-
-        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-            return self.start(np.ones(self.num_envs, bool))
-
-    @sb3compat.register_partial_reset(Colours)
-    def reset_colours(env: Any, mask: Any) -> Any:
-        return env.start(mask)
-
-    class Other(Colours):
-        def start(self, mask: Any) -> Any:
-            obs, infos = super().start(mask)
-            return obs, {**infos, "started": mask}
-
-    source = Other(fns(lengths=(2, 3)), NEXT_STEP)
-    with pytest.raises(sb3compat.PartialResetError, match="Colours does not hold here: 'start'"):
-        sb3compat.to_sb3(source)
-    sb3compat.register_partial_reset(Other, reset_colours)
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    for _ in range(2):
-        step(env)
-    assert [info["started"] for info in env.reset_infos] == [True, True]
-    assert [info["resets"] for info in env.reset_infos] == [1, 2]
 
 
 def test_function_registered_for_a_subclass_of_sync_is_used() -> None:

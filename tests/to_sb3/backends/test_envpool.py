@@ -12,29 +12,10 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 import sb3compat
 from sb3compat._to_sb3.partial_reset import partial_reset_of
 from tests.lockstep import same
-from tests.to_sb3.backends.cartpole import at_random, check_cartpole
 from tests.to_sb3.backends.libraries import lives_pool, pool
 
 # EnvPool imports JAX as well.
 pytestmark = pytest.mark.jax
-
-
-def test_envpool_loses_no_step() -> None:
-    """EnvPool counts the steps of each episode, its own autoreset step included."""
-    env = sb3compat.to_sb3(pool(4, 15))
-    env.reset()
-    policy, lengths, endings = at_random(4), np.zeros(4, int), 0
-    for _ in range(200):
-        _, _, dones, infos = env.step(policy(np.zeros(4)))
-        lengths += 1
-        for i in range(4):
-            assert infos[i]["elapsed_step"] == lengths[i]
-            assert infos[i]["env_id"] == infos[i]["players"]["env_id"] == i
-            assert env.reset_infos[i]["elapsed_step"] == 0
-            assert env.reset_infos[i]["env_id"] == env.reset_infos[i]["players"]["env_id"] == i
-        endings += int(dones.sum())
-        lengths[dones] = 0
-    assert endings > 40
 
 
 def raw_endings(raw: Any, actions: Any) -> Any:
@@ -159,22 +140,6 @@ def test_envpool_rows_that_a_wrapper_ends_are_reset() -> None:
                 assert (env.reset_infos[i]["elapsed_step"] == 0) != goes_on
     assert [True, False] in seen
     assert [False, True] in seen
-
-
-def test_envpool_works_under_a_wrapper_after_earlier_use() -> None:
-    source = pool(3, 10)
-    source.reset()
-    for _ in range(10):
-        source.step(np.zeros(3, int))
-    env = sb3compat.to_sb3(RecordEpisodeStatistics(source))
-    check_cartpole(env, at_random(3), 45, 10, limit_wins=True)
-    env.reset()
-    for _ in range(10):
-        _, _, dones, infos = env.step(np.arange(3) % 2)
-        for done, info in zip(dones, infos, strict=True):
-            assert ("episode" in info) == done
-            if done:
-                assert info["episode"]["l"] == info["elapsed_step"]
 
 
 def test_envpool_works_under_vec_monitor() -> None:
