@@ -110,7 +110,7 @@ CASES = {
         "test_interrupted_close_is_finished_by_the_next": 4,
     },
     "tests/to_sb3/test_rows_async.py": {
-        "test_observations_without_a_number_equal_those_of_dummy_vec_env": 4,
+        "test_observations_without_a_number_equal_those_of_dummy_vec_env": 6,
     },
     "tests/to_sb3/test_wrappers.py": {
         "test_wrapper_is_exact_or_refused": 40,

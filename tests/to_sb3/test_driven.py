@@ -75,21 +75,6 @@ def test_cancelled_step_is_executed_by_workers_as_in_sb3() -> None:
     assert not np.array_equal(stepped, untouched)
 
 
-def test_custom_environment_gets_one_seed() -> None:
-    class Noting(NativeEnv):
-        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-            self.noted = seed
-            return super().reset(seed=seed, options=options)
-
-    source = Noting(fns(3), SAME_STEP)
-    env = sb3compat.to_sb3(source)
-    env.seed(10)
-    env.reset()
-    assert source.noted == 10
-    env.reset()
-    assert source.noted is None
-
-
 @pytest.mark.parametrize("seed", [[1, 2], 1.5, "3", np.arange(2)])
 def test_seed_for_each_row_is_refused_and_says_what_is_meant(seed: Any) -> None:
     env = sb3compat.to_sb3(made("sync", fns()))

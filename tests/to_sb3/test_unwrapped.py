@@ -154,15 +154,22 @@ def test_restart_is_for_rows_that_the_environment_has_ended() -> None:
     sb3compat.register_partial_reset(Restarts, Function())
 
     class ResetsTwice(VectorWrapper):
+        steps = 0
+
         def reset(self, **kwargs: Any) -> Any:
             self.env.reset(**kwargs)
             return self.env.reset(**kwargs)
 
+        def step(self, actions: Any) -> Any:
+            self.steps += 1
+            *result, truncated, infos = self.env.step(actions)
+            return *result, truncated | [False, self.steps == 1], infos
+
     env = sb3compat.to_sb3(ResetsTwice(Restarts(fns(lengths=(2, 3)), NEXT_STEP)))
     env.reset()
-    for _ in range(3):
+    for _ in range(2):
         step(env)
-    # Rows are restarted once; the second reset within a step is an ordinary one.
-    one, other = [True, False], [False, True]
-    restarted = [("restart", one, one), ("reset", one, None)]
-    assert calls == [*restarted, ("restart", other, other), ("reset", other, None)]
+    # The wrapper has ended the second row. The other reset within a step is an ordinary one.
+    one, other, none = [True, False], [False, True], [False, False]
+    restarted = [("restart", other, none), ("reset", other, None)]
+    assert calls == [*restarted, ("restart", one, one), ("reset", one, None)]
