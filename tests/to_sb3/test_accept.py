@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
-from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
+from tests.envs import Identity, ScriptedEnv, fns, script
 from tests.native import NativeEnv, UnknownEnv
 from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, class_of
 
@@ -29,11 +29,6 @@ REFUSED = {
         lambda: ONE_ENV,
         sb3compat.UnsupportedEnvError,
         ["gymnasium.vector.VectorEnv", "ScriptedEnv", "DummyVecEnv([lambda: env])", "make_vec"],
-    ),
-    "a class": (
-        lambda: SyncVectorEnv,
-        sb3compat.UnsupportedEnvError,
-        ["gymnasium.vector.VectorEnv", "SyncVectorEnv", "call it"],
     ),
     "a function": (
         lambda: lambda: SyncVectorEnv(fns()),
@@ -58,13 +53,7 @@ REFUSED = {
     ),
     "one environment in two rows, wrapped": (
         lambda: Identity(
-            SyncVectorEnv(
-                [
-                    MakeEnv(script(), 0),
-                    lambda: ONE_ENV,
-                    lambda: gym.wrappers.TimeLimit(ONE_ENV, 9),
-                ]
-            )
+            SyncVectorEnv([fns()[0], lambda: ONE_ENV, lambda: gym.wrappers.TimeLimit(ONE_ENV, 9)])
         ),
         sb3compat.UnsupportedEnvError,
         ["rows 1 and 2"],

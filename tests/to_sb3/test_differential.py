@@ -21,8 +21,6 @@ from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, mode_of
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
 
-with_processes = settings(max_examples=examples(12))
-
 
 def wrapped(make: Callable[..., Any], layers: int, **kwargs: Any) -> Build:
     """A function that makes the environment in so many wrappers."""
@@ -117,7 +115,7 @@ every_override = pytest.mark.parametrize("make", OVERRIDES, ids=lambda make: mak
 @every_override
 @pytest.mark.parametrize("mode", [SAME_STEP, DISABLED])
 @given(data=st.data(), n=st.integers(1, 3), copy=st.booleans(), layers=st.integers(0, 1))
-@with_processes
+@settings(max_examples=examples(12))
 def test_overriding_subclasses_equal_dummy_vec_env(
     mode: AutoresetMode, make: Any, data: st.DataObject, n: int, copy: bool, layers: int
 ) -> None:

@@ -24,10 +24,7 @@ pytest.importorskip("stable_baselines3", reason="is compared with stable-baselin
 from stable_baselines3.common.atari_wrappers import AtariWrapper
 from stable_baselines3.common.env_util import make_atari_env
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import (
-    DummyVecEnv,
-    VecEnv,
-)
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 # How long an episode lasts at most: Hopper falls before that, or not.
 LIMITS = {"HalfCheetah-v5": 9, "Hopper-v5": 24}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -70,22 +71,22 @@ def no_final(ending: str = "terminated", *, mask: bool = False) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("source", "options", "parts"),
+    ("make", "options", "parts"),
     [
         (
-            no_final(),
+            no_final,
             {},
             ("infos['final_obs']", "rows [0, 1]", "NativeEnv", "require_final_obs=False"),
         ),
-        (no_final("truncated"), {"require_final_obs": False}, ("cannot be bootstrapped",)),
-        (no_final(mask=True), {}, ("rows [1]",)),
+        (partial(no_final, "truncated"), {"require_final_obs": False}, ("cannot be bootstrapped",)),
+        (partial(no_final, mask=True), {}, ("rows [1]",)),
     ],
     ids=["none", "truncated", "not in the mask"],
 )
 def test_missing_final_observation_is_refused(
-    source: Any, options: dict[str, Any], parts: tuple[str, ...]
+    make: Any, options: dict[str, Any], parts: tuple[str, ...]
 ) -> None:
-    env = sb3compat.to_sb3(source, **options)
+    env = sb3compat.to_sb3(make(), **options)
     env.reset()
     step(env)
     with pytest.raises(sb3compat.MissingFinalObservationError) as caught:

@@ -9,13 +9,7 @@ import pytest
 
 import sb3compat
 from sb3compat._to_sb3.partial_reset import partial_reset_of
-from tests.to_sb3.backends.cartpole import (
-    RESET_BOUND,
-    at_random,
-    check_cartpole,
-    native,
-    within,
-)
+from tests.to_sb3.backends.cartpole import RESET_BOUND, at_random, check_cartpole, native, within
 
 
 def adapted(num_envs: int, limit: int = 500, seed: int = 1) -> Any:
