@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import sb3compat
 from sb3compat._to_sb3.bases import AdapterBase, AsyncBase, Base, SyncBase, base_of
 from tests.envs import Identity, fns
-from tests.lockstep import same
 from tests.native import NativeEnv
+from tests.to_sb3.driving import NEXT_STEP
 
 vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
-
-NEXT_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
 
 
 def dummy(made: Any) -> Any:
@@ -59,37 +56,6 @@ def test_nothing_is_known_of_other_environments() -> None:
     assert base.pending() is None
     with pytest.raises(NotImplementedError):
         base.reset_rows(None, [{}, {}])
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_rows_are_reset_with_arguments_of_their_own(name: str) -> None:
-    env = KINDS[name][0]()
-    base = base_of(env)
-    before = base.reset_rows(None, [{"seed": 4}, {"options": {"x": 1}}])
-    assert before[1]["seed"].tolist() == [4, -1]
-    assert before[1]["given"].tolist() == [0, 1]
-    obs, infos = base.reset_rows([1], [{}, {}])
-    assert infos["_resets"].tolist() == [False, True]
-    assert infos["given"].tolist() == [0, 0]
-    same(obs[0], before[0][0])
-    assert not np.array_equal(obs[1], before[0][1])
-    env.close()
-
-
-def test_pending_rows_are_those_that_have_ended() -> None:
-    for mode in (NEXT_STEP, DISABLED):
-        made = fns(lengths=(1, 2))
-        for env in (
-            SyncVectorEnv(made, autoreset_mode=mode),
-            sb3compat.to_gymnasium(dummy(made), autoreset_mode=mode),
-        ):
-            env.reset()
-            ended = env.step([0, 0])[2]
-            pending = base_of(env).pending()
-            assert pending is not None
-            assert pending.tolist() == ended.tolist()
-            assert ended.any()
-            assert not ended.all()
 
 
 class OwnStep(SyncVectorEnv):  # type: ignore[type-arg]

@@ -7,90 +7,59 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import pytest
-from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sb3compat
 from tests.envs import Identity, MakeEnv, script
-from tests.lockstep import lockstep
+from tests.lockstep import Build, lockstep
 from tests.profiles import examples
 from tests.strategies import programs, scripts
+from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, mode_of
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
 
-MODES = list(AutoresetMode)
-Build = Callable[[list[MakeEnv]], VectorEnv[Any, Any, Any]]
 
-mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
-with_processes = settings(max_examples=examples(12))
+def wrapped(make: Callable[..., Any], layers: int, **kwargs: Any) -> Build:
+    """A function that makes the environment in so many wrappers."""
 
-
-def sync(mode: AutoresetMode, **kwargs: Any) -> Build:
-    return lambda fns: SyncVectorEnv(fns, autoreset_mode=mode, **kwargs)
-
-
-def parallel(mode: AutoresetMode, **kwargs: Any) -> Build:
-    return lambda fns: AsyncVectorEnv(fns, autoreset_mode=mode, **kwargs)
-
-
-def wrapped(build: Build, layers: int = 1) -> Build:
-    def make(fns: list[MakeEnv]) -> VectorEnv[Any, Any, Any]:
-        env = build(fns)
+    def build(fns: list[MakeEnv]) -> VectorEnv[Any, Any, Any]:
+        env = make(fns, **kwargs)
         for _ in range(layers):
             env = Identity(env)
-        return env
+        return env  # type: ignore[no-any-return]
 
-    return make
+    return build
 
 
 @mode_of
-@given(data=st.data(), n=st.integers(1, 4), copy=st.booleans())
-@settings(max_examples=examples(150))
+@given(data=st.data(), n=st.integers(1, 4), copy=st.booleans(), layers=st.integers(0, 2))
+@settings(max_examples=examples(300))
 def test_sync_equals_dummy_vec_env(
-    mode: AutoresetMode, data: st.DataObject, n: int, copy: bool
-) -> None:
-    lockstep(data.draw(scripts(shared=True)), n, sync(mode, copy=copy), data.draw(programs(n)))
-
-
-@mode_of
-@pytest.mark.parametrize("shared_memory", [True, False])
-@given(data=st.data(), n=st.integers(1, 3), copy=st.booleans())
-@with_processes
-def test_async_equals_dummy_vec_env(
-    mode: AutoresetMode, shared_memory: bool, data: st.DataObject, n: int, copy: bool
-) -> None:
-    # A worker in SAME_STEP mode resets before it sends: there, reused arrays are refused.
-    sole = mode != AutoresetMode.SAME_STEP
-    chosen = data.draw(scripts(reuse=sole, shared=sole))
-    build = parallel(mode, copy=copy, shared_memory=shared_memory)
-    lockstep(chosen, n, build, data.draw(programs(n)))
-
-
-@mode_of
-@given(data=st.data(), n=st.integers(1, 4), copy=st.booleans(), layers=st.integers(1, 2))
-@settings(max_examples=examples(150))
-def test_wrapped_sync_equals_dummy_vec_env(
     mode: AutoresetMode, data: st.DataObject, n: int, copy: bool, layers: int
 ) -> None:
-    chosen = data.draw(scripts(("none", "plain"), reuse=mode != AutoresetMode.SAME_STEP))
-    build = wrapped(sync(mode, copy=copy), layers)
+    chosen = data.draw(
+        scripts(("none", "plain"), reuse=mode != SAME_STEP) if layers else scripts(shared=True)
+    )
+    build = wrapped(SyncVectorEnv, layers, autoreset_mode=mode, copy=copy)
     lockstep(chosen, n, build, data.draw(programs(n)))
 
 
 @mode_of
-@pytest.mark.parametrize("shared_memory", [True, False])
-@given(data=st.data(), n=st.integers(1, 3), copy=st.booleans())
-@with_processes
-def test_wrapped_async_equals_dummy_vec_env(
-    mode: AutoresetMode, shared_memory: bool, data: st.DataObject, n: int, copy: bool
+@pytest.mark.parametrize("layers", [0, 1])
+@given(data=st.data(), n=st.integers(1, 3), copy=st.booleans(), shared_memory=st.booleans())
+@settings(max_examples=examples(24))
+def test_async_equals_dummy_vec_env(
+    layers: int, mode: AutoresetMode, data: st.DataObject, n: int, copy: bool, shared_memory: bool
 ) -> None:
-    chosen = data.draw(scripts(("none", "plain"), reuse=mode != AutoresetMode.SAME_STEP))
-    build = wrapped(parallel(mode, copy=copy, shared_memory=shared_memory))
-    lockstep(chosen, n, build, data.draw(programs(n)))
+    # A worker in SAME_STEP mode resets before it sends: there, reused arrays are refused.
+    sole = mode != SAME_STEP
+    infos = ("none", "plain") if layers else ("none", "plain", "wild")
+    chosen = data.draw(scripts(infos, reuse=sole, shared=sole and not layers))
+    kwargs = {"autoreset_mode": mode, "copy": copy, "shared_memory": shared_memory}
+    lockstep(chosen, n, wrapped(AsyncVectorEnv, layers, **kwargs), data.draw(programs(n)))
 
 
 class Twice:
@@ -121,10 +90,10 @@ class WaitsTwice(AsyncVectorEnv):  # type: ignore[type-arg]
 def patched(fns: list[MakeEnv], **kwargs: Any) -> VectorEnv[Any, Any, Any]:
     """A method of the instance itself."""
     env: Any = SyncVectorEnv(fns, **kwargs)
-    step = SyncVectorEnv.step
+    step = env.step
 
     def twice(actions: Any) -> Any:
-        obs, rewards, terminated, truncated, infos = step(env, actions)
+        obs, rewards, terminated, truncated, infos = step(actions)
         return obs, 2 * rewards, terminated, truncated, infos
 
     env.step = twice
@@ -140,21 +109,22 @@ class TwiceRewards(gym.Wrapper[Any, Any, Any, Any]):
 
 
 OVERRIDES: list[Callable[..., Any]] = [TwiceSync, TwiceAsync, WaitsTwice, patched]
+every_override = pytest.mark.parametrize("make", OVERRIDES, ids=lambda make: make.__name__)
 
 
-@pytest.mark.parametrize("make", OVERRIDES, ids=lambda make: make.__name__)
-@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+@every_override
+@pytest.mark.parametrize("mode", [SAME_STEP, DISABLED])
 @given(data=st.data(), n=st.integers(1, 3), copy=st.booleans(), layers=st.integers(0, 1))
-@with_processes
+@settings(max_examples=examples(12))
 def test_overriding_subclasses_equal_dummy_vec_env(
     mode: AutoresetMode, make: Any, data: st.DataObject, n: int, copy: bool, layers: int
 ) -> None:
     chosen = data.draw(scripts(("none", "plain"), reuse=False))
-    build = wrapped(lambda fns: make(fns, autoreset_mode=mode, copy=copy), layers)
+    build = wrapped(make, layers, autoreset_mode=mode, copy=copy)
     lockstep(chosen, n, build, data.draw(programs(n)), wrap=TwiceRewards)
 
 
-@pytest.mark.parametrize("make", OVERRIDES, ids=lambda make: make.__name__)
+@every_override
 def test_overriding_subclasses_are_refused_where_their_code_would_be_bypassed(make: Any) -> None:
     for layers in (0, 1):
         env = wrapped(make, layers)([MakeEnv(script(), i) for i in range(2)])
@@ -184,39 +154,18 @@ def test_async_start_methods_equal_dummy_vec_env(
     mode: AutoresetMode, context: str, shared_memory: bool
 ) -> None:
     chosen = script(lengths=(2, 3), endings=("truncated", "both"), infos="wild")
-    build = parallel(mode, context=context, shared_memory=shared_memory)
-    lockstep(chosen, 2, build, PROGRAM)
+    kwargs = {"autoreset_mode": mode, "context": context, "shared_memory": shared_memory}
+    lockstep(chosen, 2, wrapped(AsyncVectorEnv, 0, **kwargs), PROGRAM)
 
 
-@mode_of
-@pytest.mark.parametrize("build", [sync, parallel])
-def test_images_equal_those_of_dummy_vec_env(
-    mode: AutoresetMode, build: Callable[..., Build]
-) -> None:
-    from gymnasium.spaces import Box
-
-    chosen = script(observation_space=Box(0, 255, (84, 84, 4), np.uint8), lengths=(2, 3))
-    lockstep(chosen, 2, build(mode), PROGRAM)
-
-
-EMPTY = (spaces.Dict({}), spaces.Tuple([]))
-
-
-@mode_of
-@pytest.mark.parametrize("space", EMPTY, ids=["Dict", "Tuple"])
-def test_empty_observations_equal_those_of_dummy_vec_env(mode: AutoresetMode, space: Any) -> None:
-    program: list[Any] = [("reset", None), *[("step", number) for number in range(4)]]
-    chosen = script(observation_space=space, lengths=(2, 3))
-    for build in (sync(mode), wrapped(sync(mode)), parallel(mode), wrapped(parallel(mode))):
-        lockstep(chosen, 2, build, program)
-
-
-@pytest.mark.parametrize("space", EMPTY, ids=["Dict", "Tuple"])
+@pytest.mark.parametrize(
+    "space", [gym.spaces.Dict({}), gym.spaces.Tuple([])], ids=["Dict", "Tuple"]
+)
 def test_empty_actions_equal_those_of_dummy_vec_env(space: Any) -> None:
     # As lists of single actions, which is how DummyVecEnv takes them.
     program: list[Any] = [("reset", None), *[("step", number) for number in (1, 3, 5)]]
     chosen = script(action_space=space, lengths=(2, 3))
-    for build in (sync(AutoresetMode.NEXT_STEP), parallel(AutoresetMode.NEXT_STEP)):
-        lockstep(chosen, 2, build, program)
+    for cls in (SyncVectorEnv, AsyncVectorEnv):
+        lockstep(chosen, 2, wrapped(cls, 0, autoreset_mode=NEXT_STEP), program)
         with pytest.raises(sb3compat.UnsupportedSpaceError, match="at least one part"):
-            lockstep(chosen, 2, wrapped(build), program)
+            lockstep(chosen, 2, wrapped(cls, 1), program)

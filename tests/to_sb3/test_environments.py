@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
@@ -12,39 +12,28 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode
 
 import sb3compat
 from tests.lockstep import same
+from tests.to_sb3.driving import made, mode_of
 from tests.to_sb3.sb3.training import one_thread, stream
 
 pytest.importorskip("stable_baselines3", reason="is compared with stable-baselines3")
 
-import torch
-from stable_baselines3 import A2C
 from stable_baselines3.common.atari_wrappers import AtariWrapper
 from stable_baselines3.common.env_util import make_atari_env
-from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import (
-    DummyVecEnv,
-    VecEnv,
-    VecFrameStack,
-    VecTransposeImage,
-    is_vecenv_wrapped,
-)
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 # How long an episode lasts at most: Hopper falls before that, or not.
 LIMITS = {"HalfCheetah-v5": 9, "Hopper-v5": 24}
 BREAKOUT = "BreakoutNoFrameskip-v4"
-KINDS = [(name, mode) for name in ("sync", "async") for mode in AutoresetMode]
-MAKE: dict[str, Callable[..., VecEnv]] = {
-    name: partial(sb3compat.make_vec_env, vectorization_mode=name) for name in ("sync", "async")
-}
+KINDS = ("sync", "async")
 
-every_kind = pytest.mark.parametrize(
-    ("name", "mode"), KINDS, ids=[f"{name}-{mode.name}" for name, mode in KINDS]
-)
+
+def every_kind(test: Any) -> Any:
+    return mode_of(pytest.mark.parametrize("name", KINDS)(test))
 
 
 @pytest.fixture(autouse=True)
@@ -71,18 +60,7 @@ with_mujoco = pytest.mark.usefixtures("_mujoco")
 with_atari = pytest.mark.usefixtures("_atari")
 
 
-def adapted(env_id: str, num_envs: int, name: str, mode: AutoresetMode) -> Any:
-    kwargs: dict[str, Any] = {"vectorization_mode": name, "vector_kwargs": {"autoreset_mode": mode}}
-    limit = LIMITS[env_id]
-    return sb3compat.to_sb3(gym.make_vec(env_id, num_envs, max_episode_steps=limit, **kwargs))
-
-
-def dummy(env_id: str, num_envs: int) -> DummyVecEnv:
-    fns = [partial(gym.make, env_id, max_episode_steps=LIMITS[env_id])] * num_envs
-    return DummyVecEnv(fns)  # type: ignore[arg-type]
-
-
-def closed_stream(env: VecEnv, steps: int) -> list[Any]:
+def closed_stream(env: Any, steps: int) -> list[Any]:
     with closing(env):
         return stream(env, steps, seed=3)
 
@@ -102,7 +80,8 @@ def endings(record: list[Any]) -> Counter[str]:
 
 @cache
 def mujoco_stream(env_id: str) -> list[Any]:
-    return closed_stream(dummy(env_id, 3), 100)
+    fns: Any = [partial(gym.make, env_id, max_episode_steps=LIMITS[env_id])] * 3
+    return closed_stream(DummyVecEnv(fns), 100)
 
 
 @with_mujoco
@@ -113,69 +92,41 @@ def test_mujoco_streams_equal_those_of_sb3(env_id: str, name: str, mode: Autores
     seen = endings(expected)
     assert seen["truncated"] >= 2
     assert (seen["terminated"] > 0) == (env_id == "Hopper-v5")
-    same(closed_stream(adapted(env_id, 3, name, mode), 100), expected)
+    kwargs: dict[str, Any] = {"vectorization_mode": name, "vector_kwargs": {"autoreset_mode": mode}}
+    env = gym.make_vec(env_id, 3, max_episode_steps=LIMITS[env_id], **kwargs)
+    same(closed_stream(sb3compat.to_sb3(env), 100), expected)
 
 
 # Atari
 
 
-def atari(name: str, mode: AutoresetMode, limit: int) -> VecEnv:
-    def make() -> gym.Env[Any, Any]:
-        return AtariWrapper(Monitor(gym.make(BREAKOUT, max_episode_steps=limit)))
-
-    env = {"sync": SyncVectorEnv, "async": AsyncVectorEnv}[name]([make] * 2, autoreset_mode=mode)
-    return sb3compat.to_sb3(env)
+# 200 frames are 50 steps: some episodes end with a life, others by the limit.
+FRAMES = 200
 
 
-def atari_helper(name: str, limit: int) -> VecEnv:
-    kwargs: dict[str, Any] = {"seed": 3, "env_kwargs": {"max_episode_steps": limit}}
+def atari_helper(name: str) -> VecEnv:
+    kwargs: dict[str, Any] = {"seed": 3, "env_kwargs": {"max_episode_steps": FRAMES}}
     if name == "reference":
         return make_atari_env(BREAKOUT, 2, **kwargs)
-    return MAKE[name](BREAKOUT, 2, wrapper_class=AtariWrapper, **kwargs)
+    kwargs |= {"vectorization_mode": name, "wrapper_class": AtariWrapper}
+    return sb3compat.make_vec_env(BREAKOUT, 2, **kwargs)
 
 
 @cache
 def atari_stream() -> list[Any]:
-    # 200 frames are 50 steps: some episodes end with a life, others by the limit.
-    return closed_stream(atari_helper("reference", 200), 110)
+    return closed_stream(atari_helper("reference"), 110)
 
 
-def check_atari(env: VecEnv) -> None:
+@with_atari
+@every_kind
+def test_atari_streams_equal_those_of_sb3(name: str, mode: AutoresetMode) -> None:
+    def make() -> gym.Env[Any, Any]:
+        return AtariWrapper(Monitor(gym.make(BREAKOUT, max_episode_steps=FRAMES)))
+
     expected = atari_stream()
     seen = endings(expected)
     assert seen["terminated"] >= 2
     # For the monitor within, a lost life is not the end.
     assert seen["truncated"] == seen["monitored"] >= 2
     assert expected[0].shape == (2, 84, 84, 1)
-    same(closed_stream(env, 110), expected)
-
-
-@with_atari
-@every_kind
-def test_atari_streams_equal_those_of_sb3(name: str, mode: AutoresetMode) -> None:
-    check_atari(atari(name, mode, 200))
-
-
-def stacked(env: VecEnv) -> VecEnv:
-    return VecTransposeImage(VecFrameStack(env, n_stack=4))
-
-
-@with_atari
-def test_atari_evaluation_counts_games_and_not_lives() -> None:
-    stack = VecFrameStack(atari_helper("reference", 200), n_stack=4)
-    kwargs: dict[str, Any] = {"features_extractor_kwargs": {"features_dim": 8}}
-    model = A2C("CnnPolicy", stack, seed=1, device="cpu", policy_kwargs=kwargs)
-    assert is_vecenv_wrapped(model.get_env(), VecTransposeImage)
-    stack.close()
-    results = []
-    for name in ("reference", *MAKE):
-        torch.manual_seed(0)
-        with closing(stacked(atari_helper(name, 200))) as env:
-            env.seed(1)
-            returns = evaluate_policy(
-                model, env, 2, deterministic=False, return_episode_rewards=True
-            )
-        results.append(returns)
-    same(results[1], results[0])
-    same(results[2], results[0])
-    assert results[0][1] == [200] * 2
+    same(closed_stream(sb3compat.to_sb3(made(name, [make] * 2, mode)), 110), expected)

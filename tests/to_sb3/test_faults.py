@@ -6,16 +6,17 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+from gymnasium.vector import AutoresetMode
 
 import sb3compat
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._ipc import pipes
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, script
+from tests.to_sb3.driving import ASYNC, made, mode_of
 
 
 class SeveralError(Exception):
@@ -64,22 +65,16 @@ class FailingReset(ScriptedEnv):
         return super().reset(**kwargs)
 
 
-KINDS: dict[str, Callable[..., Any]] = {
-    "bare": AsyncVectorEnv,
-    "wrapped": lambda *args, **kwargs: Identity(AsyncVectorEnv(*args, **kwargs)),
-    "unshared": lambda *args, **kwargs: AsyncVectorEnv(*args, shared_memory=False, **kwargs),
-}
-MODES = list(AutoresetMode)
-kind_of = pytest.mark.parametrize("kind", KINDS)
-mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
-
-ACTIONS = np.zeros(2, int)
+kind_of = pytest.mark.parametrize("kind", ASYNC)
 _opened: list[Any] = []
 
 
 @pytest.fixture(autouse=True)
-def _nobody_is_left() -> Iterator[None]:
+def _nobody_is_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each environment can be closed, twice, and all of its workers are gone then."""
+    monkeypatch.setattr(workers, "_ERROR_SECONDS", 0.2)
+    monkeypatch.setattr(pipes, "_TERMINATE_SECONDS", 0.1)
+    monkeypatch.setattr(pipes.Exchange, "grace_seconds", 0.2)
     yield
     while _opened:
         env = _opened.pop()
@@ -89,9 +84,14 @@ def _nobody_is_left() -> Iterator[None]:
         assert not any(process.is_alive() for process in processes)
 
 
-def adapted(kind: str, fns: list[Any], timeout: float | None = None, **kwargs: Any) -> Any:
-    env = sb3compat.to_sb3(KINDS[kind](fns, **kwargs), timeout=timeout)
+def opened(kind: str, fns: list[Any], timeout: float | None = None, **kwargs: Any) -> Any:
+    env = sb3compat.to_sb3(made(kind, fns, **kwargs), timeout=timeout)
     _opened.append(env)
+    return env
+
+
+def adapted(kind: str, fns: list[Any], **kwargs: Any) -> Any:
+    env = opened(kind, fns, **kwargs)
     env.reset()
     return env
 
@@ -102,10 +102,14 @@ def failing(how: str, row: int = 1) -> list[Any]:
     return fns
 
 
+def step(env: Any) -> Any:
+    return env.step(np.zeros(env.num_envs, int))
+
+
 def check_lost(env: Any) -> None:
     """Every call raises an error, and none returns the answer to an earlier call."""
     for use in (
-        lambda: env.step(ACTIONS),
+        lambda: step(env),
         env.reset,
         lambda: env.get_attr("row", indices=0),
         lambda: env.env_method("set_mu", 1, indices=[0]),
@@ -116,64 +120,70 @@ def check_lost(env: Any) -> None:
             use()
 
 
+class Fault(NamedTuple):
+    """What a worker does in a call, and the error of that call, by the name of its class."""
+
+    how: str
+    error: str
+    text: str = ""
+    call: Callable[[Any], Any] = step
+    row: int = 1
+
+
+IMAGES: Callable[[Any], Any] = lambda env: env.get_images()  # noqa: E731
+FAULTS = {
+    "percent signs in the message": Fault("percent", "ValueError", r"^%d is bad$"),
+    "unpicklable": Fault("unpicklable", "WorkerError", "cannot be pickled"),
+    "local class": Fault("local", "LocalError"),
+    "first row dies": Fault("die", "WorkerError", "row 0 has died", row=0),
+    "last row dies": Fault("die", "WorkerError", "row 1 has died"),
+    "render": Fault("raise", "SeveralError", r"^number 1$", IMAGES),
+    "unpicklable in render": Fault("unpicklable", "WorkerError", "cannot be pickled", IMAGES),
+    "last row dies in render": Fault("die", "WorkerError", "row 1 has died", IMAGES),
+}
+
+
+@kind_of
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault_in_a_call_is_the_error_of_that_call(kind: str, name: str) -> None:
+    fault = FAULTS[name]
+    env = adapted(kind, failing(fault.how, fault.row))
+    step(env)
+    with pytest.raises(Exception, match=fault.text or None) as caught:
+        fault.call(env)
+    assert type(caught.value).__name__ == fault.error
+    check_lost(env)
+
+
+# What fails, after how many steps, and the message.
+RAISES: dict[str, tuple[Callable[[], Any], int | None, str]] = {
+    "step": (lambda: Failing(1), 1, "number 1"),
+    "reset": (lambda: FailingReset(script(), 0), None, "reset 0"),
+    "reset within a step": (lambda: FailingReset(script(lengths=(1,)), 1), 0, "reset 1"),
+}
+
+
 @kind_of
 @mode_of
-def test_error_in_a_step_arrives_with_its_type_and_traceback(
-    kind: str, mode: AutoresetMode
+@pytest.mark.parametrize("where", RAISES)
+def test_exception_arrives_with_its_type_and_traceback(
+    kind: str, mode: AutoresetMode, where: str
 ) -> None:
-    env = adapted(kind, failing("raise"), autoreset_mode=mode)
-    env.step(ACTIONS)
-    with pytest.raises(SeveralError, match=r"^number 1$") as caught:
-        env.step(ACTIONS)
-    for part in ("worker of row 1", "Traceback", "SeveralError: number"):
+    make, steps, text = RAISES[where]
+    env = opened(kind, [MakeEnv(script(), 0), make], mode=mode)
+    if steps is not None:
+        env.reset()
+        for _ in range(steps):
+            step(env)
+    with pytest.raises(SeveralError, match=f"^{text}$") as caught:
+        env.reset() if steps is None else step(env)
+    for part in ("worker of row 1", "Traceback", "SeveralError: "):
         assert part in str(caught.value.__cause__)
     check_lost(env)
 
 
 @kind_of
-def test_message_with_percent_signs_arrives_unchanged(kind: str) -> None:
-    env = adapted(kind, failing("percent"))
-    env.step(ACTIONS)
-    with pytest.raises(ValueError, match=r"^%d is bad$"):
-        env.step(ACTIONS)
-
-
-@kind_of
-def test_exception_that_cannot_be_pickled_is_a_worker_error(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workers, "_ERROR_SECONDS", 0.2)
-    env = adapted(kind, failing("unpicklable"))
-    env.step(ACTIONS)
-    with pytest.raises(sb3compat.WorkerError, match="cannot be pickled"):
-        env.step(ACTIONS)
-    check_lost(env)
-
-
-@pytest.mark.parametrize("kind", ["bare", "wrapped", "unshared"])
-def test_exception_of_a_local_class_arrives_under_its_name(kind: str) -> None:
-    env = adapted(kind, failing("local"))
-    env.step(ACTIONS)
-    with pytest.raises(Exception) as caught:  # noqa: PT011
-        env.step(ACTIONS)
-    assert type(caught.value).__name__ == "LocalError"
-    check_lost(env)
-
-
-@kind_of
-@pytest.mark.parametrize("row", [0, 1])
-def test_worker_that_dies_in_a_step_is_named(kind: str, row: int) -> None:
-    env = adapted(kind, failing("die", row))
-    env.step(ACTIONS)
-    with pytest.raises(sb3compat.WorkerError, match=f"row {row} has died"):
-        env.step(ACTIONS)
-    check_lost(env)
-
-
-@kind_of
-@pytest.mark.parametrize(
-    "use", [lambda env: env.step(ACTIONS), lambda env: env.reset(), lambda env: env.get_images()]
-)
+@pytest.mark.parametrize("use", [step, lambda env: env.reset(), IMAGES])
 def test_killed_worker_is_named(kind: str, use: Callable[[Any], Any]) -> None:
     env = adapted(kind, failing("never"))
     os.kill(env.env_method("pid", indices=1)[0], signal.SIGKILL)
@@ -186,95 +196,41 @@ def test_killed_worker_is_named(kind: str, use: Callable[[Any], Any]) -> None:
 @pytest.mark.skipif(GYMNASIUM < (1, 4), reason="Gymnasium 1.4 has max_concurrency")
 @kind_of
 @pytest.mark.parametrize("row", [0, 1])
-def test_worker_that_dies_while_it_blocks_the_others_is_a_worker_error(
-    kind: str, row: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pipes.Exchange, "grace_seconds", 0.2)
+def test_worker_that_dies_while_it_blocks_the_others_is_a_worker_error(kind: str, row: int) -> None:
     env = adapted(kind, failing("die", row), max_concurrency=1)
-    env.step(ACTIONS)
+    step(env)
     with pytest.raises(sb3compat.WorkerError, match="has died"):
-        env.step(ACTIONS)
+        step(env)
 
 
 @kind_of
-@pytest.mark.parametrize("how", ["raise", "unpicklable", "die"])
-def test_error_in_render_arrives(kind: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_ERROR_SECONDS", 0.2)
-    env = adapted(kind, failing(how))
-    with pytest.raises(SeveralError if how == "raise" else sb3compat.WorkerError):
-        env.get_images()
-    check_lost(env)
-
-
-@kind_of
-def test_exception_in_a_method_arrives_with_its_type(kind: str) -> None:
+def test_exception_in_a_method_arrives_and_the_worker_lives(kind: str) -> None:
     env = adapted(kind, failing("never"))
     with pytest.raises(SeveralError, match=r"^number 1$") as caught:
         env.env_method("fail_by", "raise", indices=1)
     assert "Traceback" in str(caught.value.__cause__)
     assert env.get_attr("row") == [0, 1]
-    env.step(ACTIONS)
-
-
-@kind_of
-@mode_of
-def test_exception_in_reset_arrives_with_its_type(kind: str, mode: AutoresetMode) -> None:
-    fns = [MakeEnv(script(), 0), lambda: FailingReset(script(), 0)]
-    env: Any = sb3compat.to_sb3(KINDS[kind](fns, autoreset_mode=mode))
-    _opened.append(env)
-    with pytest.raises(SeveralError, match=r"^reset 0$"):
-        env.reset()
-    check_lost(env)
-
-
-@kind_of
-@mode_of
-def test_exception_in_the_reset_within_a_step_arrives_with_its_type(
-    kind: str, mode: AutoresetMode
-) -> None:
-    chosen = script(lengths=(1,))
-    fns = [MakeEnv(chosen, 0), lambda: FailingReset(chosen, 1)]
-    env = adapted(kind, fns, autoreset_mode=mode)
-    with pytest.raises(SeveralError, match=r"^reset 1$"):
-        env.step(ACTIONS)
-    check_lost(env)
+    step(env)
 
 
 @kind_of
 def test_error_of_the_first_row_is_raised_of_several(kind: str) -> None:
     env = adapted(kind, [lambda i=i: Failing(i) for i in (5, 3, 4)])
-    env.step(np.zeros(3, int))
+    step(env)
     with pytest.raises(SeveralError, match=r"^number 5$"):
-        env.step(np.zeros(3, int))
+        step(env)
 
 
-def test_worker_that_hangs_is_a_timeout_error() -> None:
-    env = adapted("bare", failing("hang"), timeout=0.2)
-    env.step(ACTIONS)
-    with pytest.raises(sb3compat.WorkerTimeoutError, match=r"row 1 .* timeout=0\.2") as caught:
-        env.step(ACTIONS)
-    assert isinstance(caught.value, TimeoutError)
-    check_lost(env)
-
-
-@pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
-@pytest.mark.parametrize("shared", [True, False], ids=["shared", "unshared"])
-@pytest.mark.parametrize("use", ["reset", "step"])
-def test_stopped_worker_is_a_timeout_error(
-    use: str, shared: bool, mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pipes, "_TERMINATE_SECONDS", 0.1)
-    env: Any = sb3compat.to_sb3(
-        AsyncVectorEnv(failing("never"), shared_memory=shared, autoreset_mode=mode), timeout=20.0
-    )
-    _opened.append(env)
-    env.reset()
+@pytest.mark.parametrize("kind", ["async", "async unshared"])
+@pytest.mark.parametrize("use", [step, lambda env: env.reset()])
+def test_stopped_worker_is_a_timeout_error(kind: str, use: Callable[[Any], Any]) -> None:
+    env = adapted(kind, failing("never"), timeout=20.0)
     env._source._timeout = 0.2
     os.kill(env.env_method("pid", indices=1)[0], signal.SIGSTOP)
-    with pytest.raises(sb3compat.WorkerTimeoutError, match=r"row 1 .* timeout=0\.2"):
-        env.reset() if use == "reset" else env.step(ACTIONS)
+    with pytest.raises(sb3compat.WorkerTimeoutError, match=r"row 1 .* timeout=0\.2") as caught:
+        use(env)
+    assert isinstance(caught.value, TimeoutError)
     check_lost(env)
-    env.close()  # as long as the patch holds
 
 
 @kind_of
@@ -286,10 +242,10 @@ def test_interrupt_in_a_step_loses_the_workers(kind: str, error: type[BaseExcept
         raise error
 
     env = adapted(kind, failing("hang"))
-    env.step(ACTIONS)
+    step(env)
     before = signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, 0.1)
     with pytest.raises(error):
-        env.step(ACTIONS)
+        step(env)
     signal.signal(signal.SIGALRM, before)
     check_lost(env)

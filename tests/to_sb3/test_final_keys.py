@@ -7,15 +7,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from tests.envs import Identity, fns, script
 from tests.lockstep import lockstep
-from tests.to_sb3.driving import step
-
-SAME_STEP = AutoresetMode.SAME_STEP
-mode_of = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
+from tests.to_sb3.driving import SAME_STEP, class_of, made, mode_of, step
 
 
 class Finals(gym.Wrapper[Any, Any, Any, Any]):
@@ -52,7 +49,7 @@ def adapted(cls: Any, fns: Any, mode: AutoresetMode) -> Any:
 
 
 @mode_of
-@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
+@class_of
 @pytest.mark.parametrize("make", [bare, wrapped, adapted])
 def test_keys_of_endings_may_be_keys_of_sub_environments(
     make: Any, cls: Any, mode: AutoresetMode
@@ -66,25 +63,6 @@ def test_keys_of_endings_may_be_keys_of_sub_environments(
     # In SAME_STEP mode under a wrapper, Gymnasium itself would write one `final_info` over another.
     lengths = (9,) if mode == SAME_STEP and make is wrapped else (2, 3)
     lockstep(script(lengths=lengths, infos="none"), 2, build, program, wrap=Finals)
-
-
-class Masks(gym.Wrapper[Any, Any, Any, Any]):
-    """Gives infos under the names of the masks, without the keys whose masks these would be."""
-
-    def step(self, action: Any) -> Any:
-        *result, info = self.env.step(action)
-        return *result, {**info, "_final_obs": 3, "_final_info": "text"}
-
-
-@pytest.mark.parametrize("make", [wrapped, adapted])
-def test_names_of_masks_may_be_keys_of_sub_environments(make: Any) -> None:
-    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
-
-    def build(fns: Any) -> Any:
-        return make(SyncVectorEnv, [lambda fn=fn: Masks(fn()) for fn in fns], SAME_STEP)
-
-    program: list[Any] = [("reset", None), *[("step", number) for number in range(3)]]
-    lockstep(script(lengths=(9,), infos="none"), 2, build, program, wrap=Masks)
 
 
 class Gives(gym.Wrapper[Any, Any, Any, Any]):
@@ -104,6 +82,20 @@ class Gives(gym.Wrapper[Any, Any, Any, Any]):
         return *result, {**info, **({} if ended or self.when == "reset" else self.info)}
 
 
+@pytest.mark.parametrize("make", [wrapped, adapted])
+def test_names_of_masks_may_be_keys_of_sub_environments(make: Any) -> None:
+    pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
+
+    def wrap(env: Any) -> Any:
+        return Gives(env, {"_final_obs": 3, "_final_info": "text"}, when="step")
+
+    def build(fns: Any) -> Any:
+        return make(SyncVectorEnv, [lambda fn=fn: wrap(fn()) for fn in fns], SAME_STEP)
+
+    program: list[Any] = [("reset", None), *[("step", number) for number in range(3)]]
+    lockstep(script(lengths=(9,), infos="none"), 2, build, program, wrap=wrap)
+
+
 @pytest.mark.parametrize(
     ("info", "when"),
     [
@@ -117,7 +109,17 @@ class Gives(gym.Wrapper[Any, Any, Any, Any]):
 )
 def test_what_gymnasium_mixes_with_an_ending_is_refused(info: dict[str, Any], when: str) -> None:
     factories = [lambda fn=fn: Gives(fn(), info, when=when) for fn in fns(3, lengths=(9, 2, 9))]
-    env = sb3compat.to_sb3(Identity(SyncVectorEnv(factories, autoreset_mode=SAME_STEP)))
+    env = sb3compat.to_sb3(made("sync wrapped", factories, SAME_STEP))
     env.reset()
     with pytest.raises(sb3compat.ConversionError, match="a sub-environment gives"):
         list(map(step, [env] * 9))
+
+
+@pytest.mark.parametrize("name", ["sync wrapped", "async"])
+@pytest.mark.parametrize("key", ["final_obs", "final_info"])
+def test_reset_infos_with_final_keys_are_refused(key: str, name: str) -> None:
+    factories = [lambda: Gives(fns()[0](), {key: 3}, when="reset")]
+    env = sb3compat.to_sb3(made(name, factories, SAME_STEP))
+    with pytest.raises(sb3compat.ConversionError, match=key):
+        env.reset()
+    env.close()

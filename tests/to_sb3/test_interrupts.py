@@ -7,13 +7,13 @@ environment is refused. Everywhere else, a reset leads out, unless a worker is l
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv
 
 import sb3compat
 from sb3compat.errors import CallOrderError
@@ -21,9 +21,9 @@ from tests.envs import Identity
 from tests.interrupts import attempt, count, counting, interrupt, points, within
 from tests.lockstep import same
 from tests.to_sb3.backends.libraries import atari, closed_later, jax_env, pool
+from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, SOURCES, made
 
 CLEAR = (CallOrderError, sb3compat.WorkerError, sb3compat.ClosedError)
-NEXT_STEP = AutoresetMode.NEXT_STEP
 
 
 class OwnSteps(AsyncVectorEnv):
@@ -39,12 +39,8 @@ class OwnSteps(AsyncVectorEnv):
 sb3compat.register_partial_reset(OwnSteps, sb3compat.reset_with_mask)
 
 KINDS: dict[str, Callable[[], Any]] = {
-    "sync": lambda: SyncVectorEnv(counting()),
-    "sync wrapped": lambda: Identity(SyncVectorEnv(counting())),
-    "async": lambda: AsyncVectorEnv(counting()),
-    "async unshared": lambda: AsyncVectorEnv(counting(), shared_memory=False),
-    "async wrapped": lambda: Identity(AsyncVectorEnv(counting())),
-    "async same step": lambda: AsyncVectorEnv(counting(), autoreset_mode=AutoresetMode.SAME_STEP),
+    **{name: partial(made, name, counting()) for name in SOURCES},
+    "async same step": lambda: made("async", counting(), SAME_STEP),
     "async subclass": lambda: OwnSteps(counting()),
 }
 COUNTING = tuple(KINDS)
@@ -54,8 +50,8 @@ KINDS |= {
     ),
     "JAX": lambda: jax_env("CartPole-v1", 2, 4),
     "EnvPool": lambda: pool(2, limit=4),
-    "ale-py": lambda: atari(AutoresetMode.NEXT_STEP, 2),
-    "ale-py same step": lambda: atari(AutoresetMode.SAME_STEP, 2),
+    "ale-py": lambda: atari(NEXT_STEP, 2),
+    "ale-py same step": lambda: atari(SAME_STEP, 2),
 }
 # Their steps are sent to threads.
 SENDING = ("EnvPool", "ale-py", "ale-py same step")
@@ -63,20 +59,18 @@ SENDING = ("EnvPool", "ale-py", "ale-py same step")
 
 # The points of the lines that return what was done.
 AT_THE_END = 30
-OPERATIONS: dict[str, Callable[[Any], Any]] = {
-    "reset": lambda env: env.reset(),
-    "step": lambda env: step(env),
-    "get_attr": lambda env: env.get_attr("row"),
-    "set_attr": lambda env: env.set_attr("mark", 5),
-    "env_method": lambda env: env.env_method("add", 10),
-    "env_is_wrapped": lambda env: env.env_is_wrapped(Identity),
-    "get_images": lambda env: env.get_images(),
-}
+# The reads, and what they give.
 READS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "get_attr": (lambda env: env.get_attr("row"), [0, 1]),
     "env_method": (lambda env: env.env_method("add", 3), [3, 4]),
     "env_is_wrapped": (lambda env: env.env_is_wrapped(Identity), [False, False]),
     "get_images": (lambda env: [int(frame[0, 0, 0]) for frame in env.get_images()], [0, 1]),
+}
+OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    "reset": lambda env: env.reset(),
+    "step": lambda env: step(env),
+    "set_attr": lambda env: env.set_attr("mark", 5),
+    **{name: read for name, (read, _) in READS.items()},
 }
 
 
@@ -101,10 +95,6 @@ def transcript(kind: str) -> list[Any]:
     results = [reset(env, kind), *(step(env) for _ in range(5))]
     env.close()
     return results
-
-
-def processes_of(env: Any) -> list[Any]:
-    return list(getattr(env.env.unwrapped, "processes", ()))
 
 
 def started(kind: str) -> Any:
@@ -132,7 +122,8 @@ def check(env: Any, kind: str, expected: list[Any], where: str) -> bool:
     got, error = attempt(lambda: step(env), *CLEAR)
     assert_helps(error, where)
     if kind in COUNTING and not error:
-        assert any(is_same(got, each) for each in expected), f"{where}: step returned {got}"
+        wrong = [attempt(partial(same, got, each), AssertionError)[1] for each in expected]
+        assert None in wrong, f"{where}: step returned {got}"
     first, error = attempt(lambda: reset(env, kind), sb3compat.WorkerError)
     if error:
         assert "Close this environment" in str(error), where
@@ -159,15 +150,8 @@ def check_new_episode(env: Any, obs: Any) -> None:
 def close(env: Any, where: str) -> None:
     env.close()
     env.close()
-    assert not any(process.is_alive() for process in processes_of(env)), where
-
-
-def is_same(got: Any, expected: Any) -> bool:
-    try:
-        same(got, expected)
-    except AssertionError:
-        return False
-    return True
+    processes = getattr(env.env.unwrapped, "processes", ())
+    assert not any(process.is_alive() for process in processes), where
 
 
 def assert_helps(error: Exception | None, where: str) -> None:
@@ -190,10 +174,10 @@ def test_interrupted_operation(name: str, kind: str) -> None:
     total = count(lambda: operation(env))
     close(env, "counting")
     env = started("sync")
-    after = [step(env) for _ in range(2)]
-    env = started("sync")
-    env.reset()
+    after = [step(env), step(env)]
     if name == "reset":
+        env = started("sync")
+        env.reset()
         after[1] = step(env)
     led_out = []
     for at, error in points(total, 400 if kind in COUNTING else 60):

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium import spaces
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
-from gymnasium.wrappers.vector import RecordEpisodeStatistics
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sb3compat
-from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, fns, script
+from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import lockstep, same
 from tests.native import Form, NativeEnv, RestartsRows, UnknownEnv
 from tests.profiles import examples
 from tests.strategies import programs, scripts
-from tests.to_sb3.driving import step
-
-NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
-MODES = list(AutoresetMode)
-mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, made, mode_of, step, uniform
 
 forms = st.builds(
     Form,
@@ -52,54 +47,46 @@ def test_third_party_env_equals_dummy_vec_env(
 
     cls = data.draw(st.sampled_from([NativeEnv, RestartsRows]))
     chosen = data.draw(scripts(("none", "plain"), reuse=False, empty=False))
-    program = data.draw(programs(n))
-    if n > 1:  # the first reset of all comes before options that differ: see the next test
-        program = [(name, a[0] if isinstance(a, list) else a) for name, a in program]
-    lockstep(chosen, n, build, program)
-
-
-def test_final_obs_mask_without_an_ended_row_is_refused() -> None:
-    class Forgets(VectorWrapper):
-        def step(self, actions: Any) -> Any:
-            *result, infos = self.env.step(actions)
-            if "final_obs" in infos:
-                infos["_final_obs"] = np.array([True, False])
-            return *result, infos
-
-    env = sb3compat.to_sb3(Forgets(NativeEnv(fns(lengths=(2,)), SAME_STEP, Form(final="dense"))))
-    env.reset()
-    step(env)
-    with pytest.raises(sb3compat.MissingFinalObservationError, match=r"rows \[1\]"):
-        step(env)
+    # The first reset of all comes before options that differ, which are refused.
+    lockstep(chosen, n, build, uniform(data.draw(programs(n))))
 
 
 class NoFinal(VectorWrapper):
-    """A wrapper that loses the last observations."""
+    """A wrapper that loses the last observations, or that of row 1 by its mask."""
+
+    def __init__(self, env: Any, *, mask: bool) -> None:
+        super().__init__(env)
+        self.mask = mask
 
     def step(self, actions: Any) -> Any:
         *result, infos = self.env.step(actions)
+        if self.mask and "final_obs" in infos:
+            return *result, {**infos, "_final_obs": np.array([True, False])}
         return *result, {key: value for key, value in infos.items() if "final" not in key}
 
 
-def no_final(ending: str) -> Any:
-    return NoFinal(SyncVectorEnv(fns(2, lengths=(2,), endings=(ending,)), autoreset_mode=SAME_STEP))
+def no_final(ending: str = "terminated", *, mask: bool = False) -> Any:
+    source = NativeEnv(fns(lengths=(2,), endings=(ending,)), SAME_STEP, Form(final="dense"))
+    return NoFinal(source, mask=mask)
 
 
 @pytest.mark.parametrize(
-    ("ending", "options", "parts"),
+    ("make", "options", "parts"),
     [
         (
-            "terminated",
+            no_final,
             {},
-            ("infos['final_obs']", "rows [0, 1]", "SyncVectorEnv", "require_final_obs=False"),
+            ("infos['final_obs']", "rows [0, 1]", "NativeEnv", "require_final_obs=False"),
         ),
-        ("truncated", {"require_final_obs": False}, ("cannot be bootstrapped",)),
+        (partial(no_final, "truncated"), {"require_final_obs": False}, ("cannot be bootstrapped",)),
+        (partial(no_final, mask=True), {}, ("rows [1]",)),
     ],
+    ids=["none", "truncated", "not in the mask"],
 )
 def test_missing_final_observation_is_refused(
-    ending: str, options: dict[str, bool], parts: tuple[str, ...]
+    make: Any, options: dict[str, Any], parts: tuple[str, ...]
 ) -> None:
-    env = sb3compat.to_sb3(no_final(ending), **options)  # type: ignore[arg-type]
+    env = sb3compat.to_sb3(make(), **options)
     env.reset()
     step(env)
     with pytest.raises(sb3compat.MissingFinalObservationError) as caught:
@@ -109,7 +96,7 @@ def test_missing_final_observation_is_refused(
 
 
 def test_missing_final_observation_of_a_terminated_row_can_be_allowed() -> None:
-    env = sb3compat.to_sb3(no_final("terminated"), require_final_obs=False)
+    env = sb3compat.to_sb3(no_final(), require_final_obs=False)
     env.reset()
     step(env)
     _, _, dones, infos = step(env)
@@ -118,72 +105,14 @@ def test_missing_final_observation_of_a_terminated_row_can_be_allowed() -> None:
     assert [info["TimeLimit.truncated"] for info in infos] == [False, False]
 
 
-class Untransformed(VectorWrapper):
-    """Reshapes the observations, but not the last ones in the infos."""
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        self.single_observation_space = spaces.Box(-1, 1, (3, 1), np.float32)
-
-    def reset(self, **kwargs: Any) -> Any:
-        obs, infos = self.env.reset(**kwargs)
-        return obs[..., None], infos
-
-    def step(self, actions: Any) -> Any:
-        obs, *result = self.env.step(actions)
-        return obs[..., None], *result
-
-
-def test_final_observation_of_another_shape_is_refused() -> None:
-    source = SyncVectorEnv(fns(2, lengths=(1,)), autoreset_mode=SAME_STEP)
-    env = sb3compat.to_sb3(Untransformed(source))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match=r"last observation .* shape \(3, 1\)"):
-        step(env)
-
-
-@pytest.mark.parametrize("shared_memory", [None, False])
-def test_reused_observation_array_is_refused_in_same_step_mode(shared_memory: bool | None) -> None:
-
-    env_fns = fns(2, lengths=(2,), reuse=True)
-    source: Any
-    if shared_memory is None:
-        source = Identity(SyncVectorEnv(env_fns, autoreset_mode=SAME_STEP))
-    else:
-        source = AsyncVectorEnv(env_fns, shared_memory=False, autoreset_mode=SAME_STEP)
-    env = sb3compat.to_sb3(source)
+@pytest.mark.parametrize("name", ["sync wrapped", "async unshared"])
+def test_reused_observation_array_is_refused_in_same_step_mode(name: str) -> None:
+    env = sb3compat.to_sb3(made(name, fns(lengths=(2,), reuse=True), SAME_STEP))
     env.reset()
     step(env)
     with pytest.raises(sb3compat.ConversionError, match="the same array"):
         step(env)
     env.close()
-
-
-@mode_of
-def test_episode_statistics_belong_to_the_episode_that_ended(mode: AutoresetMode) -> None:
-    source: Any = SyncVectorEnv(fns(3, lengths=(2, 3, 4)), autoreset_mode=mode)
-    for layer in range(2):
-        source = RecordEpisodeStatistics(source, stats_key=f"stats{layer}")
-    if mode == SAME_STEP and GYMNASIUM < (1, 4):
-        with pytest.raises(sb3compat.UnsupportedEnvError, match=r"Gymnasium 1\.4 or newer"):
-            sb3compat.to_sb3(source)
-        return
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    returns, lengths = np.zeros(3), np.zeros(3, int)
-    for _ in range(12):
-        _, rewards, dones, infos = step(env)
-        returns += rewards
-        lengths += 1
-        for i in range(3):
-            for layer in range(2):
-                assert (f"stats{layer}" in infos[i]) == dones[i]
-                if dones[i]:
-                    stats = infos[i][f"stats{layer}"]
-                    assert stats["l"] == lengths[i]
-                    assert stats["r"] == pytest.approx(returns[i], abs=1e-5)
-                    assert f"stats{layer}" not in env.reset_infos[i]
-        returns[dones] = lengths[dones] = 0
 
 
 def test_padding_presents_the_reset_step_as_the_ending() -> None:
@@ -227,66 +156,18 @@ def test_padding_drops_a_pending_ending_at_a_reset() -> None:
     assert step(env)[2].all()
 
 
-def test_copy_false_still_gives_true_terminal_observations() -> None:
-    for mode in MODES:
-        fresh = sb3compat.to_sb3(NativeEnv(fns(lengths=(2,)), mode))
-        fast = sb3compat.to_sb3(NativeEnv(fns(lengths=(2,)), mode), copy=False)
-        same(fast.reset(), fresh.reset())
-        for _ in range(5):
-            same(step(fast), step(fresh))
-        assert fast.reset() is not None
-        first = fast.reset()
-        before = first.copy()
-        step(fast)
-        assert not np.array_equal(first, before), "copy=False is meant to save the copy"
-
-
-def test_copy_false_never_writes_into_arrays_of_the_environment() -> None:
-    class Frozen(Identity):
-        def step(self, actions: Any) -> Any:
-            obs, *rest = self.env.step(actions)
-            obs = obs.copy()
-            obs.flags.writeable = False
-            return obs, *rest
-
-    env = sb3compat.to_sb3(Frozen(NativeEnv(fns(lengths=(1,)), NEXT_STEP)), copy=False)
-    env.reset()
-    assert step(env)[2].all()
-
-
-@pytest.mark.parametrize("key", ["final_obs", "final_info"])
-def test_reset_infos_with_final_keys_are_refused(key: str) -> None:
-
-    class Named(ScriptedEnv):
-        def reset(self, **kwargs: Any) -> Any:
-            obs, info = super().reset(**kwargs)
-            return obs, info | {key: 3}
-
-    for make in (AsyncVectorEnv, lambda *a, **k: Identity(SyncVectorEnv(*a, **k))):
-        env = sb3compat.to_sb3(make([lambda: Named(script())], autoreset_mode=SAME_STEP))
-        with pytest.raises(sb3compat.ConversionError, match=key):
-            env.reset()
-        env.close()
-
-
-def test_constant_part_of_an_observation_may_be_one_array() -> None:
-    class Goal(gym.ObservationWrapper):
-        def __init__(self, env: Any) -> None:
-            super().__init__(env)
-            box = env.observation_space
-            self.observation_space = spaces.Dict({"goal": box, "seen": box})
-            self.goal = np.zeros(3, np.float32)
-
-        def observation(self, observation: Any) -> Any:
-            return {"goal": self.goal, "seen": observation}
-
-    source = SyncVectorEnv(
-        [lambda: Goal(ScriptedEnv(script(lengths=(1,))))], autoreset_mode=SAME_STEP
+@mode_of
+def test_copy_false_still_gives_true_terminal_observations(mode: AutoresetMode) -> None:
+    fresh, fast = (
+        sb3compat.to_sb3(NativeEnv(fns(lengths=(2,)), mode), copy=copy) for copy in (True, False)
     )
-    env = sb3compat.to_sb3(Identity(source))
-    env.reset()
-    obs, _, _, infos = step(env)
-    assert not np.array_equal(infos[0]["terminal_observation"]["seen"], obs["seen"][0])
+    same(fast.reset(), fresh.reset())
+    for _ in range(5):
+        same(step(fast), step(fresh))
+    first: Any = fast.reset()
+    before = first.copy()
+    step(fast)
+    assert not np.array_equal(first, before), "copy=False is meant to save the copy"
 
 
 class Marked(gym.Wrapper[Any, Any, Any, Any]):

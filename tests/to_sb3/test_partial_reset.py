@@ -1,18 +1,19 @@
+"""How single rows are reset: which registered function holds for an environment."""
+
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
+from sb3compat._to_sb3 import partial_reset
 from sb3compat._to_sb3.partial_reset import partial_reset_of
 from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv, reset_native
+from tests.to_sb3.driving import NEXT_STEP, step
 
 
 def test_function_of_the_nearest_class_is_used() -> None:
@@ -26,40 +27,35 @@ def test_function_of_the_nearest_class_is_used() -> None:
         return reset_native(env, mask)
 
     sb3compat.register_partial_reset(Own, other)
-    mode = AutoresetMode.NEXT_STEP
-    assert partial_reset_of(Derived(fns(), mode)) is reset_native
-    assert partial_reset_of(Own(fns(), mode)) is other
-    assert partial_reset_of(UnknownEnv(fns(), mode)) is None
+    assert partial_reset_of(Derived(fns(), NEXT_STEP)) is reset_native
+    assert partial_reset_of(Own(fns(), NEXT_STEP)) is other
+    assert partial_reset_of(UnknownEnv(fns(), NEXT_STEP)) is None
     assert partial_reset_of(SyncVectorEnv(fns())) is sb3compat.reset_with_mask
 
 
 OVERRIDES = ("step", "reset", "_put", "an instance's step")
 
 
-def overriding(name: str, mode: AutoresetMode) -> Any:
-    """An environment that overrides what the registered function replaces, and counts the calls."""
-    calls: list[str] = []
+def overriding(name: str) -> Any:
+    """An environment that overrides what the registered function replaces."""
 
     class Overrides(NativeEnv):
         pass
 
-    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        calls.append(name)
-        return getattr(NativeEnv, name)(self, *args, **kwargs)
+    def own(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(NativeEnv, name.rpartition(" ")[2])(self, *args, **kwargs)
 
     if name in OVERRIDES[:3]:
-        setattr(Overrides, name, counted)
-    env: Any = Overrides(fns(lengths=(2, 3)), mode)
+        setattr(Overrides, name, own)
+    env: Any = Overrides(fns(lengths=(2, 3)), NEXT_STEP)
     if name not in OVERRIDES[:3]:
-        name = "step"
-        env.step = counted.__get__(env)
-    env.calls = calls
+        env.step = own.__get__(env)
     return env
 
 
 @pytest.mark.parametrize("name", OVERRIDES)
 def test_function_does_not_hold_for_a_subclass_that_overrides_what_it_replaces(name: str) -> None:
-    env = overriding(name, AutoresetMode.NEXT_STEP)
+    env = overriding(name)
     assert partial_reset_of(env) is None
     method = name.rpartition(" ")[2]
     with pytest.raises(sb3compat.PartialResetError, match=f"NativeEnv does not hold.*'{method}'"):
@@ -68,50 +64,7 @@ def test_function_does_not_hold_for_a_subclass_that_overrides_what_it_replaces(n
         sb3compat.register_partial_reset(type(env), reset_native)
         sb3compat.to_sb3(env).reset()
         # It holds for this class, not for another one of the same name.
-        assert partial_reset_of(overriding(name, AutoresetMode.NEXT_STEP)) is None
-
-
-@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
-@pytest.mark.parametrize("name", OVERRIDES)
-def test_overridden_methods_are_called(name: str, mode: AutoresetMode) -> None:
-    source = overriding(name, mode)
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    for _ in range(6):
-        env.step(np.zeros(2, int))
-    # Two rows end alone, and both together once. In DISABLED mode, the adapter resets them.
-    within = mode == AutoresetMode.DISABLED
-    expected = {"reset": 1 + 3 * within, "_put": 2 + 6 * 2 + 4 * within}
-    assert source.calls.count(name.rpartition(" ")[2]) == expected.get(name, 6)
-
-
-def test_hook_that_the_function_calls_needs_a_registration_where_it_is_overridden() -> None:
-    class Colours(UnknownEnv):
-        def start(self, mask: Any) -> Any:
-            return self.reset_rows(mask, None, None)
-
-        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-            return self.start(np.ones(self.num_envs, bool))
-
-    @sb3compat.register_partial_reset(Colours)
-    def reset_colours(env: Any, mask: Any) -> Any:
-        return env.start(mask)
-
-    class Other(Colours):
-        def start(self, mask: Any) -> Any:
-            obs, infos = super().start(mask)
-            return obs, {**infos, "started": mask}
-
-    source = Other(fns(lengths=(2, 3)), AutoresetMode.NEXT_STEP)
-    with pytest.raises(sb3compat.PartialResetError, match="Colours does not hold here: 'start'"):
-        sb3compat.to_sb3(source)
-    sb3compat.register_partial_reset(Other, reset_colours)
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    for _ in range(2):
-        env.step(np.zeros(2, int))
-    assert [info["started"] for info in env.reset_infos] == [True, True]
-    assert [info["resets"] for info in env.reset_infos] == [1, 2]
+        assert partial_reset_of(overriding(name)) is None
 
 
 def test_function_registered_for_a_subclass_of_sync_is_used() -> None:
@@ -130,30 +83,8 @@ def test_function_registered_for_a_subclass_of_sync_is_used() -> None:
     env = sb3compat.to_sb3(source)
     env.reset()
     for _ in range(4):
-        env.step(np.zeros(2, int))
+        step(env)
     assert source.resets == 4
-
-
-def native_cartpole() -> Any:
-    return gym.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point").unwrapped
-
-
-def test_registration_works_as_decorator_and_as_function() -> None:
-    class One(UnknownEnv):
-        pass
-
-    @sb3compat.register_partial_reset(One)
-    def reset_one(env: Any, mask: Any) -> Any:
-        return env.reset_rows(mask, None, None)
-
-    assert partial_reset_of(One(fns(), AutoresetMode.NEXT_STEP)) is reset_one
-    sb3compat.register_partial_reset(One, sb3compat.reset_with_mask)
-    env = sb3compat.to_sb3(One(fns(lengths=(2, 3)), AutoresetMode.NEXT_STEP))
-    env.reset()
-    ends = [env.step(np.zeros(2, int))[2].tolist() for _ in range(6)]
-    assert ends == [
-        [False, False], [False, True], [True, False], [False, False], [True, True], [False, False]
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -170,21 +101,11 @@ def test_wrong_registrations_are_refused(cls: Any, function: Any, message: str) 
         sb3compat.register_partial_reset(cls, function)
 
 
-def test_registration_before_the_backend_is_imported_stays() -> None:
-    script = """
-import gymnasium as gym, numpy as np, sb3compat
-from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
-from sb3compat._to_sb3.partial_reset import partial_reset_of
-
-def own(env, mask):
-    raise AssertionError("not called here")
-
-sb3compat.register_partial_reset(CartPoleVectorEnv, own)
-env = gym.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point")
-sb3compat.to_sb3(env)
-assert partial_reset_of(env.unwrapped) is own
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+def test_function_of_the_user_comes_before_that_of_this_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    env: Any = gym.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point").unwrapped
+    assert type(partial_reset_of(env)).__module__ == "sb3compat._to_sb3.backends.cartpole"
+    monkeypatch.setattr(partial_reset, "_REGISTRY", dict(partial_reset._REGISTRY))
+    sb3compat.register_partial_reset(type(env), sb3compat.reset_with_mask)
+    assert partial_reset_of(env) is sb3compat.reset_with_mask

@@ -12,14 +12,9 @@ from gymnasium.error import AlreadyPendingCallError
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 import sb3compat
-from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
+from tests.envs import MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import lockstep
-from tests.to_sb3.driving import step
-
-MODES = list(AutoresetMode)
-
-
-SAME_STEP = AutoresetMode.SAME_STEP
+from tests.to_sb3.driving import ASYNC, SAME_STEP, made, mode_of, step
 
 
 def test_environment_with_a_pending_call_is_refused() -> None:
@@ -36,15 +31,6 @@ def test_environment_with_a_pending_call_is_refused() -> None:
     env.close()
 
 
-def test_close_works_with_a_pending_step() -> None:
-    source = AsyncVectorEnv([MakeEnv(script(), i) for i in range(2)])
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    env.step_async(np.zeros(2, int))
-    env.close()
-    assert not any(process.is_alive() for process in source.processes)
-
-
 def test_pending_step_of_the_user_is_refused() -> None:
     source = AsyncVectorEnv([MakeEnv(script(), 0)])
     env = sb3compat.to_sb3(source)
@@ -59,7 +45,7 @@ def test_pending_step_of_the_user_is_refused() -> None:
     env.close()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@mode_of
 def test_wrong_shape_is_an_error_without_and_with_shared_memory(mode: AutoresetMode) -> None:
     class Wrong(ScriptedEnv):
         def step(self, action: Any) -> Any:
@@ -89,8 +75,6 @@ def test_step_async_starts_the_step() -> None:
 
 
 def test_last_observation_that_looks_overwritten_warns_once() -> None:
-    from gymnasium.vector import AsyncVectorEnv
-
     source = AsyncVectorEnv(fns(2, lengths=(1,), reuse=True), autoreset_mode=SAME_STEP)
     env = sb3compat.to_sb3(source)
     env.reset()
@@ -99,21 +83,6 @@ def test_last_observation_that_looks_overwritten_warns_once() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         step(env)
-    env.close()
-
-
-def test_integers_that_always_repeat_warn() -> None:
-    from gymnasium.vector import AsyncVectorEnv
-
-    space: Any = spaces.Box(0, 100, (3,), np.int8)
-    env_fns = fns(1, lengths=(1,), reuse=True, observation_space=space)
-    env = sb3compat.to_sb3(AsyncVectorEnv(env_fns, autoreset_mode=SAME_STEP))
-    env.reset()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for _ in range(12):
-            step(env)
-    assert ["equals the first one" in str(warning.message) for warning in caught] == [True]
     env.close()
 
 
@@ -131,20 +100,15 @@ PROGRAM += [("seed", 3), ("options", {"x": 1}), ("reset", None), ("step", 1), ("
 
 @pytest.mark.filterwarnings("error:The last observation")
 @pytest.mark.parametrize("name", NO_NUMBERS)
-@pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+@mode_of
 def test_observations_without_a_number_equal_those_of_dummy_vec_env(
     name: str, mode: AutoresetMode
 ) -> None:
     """Gymnasium's worker takes shared memory of no length for none: it sends the observations."""
     pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
     chosen = script(observation_space=NO_NUMBERS[name], lengths=(2, 3), infos="plain")
-    for shared_memory in (True, False):
-        for wrap in (lambda env: env, Identity):
-
-            def build(fns: Any, wrap: Any = wrap, shared_memory: bool = shared_memory) -> Any:
-                return wrap(AsyncVectorEnv(fns, shared_memory=shared_memory, autoreset_mode=mode))
-
-            lockstep(chosen, 2, build, PROGRAM)
+    for source in ASYNC:
+        lockstep(chosen, 2, lambda fns, source=source: made(source, fns, mode), PROGRAM)
 
 
 @pytest.mark.parametrize("name", ["box", "dict"])

@@ -12,22 +12,12 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from sb3compat._convert.actions import Actions
-from sb3compat._convert.observations import Observations
-from sb3compat._to_sb3.rows_sync import SyncRows
-from tests.envs import MakeEnv, ScriptedEnv, fns, script
+from tests.envs import ScriptedEnv, fns, script
 from tests.lockstep import same
-from tests.to_sb3.driving import step
-
-MODES = list(AutoresetMode)
+from tests.to_sb3.driving import mode_of, step
 
 
-def rows_of(env: Any, *, copy: bool = True) -> SyncRows:
-    observations = Observations(env.single_observation_space, env.num_envs)
-    return SyncRows(env, observations, Actions(env.single_action_space, env.num_envs), copy=copy)
-
-
-@pytest.mark.parametrize("mode", MODES)
+@mode_of
 def test_environment_can_be_driven_directly_afterwards(mode: AutoresetMode) -> None:
     """No autoreset is pending, and a masked reset keeps the observations of the other rows."""
     source = SyncVectorEnv(fns(2, lengths=(2, 3)), autoreset_mode=mode)
@@ -46,63 +36,22 @@ def test_environment_can_be_driven_directly_afterwards(mode: AutoresetMode) -> N
     assert [env.unwrapped._resets for env in source.envs] == expected  # type: ignore[attr-defined]
 
 
-def test_pending_autoresets_are_forgotten_by_a_reset() -> None:
-    source = SyncVectorEnv(fns(2, lengths=(1,)))
-    source.reset()
-    assert source.step(np.zeros(2, int))[2].all()
-    env = sb3compat.to_sb3(source)
-    env.reset()
-    source.step(np.zeros(2, int))
-    assert [env.unwrapped._time for env in source.envs] == [1, 1]  # type: ignore[attr-defined]
+@pytest.mark.parametrize("copy", [True, False])
+def test_observations_and_infos_are_shared_only_without_a_copy(copy: bool) -> None:
+    held = [1]
 
-
-def test_infos_that_gymnasium_would_change_arrive_unchanged() -> None:
-    values = [1, 1.75, np.zeros(2), np.zeros(3), "text", None]
-
-    class Telling(ScriptedEnv):
+    class Holding(ScriptedEnv):
         def step(self, action: Any) -> Any:
-            return *super().step(action)[:4], {"x": values[self.row]}
+            return *super().step(action)[:4], {"held": held}
 
-    made = [lambda row=row: Telling(script(), row) for row in range(len(values))]
-    env = sb3compat.to_sb3(SyncVectorEnv(made))
-    env.reset()
-    same([info["x"] for info in step(env)[3]], values)
-
-
-def test_last_observation_is_copied_before_the_reset_overwrites_it() -> None:
-    for mode in MODES:
-        reusing, twin = (
-            sb3compat.to_sb3(SyncVectorEnv(fns(2, lengths=(1,), reuse=reuse), autoreset_mode=mode))
-            for reuse in (True, False)
-        )
-        for env in (reusing, twin):
-            env.reset()
-        (*_, ours), (*_, expected) = step(reusing), step(twin)
-        for info, reference in zip(ours, expected, strict=True):
-            same(info["terminal_observation"], reference["terminal_observation"])
-
-
-def test_steps_without_copy_write_into_one_batch() -> None:
-    source = SyncVectorEnv(fns())
-    for copy in (True, False):
-        rows = rows_of(source, copy=copy)
-        (first,), _ = rows.reset([None, None], [{}, {}])
-        before = first.copy()
-        rows.send([np.zeros(2, np.int64)])
-        (second,) = rows.receive().observations
-        assert np.shares_memory(first, second) != copy
-        assert np.array_equal(first, before) == copy
-
-
-def test_cancelled_step_is_never_taken() -> None:
-    source = SyncVectorEnv([MakeEnv(script(), 0)])
-    rows = rows_of(source)
-    rows.reset([None], [{}])
-    rows.send([np.zeros(1, np.int64)])
-    rows.cancel()
-    rows.send([np.ones(1, np.int64)])
-    assert rows.receive().infos[0]["action"] == 1
-    assert source.envs[0].unwrapped._time == 1  # type: ignore[attr-defined]
+    env = sb3compat.to_sb3(SyncVectorEnv([lambda: Holding(script())]), copy=copy)
+    first: Any = env.reset()
+    before = first.copy()
+    obs, _, _, infos = step(env)
+    assert np.shares_memory(first, obs) != copy
+    assert np.array_equal(first, before) == copy
+    assert infos[0]["held"] == held
+    assert (infos[0]["held"] is held) != copy
 
 
 def test_observations_that_are_cut_as_by_dummy_vec_env_are_warned_of_once() -> None:
@@ -119,18 +68,3 @@ def test_observations_that_are_cut_as_by_dummy_vec_env_are_warned_of_once() -> N
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same(ours.reset(), reference.reset())
-
-
-@pytest.mark.parametrize("copy", [True, False])
-def test_values_of_infos_are_shared_only_without_a_copy(copy: bool) -> None:
-    held = [1]
-
-    class Holding(ScriptedEnv):
-        def step(self, action: Any) -> Any:
-            return *super().step(action)[:4], {"held": held}
-
-    env = sb3compat.to_sb3(SyncVectorEnv([lambda: Holding(script())]), copy=copy)
-    env.reset()
-    info = step(env)[3][0]
-    assert info["held"] == held
-    assert (info["held"] is held) != copy

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from sb3compat._convert.actions import Actions
-from sb3compat._convert.observations import Observations
 from sb3compat._to_sb3.modes import Padded, ResetWithin, SameStep
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
-from sb3compat._to_sb3.source import make_source
 from tests.envs import Identity, MakeEnv, fns, script
 from tests.native import NativeEnv, UnknownEnv
-
-NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
-DISABLED = AutoresetMode.DISABLED
+from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, class_of, made, mode_of, step
 
 
 def test_choice_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -42,7 +36,7 @@ def test_timeout_without_effect_is_refused() -> None:
     "make",
     [
         lambda: UnknownEnv(fns(), SAME_STEP),
-        lambda: UnknownEnv(fns(), AutoresetMode.DISABLED),
+        lambda: UnknownEnv(fns(), DISABLED),
         lambda: NativeEnv(fns(), NEXT_STEP),
         lambda: SyncVectorEnv(fns()),
     ],
@@ -77,58 +71,33 @@ def own_worker(*args: Any) -> None:
     _async_worker(*args)
 
 
-CHOICES: dict[str, tuple[Callable[[], Any], AutoresetMode, type]] = {
-    "sync": (lambda: SyncVectorEnv(fns()), NEXT_STEP, SyncRows),
-    "sync, same step": (
-        lambda: SyncVectorEnv(fns(), autoreset_mode=SAME_STEP),
-        SAME_STEP,
-        SyncRows,
-    ),
-    "subclass of sync": (lambda: OwnSync(fns()), NEXT_STEP, ResetWithin),
-    "wrapped": (lambda: Identity(SyncVectorEnv(fns())), NEXT_STEP, ResetWithin),
-    "wrapped, same step": (
-        lambda: Identity(SyncVectorEnv(fns(), autoreset_mode=SAME_STEP)),
-        SAME_STEP,
-        SameStep,
-    ),
-    "native": (lambda: NativeEnv(fns(), NEXT_STEP), NEXT_STEP, ResetWithin),
-    "native, same step": (lambda: NativeEnv(fns(), SAME_STEP), SAME_STEP, SameStep),
-    "unknown, same step": (lambda: UnknownEnv(fns(), SAME_STEP), SAME_STEP, SameStep),
-    "unknown, disabled": (lambda: UnknownEnv(fns(), DISABLED), DISABLED, ResetWithin),
+# The environment, the row source or the mode object that drives it, and options.
+CHOICES: dict[str, tuple[Callable[[], Any], type, dict[str, Any]]] = {
+    "sync": (lambda: made("sync", fns()), SyncRows, {}),
+    "sync, same step": (lambda: made("sync", fns(), SAME_STEP), SyncRows, {}),
+    "subclass of sync": (lambda: OwnSync(fns()), ResetWithin, {}),
+    "wrapped": (lambda: made("sync wrapped", fns()), ResetWithin, {}),
+    "wrapped, same step": (lambda: made("sync wrapped", fns(), SAME_STEP), SameStep, {}),
+    "async": (lambda: made("async", fns()), AsyncRows, {}),
+    "async, another worker": (lambda: made("async", fns(), worker=own_worker), ResetWithin, {}),
+    "native": (lambda: NativeEnv(fns(), NEXT_STEP), ResetWithin, {}),
+    "native, same step": (lambda: NativeEnv(fns(), SAME_STEP), SameStep, {}),
+    "unknown, same step": (lambda: UnknownEnv(fns(), SAME_STEP), SameStep, {}),
+    "unknown, disabled": (lambda: UnknownEnv(fns(), DISABLED), ResetWithin, {}),
+    "unknown, padded": (lambda: UnknownEnv(fns(), NEXT_STEP), Padded, {"padding": True}),
 }
-
-
-def source_of(env: Any, mode: AutoresetMode, **settings: Any) -> Any:
-    layouts = (
-        Observations(env.single_observation_space, env.num_envs),
-        Actions(env.single_action_space, env.num_envs),
-    )
-    source = make_source(env, mode, *layouts, **settings)
-    return getattr(source, "_mode", source)
 
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_source_is_chosen_by_class_and_mode(name: str) -> None:
-    make, mode, expected = CHOICES[name]
-    assert type(source_of(make(), mode)) is expected
+    make, expected, options = CHOICES[name]
+    env: Any = sb3compat.to_sb3(make(), **options)
+    assert type(getattr(env._source, "_mode", env._source)) is expected
+    env.close()
 
 
-def test_async_environment_is_driven_row_by_row_unless_its_worker_is_another() -> None:
-    for worker, expected in ((None, AsyncRows), (own_worker, ResetWithin)):
-        env = AsyncVectorEnv(fns(), worker=worker)
-        assert type(source_of(env, NEXT_STEP)) is expected
-        env.close()
-
-
-def test_padding_is_for_next_step_without_a_partial_reset() -> None:
-    env = UnknownEnv(fns(), NEXT_STEP)
-    with pytest.raises(sb3compat.PartialResetError, match="padding=True"):
-        source_of(env, NEXT_STEP)
-    assert type(source_of(env, NEXT_STEP, padding=True)) is Padded
-
-
-@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-@pytest.mark.parametrize("mode", list(AutoresetMode))
+@class_of
+@mode_of
 def test_how_one_object_adds_infos_is_heeded(cls: Any, mode: AutoresetMode) -> None:
     source = cls(fns(2, lengths=(2,)), autoreset_mode=mode)
     add = source._add_info
@@ -137,7 +106,7 @@ def test_how_one_object_adds_infos_is_heeded(cls: Any, mode: AutoresetMode) -> N
     env.reset()
     assert [info["added"] for info in env.reset_infos] == [10, 11]
     for _ in range(3):
-        infos = env.step(np.zeros(2, int))[3]
+        infos = step(env)[3]
         assert [info["added"] for info in infos] == [10, 11]
         assert [info["added"] for info in env.reset_infos] == [10, 11]
     env.close()

@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
 from sb3compat._to_sb3.tap import MaskOptions, Tap
+from sb3compat.errors import PartialResetError, UnsupportedEnvError
 from tests.envs import GYMNASIUM, Identity, MakeEnv, fns, script
 from tests.lockstep import same
-from tests.to_sb3.driving import step
+from tests.to_sb3.driving import DISABLED, MODES, NEXT_STEP, SAME_STEP, class_of, mode_of, step
 
-SAME_STEP = AutoresetMode.SAME_STEP
-mode_of = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
 ACTIONS = np.zeros(2, np.int64)
 
 
@@ -116,17 +115,6 @@ class SwallowsOptions(VectorWrapper):
         return self.env.reset(seed=seed)
 
 
-def test_wrapper_that_drops_options_is_refused() -> None:
-    env = sb3compat.to_sb3(SwallowsOptions(SyncVectorEnv(fns(2, lengths=(2, 3)))))
-    env.reset()
-    step(env)
-    with pytest.raises(sb3compat.PartialResetError, match="did not hand it on"):
-        step(env)
-    env.set_options([{"x": 1}, {"x": 2}])
-    with pytest.raises(sb3compat.PartialResetError, match="did not hand it on"):
-        env.reset()
-
-
 class OwnReference(VectorWrapper):
     """Steps the environment through a reference of its own."""
 
@@ -138,14 +126,6 @@ class OwnReference(VectorWrapper):
         return self.inner.step(actions)
 
 
-@mode_of
-def test_wrapper_that_bypasses_the_tap_is_refused(mode: AutoresetMode) -> None:
-    env = sb3compat.to_sb3(OwnReference(SyncVectorEnv(fns(), autoreset_mode=mode)))
-    env.reset()
-    with pytest.raises(sb3compat.UnsupportedEnvError, match="a reference of its own"):
-        step(env)
-
-
 class ResetsByItself(VectorWrapper):
     """A wrapper that users would write around an environment in DISABLED mode."""
 
@@ -155,18 +135,6 @@ class ResetsByItself(VectorWrapper):
             options = {"reset_mask": terminated | truncated}
             obs, _ = self.env.reset(options=options)
         return obs, rewards, terminated, truncated, infos
-
-
-@mode_of
-@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-def test_wrapper_that_resets_within_its_step_is_refused(cls: Any, mode: AutoresetMode) -> None:
-    source = cls(fns(lengths=(2,)), autoreset_mode=mode)
-    env = sb3compat.to_sb3(ResetsByItself(source))
-    env.reset()
-    step(env)
-    with pytest.raises(sb3compat.UnsupportedEnvError, match=r"not to reset.*Remove that wrapper"):
-        step(env)
-    env.close()
 
 
 class Stack(VectorWrapper):
@@ -188,46 +156,71 @@ class Stack(VectorWrapper):
         return frames, *rest
 
 
-def test_wrapper_that_resets_its_state_for_all_rows_is_refused() -> None:
-    env = sb3compat.to_sb3(Stack(SyncVectorEnv(fns(2, lengths=(2, 3)))))
-    env.reset()
-    step(env)
-    with pytest.raises(sb3compat.PartialResetError, match="resets its state for all rows"):
-        step(env)
+class HidesEndings(VectorWrapper):
+    """Hides the endings of row 0."""
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminated, *rest = self.env.step(actions)
+        return obs, rewards, terminated & [False, True], *rest
 
 
-class Endings(VectorWrapper):
-    """Hides the endings of row 0, or ends row 1 with every step."""
-
-    def __init__(self, env: Any, *, hides: bool) -> None:
-        super().__init__(env)
-        self.hides = hides
+class AddsEndings(VectorWrapper):
+    """Ends row 1 with every step."""
 
     def step(self, actions: Any) -> Any:
         obs, rewards, terminated, truncated, infos = self.env.step(actions)
-        terminated, truncated = np.array(terminated), np.array(truncated)
-        if self.hides:
-            terminated[0] = False
-        else:
-            truncated[1] = True
-        return obs, rewards, terminated, truncated, infos
+        return obs, rewards, terminated, truncated | [False, True], infos
 
 
+ON_DEMAND = [NEXT_STEP, DISABLED]
+# In which modes a wrapper is refused, and how.
+REFUSED: dict[str, tuple[Any, list[AutoresetMode], Any, str]] = {
+    "drops options": (SwallowsOptions, ON_DEMAND, PartialResetError, "did not hand it on"),
+    "bypasses the tap": (OwnReference, MODES, UnsupportedEnvError, "a reference of its own"),
+    "resets in its step": (
+        ResetsByItself, MODES, UnsupportedEnvError, "not to reset.*Remove that wrapper"
+    ),
+    "resets all of its state": (Stack, ON_DEMAND, PartialResetError, "resets its state for all"),
+    "leaves the last observations": (
+        Stack, [SAME_STEP], sb3compat.ConversionError, r"last observation .* shape \(2, 3\)"
+    ),
+    "hides endings": (HidesEndings, MODES, UnsupportedEnvError, "End episodes in wrappers around"),
+    "adds endings": (
+        AddsEndings, [SAME_STEP], UnsupportedEnvError, "End episodes in wrappers around"
+    ),
+}  # fmt: skip
+
+
+@class_of
 @mode_of
-@pytest.mark.parametrize("hides", [True, False])
-def test_wrappers_that_hide_or_add_endings_are_refused_where_rows_are_lost(
-    mode: AutoresetMode, hides: bool
+@pytest.mark.parametrize("name", REFUSED)
+def test_wrapper_with_which_rows_would_be_wrong_is_refused(
+    name: str, mode: AutoresetMode, cls: Any
 ) -> None:
-    source = SyncVectorEnv(fns(2, lengths=(2,)), autoreset_mode=mode)
-    env = sb3compat.to_sb3(Endings(source, hides=hides))
-    env.reset()
-    if not hides and mode != SAME_STEP:  # a vector wrapper's time limit, then
-        for _ in range(4):
-            _, _, dones, infos = step(env)
-            assert dones[1]
-            assert infos[1]["shared"] == 1
+    """In the step that ends an episode, at the latest."""
+    wrapper, modes, error, text = REFUSED[name]
+    if mode not in modes:
         return
-    if hides:
-        step(env)
-    with pytest.raises(sb3compat.UnsupportedEnvError, match="End episodes in wrappers around"):
-        step(env)
+    lengths = (2,) if name == "hides endings" else (2, 3)
+    env = sb3compat.to_sb3(wrapper(cls(fns(lengths=lengths), autoreset_mode=mode)))
+    env.reset()
+    with pytest.raises(error, match=text):
+        list(map(step, [env] * 2))
+    env.close()
+
+
+def test_wrapper_that_drops_the_options_of_a_reset_is_refused() -> None:
+    env = sb3compat.to_sb3(SwallowsOptions(SyncVectorEnv(fns())))
+    env.set_options([{"x": 1}, {"x": 2}])
+    with pytest.raises(PartialResetError, match="did not hand it on"):
+        env.reset()
+
+
+@pytest.mark.parametrize("mode", ON_DEMAND)
+def test_wrapper_may_end_episodes_where_rows_are_reset_on_demand(mode: AutoresetMode) -> None:
+    env = sb3compat.to_sb3(AddsEndings(SyncVectorEnv(fns(lengths=(2,)), autoreset_mode=mode)))
+    env.reset()
+    for _ in range(4):
+        _, _, dones, infos = step(env)
+        assert dones[1]
+        assert infos[1]["shared"] == 1

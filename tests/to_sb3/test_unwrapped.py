@@ -3,170 +3,105 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import (
-    AsyncVectorEnv,
-    AutoresetMode,
-    SyncVectorEnv,
-    VectorEnv,
-    VectorWrapper,
-)
+from gymnasium.vector import AutoresetMode, VectorWrapper
 
 import sb3compat
 from sb3compat.errors import CallOrderError
 from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv
-from tests.to_sb3.driving import step
+from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, SOURCES, made, mode_of, step
 
-SAME_STEP = AutoresetMode.SAME_STEP
-
-
-def native_cartpole() -> Any:
-    return gym.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point").unwrapped
-
-
-@pytest.mark.parametrize("returned", [[{}, {}], None, "four"])
-def test_step_with_wrong_infos_is_refused_below_a_wrapper(returned: Any) -> None:
-    class Odd(NativeEnv):
-        def step(self, actions: Any) -> Any:
-            result = super().step(actions)
-            return result[:4] if returned == "four" else (*result[:4], returned)
-
-    env = sb3compat.to_sb3(Odd(fns(), SAME_STEP))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match="infos"):
-        step(env)
+# What becomes of the results of a step and of a reset, and what the message says of that.
+FORMS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "a list of infos": (lambda result: (*result[:-1], [{}, {}]), "infos to be a dict .* list"),
+    "no infos": (lambda result: (*result[:-1], None), "infos to be a dict .* NoneType"),
+    "one value less": (lambda result: result[:-1], r"to return \(obs.* of length [14]"),
+    "one value more": (lambda result: (*result, None), r"to return \(obs.* of length [36]"),
+    "a list": (list, r"to return \(obs.* got list of length [25]"),
+}
 
 
-class OwnForm(NativeEnv):
+class Keeps(VectorWrapper):
+    """Hides from the adapter of which form the results below are."""
+
+    def reset(self, **kwargs: Any) -> Any:
+        return tuple(self.env.reset(**kwargs))[:2]
+
     def step(self, actions: Any) -> Any:
-        return *super().step(actions), None
+        obs, rewards, terminated, truncated, *_ = self.env.step(actions)
+        return obs, rewards, terminated, truncated, {}
 
 
-class FiveValues(VectorWrapper):
-    def step(self, actions: Any) -> Any:
-        return self.env.step(actions)[:5]
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("within", ["step", "reset"])
+@pytest.mark.parametrize("place", ["bare", "below a wrapper", "wrapper"])
+def test_results_of_another_form_are_refused(place: str, within: str, form: str) -> None:
+    change, text = FORMS[form]
+
+    def of_another_form(cls: Any) -> Any:
+        def changed(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return change(getattr(cls, within)(self, *args, **kwargs))
+
+        return type("Odd", (cls,), {within: changed})
+
+    if place == "wrapper":
+        source = of_another_form(Identity)(NativeEnv(fns(), SAME_STEP))
+    else:
+        source = of_another_form(NativeEnv)(fns(), SAME_STEP)
+    env = sb3compat.to_sb3(Keeps(source) if place == "below a wrapper" else source)
+    if within == "step":
+        env.reset()
+    with pytest.raises(sb3compat.ConversionError, match=text):
+        step(env) if within == "step" else env.reset()
 
 
-def test_step_of_another_form_below_a_wrapper_is_refused() -> None:
-    env = sb3compat.to_sb3(FiveValues(OwnForm(fns(), SAME_STEP)))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match=r"OwnForm.*\.step to return .* length 6"):
-        env.step([0, 0])
-
-
-PENDING: dict[str, Any] = {
-    "sync": (lambda: SyncVectorEnv(fns(lengths=(2, 3))), r"rows \[1\]"),
-    "sync, disabled": (
-        lambda: SyncVectorEnv(fns(lengths=(2, 3)), autoreset_mode=AutoresetMode.DISABLED),
-        r"rows \[1\]",
-    ),
-    "async": (lambda: AsyncVectorEnv(fns(lengths=(2, 3))), r"rows \[1\]"),
-    "async, pipes": (
-        lambda: AsyncVectorEnv(fns(lengths=(2, 3)), shared_memory=False), r"rows \[1\]"
-    ),
-    "native": (lambda: NativeEnv(fns(lengths=(2, 3)), AutoresetMode.NEXT_STEP), "cannot be known"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("wrapped", [False, True])
-@pytest.mark.parametrize("name", PENDING)
-def test_first_step_is_refused_where_an_autoreset_is_pending(name: str, wrapped: bool) -> None:
-    make, text = PENDING[name]
-    source = make()
+@mode_of
+@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("name", [*SOURCES, "native"])
+def test_environment_used_before_goes_on_unless_an_autoreset_is_pending(
+    name: str, steps: int, mode: AutoresetMode
+) -> None:
+    # After a reset, row 0 takes three steps, and row 1 two.
+    rows = fns(lengths=(2, 3))
+    source = NativeEnv(rows, mode) if name == "native" else made(name, rows, mode)
+    if mode == DISABLED and not name.startswith("sync"):
+        steps = 1  # these do not note which rows have ended
     source.reset()
-    for _ in range(2):
+    for _ in range(steps):
         source.step(np.zeros(2, int))
-    env = sb3compat.to_sb3(Identity(source) if wrapped else source)
+    env: Any = sb3compat.to_sb3(source)
+    native = name == "native"  # of which nothing is known, and whose rows take one dict
+    if mode == SAME_STEP or (steps == 1 and not (native and mode == NEXT_STEP)):
+        for times in ([2, 2], [3, 1], [1, 2])[steps - 1 :]:
+            assert [info["shared"] for info in step(env)[3]] == times
+        env.close()
+        return
+    text = "cannot be known" if native else r"rows \[1\]"
     for _ in range(2):
-        with pytest.raises(CallOrderError, match=rf"Expected reset\(\).*{text}"):
-            env.step(np.zeros(2, int))
+        with pytest.raises(CallOrderError, match=rf"Expected reset\(\) before.*{text}"):
+            step(env)
+    env.seed(3)
+    env.set_options({"x": 1} if native else [{"x": 1}, {"x": 2}])
     env.reset()
-    infos = env.step(np.zeros(2, int))[3]
-    assert [info["shared"] for info in infos] == [1, 1]
-    env.close()
-
-
-@pytest.mark.parametrize("wrapped", [False, True])
-@pytest.mark.parametrize("name", ["sync", "sync, disabled", "async", "async, pipes"])
-def test_environment_without_a_pending_autoreset_goes_on(name: str, wrapped: bool) -> None:
-    source = PENDING[name][0]()
-    source.reset()
-    source.step(np.zeros(2, int))
-    env = sb3compat.to_sb3(Identity(source) if wrapped else source)
-    for time in ([2, 2], [3, 1]):
-        infos = env.step(np.zeros(2, int))[3]
-        assert [info["shared"] for info in infos] == time
-    env.close()
-
-
-@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-def test_same_step_environment_that_has_ended_goes_on(cls: Any) -> None:
-    source = cls(fns(lengths=(2, 3)), autoreset_mode=AutoresetMode.SAME_STEP)
-    source.reset()
-    for _ in range(2):
-        source.step(np.zeros(2, int))
-    env = sb3compat.to_sb3(source)
-    assert [info["shared"] for info in env.step(np.zeros(2, int))[3]] == [3, 1]
+    assert [info["option"] for info in env.reset_infos] == ([1, 1] if native else [1, 2])
+    for times in ([1, 1], [2, 2]):
+        assert [info["shared"] for info in step(env)[3]] == times
     env.close()
 
 
 def test_native_cartpole_tells_its_pending_autoresets() -> None:
-    source = native_cartpole()
+    source: Any = gym.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point").unwrapped
     source.reset(seed=1)
-    sb3compat.to_sb3(source).step(np.zeros(2, int))
+    step(sb3compat.to_sb3(source))
     source.prev_done[1] = True
     with pytest.raises(CallOrderError, match=r"rows \[1\]"):
-        sb3compat.to_sb3(source).step(np.zeros(2, int))
-
-
-@pytest.mark.parametrize("shared_memory", [True, False])
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_reset_clears_an_autoreset_pending_before_adapting(
-    wrapped: bool, shared_memory: bool
-) -> None:
-    source: VectorEnv[Any, Any, Any] = AsyncVectorEnv(fns(2), shared_memory=shared_memory)
-    source.reset()
-    for _ in range(3):
-        ended = source.step(np.zeros(2, int))[2]
-    assert ended.all()
-    env = sb3compat.to_sb3(Identity(source) if wrapped else source)
-    env.seed(3)
-    env.reset()
-    for time in (1, 2):
-        infos = env.step(np.zeros(2, int))[3]
-        assert [info["shared"] for info in infos] == [time, time]
-    env.close()
-
-
-def test_wrapped_sync_env_with_a_pending_autoreset_takes_options() -> None:
-    source = SyncVectorEnv(fns(2))
-    source.reset()
-    for _ in range(3):
-        source.step(np.zeros(2, int))
-    env = sb3compat.to_sb3(Identity(source))
-    env.set_options([{"x": 1}, {"x": 2}])
-    env.reset()
-    assert [info["option"] for info in env.reset_infos] == [1, 2]
-    assert [info["shared"] for info in env.step(np.zeros(2, int))[3]] == [1, 1]
-
-
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_no_autoreset_lingers_without_shared_memory(wrapped: bool) -> None:
-    # The upstream bug that tap.py goes around: without it, row 0 would be reset once more.
-    source: VectorEnv[Any, Any, Any] = AsyncVectorEnv(fns(lengths=(2, 4)), shared_memory=False)
-    env = sb3compat.to_sb3(Identity(source) if wrapped else source)
-    env.reset()
-    resets = []
-    for _ in range(8):
-        env.step(np.zeros(2, int))
-        resets.append([info["resets"] for info in env.reset_infos])
-    assert resets[-1] == [3, 4]
-    env.close()
+        step(sb3compat.to_sb3(source))
 
 
 def test_endings_are_looked_at_as_the_environment_gives_them() -> None:
@@ -189,12 +124,12 @@ def test_endings_are_looked_at_as_the_environment_gives_them() -> None:
     function = functools.partial(sb3compat.reset_with_mask)
     function.watch = watch  # type: ignore[attr-defined]
     sb3compat.register_partial_reset(Watched, function)
-    env = sb3compat.to_sb3(Identity(Watched(fns(lengths=(2, 3)), AutoresetMode.SAME_STEP)))
+    env = sb3compat.to_sb3(Identity(Watched(fns(lengths=(2, 3)), SAME_STEP)))
     env.reset()
     for _ in range(2):
-        env.step(np.zeros(2, int))
+        step(env)
     assert seen == [
-        (Watched, AutoresetMode.SAME_STEP),
+        (Watched, SAME_STEP),
         "reset",
         ([False, False], [False, False], True),
         ([False, True], [False, False], True),
@@ -219,15 +154,22 @@ def test_restart_is_for_rows_that_the_environment_has_ended() -> None:
     sb3compat.register_partial_reset(Restarts, Function())
 
     class ResetsTwice(VectorWrapper):
+        steps = 0
+
         def reset(self, **kwargs: Any) -> Any:
             self.env.reset(**kwargs)
             return self.env.reset(**kwargs)
 
-    env = sb3compat.to_sb3(ResetsTwice(Restarts(fns(lengths=(2, 3)), AutoresetMode.NEXT_STEP)))
+        def step(self, actions: Any) -> Any:
+            self.steps += 1
+            *result, truncated, infos = self.env.step(actions)
+            return *result, truncated | [False, self.steps == 1], infos
+
+    env = sb3compat.to_sb3(ResetsTwice(Restarts(fns(lengths=(2, 3)), NEXT_STEP)))
     env.reset()
-    for _ in range(3):
-        env.step(np.zeros(2, int))
-    # Rows are restarted once; the second reset within a step is an ordinary one.
-    one, other = [True, False], [False, True]
-    restarted = [("restart", one, one), ("reset", one, None)]
-    assert calls == [*restarted, ("restart", other, other), ("reset", other, None)]
+    for _ in range(2):
+        step(env)
+    # The wrapper has ended the second row. The other reset within a step is an ordinary one.
+    one, other, none = [True, False], [False, True], [False, False]
+    restarted = [("restart", other, none), ("reset", other, None)]
+    assert calls == [*restarted, ("restart", one, one), ("reset", one, None)]

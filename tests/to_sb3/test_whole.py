@@ -13,15 +13,11 @@ from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat import to_gymnasium
-from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
+from tests.envs import Identity, MakeEnv, fns, script
 from tests.lockstep import same
 from tests.native import NativeEnv, UnknownEnv
 from tests.profiles import examples
-from tests.to_sb3.driving import step
-
-NEXT_STEP, SAME_STEP = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
-MODES = list(AutoresetMode)
-mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, mode_of, step
 
 
 def test_step_through_a_wrapper_starts_in_step_wait() -> None:
@@ -50,87 +46,42 @@ def test_reset_mask_as_an_option_is_refused() -> None:
         env.set_options({"reset_mask": np.array([True, False])})
 
 
-class VectorRewards(VectorWrapper):
-    def step(self, actions: Any) -> Any:
-        obs, rewards, *result = self.env.step(actions)
-        return obs, np.stack([rewards, rewards], axis=1), *result
+# What a wrapper makes of a step, and what the message says of that.
+RESULTS: dict[str, tuple[Any, str]] = {
+    "vector rewards": (
+        lambda obs, rewards, *rest: (obs, np.stack([rewards, rewards], axis=1), *rest),
+        r"rewards of shape \(3,\).*got.*\(3, 2\)",
+    ),
+    "a smaller batch": (
+        lambda obs, *rest: (obs[:1], *rest), r"shape \(3, 3\).*got shape=\(1, 3\)"
+    ),
+}  # fmt: skip
 
 
-def test_vector_rewards_are_refused() -> None:
-    env = sb3compat.to_sb3(VectorRewards(SyncVectorEnv(fns(3))))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match=r"rewards of shape \(3,\).*got.*\(3, 2\)"):
-        step(env)
+@pytest.mark.parametrize("name", RESULTS)
+def test_step_of_another_shape_is_refused_until_a_reset(name: str) -> None:
+    change, text = RESULTS[name]
 
-
-def test_options_reach_the_sub_environments_unchanged() -> None:
-    options = {"x": 3, "list": [1]}
-    env = sb3compat.to_sb3(Identity(SyncVectorEnv(fns(2, infos="wild"))))
-    env.set_options(options)
-    env.reset()
-    assert options == {"x": 3, "list": [1]}
-    assert [info["options"] for info in env.reset_infos] == [options, options]
-
-
-def test_step_with_four_values_is_refused() -> None:
-    class Four(Identity):
+    class Changes(Identity):
         def step(self, actions: Any) -> Any:
-            return self.env.step(actions)[1:]
+            return change(*self.env.step(actions))
 
-    env = sb3compat.to_sb3(Four(NativeEnv(fns(), SAME_STEP)))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match=r"observations, rewards, .* of length 4"):
-        step(env)
-
-
-def test_batch_of_another_size_is_refused() -> None:
-    class Short(Identity):
-        def step(self, actions: Any) -> Any:
-            obs, *rest = self.env.step(actions)
-            return obs[:1], *rest
-
-    env = sb3compat.to_sb3(Short(NativeEnv(fns(2), SAME_STEP)))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match=r"shape \(2, 3\).*got shape=\(1, 3\)"):
-        step(env)
+    env = sb3compat.to_sb3(Changes(NativeEnv(fns(3, lengths=(1,)), NEXT_STEP)))
+    for _ in range(2):
+        env.reset()
+        with pytest.raises(sb3compat.ConversionError, match=text):
+            step(env)
+        with pytest.raises(RuntimeError, match=r"Expected reset\(\)"):
+            step(env)
 
 
-@pytest.mark.parametrize("mode", [NEXT_STEP, AutoresetMode.DISABLED])
+@pytest.mark.parametrize("mode", [NEXT_STEP, DISABLED])
 def test_ending_reported_in_another_mode_is_refused(mode: AutoresetMode) -> None:
     env = sb3compat.to_sb3(NativeEnv(fns(lengths=(2,)), SAME_STEP), autoreset_mode=mode)
     env.reset()
     step(env)
     with pytest.raises(sb3compat.AutoresetModeError, match="pass autoreset_mode='SameStep'"):
         step(env)
-
-
-def test_step_after_a_failed_step_needs_a_reset() -> None:
-    env = sb3compat.to_sb3(VectorRewards(NativeEnv(fns(lengths=(1,)), NEXT_STEP)))
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match="rewards"):
-        step(env)
-    with pytest.raises(RuntimeError, match=r"Expected reset\(\)"):
-        step(env)
-    env.reset()
-    with pytest.raises(sb3compat.ConversionError, match="rewards"):
-        step(env)
-
-
-def test_close_works_after_a_failed_async_step() -> None:
-    from gymnasium.vector import AsyncVectorEnv
-
-    class Ragged(ScriptedEnv):
-        def step(self, action: Any) -> Any:
-            *result, _ = super().step(action)
-            return *result, {"ragged": np.zeros(self.row + 1)}
-
-    source = AsyncVectorEnv([lambda: Ragged(script(), 0), lambda: Ragged(script(), 2)])
-    env = sb3compat.to_sb3(Identity(source))
-    env.reset()
-    with pytest.raises(ValueError, match="broadcast"):
-        step(env)
-    env.close()
-    assert not any(process.is_alive() for process in source.processes)
 
 
 class Recast(VectorWrapper):

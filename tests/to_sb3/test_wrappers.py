@@ -7,7 +7,6 @@ of its sub-environments.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +19,25 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sb3compat
-from tests.covering import Pair, chosen
-from tests.envs import GYMNASIUM, MakeEnv
+from tests.envs import GYMNASIUM
 from tests.lockstep import same
-from tests.native import UnknownEnv
+from tests.native import NativeEnv, UnknownEnv
 from tests.profiles import examples, some
 from tests.strategies import programs
+from tests.to_sb3.driving import MODES, NEXT_STEP, SAME_STEP, made, mode_of, uniform
 from tests.to_sb3.wrapper_twins import (
-    MODES,
-    OBSERVATIONS,
-    SAME_STEP,
+    SHOWING,
     TWINS,
     AnyEnv,
+    allowed,
     fitting_space,
     halved,
     in_lockstep,
-    mode_of,
-    parallel,
     record_video,
     refused_by_gymnasium,
     refused_here,
+    rows,
     scripted,
-    sync,
 )
 
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
@@ -54,23 +50,42 @@ if GYMNASIUM < (1, 4):
 
 
 # With workers and copies it is slowest, and much like the others.
-BUILDS = some([(sync, True), (sync, False), (parallel, False), (parallel, True)], 3)
+BUILDS = some([("sync", True), ("sync", False), ("async", False), ("async", True)], 3)
 
 
 @mode_of
-@pytest.mark.parametrize(("build", "copy"), BUILDS)
+@pytest.mark.parametrize(("source", "copy"), BUILDS)
 @pytest.mark.parametrize("name", TWINS)
 def test_wrapper_is_exact_or_refused(
-    name: str, build: Any, copy: bool, mode: AutoresetMode
+    name: str, source: str, copy: bool, mode: AutoresetMode
 ) -> None:
+    def run() -> None:
+        in_lockstep((name,), lambda fns: made(source, fns, mode, copy=copy))
+
     if refused_by_gymnasium(name, mode):
         with pytest.raises((AssertionError, ValueError)):
-            in_lockstep((name,), build, mode=mode, copy=copy)
+            run()
     elif refused_here(name, mode):
         with pytest.raises(sb3compat.UnsupportedEnvError, match="around each sub-environment"):
-            in_lockstep((name,), build, mode=mode, copy=copy)
+            run()
     else:
-        in_lockstep((name,), build, mode=mode, copy=copy)
+        run()
+
+
+@mode_of
+@given(data=st.data(), n=st.integers(1, 4), copy=st.booleans(), native=st.booleans())
+@settings(max_examples=examples(250))
+def test_stacks_of_wrappers_are_exact(
+    mode: AutoresetMode, data: st.DataObject, n: int, copy: bool, native: bool
+) -> None:
+    names = [name for name in allowed(mode) if not (native and name in SHOWING)]
+    stack = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=4))
+    assume(fitting_space(*stack) is not None)
+    program = data.draw(programs(n, max_size=10))
+    if native:
+        in_lockstep(stack, lambda fns: NativeEnv(fns, mode), n, uniform(program))
+    else:
+        in_lockstep(stack, lambda fns: made("sync", fns, mode, copy=copy), n, program)
 
 
 # Refused wrappers, and a part of the message.
@@ -90,15 +105,11 @@ if GYMNASIUM < (1, 2):
     del REFUSED["ArrayConversion"]
 
 
-def test_every_wrapper_is_tested() -> None:
+def test_every_wrapper_is_tested_and_documented() -> None:
     assert set(vector.__all__) == TWINS.keys() | REFUSED.keys()
-
-
-def test_every_wrapper_is_documented() -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "vector-wrappers.md"
     table = "".join(line for line in page.read_text().splitlines() if line.startswith("|"))
-    named = {name for name in vector.__all__ if f"`{name}`" in table}
-    assert named == set(vector.__all__)
+    assert {name for name in vector.__all__ if f"`{name}`" in table} == set(vector.__all__)
 
 
 def needs(name: str) -> Any:
@@ -116,12 +127,11 @@ def test_refused_wrapper_is_refused_at_every_place(name: str, mode: AutoresetMod
     make, way_out = REFUSED[name]
     if name == "NormalizeReward" and mode == SAME_STEP and GYMNASIUM >= (1, 4):
         return  # exact, see below
-    fns = [MakeEnv(scripted(OBSERVATIONS[0]), i) for i in range(2)]
     try:
-        make(sync(fns, mode))
+        make(made("sync", rows(2), mode))
     except (AssertionError, ValueError):  # Gymnasium refuses it itself
         assert name == "NormalizeObservation"
-        assert mode != AutoresetMode.NEXT_STEP
+        assert mode != NEXT_STEP
         return
     around: list[Callable[[AnyEnv], AnyEnv]] = [lambda env: env]
     around += [twins.batch for other, twins in TWINS.items() if not refused_here(other, mode)]
@@ -129,7 +139,7 @@ def test_refused_wrapper_is_refused_at_every_place(name: str, mode: AutoresetMod
     for wrap in around:
         for inner, outer in ((wrap, make), (make, wrap)):
             try:
-                env = outer(inner(sync(fns, mode)))
+                env = outer(inner(made("sync", rows(2), mode)))
             except (AssertionError, TypeError, ValueError, AttributeError):  # Gymnasium's own rules
                 continue
             with pytest.raises(sb3compat.UnsupportedEnvError, match=f"{name}.*{way_out}"):
@@ -141,10 +151,9 @@ def test_refused_wrapper_is_refused_at_every_place(name: str, mode: AutoresetMod
 @pytest.mark.skipif(GYMNASIUM < (1, 4), reason="Gymnasium 1.4 is the first to have it right")
 @pytest.mark.parametrize("inner", [name for name in TWINS if not name.endswith("Observation")])
 def test_normalize_reward_is_exact_in_same_step_mode(inner: str) -> None:
-    fns = [MakeEnv(scripted(OBSERVATIONS[0]), i) for i in range(3)]
-
     def stack() -> AnyEnv:
-        return vector.NormalizeReward(TWINS[inner].batch(sync(fns, SAME_STEP)), gamma=0.5)
+        env = TWINS[inner].batch(made("sync", rows(3), SAME_STEP))
+        return vector.NormalizeReward(env, gamma=0.5)
 
     theirs, ours = stack(), sb3compat.to_sb3(stack())
     theirs.reset(seed=1)
@@ -159,8 +168,7 @@ def test_normalize_reward_is_exact_in_same_step_mode(inner: str) -> None:
 @pytest.mark.parametrize("name", ["NormalizeReward", "NormalizeObservation"])
 def test_padding_allows_statistics_wrappers(name: str) -> None:
     def stack() -> AnyEnv:
-        fns = [MakeEnv(scripted(OBSERVATIONS[0]), i) for i in range(2)]
-        return REFUSED[name][0](UnknownEnv(fns, AutoresetMode.NEXT_STEP))
+        return REFUSED[name][0](UnknownEnv(rows(2), NEXT_STEP))
 
     theirs, ours = stack(), sb3compat.to_sb3(stack(), padding=True)
     same(ours.reset(), theirs.reset()[0])
@@ -174,8 +182,8 @@ def test_padding_allows_statistics_wrappers(name: str) -> None:
 
 def test_wrapper_that_assumes_another_mode_is_refused() -> None:
     """The wrapper has read another mode from the metadata when it was made."""
-    env = sync([MakeEnv(scripted(OBSERVATIONS[0]), 0)], SAME_STEP)
-    metadata, env.metadata = env.metadata, {**env.metadata, "autoreset_mode": MODES[0]}
+    env = made("sync", rows(1), SAME_STEP)
+    metadata, env.metadata = env.metadata, {**env.metadata, "autoreset_mode": NEXT_STEP}
     wrapped = [
         vector.RescaleObservation(env, np.float32(0), np.float32(1)),
         vector.TransformObservation(env, halved),
@@ -192,78 +200,109 @@ def test_wrapper_that_assumes_another_mode_is_refused() -> None:
             sb3compat.to_sb3(wrapper)
 
 
-@pytest.mark.parametrize("name", ["TransformObservation", "DtypeObservation", "ClipReward"])
-def test_native_cartpole_works_under_wrappers(name: str) -> None:
-    def make() -> AnyEnv:
-        return gym.make_vec("CartPole-v1", num_envs=5, vectorization_mode="vector_entry_point")
-
-    def transformed(obs: Any) -> Any:
-        if name == "TransformObservation":
-            return halved(obs)
-        return obs.astype(np.float64) if name == "DtypeObservation" else obs
-
-    plain, ours = sb3compat.to_sb3(make()), sb3compat.to_sb3(TWINS[name].batch(make()))
-    for env in (plain, ours):
-        env.seed(3)
-    same(ours.reset(), transformed(plain.reset()))
-    rng = np.random.default_rng(3)
-    endings = 0
-    for _ in range(60):
-        actions = rng.integers(2, size=5)
-        obs, rewards, dones, infos = plain.step(actions)
-        for info, done in zip(infos, dones, strict=True):
-            if done:
-                endings += 1
-                info["terminal_observation"] = transformed(info["terminal_observation"])
-        same(ours.step(actions), (transformed(obs), np.clip(rewards, 0.15, 1), dones, infos))
-    assert endings > 5
+# Wrappers that show or record frames
 
 
-def allowed(mode: AutoresetMode) -> list[str]:
-    """The wrappers that work in this mode."""
-    return [
-        name for name in TWINS if not (refused_by_gymnasium(name, mode) or refused_here(name, mode))
-    ]
+class FrameEnv(gym.Wrapper[Any, Any, Any, Any]):
+    """Its frames show the row, the episode and the step, and it remembers the rendered ones."""
+
+    def __init__(self, env: AnyEnv) -> None:
+        super().__init__(env)
+        self.seen: list[tuple[int, int]] = []
+
+    def render(self) -> Any:
+        env: Any = self.unwrapped
+        self.seen.append((env._resets, env._time))
+        frame = np.zeros((16, 16, 3), np.uint8)
+        frame[...] = env.row, env._resets, env._time
+        return frame
 
 
-@cache
-def possible_pairs(mode: AutoresetMode) -> list[Pair]:
-    """The inner and the outer wrapper, where Gymnasium itself can run one in the other."""
-    names = allowed(mode)
-    return [(a, b) for b in names for a in names if fitting_space(a, b) is not None]
+def framed(mode: AutoresetMode, n: int) -> AnyEnv:
+    return made("sync", [lambda fn=fn: FrameEnv(fn()) for fn in rows(n)], mode)
 
 
-@cache
-def tried_pairs(mode: AutoresetMode) -> list[Pair]:
-    """All of them nightly; else some, others in each mode."""
-    return chosen(possible_pairs(mode), seed=MODES.index(mode))
+def record(env: AnyEnv, folder: Path, **kwargs: Any) -> tuple[AnyEnv, list[list[Any]]]:
+    """`RecordVideo`, and the frames of the videos that it has written."""
+    videos: list[list[Any]] = []
+
+    class Kept(vector.RecordVideo):
+        def stop_recording(self) -> None:
+            videos.append([frame.copy() for frame in self.recorded_frames])
+            super().stop_recording()
+
+    return Kept(env, str(folder), episode_trigger=lambda _: True, **kwargs), videos
 
 
-@mode_of
-def test_every_wrapper_is_tried_inside_and_outside(mode: AutoresetMode) -> None:
-    inner, outer = zip(*tried_pairs(mode), strict=True)
-    assert set(inner) == set(outer) == set(allowed(mode))
-
-
-@mode_of
-@pytest.mark.parametrize("outer", TWINS)
-def test_pairs_of_wrappers_are_exact(outer: str, mode: AutoresetMode) -> None:
-    if outer not in allowed(mode):
-        return  # see test_wrapper_is_exact_or_refused
-    assert sum(b == outer for _, b in possible_pairs(mode)) > 5
-    for names in tried_pairs(mode):
-        if names[1] == outer:
-            in_lockstep(names, sync, mode=mode)
-
-
-@mode_of
-@given(data=st.data(), n=st.integers(1, 4), copy=st.booleans())
-@settings(max_examples=examples(60))
-def test_stacks_of_wrappers_are_exact(
-    mode: AutoresetMode, data: st.DataObject, n: int, copy: bool
+@pytest.mark.skipif(GYMNASIUM < (1, 2), reason="RecordVideo is there since Gymnasium 1.2")
+@pytest.mark.parametrize(
+    ("mode", "first_only"),
+    some(
+        [
+            *((MODES[0], True), (MODES[1], False), (MODES[2], False)),
+            *((MODES[0], False), (MODES[1], True), (MODES[2], True)),
+        ],
+        3,
+    ),
+)
+def test_videos_show_the_first_row_as_without_the_adapter(
+    mode: AutoresetMode, first_only: bool, tmp_path: Path
 ) -> None:
-    some_names = st.lists(st.sampled_from(allowed(mode)), min_size=1, max_size=4)
-    names = tuple(data.draw(some_names))
-    assume(fitting_space(*names) is not None)
-    program = data.draw(programs(n, max_size=10))
-    in_lockstep(names, sync, n, program=program, mode=mode, copy=copy)
+    """The videos follow the first row, whose pictures are the same as without the adapter."""
+    pytest.importorskip("moviepy", reason="RecordVideo writes with moviepy")
+    natural = mode if mode == SAME_STEP else NEXT_STEP
+    theirs, expected = record(framed(natural, 3), tmp_path / "theirs", record_first_only=first_only)
+    source, got = record(framed(mode, 3), tmp_path / "ours", record_first_only=first_only)
+    ours = sb3compat.to_sb3(source)
+    theirs.reset()
+    ours.reset()
+    actions = np.zeros((3, 2), np.float32)
+    # The episodes last for 2, 3 and 1 steps, over and over.
+    while len(expected) < 3:
+        theirs.step(actions)
+    while len(got) < 3:
+        ours.step(actions)
+    for ours_frames, frames in zip(got, expected[:3], strict=True):
+        np.testing.assert_array_equal(
+            [frame[0, 0] for frame in ours_frames], [frame[0, 0] for frame in frames]
+        )
+        for row in range(1 if first_only else 3):
+            shown = [tuple(frame[0, 16 * row]) for frame in ours_frames]
+            assert len(set(shown)) == len(shown)
+    ours.close()
+    assert len(list((tmp_path / "ours").glob("*.mp4"))) >= 3
+
+
+@mode_of
+@pytest.mark.parametrize("n", [1, 3])
+def test_human_rendering_shows_each_step_and_each_reset(mode: AutoresetMode, n: int) -> None:
+    """Each step shows a picture, and each reset within a step another one."""
+    source = framed(mode, n)
+    ours = sb3compat.to_sb3(vector.HumanRendering(source))
+    ours.reset()
+    resets = 0
+    for _ in range(8):
+        dones = ours.step(np.zeros((n, 2), np.float32))[2]
+        resets += int(dones.any()) if mode != SAME_STEP else 0
+    for i, env in enumerate(source.envs):
+        assert len(env.seen) == 1 + 8 + resets
+        # All frames are in order; with one row, which waits for no other row, none comes twice.
+        assert env.seen == sorted(env.seen)
+        if n == 1:
+            assert len(set(env.seen)) == len(env.seen)
+        if mode != SAME_STEP:
+            length = scripted().lengths[(i + 1) % 3]
+            assert {(1, t) for t in range(length + 1)} <= set(env.seen)
+    ours.close()
+
+
+@pytest.mark.skipif(GYMNASIUM < (1, 2), reason="RecordVideo is there since Gymnasium 1.2")
+def test_rendering_natively_does_not_add_to_the_video(tmp_path: Path) -> None:
+    native = gym.make_vec("CartPole-v1", num_envs=2, render_mode="rgb_array")
+    source, _ = record(native, tmp_path)
+    ours = sb3compat.to_sb3(source)
+    ours.reset()
+    ours.step(np.array([0, 1]))
+    assert len(ours.get_images()) == 2
+    assert len(source.recorded_frames) == 2
+    ours.close()

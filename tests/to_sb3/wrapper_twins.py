@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-import pytest
 from gymnasium import spaces, wrappers
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector
 
 from tests.envs import GYMNASIUM, MakeEnv, Script, script
-from tests.lockstep import Operation, lockstep
+from tests.lockstep import Build, Operation, lockstep
+from tests.to_sb3.driving import SAME_STEP
 
-MODES = list(AutoresetMode)
-SAME_STEP = AutoresetMode.SAME_STEP
-mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
 ACTIONS = spaces.Box(-1, 1, (2,), np.float32)
 OBSERVATIONS: tuple[spaces.Space[Any], ...] = (
     spaces.Box(-1, 1, (2, 3), np.float32),
@@ -40,6 +37,18 @@ def halved(value: Any) -> Any:
     return value * np.float32(0.5) if getattr(value, "dtype", None) != np.uint8 else value // 2
 
 
+def half_reward(reward: Any) -> Any:
+    return reward * 0.5
+
+
+def half_observations(env: AnyEnv) -> AnyEnv:
+    return wrappers.TransformObservation(env, halved, env.observation_space)
+
+
+def half_actions(env: AnyEnv) -> AnyEnv:
+    return wrappers.TransformAction(env, halved, env.action_space)
+
+
 def both(name: str, **kwargs: Any) -> Twins:
     return Twins(
         lambda env: getattr(vector, name)(env, **kwargs),
@@ -51,15 +60,11 @@ def stats_key(env: AnyEnv) -> str:
     return "outer" if "RecordEpisodeStatistics" in repr(env) else "episode"
 
 
-def never(_: int) -> bool:
-    return False
-
-
 FOLDER = tempfile.TemporaryDirectory()  # RecordVideo makes it, whether it records or not
 
 
 def record_video(env: AnyEnv) -> AnyEnv:
-    return vector.RecordVideo(env, FOLDER.name, episode_trigger=never)
+    return vector.RecordVideo(env, FOLDER.name, episode_trigger=lambda _: False)
 
 
 TWINS: dict[str, Twins] = {
@@ -67,7 +72,7 @@ TWINS: dict[str, Twins] = {
         lambda env: vector.TransformObservation(
             env, halved, single_observation_space=env.single_observation_space
         ),
-        lambda env: wrappers.TransformObservation(env, halved, env.observation_space),
+        half_observations,
     ),
     "VectorizeTransformObservation": Twins(
         lambda env: vector.VectorizeTransformObservation(
@@ -76,7 +81,7 @@ TWINS: dict[str, Twins] = {
             func=halved,
             observation_space=env.single_observation_space,
         ),
-        lambda env: wrappers.TransformObservation(env, halved, env.observation_space),
+        half_observations,
     ),
     "FilterObservation": both("FilterObservation", filter_keys=["a"]),
     "FlattenObservation": both("FlattenObservation"),
@@ -94,22 +99,22 @@ TWINS: dict[str, Twins] = {
         lambda env: vector.TransformAction(
             env, halved, single_action_space=env.single_action_space
         ),
-        lambda env: wrappers.TransformAction(env, halved, env.action_space),
+        half_actions,
     ),
     "VectorizeTransformAction": Twins(
         lambda env: vector.VectorizeTransformAction(
             env, wrappers.TransformAction, func=halved, action_space=env.single_action_space
         ),
-        lambda env: wrappers.TransformAction(env, halved, env.action_space),
+        half_actions,
     ),
     "ClipAction": both("ClipAction"),
     "RescaleAction": both("RescaleAction", min_action=np.float32(-3), max_action=np.float32(3)),
-    "TransformReward": both("TransformReward", func=lambda r: r * 0.5),
+    "TransformReward": both("TransformReward", func=half_reward),
     "VectorizeTransformReward": Twins(
         lambda env: vector.VectorizeTransformReward(
-            env, wrappers.TransformReward, func=lambda r: r * 0.5
+            env, wrappers.TransformReward, func=half_reward
         ),
-        lambda env: wrappers.TransformReward(env, lambda r: r * 0.5),
+        lambda env: wrappers.TransformReward(env, half_reward),
     ),
     "ClipReward": both("ClipReward", min_reward=0.15, max_reward=1.0),
     "RecordEpisodeStatistics": Twins(
@@ -121,6 +126,7 @@ TWINS: dict[str, Twins] = {
 }
 if GYMNASIUM < (1, 2):
     del TWINS["RecordVideo"]  # which has been there since
+SHOWING = ("RecordVideo", "HumanRendering")
 
 
 class FastEnv(MakeEnv):
@@ -132,32 +138,26 @@ class FastEnv(MakeEnv):
         return env
 
 
-def scripted(space: spaces.Space[Any], **kwargs: Any) -> Script:
+def scripted(space: spaces.Space[Any] = OBSERVATIONS[0]) -> Script:
     return script(
         observation_space=space,
         action_space=ACTIONS,
         lengths=(2, 3, 1),
         endings=("truncated", "both", "terminated"),
-        **kwargs,
     )
 
 
-def sync(
-    fns: list[MakeEnv], mode: AutoresetMode = AutoresetMode.NEXT_STEP, **kwargs: Any
-) -> AnyEnv:
-    return SyncVectorEnv([FastEnv(fn.script, fn.row) for fn in fns], autoreset_mode=mode, **kwargs)
-
-
-def parallel(fns: list[MakeEnv], mode: AutoresetMode, **kwargs: Any) -> AnyEnv:
-    return AsyncVectorEnv([FastEnv(fn.script, fn.row) for fn in fns], autoreset_mode=mode, **kwargs)
+def rows(n: int, space: spaces.Space[Any] = OBSERVATIONS[0]) -> list[MakeEnv]:
+    """One function for each of n rows."""
+    return [FastEnv(scripted(space), i) for i in range(n)]
 
 
 @cache
 def fitting_space(*names: str) -> spaces.Space[Any] | None:
     """The first space on which Gymnasium's own stack of these, the innermost first, can be run."""
     for space in OBSERVATIONS:
-        single: AnyEnv = MakeEnv(scripted(space), 0)()
-        batch = sync([MakeEnv(scripted(space), i) for i in range(2)])
+        single: AnyEnv = rows(1, space)[0]()
+        batch: AnyEnv = SyncVectorEnv(rows(2, space))
         try:
             for name in names:
                 single, batch = TWINS[name].single(single), TWINS[name].batch(batch)
@@ -170,10 +170,6 @@ def fitting_space(*names: str) -> spaces.Space[Any] | None:
     return None
 
 
-def reset_and_steps(number: int) -> list[tuple[str, Any]]:
-    return [("seed", 5), ("reset", None), *[("step", i) for i in range(number)]]
-
-
 def refused_by_gymnasium(name: str, mode: AutoresetMode) -> bool:
     """Observation wrappers know no SAME_STEP mode; statistics do since Gymnasium 1.4."""
     return mode == SAME_STEP and name.endswith("Observation")
@@ -183,19 +179,25 @@ def refused_here(name: str, mode: AutoresetMode) -> bool:
     return mode == SAME_STEP and name == "RecordEpisodeStatistics" and GYMNASIUM < (1, 4)
 
 
+def allowed(mode: AutoresetMode) -> list[str]:
+    """The wrappers that work in this mode."""
+    return [
+        name for name in TWINS if not (refused_by_gymnasium(name, mode) or refused_here(name, mode))
+    ]
+
+
+STEPS: list[Operation] = [("seed", 5), ("reset", None), *[("step", i) for i in range(9)]]
+
+
 def in_lockstep(
-    names: tuple[str, ...],
-    build: Callable[..., AnyEnv],
-    n: int = 3,
-    program: list[Operation] | None = None,
-    **kwargs: Any,
+    names: Sequence[str], make: Build, n: int = 3, program: Iterable[Operation] = STEPS
 ) -> None:
     """Compare ours with `DummyVecEnv`, in these wrappers, the innermost first."""
     space = fitting_space(*names)
     assert space is not None
 
     def stack(fns: list[MakeEnv]) -> AnyEnv:
-        env = build(fns, **kwargs)
+        env = make([FastEnv(fn.script, fn.row) for fn in fns])
         for name in names:
             env = TWINS[name].batch(env)
         return env
@@ -205,4 +207,4 @@ def in_lockstep(
             env = TWINS[name].single(env)
         return env
 
-    lockstep(scripted(space), n, stack, program or reset_and_steps(9), wrap=wrap)
+    lockstep(scripted(space), n, stack, program, wrap=wrap)

@@ -11,11 +11,10 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
-from sb3compat.errors import CallOrderError
 from tests.envs import Identity
 from tests.lockstep import same
-from tests.to_sb3.backends.cartpole import Policy, run
-from tests.to_sb3.backends.libraries import FRAMESKIP, atari, made_atari
+from tests.to_sb3.backends.cartpole import Policy
+from tests.to_sb3.backends.libraries import atari, made_atari
 
 # The threads of ale-py, like those of JAX, must not be there when another test forks.
 pytestmark = pytest.mark.jax
@@ -145,63 +144,7 @@ def test_atari_takes_the_seeds_that_are_drawn() -> None:
         env.reset()
 
 
-def test_atari_needs_a_reset_before_the_first_step() -> None:
-    """It does not tell whether an autoreset is pending."""
-    source = atari(AutoresetMode.NEXT_STEP, 2, limit=2)
-    source.reset(seed=1)
-    with pytest.raises(CallOrderError, match="cannot be known"):
-        sb3compat.to_sb3(source).step(np.zeros(2, int))
-
-
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-def test_atari_loses_no_step(mode: AutoresetMode) -> None:
-    """Each step increases the frame counter of each row by the frame skip."""
-    n = 3
-    env = sb3compat.to_sb3(atari(mode, n, limit=30))
-    obs = env.reset()
-    assert (type(obs), obs.dtype, obs.shape) == (np.ndarray, np.uint8, (n, 4, 20, 20))
-    frames = [info["episode_frame_number"] for info in env.reset_infos]
-    policy, lengths, endings = atari_policy(n), np.zeros(n, int), 0
-    for _ in range(100):
-        obs, rewards, dones, infos = env.step(policy(obs))
-        lengths += 1
-        assert (obs.dtype, rewards.dtype) == (np.uint8, np.float32)
-        np.testing.assert_array_equal(dones, lengths == 30)
-        for i in range(n):
-            # In SAME_STEP mode, the env gives no step info for rows that end.
-            if not dones[i] or mode == AutoresetMode.NEXT_STEP:
-                assert infos[i]["episode_frame_number"] == frames[i] + FRAMESKIP
-            started = env.reset_infos[i] if dones[i] else infos[i]
-            frames[i] = started["episode_frame_number"]
-            if dones[i]:
-                endings += 1
-                assert frames[i] <= FRAMESKIP + 30 + 1  # what the no-ops of a reset take at most
-        lengths[dones] = 0
-    assert endings == 3 * n
-
-
-def test_atari_environments_of_two_modes_keep_their_modes() -> None:
-    """Their metadata are one dict, in which the second one overwrites the mode of the first one."""
-    first = atari(AutoresetMode.NEXT_STEP, 1)
-    second = atari(AutoresetMode.SAME_STEP, 1)
-    assert first.metadata is second.metadata
-    for env in (first, second):
-        assert sb3compat.VecEnvAdapter(env).autoreset_mode is env.autoreset_mode
-    assert first.autoreset_mode is not second.autoreset_mode
-
-
-def test_atari_stream_follows_from_the_seed() -> None:
-    def stream(seed: int) -> Any:
-        env = sb3compat.to_sb3(atari(AutoresetMode.NEXT_STEP, 2, limit=10))
-        env.seed(seed)
-        return run(env, 25)
-
-    first, again, other = stream(5), stream(5), stream(6)
-    same(again, first, "the stream of the same seed")
-    assert not np.array_equal(first[-1][0][0], other[-1][0][0])
-
-
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@both_modes
 def test_atari_in_smaller_batches_is_refused(mode: AutoresetMode) -> None:
     with pytest.raises(sb3compat.ConversionError, match=r"num_envs|batch_size"):
         sb3compat.to_sb3(atari(mode, 4, batch_size=2)).reset()

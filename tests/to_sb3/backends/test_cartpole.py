@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
 from sb3compat._to_sb3.partial_reset import partial_reset_of
-from tests.envs import GYMNASIUM
-from tests.lockstep import same
-from tests.to_sb3.backends.cartpole import (
-    RESET_BOUND,
-    at_random,
-    check_cartpole,
-    native,
-    run,
-    within,
-)
+from tests.to_sb3.backends.cartpole import RESET_BOUND, at_random, check_cartpole, native, within
 
 
 def adapted(num_envs: int, limit: int = 500, seed: int = 1) -> Any:
     env = sb3compat.to_sb3(native(num_envs, limit))
     env.seed(seed)
     return env
-
-
-def test_episode_statistics_of_wrappers_are_true() -> None:
-    """Both wrappers see each partial reset as such: the episodes of the other rows go on."""
-    inner = RecordEpisodeStatistics(native(4, 18), stats_key="inner")
-    env = sb3compat.to_sb3(RecordEpisodeStatistics(inner, stats_key="outer"))
-    env.seed(3)
-    env.reset()
-    policy, lengths, seen = at_random(4), np.zeros(4, int), 0
-    for _ in range(150):
-        _, _, dones, infos = env.step(policy(np.zeros(4)))
-        lengths += 1
-        for key, i in itertools.product(("inner", "outer"), range(4)):
-            assert (key in infos[i]) == bool(dones[i])
-            if dones[i]:
-                assert infos[i][key]["l"] == infos[i][key]["r"] == lengths[i]
-                seen += 1
-        lengths[dones] = 0
-    assert seen > 40
 
 
 def test_options_move_the_bounds_until_the_next_reset() -> None:
@@ -67,38 +37,6 @@ def test_options_move_the_bounds_until_the_next_reset() -> None:
     obs = env.reset()
     assert within(obs, -RESET_BOUND, RESET_BOUND)
     assert obs.min() < 0
-
-
-def test_equal_options_by_row_work_like_options_for_all() -> None:
-    one, each = adapted(3, seed=2), adapted(3, seed=2)
-    one.set_options({"low": 0.0, "high": 0.5})
-    each.set_options([{"low": 0.0, "high": 0.5} for _ in range(3)])
-    obs = one.reset()
-    assert obs.max() > 0.1
-    same(each.reset(), obs, "observations")
-
-
-@pytest.mark.jax
-@pytest.mark.skipif(
-    GYMNASIUM < (1, 2), reason="before Gymnasium 1.2, the wrapper does not take NumPy actions"
-)
-def test_torch_observations_of_a_wrapper_are_converted() -> None:
-    pytest.importorskip("torch", reason="converts to torch")
-    pytest.importorskip("array_api_compat", reason="Gymnasium converts with array-api-compat")
-    from gymnasium.wrappers.vector import NumpyToTorch
-
-    def converted() -> Any:
-        env = sb3compat.to_sb3(NumpyToTorch(native(4, 15)))
-        env.seed(3)
-        return env
-
-    endings = check_cartpole(converted(), at_random(4), 200, 15)
-    assert {ending.truncated for ending in endings} == {True, False}
-    plain = sb3compat.to_sb3(native(4, 15))
-    plain.seed(3)
-    expected = run(plain, 60)
-    same(run(converted(), 60), expected, "the stream through torch")
-    same(run(converted(), 60, scribble=True), expected, "the stream, overwritten")
 
 
 def test_cartpole_subclass_with_a_step_of_its_own_is_not_bypassed() -> None:

@@ -11,11 +11,7 @@ import pytest
 import sb3compat
 from tests.envs import GYMNASIUM
 from tests.lockstep import same
-from tests.to_sb3.backends.cartpole import (
-    TOLERANCE,
-    Array,
-    run,
-)
+from tests.to_sb3.backends.cartpole import TOLERANCE, Array, run
 from tests.to_sb3.backends.libraries import jax_env
 
 pytestmark = pytest.mark.jax

@@ -1,7 +1,9 @@
-"""Examples of the guide of SB3: training, saving and loading, attributes, seeds."""
+"""Examples of the guide of SB3: saving and loading, evaluation, attributes, seeds."""
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,25 +12,24 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium import spaces
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode
 
 import sb3compat
+from tests.envs import ScriptedEnv, script
 from tests.lockstep import same
-from tests.to_sb3.sb3.training import small, weights
+from tests.to_sb3.driving import class_of, mode_of
+from tests.to_sb3.sb3.training import Source, both, cartpoles, check_same_training, small, weights
 
 pytest.importorskip("stable_baselines3", reason="is about the guide of stable-baselines3")
 
 import torch
-from stable_baselines3 import DQN, SAC, TD3, HerReplayBuffer
-from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3 import A2C, DQN, SAC, HerReplayBuffer
+from stable_baselines3.common.callbacks import EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.envs import BitFlippingEnv
 from stable_baselines3.common.evaluation import evaluate_policy
-from stable_baselines3.common.monitor import load_results
-from stable_baselines3.common.noise import NormalActionNoise
-from stable_baselines3.common.results_plotter import ts2xy
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, VecNormalize
 
 # How long an episode lasts at most. Short, so that training sees many endings.
 LIMIT = 15
@@ -62,19 +63,17 @@ def check_helpers(run: Callable[[VecEnv], Any], env_id: Any, n_envs: int, **kwar
     return results["reference"]
 
 
-def play(model: Any, env: Any, steps: int = 40) -> list[Any]:
-    """The loop in which a trained agent is watched; seconds are left out."""
-    obs = env.reset()
-    record = [obs]
-    for _ in range(steps):
-        actions, _ = model.predict(obs, deterministic=True)
-        obs, rewards, dones, infos = env.step(actions)
-        infos = [{k: v for k, v in info.items() if k != "episode"} for info in infos]
-        record.append((obs, rewards, dones, infos))
-    return record
+class Steered(ScriptedEnv):
+    """Tells the friction that it uses itself."""
+
+    def __init__(self) -> None:
+        super().__init__(script())
+
+    def get_mu(self) -> float:
+        return self.mu
 
 
-def test_trained_model_can_be_saved_loaded_and_watched(tmp_path: Path) -> None:
+def test_trained_model_can_be_saved_loaded_and_evaluated(tmp_path: Path) -> None:
     def run(env: VecEnv) -> Any:
         trained = changed(DQN("MlpPolicy", env, learning_starts=20, **small()), 120)
         DQN("MlpPolicy", env, **small()).save(tmp_path / "untrained")
@@ -86,36 +85,15 @@ def test_trained_model_can_be_saved_loaded_and_watched(tmp_path: Path) -> None:
         assert any((weights(model)[name] != trained[name]).any() for name in trained)
         model.set_parameters(tmp_path / "trained", device="cpu")
         same(weights(model), trained)
-        env.seed(4)
-        score = evaluate_policy(model, model.get_env(), n_eval_episodes=5)
-        return trained, score, play(model, model.get_env()), env.render()
-
-    pytest.importorskip("pygame", reason="draws CartPole")
-    check_helpers(run, "CartPole-v1", 2, env_kwargs={"max_episode_steps": LIMIT})
-
-
-def test_buffers_and_policies_can_be_saved_and_loaded_alone(tmp_path: Path) -> None:
-    def run(env: VecEnv) -> Any:
-        model = SAC("MlpPolicy", env, learning_starts=30, batch_size=16, **small())
-        trained = changed(model, 80)
-        model.save(tmp_path / "model")
-        model.save_replay_buffer(tmp_path / "buffer")
         model.policy.save(tmp_path / "policy")
-        loaded = SAC.load(tmp_path / "model", device="cpu")
-        assert loaded.replay_buffer.size() == 0
-        loaded.load_replay_buffer(tmp_path / "buffer")
-        assert loaded.replay_buffer.size() == 40
-        policy = type(model.policy).load(tmp_path / "policy")
         scores = []
-        for which in (model.policy, policy):
-            env.seed(1)
-            scores.append(evaluate_policy(which, model.get_env(), n_eval_episodes=4))
+        for which in (model, type(model.policy).load(tmp_path / "policy")):
+            env.seed(4)
+            scores.append(evaluate_policy(which, model.get_env(), n_eval_episodes=5))
         assert scores[0] == scores[1]
-        loaded.set_env(env)
-        loaded.set_random_seed(2)
-        return trained, scores, changed(loaded, 40, reset_num_timesteps=True)
+        return trained, scores
 
-    check_helpers(run, "Pendulum-v1", 2, env_kwargs={"max_episode_steps": LIMIT})
+    check_helpers(run, "CartPole-v1", 2, env_kwargs={"max_episode_steps": LIMIT})
 
 
 def test_her_relabels_goals_after_loading(tmp_path: Path) -> None:
@@ -139,73 +117,10 @@ def test_her_relabels_goals_after_loading(tmp_path: Path) -> None:
         # The buffer asks the environment it is given for the rewards of other goals.
         loaded.load_replay_buffer(tmp_path / "buffer")
         loaded.set_random_seed(2)
-        return play(loaded, env), changed(loaded, 20, reset_num_timesteps=False)
+        return changed(loaded, 20, reset_num_timesteps=False)
 
     flipping = partial(BitFlippingEnv, n_bits=5, continuous=True)
     check_helpers(run, flipping, 2)
-
-
-class SaveBest(BaseCallback):
-    """Save the model when the returns in the monitor's files have increased."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self.folder = folder
-        self.best = -np.inf
-        self.history: list[tuple[int, float]] = []
-
-    def _on_step(self) -> bool:
-        if self.n_calls % 20 == 0:
-            steps, returns = ts2xy(load_results(str(self.folder)), "timesteps")
-            self.history.append((int(steps[-1]), float(np.mean(returns[-100:]))))
-            if self.history[-1][1] > self.best:
-                self.best = self.history[-1][1]
-                self.model.save(self.folder / "best")
-        return True
-
-
-def test_monitor_files_can_be_read_during_training(tmp_path: Path) -> None:
-    pytest.importorskip("pandas", reason="SB3 reads its csv files with it")
-    results = []
-    for name, helper in HELPERS.items():
-        folder = tmp_path / name
-        kwargs: dict[str, Any] = {"env_kwargs": {"max_episode_steps": LIMIT}, "seed": 0}
-        env = helper("Pendulum-v1", 1, monitor_dir=str(folder), **kwargs)
-        noise = NormalActionNoise(np.zeros(1), 0.1 * np.ones(1))
-        model = TD3("MlpPolicy", env, action_noise=noise, learning_starts=30, **small())
-        callback = SaveBest(folder)
-        trained = changed(model, 100, callback=callback)
-        env.close()
-        best = weights(TD3.load(folder / "best", device="cpu"))
-        results.append((trained, callback.history, best))
-        assert [steps for steps, _ in callback.history] == [15, 30, 60, 75, 90]
-    same(results[1], results[0])
-    same(results[2], results[0])
-
-
-class MultiTask(gym.Env[Any, Any]):
-    """Its friction can be changed at any time, with effect from the next episode on."""
-
-    observation_space = spaces.Box(0, 1, (2,), np.float32)
-    action_space = spaces.Discrete(2)
-
-    def __init__(self) -> None:
-        self.mu = 0.5
-        self.steps = 0
-        self.used = 0.0
-
-    def set_mu(self, mu: float) -> None:
-        self.mu = mu
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        self.steps, self.used = 0, self.mu
-        return self.np_random.random(2, np.float32), {"used": self.used}
-
-    def step(self, action: Any) -> Any:
-        self.steps += 1
-        obs = self.np_random.random(2, np.float32)
-        return obs, self.used, False, self.steps == 4, {"used": self.used}
 
 
 def test_attributes_are_set_by_a_setter_or_by_set_wrapper_attr() -> None:
@@ -216,18 +131,12 @@ def test_attributes_are_set_by_a_setter_or_by_set_wrapper_attr() -> None:
         env.env_method("set_mu", 0.1)
         env.env_method("set_wrapper_attr", "mu", 0.3, indices=[1])
         seen.append(env.env_method("get_wrapper_attr", "mu"))
-        env.reset()
-        seen.append(list(env.step(np.zeros(2, int))[1]))
-        # This goes to the monitor around it, and hides what the environment itself uses.
+        # This goes to the monitor around it, and hides what the environment itself has.
         env.set_attr("mu", 9.0)
-        seen.append(env.get_attr("mu"))
-        env.reset()
-        seen.append(list(env.step(np.zeros(2, int))[1]))
-        return seen
+        return [*seen, env.get_attr("mu"), env.env_method("get_mu")]
 
-    f = np.float32
-    expected = [[0.5, 0.5], [0.1, 0.3], [f(0.1), f(0.3)], [9.0, 9.0], [f(0.1), f(0.3)]]
-    same(check_helpers(run, MultiTask, 2), expected)
+    expected = [[0.5, 0.5], [0.1, 0.3], [9.0, 9.0], [0.1, 0.3]]
+    same(check_helpers(run, Steered, 2), expected)
 
 
 def test_monitors_remember_the_same() -> None:
@@ -251,8 +160,8 @@ def seeded(rank: int) -> gym.Env[Any, Any]:
     return env
 
 
-@pytest.mark.parametrize("cls", [SyncVectorEnv, AsyncVectorEnv])
-@pytest.mark.parametrize("mode", list(AutoresetMode))
+@class_of
+@mode_of
 def test_seeds_set_by_the_functions_are_kept(cls: Any, mode: AutoresetMode) -> None:
     """A first reset without a seed goes on with the random numbers of the function's own reset."""
     fns: Any = [partial(seeded, rank) for rank in range(3)]
@@ -262,3 +171,74 @@ def test_seeds_set_by_the_functions_are_kept(cls: Any, mode: AutoresetMode) -> N
     for _ in range(2 * LIMIT):
         same(env.step(np.array([0, 1, 1])), reference.step(np.array([0, 1, 1])))
     env.close()
+
+
+@pytest.fixture(scope="module")
+def policy() -> Any:
+    return A2C("MlpPolicy", DummyVecEnv(cartpoles()), **small())
+
+
+def at_most(calls: int) -> Any:
+    """A callback that ends an evaluation in which no episode ends."""
+    counter = itertools.count()
+
+    def callback(_locals: Any, _globals: Any) -> None:
+        assert next(counter) < calls
+
+    return callback
+
+
+@pytest.mark.parametrize("within", [Monitor, None], ids=["monitored", "bare"])
+def test_evaluate_policy_gives_the_same_returns(source: Source, policy: Any, within: Any) -> None:
+    fns = cartpoles()
+    if within:
+        fns = [lambda: within(gym.make("CartPole-v1", max_episode_steps=20))] * 3
+    results = []
+    with both(source, fns) as envs:
+        for env in envs:
+            env.seed(8)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                returns = evaluate_policy(
+                    policy, env, 10, callback=at_most(400), return_episode_rewards=True
+                )
+            told = ["Monitor" in str(warning.message) for warning in caught]
+            assert told.count(True) == (within is None)
+            results.append(returns)
+    same(results[0], results[1])
+    returns, lengths = results[0]
+    assert len(returns) == len(lengths) == 10
+    assert len(set(lengths)) > 1
+
+
+def test_eval_callback_gives_the_same_results(source: Source, tmp_path: Path) -> None:
+    logs = iter(("reference", "ours"))
+
+    def train(env: Any) -> Any:
+        folder = tmp_path / next(logs)
+        is_reference = isinstance(env, DummyVecEnv)
+        fns = [lambda: Monitor(gym.make("CartPole-v1", max_episode_steps=30))] * 2
+        evaluated = DummyVecEnv(fns) if is_reference else sb3compat.to_sb3(source(fns))
+        evaluated.seed(6)
+        callback = EvalCallback(
+            VecNormalize(evaluated, training=False, norm_reward=False),
+            n_eval_episodes=5,
+            eval_freq=40,
+            log_path=str(folder),
+            best_model_save_path=str(folder),
+            verbose=0,
+        )
+        model = A2C("MlpPolicy", VecNormalize(env), **small())
+        with warnings.catch_warnings():
+            # SB3 warns where the two environments are of different kinds.
+            warnings.simplefilter("error", UserWarning)
+            model.learn(480, callback=callback)
+        evaluated.close()
+        best = A2C.load(folder / "best_model", device="cpu")
+        log = np.load(folder / "evaluations.npz")
+        return weights(model), weights(best), {name: log[name] for name in log.files}
+
+    check_same_training(source, cartpoles(), train)
+    log = np.load(tmp_path / "ours" / "evaluations.npz")
+    assert log["timesteps"].tolist() == [120, 240, 360, 480]
+    assert len(np.unique(log["results"])) > 2

@@ -6,20 +6,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import SyncVectorEnv
 
-import sb3compat
-from tests.envs import BOX, ScriptedEnv, script
+from tests.envs import BOX
 from tests.lockstep import same
-from tests.to_sb3.sb3.training import EnvFns, Source, both, scripted, stream
+from tests.to_sb3.sb3.training import Source, both, scripted, stream
 
 pytest.importorskip("stable_baselines3", reason="is about the features of stable-baselines3")
 
-from stable_baselines3.common.monitor import Monitor, load_results
+from stable_baselines3.common.monitor import load_results
 from stable_baselines3.common.vec_env import (
     DummyVecEnv,
     VecCheckNan,
@@ -28,11 +25,6 @@ from stable_baselines3.common.vec_env import (
     VecMonitor,
     VecNormalize,
     VecTransposeImage,
-    VecVideoRecorder,
-    is_vecenv_wrapped,
-    sync_envs_normalization,
-    unwrap_vec_normalize,
-    unwrap_vec_wrapper,
 )
 
 IMAGE = spaces.Box(0, 255, (8, 10, 3), np.uint8)
@@ -53,14 +45,6 @@ def test_vec_monitor_records_the_same(any_source: Source, tmp_path: Path) -> Non
     assert len(set(got["r"])) > 3
     for column in ("r", "l", "shared"):
         assert list(got[column]) == list(expected[column])
-
-
-def test_vec_monitor_warns_of_a_monitor_inside(source: Source) -> None:
-    fns: EnvFns = [lambda: Monitor(ScriptedEnv(script()))] * 2
-    told = pytest.warns(UserWarning, match="already wrapped with a `Monitor`")
-    with told as caught, both(source, fns, VecMonitor):
-        pass
-    assert len([w for w in caught if "already wrapped" in str(w.message)]) == 2
 
 
 STACK = partial(VecFrameStack, n_stack=4)
@@ -98,142 +82,22 @@ def test_wrapper_gives_the_same_stream(
 def test_vec_normalize_keeps_the_same_statistics_also_when_saved(
     any_source: Source, tmp_path: Path
 ) -> None:
-    with both(any_source, scripted(), VecNormalize) as (ours, reference):
-        same(stream(ours), stream(reference))
+    with both(any_source, scripted(), VecNormalize) as envs:
+        for env in envs:
+            stream(env)
+            assert np.all(env.obs_rms.var != 1)
+            env.save(str(tmp_path / str(isinstance(env.venv, DummyVecEnv))))
+        ours, reference = envs
         for name in ("obs_rms", "ret_rms"):
-            statistics = vars(getattr(ours, name))
-            same(statistics, vars(getattr(reference, name)))
-            assert np.all(statistics["var"] != 1)
+            same(vars(getattr(ours, name)), vars(getattr(reference, name)))
         same(ours.get_original_obs(), reference.get_original_obs())
         same(ours.get_original_reward(), reference.get_original_reward())
-        for env, name in ((ours, "ours"), (reference, "reference")):
-            env.save(str(tmp_path / name))
 
     def load(env: Any) -> Any:
-        name = "reference" if isinstance(env, DummyVecEnv) else "ours"
-        loaded = VecNormalize.load(str(tmp_path / name), env)
+        loaded = VecNormalize.load(str(tmp_path / str(isinstance(env, DummyVecEnv))), env)
         assert loaded.obs_rms.count > 75
         return loaded
 
     with both(any_source, scripted(), load) as (ours, reference):
         same(stream(ours), stream(reference))
         same(vars(ours.obs_rms), vars(reference.obs_rms))
-
-
-def test_vec_normalize_saved_here_loads_over_dummy_vec_env(tmp_path: Path) -> None:
-    env = VecNormalize(sb3compat.to_sb3(SyncVectorEnv(scripted())))
-    stream(env)
-    env.save(str(tmp_path / "statistics"))
-    loaded = VecNormalize.load(str(tmp_path / "statistics"), DummyVecEnv(scripted()))
-    same(vars(loaded.obs_rms), vars(env.obs_rms))
-    assert isinstance(loaded.unwrapped, DummyVecEnv)
-
-
-class Overflowing(gym.Env[Any, Any]):
-    """Observations and rewards are NaN or infinite after three steps."""
-
-    observation_space = BOX
-    action_space = spaces.Discrete(2)
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        self.steps = 0
-        return np.zeros(3, np.float32), {}
-
-    def step(self, action: Any) -> Any:
-        self.steps += 1
-        value = np.nan if self.steps > 3 else 1.0
-        return np.full(3, value, np.float32), np.inf * value, False, False, {}
-
-
-def test_vec_check_nan_finds_nan(any_source: Source) -> None:
-    messages = []
-    wrap = partial(VecCheckNan, raise_exception=True)
-    with both(any_source, [Overflowing] * 2, wrap) as envs:
-        for env in envs:
-            env.reset()
-            with pytest.raises(ValueError, match="inf in rewards") as caught:
-                env.step(np.array([0, 1]))
-            messages.append(str(caught.value))
-    assert messages[0] == messages[1]
-
-
-class Brightening(ScriptedEnv):
-    """Its picture shows the row, the episode and the step."""
-
-    def __init__(self, row: int) -> None:
-        super().__init__(script(lengths=(3, 5)), row)
-
-    def render(self) -> Any:
-        frame = np.zeros((16, 32, 3), np.uint8)
-        frame[:, :16] = 60 * self.row
-        frame[:, 16:24] = 40 * self._resets
-        frame[:, 24:] = 40 * self._time
-        return frame
-
-
-def decoded(path: Path) -> tuple[float, Any]:
-    frames = pytest.importorskip("imageio_ffmpeg").read_frames(str(path))
-    meta = next(frames)
-    width, height = meta["size"]
-    return meta["fps"], np.array(
-        [np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in frames]
-    )
-
-
-def test_vec_video_recorder_records_the_same(source: Source, tmp_path: Path) -> None:
-    pytest.importorskip("moviepy", reason="VecVideoRecorder writes its files with it")
-    names = iter(("ours", "reference"))
-
-    def wrap(env: Any) -> Any:
-        folder = str(tmp_path / next(names))
-        return VecVideoRecorder(env, folder, lambda step: step == 2, video_length=8)
-
-    fns: EnvFns = [partial(Brightening, row) for row in range(4)]
-    with both(source, fns, wrap) as (ours, reference):
-        same(stream(ours, 12), stream(reference, 12))
-    [path] = (tmp_path / "ours").iterdir()
-    assert path.name == "rl-video-step-2-to-step-10.mp4"
-    fps, frames = decoded(path)
-    expected_fps, expected = decoded(tmp_path / "reference" / path.name)
-    assert fps == expected_fps == 7
-    assert frames.shape == (9, 32, 64, 3)
-    assert len(np.unique(frames[:, 8, 28, 0])) > 2  # the first row's steps
-    np.testing.assert_array_equal(frames, expected)
-
-
-def test_helpers_look_through_the_wrappers(source: Source) -> None:
-    with both(source, scripted()) as (ours, _):
-        monitored = VecMonitor(ours)
-        stack = VecNormalize(monitored)
-        assert unwrap_vec_wrapper(stack, VecMonitor) is monitored
-        assert unwrap_vec_wrapper(stack, VecFrameStack) is None
-        assert unwrap_vec_normalize(stack) is stack
-        assert unwrap_vec_normalize(ours) is None
-        assert stack.unwrapped is ours
-        assert is_vecenv_wrapped(stack, VecMonitor)
-        assert not is_vecenv_wrapped(stack, VecFrameStack)
-        assert not is_vecenv_wrapped(ours, VecMonitor)
-        # Attributes are found below the wrappers, too.
-        assert stack.autoreset_mode is ours.autoreset_mode
-        assert stack.get_attr("row") == [0, 1, 2]
-        assert stack.env_method("set_mu", 1.0, indices=[1]) == [2.0]
-        assert stack.env_is_wrapped(Monitor) == [False] * 3
-
-
-def test_sync_envs_normalization_copies_the_statistics(any_source: Source) -> None:
-    def layers(env: Any) -> Any:
-        return VecNormalize(VecMonitor(env))
-
-    with (
-        both(any_source, scripted(), layers) as (ours, reference),
-        both(any_source, scripted(num_envs=2), layers) as (evaluation, reference_evaluation),
-    ):
-        stream(ours)
-        stream(reference)
-        sync_envs_normalization(ours, evaluation)
-        sync_envs_normalization(reference, reference_evaluation)
-        assert evaluation.obs_rms is not ours.obs_rms
-        same(vars(evaluation.obs_rms), vars(ours.obs_rms))
-        evaluation.training = reference_evaluation.training = False
-        same(stream(evaluation), stream(reference_evaluation))
