@@ -10,8 +10,15 @@ from typing import SupportsIndex, cast
 from sb3compat.errors import shown
 
 
-def check_timeout(timeout: object) -> None:
+def check_timeout(
+    timeout: object, name: str = "timeout", otherwise: str = "None waits for ever."
+) -> None:
     """Refuse a timeout that is neither None nor a positive, finite number of seconds.
+
+    Args:
+        timeout: The value.
+        name: The name of the argument.
+        otherwise: What else may be passed.
 
     Raises:
         TypeError: If it is no number; a bool is none.
@@ -19,17 +26,16 @@ def check_timeout(timeout: object) -> None:
     """
     if timeout is None:
         return
-    got = f"got timeout={shown(timeout)} ({type(timeout).__name__})"
+    got = f"got {name}={shown(timeout)} ({type(timeout).__name__})"
     if isinstance(timeout, bool) or not isinstance(timeout, Real):
-        raise TypeError(f"Expected timeout to be a number of seconds or None, {got}.")
+        raise TypeError(f"Expected {name} to be a number of seconds or None, {got}.")
     try:
         seconds = float(timeout)
     except OverflowError:
         seconds = math.inf
     if not 0 < seconds < math.inf:  # NaN compares as False, too
         raise ValueError(
-            f"Expected timeout to be a positive, finite number of seconds, {got}. None waits for "
-            "ever."
+            f"Expected {name} to be a positive, finite number of seconds, {got}. {otherwise}"
         )
 
 

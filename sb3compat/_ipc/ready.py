@@ -5,11 +5,13 @@ from __future__ import annotations
 import select
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 from sb3compat._convert.types import ProcessLike
+from sb3compat._ipc.spin import Spin
 
 # Windows waits for 63 handles at most, and a worker has two.
 _MOST_WORKERS = 30
@@ -27,9 +29,13 @@ class PollReady:
 
     The workers stay registered from one message to the next. `multiprocessing.connection.wait`
     would build a selector for each call, which doubles the time of a quick step.
+
+    Attributes:
+        spin: Looks for answers before sleeping.
     """
 
     def __init__(self) -> None:
+        self.spin = Spin(0.0)
         self._poll = select.poll()
         self._rows: dict[int, int] = {}
         # The pipe and the process of each row; noted last, and forgotten first.
@@ -63,7 +69,8 @@ class PollReady:
             or the pipe's end.
         """
         ready: dict[int, int | None] = {}
-        for number, _ in self._poll.poll(milliseconds(timeout)):
+        poll = self._poll.poll
+        for number, _ in self.spin.look(partial(poll, 0)) or poll(milliseconds(timeout)):
             row = self._rows[number]
             numbers = self._numbers.get(row)
             if numbers is None or number not in numbers:  # an interrupt has left it here
@@ -86,6 +93,7 @@ class WaitReady:
     """The same where there is no `poll`, on Windows: for the first of the rows only."""
 
     def __init__(self) -> None:
+        self.spin = Spin(0.0)
         self._lines: dict[int, Line] = {}
 
     def add(self, row: int, line: Line) -> int:

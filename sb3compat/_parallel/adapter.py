@@ -70,6 +70,11 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             to itself otherwise, and one message less is exchanged. What is given up: an environment
             that crashes takes this process along, `timeout` does not hold for these rows, and
             they are made here, with all that they import. Not for Ray.
+        spin_seconds: For how long this process and its workers look for a message again and again
+            before they sleep until it comes, such as `50e-6`. Waking up takes longer than a quick
+            step; but to look needs a core for each process, which is why the default is not to.
+            After some looks in vain, they sleep at once for a while. It has no effect on Windows.
+            Not for Ray.
         copy: Whether returned values stay unchanged. With False, the observations are views of the
             shared memory, which the next step overwrites. SB3's algorithms need True: they keep the
             observations during the next step, and would learn from others without a word.
@@ -117,6 +122,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         timeout: float | None = None,
         on_worker_lost: str = "raise",
         parent_steps: bool = False,
+        spin_seconds: float = 0.0,
         copy: bool = True,
         actor_options: Mapping[str, Any] | None = None,
         schedule_timeout: float | None = 60.0,
@@ -130,11 +136,14 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         check_one_of("start_method", start_method, (None, *start_methods()))
         check_one_of("on_worker_lost", on_worker_lost, _POLICIES)
         check_one_of("parent_steps", parent_steps, (True, False))
+        if spin_seconds != 0:
+            check_timeout(spin_seconds, "spin_seconds", "0 is for not to look.")
         self._closed = True  # until there is something to close
         restart = on_worker_lost == "restart"
         team: Workers
         if backend == "ray":
-            _check_absent(backend, start_method=start_method, parent_steps=parent_steps or None)
+            others = {"parent_steps": parent_steps or None, "spin_seconds": spin_seconds or None}
+            _check_absent(backend, start_method=start_method, **others)
             _check_ray()
             from sb3compat._parallel.ray_actors import Actors
             from sb3compat._parallel.ray_cluster import default_workers, options_for
@@ -147,7 +156,12 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             workers = workers or max(1, usable_cores() - parent_steps)
             shares = _shares(env_fns, workers, parent_steps=parent_steps)
             team = Processes(
-                shares, start_method, timeout, restarts=restart, parent_steps=parent_steps
+                shares,
+                start_method,
+                timeout,
+                restarts=restart,
+                parent_steps=parent_steps,
+                spin_seconds=spin_seconds,
             )
         try:
             self._present(team, len(shares), copy=copy, restart=restart)

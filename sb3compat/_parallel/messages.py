@@ -52,6 +52,12 @@ class Described(NamedTuple):
     seeds_rows: bool
 
 
+def named(rows: slice) -> str:
+    """Neighbouring rows, for messages."""
+    first, last = rows.start, rows.stop - 1
+    return f"row {first}" if first == last else f"rows {first} to {last}"
+
+
 def dumps(value: Any) -> bytes:
     """Pickle a value; what has no importable name, such as a class of a notebook, goes by value."""
     try:

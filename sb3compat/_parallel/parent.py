@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sb3compat._ipc.ready import Line
 from sb3compat._parallel.serve import STEP
@@ -18,15 +19,15 @@ class ParentExchange(WorkerExchange):
 
     Args:
         lines: The worker processes.
-        restarts: Whether the death of a process is no failure, as it is replaced.
         number: The number of the worker that is this process.
         worker: That one.
+        options: Those of `WorkerExchange`.
     """
 
     def __init__(
-        self, lines: Mapping[int, Line], *, restarts: bool, number: int, worker: Worker
+        self, lines: Mapping[int, Line], *, number: int, worker: Worker, **options: Any
     ) -> None:
-        super().__init__(lines, restarts=restarts)
+        super().__init__(lines, **options)
         self._number, self._worker = number, worker
         self._command: bytes | None = None
 

@@ -24,6 +24,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._parallel.extras import Extras, OwnArray, share
 from sb3compat._parallel.memory import Buffers
+from sb3compat._parallel.messages import named
 from sb3compat._parallel.vec_env_part import VecEnvSource
 from sb3compat._rows.source import Source
 from sb3compat._rows.subenvs import LocalSubEnvs
@@ -57,8 +58,7 @@ class Part:
     @property
     def where(self) -> str:
         """Its rows, for messages."""
-        first, last = self.rows.start, self.rows.stop - 1
-        return f"row {first}" if first == last else f"rows {first} to {last}"
+        return named(self.rows)
 
     @property
     def failed(self) -> int | None:

@@ -36,6 +36,7 @@ class Processes(Workers):
         timeout: How many seconds answers may take; None for ever.
         restarts: Whether workers that are lost will be replaced.
         parent_steps: Whether the last of them is this process.
+        spin_seconds: How long to look for messages before sleeping until they come.
     """
 
     noun = "worker process"
@@ -48,18 +49,20 @@ class Processes(Workers):
         *,
         restarts: bool = False,
         parent_steps: bool = False,
+        spin_seconds: float = 0.0,
     ) -> None:
-        self._start_method = start_method
+        self._start_method, self._spin_seconds = start_method, spin_seconds
         self._lines: dict[int, Line] = {}
         # A pipe that nobody writes to: it ends with the process that holds the second end.
         self._life = multiprocessing.Pipe(duplex=False)
         last = len(shares) - 1
         # The number of the worker that is this process.
         self._own = [last] if parent_steps else []
-        exchange = WorkerExchange(self._lines, restarts=restarts)
+        options: dict[str, Any] = {"restarts": restarts, "spin_seconds": spin_seconds}
+        exchange = WorkerExchange(self._lines, **options)
         if parent_steps:
             worker = Worker(lambda size, name: self._segment.memory, shares[last])
-            exchange = ParentExchange(self._lines, restarts=restarts, number=last, worker=worker)
+            exchange = ParentExchange(self._lines, number=last, worker=worker, **options)
         super().__init__(
             shares,
             timeout,

@@ -7,15 +7,17 @@ come as arguments of its methods and go as results, unless it shares memory with
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
 from sb3compat._convert.types import Array
-from sb3compat._ipc.ready import polled
+from sb3compat._ipc.ready import HAS_POLL, READABLE, polled
 from sb3compat._parallel.memory import Place, open_memory, receive_memory
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.worker import Worker
@@ -55,9 +57,14 @@ def serve(
     if hasattr(signal, "pthread_sigmask"):  # they had to wait while this process was started
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
     worker = Worker(lambda size, name: receive_memory(pipe, size, name), env_fns)
+    look = None
+    if HAS_POLL:
+        poll = select.poll()
+        poll.register(pipe.fileno(), READABLE)
+        look = partial(poll.poll, 0)
     working = EndsWithParent(life.fileno() if life else None)
     try:
-        while _answer(pipe, worker, working):
+        while _answer(pipe, worker, working, look):
             pass
     except (EOFError, OSError):  # the parent is gone
         with suppress(BaseException):
@@ -65,9 +72,14 @@ def serve(
 
 
 def _answer(
-    pipe: Connection[Any, Any], worker: Worker, working: AbstractContextManager[None]
+    pipe: Connection[Any, Any],
+    worker: Worker,
+    working: AbstractContextManager[None],
+    look: Callable[[], object] | None,
 ) -> bool:
     """Answer one command; False if it was the last one."""
+    if look is not None:
+        worker.spin.look(look)
     data = pipe.recv_bytes()
     with working:
         name, answer = ("step", worker.step()) if data == STEP else worker.run(data)

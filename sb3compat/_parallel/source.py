@@ -24,7 +24,7 @@ from sb3compat._convert.types import (
     Transition,
 )
 from sb3compat._parallel.extras import Extras, OwnArray, collected, joined
-from sb3compat._parallel.messages import Described, Failure
+from sb3compat._parallel.messages import Described, Failure, named
 from sb3compat._parallel.workers import Workers
 from sb3compat.errors import CallOrderError, ClosedError, WorkerError
 
@@ -240,7 +240,6 @@ class ParallelRows:
             first.reraise()
 
     def _lost(self, worker: int) -> WorkerError:
-        rows = self.rows[worker]
         way = (
             "The next step or reset makes them anew."
             if self.restarts
@@ -248,7 +247,7 @@ class ParallelRows:
             "lost worker is replaced."
         )
         return WorkerError(
-            f"The {self._workers.noun} of rows {rows.start} to {rows.stop - 1} has died without an "
+            f"The {self._workers.noun} of {named(self.rows[worker])} has died without an "
             f"answer ({self._workers.lost[worker]}); its own output may say why. {way}"
         )
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sb3compat._convert.types import Command, Options, Seeds
+from sb3compat._ipc.spin import Spin
 from sb3compat._parallel.extras import Extras, no_extras, tables_of
 from sb3compat._parallel.memory import Buffers, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import (
@@ -42,6 +43,7 @@ class Worker:
         buffers: The arrays of the rows of all workers.
         rows: Its own rows.
         shares: Whether the parent sees the arrays.
+        spin: Looks for the next command before sleeping until it comes.
     """
 
     buffers: Buffers
@@ -54,6 +56,7 @@ class Worker:
         self._memory = memory
         self._env_fns = env_fns
         self._parts = Parts()
+        self.spin = Spin(0.0)
         self._program: Program | None = None
         self._commands: dict[str, Callable[..., object]] = {
             "attach": self._attach,
@@ -117,8 +120,9 @@ class Worker:
             with suppress(BaseException):
                 part.source.cancel()
 
-    def _begin(self, program: Program | None) -> None:
+    def _begin(self, program: Program | None, spin_seconds: float = 0.0) -> None:
         """Take over what the program knows; a fork of it knows it already."""
+        self.spin = Spin(spin_seconds)
         self._program = program
         if program is not None:
             program.take_over()

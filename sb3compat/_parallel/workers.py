@@ -20,7 +20,7 @@ from sb3compat._convert.types import Array
 from sb3compat._ipc.pipes import Exchange
 from sb3compat._ipc.ready import Line
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
-from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make
+from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make, named
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program, refuse_rerun
 from sb3compat.errors import WorkerError, WorkerTimeoutError
@@ -35,10 +35,13 @@ class WorkerExchange(Exchange):
     Args:
         lines: The workers.
         restarts: Whether the death of a worker is no failure, as it is replaced.
+        spin_seconds: How long to look for answers before sleeping until they come.
     """
 
-    def __init__(self, lines: Mapping[int, Line], *, restarts: bool) -> None:
-        super().__init__(lines)
+    def __init__(
+        self, lines: Mapping[int, Line], *, restarts: bool, spin_seconds: float = 0.0
+    ) -> None:
+        super().__init__(lines, spin_seconds)
         self._restarts = restarts
 
     @property
@@ -74,6 +77,8 @@ class Workers(ABC):
 
     noun: ClassVar[str]
     buffers: Buffers
+    # How long a worker looks for a command before it sleeps until there is one.
+    _spin_seconds = 0.0
 
     def __init__(
         self,
@@ -152,10 +157,11 @@ class Workers(ABC):
             )
             for worker in workers
         }
-        begin = dict.fromkeys(workers, dumps_command("begin", None))
+        begin = dict.fromkeys(workers, dumps_command("begin", None, self._spin_seconds))
         others = [worker for worker in workers if not self._has_functions(worker)]
         if others:
-            begin |= dict.fromkeys(others, dumps_command("begin", Program.this()))
+            message = dumps_command("begin", Program.this(), self._spin_seconds)
+            begin |= dict.fromkeys(others, message)
         self._launch(workers)
         # Interpreters take some seconds to start, which is not what the user has limited.
         start = None if self._timeout is None else max(self._timeout, 60.0)
@@ -338,10 +344,9 @@ class Workers(ABC):
             del dead[worker]
 
     def _late(self, workers: Sequence[int]) -> WorkerTimeoutError:
-        rows = [self._rows[worker] for worker in workers if self._rows]
-        named = ", ".join(f"{own.start} to {own.stop - 1}" for own in rows)
+        rows = ", ".join(named(self._rows[worker]) for worker in workers if self._rows)
         return WorkerTimeoutError(
-            f"The workers of the rows {named} have not answered within "
+            f"The workers of {rows} have not answered within "
             f"timeout={self._timeout} seconds. Close this environment, which ends them; or call "
             "reset(), which waits as long for them once more."
         )

@@ -50,8 +50,9 @@ PROGRAM = [
 def test_single_environments_equal_dummy_vec_env(
     data: st.DataObject, n: int, workers: int, parent: bool
 ) -> None:
-    chosen = data.draw(scripts())
-    lockstep(chosen, n, team(workers, parent_steps=parent), data.draw(programs(n)))
+    chosen, spin = data.draw(scripts()), data.draw(st.sampled_from([0, 1e-4]))
+    build = team(workers, parent_steps=parent, spin_seconds=spin)
+    lockstep(chosen, n, build, data.draw(programs(n)))
 
 
 @given(data=st.data(), workers=st.integers(1, 3), parent=st.booleans())

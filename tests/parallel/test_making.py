@@ -146,7 +146,7 @@ def test_step_that_raises_is_reported_while_another_hangs(monkeypatch: pytest.Mo
     env.step(actions)
     with within(60), pytest.raises(SeveralError, match=r"^number 1$"):
         env.step(actions)
-    with pytest.raises(sb3compat.WorkerTimeoutError, match="rows 0 to 0"):
+    with pytest.raises(sb3compat.WorkerTimeoutError, match="row 0 "):
         limited(env, 0.2).reset()
     monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.2)
     env.close()
@@ -203,7 +203,7 @@ def test_long_message_to_a_stopped_worker_ends_by_the_timeout() -> None:
     env = opened(counting(2), 2)
     stopped = children()[-1]
     os.kill(stopped, signal.SIGSTOP)
-    with within(60), pytest.raises(sb3compat.WorkerTimeoutError, match="rows 1 to 1"):
+    with within(60), pytest.raises(sb3compat.WorkerTimeoutError, match=r"row 1\b"):
         limited(env, 0.2).set_attr("mark", LONG)
     # Half of the message is in its pipe: the other half has to come before the next one.
     os.kill(stopped, signal.SIGCONT)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import sb3compat
-from sb3compat import ParallelVecEnv
 from sb3compat._parallel import adapter
 from tests.envs import fns
 from tests.parallel.failing import ACTIONS, N, failing, known, opened, processes_of
@@ -96,10 +95,3 @@ def test_environments_of_this_process_are_closed() -> None:
     env.close()
     env.close()
     assert closed == [os.getpid()]
-
-
-def test_actors_are_not_told_to_step_here() -> None:
-    with pytest.raises(ValueError, match=r"Expected no parent_steps with backend='ray'"):
-        ParallelVecEnv(fns(2), 2, backend="ray", parent_steps=True)
-    with pytest.raises(ValueError, match=r"parent_steps='yes'"):
-        ParallelVecEnv(fns(2), 2, parent_steps="yes")

@@ -175,7 +175,7 @@ def test_lost_worker_is_named() -> None:
     envs.reset()
     os.kill(envs.call("pid")[2], signal.SIGKILL)
     for _ in range(2):
-        with pytest.raises(sb3compat.WorkerError, match="rows 2 to 2 has died"):
+        with pytest.raises(sb3compat.WorkerError, match="row 2 has died"):
             envs.step(np.zeros(3, int))
     envs.close()
 
