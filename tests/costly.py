@@ -120,9 +120,6 @@ CASES = {
     "tests/to_sb3/test_wrappers.py": {
         "test_wrapper_is_exact_or_refused": 40,
     },
-    "tests/ipc/test_exceptions.py": {
-        "test_exception_arrives_as_it_was_raised": 25,
-    },
     "tests/ipc/test_pipes.py": {
         "test_answers_of_all_sizes": 8,
     },

@@ -6,18 +6,16 @@ Where one of these fails, look at the worker's loop in the installed library, th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._upstream.private import private
-from sb3compat._upstream.table import NAMES, Name
-from tests.envs import GYMNASIUM, ScriptedEnv, script
+from tests.envs import ScriptedEnv, script
 
 LOOK = "look at gymnasium.vector.async_vector_env._async_worker and _ipc/async_vector_env.py"
 LOOK_SB3 = "look at stable_baselines3's subproc_vec_env._worker and _ipc/subproc_vec_env.py"
@@ -134,54 +132,3 @@ def test_answers_of_sb3s_worker() -> None:
     finally:
         envs.processes[0].terminate()
         envs.waiting, envs.closed = False, True
-
-
-def _wrapped(name: str) -> Any:
-    return getattr(gym.wrappers.vector, name)(SyncVectorEnv([make]))
-
-
-def _transformed() -> Any:
-    wrapper = gym.wrappers.vector.VectorizeTransformObservation
-    single: Any = gym.wrappers.TransformObservation
-    env = SyncVectorEnv([make])
-    space = env.single_observation_space
-    return wrapper(env, single, func=lambda obs: obs, observation_space=space)
-
-
-def _vec_env(name: str, **kwargs: Any) -> Any:
-    return getattr(pytest.importorskip("stable_baselines3.common.vec_env"), name)([make], **kwargs)
-
-
-# An instance of each class in the table, but of those that other tests drive by these names.
-BUILT: dict[str, Callable[[], Any]] = {
-    "VectorEnv": gym.vector.VectorEnv,
-    "SyncVectorEnv": lambda: SyncVectorEnv([make]),
-    "AsyncVectorEnv": lambda: AsyncVectorEnv([make]),
-    "CartPoleVectorEnv": lambda: gym.make_vec(
-        "CartPole-v1", 1, vectorization_mode="vector_entry_point"
-    ),
-    "RecordEpisodeStatistics": lambda: _wrapped("RecordEpisodeStatistics"),
-    "NormalizeReward": lambda: _wrapped("NormalizeReward"),
-    "VectorizeTransformObservation": _transformed,
-    "VecEnv": lambda: _vec_env("DummyVecEnv"),
-    "DummyVecEnv": lambda: _vec_env("DummyVecEnv"),
-    "SubprocVecEnv": lambda: _vec_env("SubprocVecEnv", start_method="fork"),
-}
-
-
-@pytest.mark.parametrize("owner", sorted(BUILT))
-def test_attributes_of_real_objects(owner: str) -> None:
-    names = [name for name in NAMES if name.owner == owner]
-    present = [name for name in names if not _later(name)]
-    assert names
-    if not present:
-        pytest.skip(f"Gymnasium has these names of {owner} since {names[0].since}")
-    env = BUILT[owner]()
-    absent = [str(name) for name in present if not hasattr(env, name.name)]
-    env.close()
-    assert absent == []
-
-
-def _later(name: Name) -> bool:
-    major_minor = tuple(map(int, name.since.split("."))) if name.since else (0, 0)
-    return major_minor > GYMNASIUM
