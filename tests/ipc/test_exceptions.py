@@ -151,7 +151,7 @@ KINDS: list[Callable[[], Exception]] = [
     lambda: PropertyError("x"),
     local_error,
 ]
-# Pickle alone drops what these have in slots. That is seen where they are raised, not within others.
+# Pickle drops what these have in slots, which is noticed where they are raised, not within others.
 SLOTTED = [lambda: AttributeError("no", name="x", obj=3), lambda: SlotError(3)]
 VALUES = st.one_of(
     st.integers(), st.lists(st.text(max_size=2)), st.builds(threading.Lock), st.builds(Unbuildable)

@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode
 
 import sb3compat
 from sb3compat._ipc import pipes, subproc_vec_env
-from tests.envs import ScriptedEnv, fns, script
+from tests.envs import ScriptedEnv, script
 from tests.interrupts import Counting, counting, within
 from tests.lockstep import same
 from tests.lockstep_back import dummy
@@ -120,19 +120,6 @@ def test_options_of_a_refused_reset_are_forgotten() -> None:
         envs.reset(seed=[5, 2], options={"x": 7})
     _, infos = envs.reset()
     assert "option" not in infos
-
-
-def test_gymnasium_side_needs_a_reset_after_the_sb3_side_was_used() -> None:
-    envs = sb3compat.to_gymnasium(dummy(fns()))
-    envs.reset()
-    vec = sb3compat.to_sb3(envs)
-    vec.step(ACTIONS)
-    assert sb3compat.to_sb3(envs) is vec
-    for use in (lambda: envs.step(ACTIONS), lambda: envs.reset(options={"reset_mask": MASK})):
-        with pytest.raises(RuntimeError, match=r"Expected reset\(\) without a mask, as to_sb3"):
-            use()
-    envs.reset()
-    envs.step(ACTIONS)
 
 
 class Unpicklable:
@@ -314,25 +301,27 @@ def test_error_of_a_wrapper_in_close_arrives_and_the_processes_end() -> None:
     assert_ended(venv.processes)
 
 
-class Stubborn(Endless):
-    """Row 1 hangs in its second step, and cannot be ended by SIGTERM."""
-
-    def step(self, action: Any) -> Any:
-        if self.row == 1 and self.time == 1:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            os.kill(os.getppid(), signal.SIGUSR1)
-            threading.Event().wait()
-        return super().step(action)
-
-
-class Stopped(Endless):
-    """Row 1 stops itself in its second step."""
+class Hanging(Endless):
+    """Row 1 hangs in its second step."""
 
     def step(self, action: Any) -> Any:
         if self.row == 1 and self.time == 1:
             os.kill(os.getppid(), signal.SIGUSR1)
-            os.kill(os.getpid(), signal.SIGSTOP)
+            self.hang()
         return super().step(action)
+
+
+class Stubborn(Hanging):
+    """It cannot be ended by SIGTERM."""
+
+    def hang(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        threading.Event().wait()
+
+
+class Stopped(Hanging):
+    def hang(self) -> None:
+        os.kill(os.getpid(), signal.SIGSTOP)
 
 
 @pytest.mark.parametrize(("kind", "cls"), [("plain", Stopped), ("wrapped", Stubborn)])

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 
 import sb3compat
 from tests.envs import ScriptedEnv, fns, script
@@ -20,32 +19,6 @@ vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
 HANDWRITTEN = [CountingVecEnv, AsyncCountingVecEnv]
 ACTIONS = np.array([0, 1])
-
-
-@pytest.mark.parametrize("cls", HANDWRITTEN)
-def test_same_step_infos_hold_final_obs_and_final_info(cls: Any) -> None:
-    envs = sb3compat.to_gymnasium(cls())
-    assert envs.metadata == {"autoreset_mode": AutoresetMode.SAME_STEP}
-    obs, infos = envs.reset(seed=5)
-    same((obs, infos), (np.full((2, 1), 5, np.float32), {}))
-    got = envs.step([0, 1])
-    actions = {"action": np.array([0, 1]), "_action": np.ones(2, bool)}
-    flags = np.zeros(2, bool)
-    same(got, (np.full((2, 1), 6, np.float32), np.ones(2), flags, flags, actions))
-    got = envs.step(ACTIONS)
-    first = np.array([True, False])
-    final = np.array([np.array([7], np.float32), None], object)
-    infos = {
-        "final_obs": final,
-        "_final_obs": first,
-        "final_info": {"action": np.array([0, 0]), "_action": first},
-        "_final_info": first,
-        "action": np.array([0, 1]),
-        "_action": ~first,
-    }
-    same(got, (np.array([[5], [7]], np.float32), np.ones(2), flags, first, infos))
-    envs.close()
-    assert envs.vec_env.closed
 
 
 @pytest.mark.parametrize("cls", HANDWRITTEN)
@@ -72,28 +45,6 @@ def test_disabled_holds_the_new_episode_until_a_masked_reset(cls: Any) -> None:
     seeds = [3, None]
     got = envs.reset(seed=seeds, options={"reset_mask": truncations})[0]
     assert got.tolist() == [[1], [0]]
-
-
-def test_reset_of_held_rows_returns_them_without_another_reset() -> None:
-    class Noting(CountingVecEnv):
-        resets = 0
-
-        def reset(self) -> Any:
-            self.resets += 1
-            return super().reset()
-
-    vec_env = Noting(1)
-    envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
-    envs.reset()
-    for _ in range(2):
-        envs.step([0])
-    assert envs.reset()[0].tolist() == [[0]]
-    assert vec_env.resets == 1
-    for _ in range(2):
-        envs.step([0])
-    assert envs.reset(seed=4)[0].tolist() == [[4]]
-    assert vec_env.resets == 2
-    assert envs.step([0])[0].tolist() == [[5]]
 
 
 def test_seeds_and_options_of_the_vec_env_wait_for_a_reset_of_all_rows() -> None:
