@@ -7,7 +7,6 @@ import re
 import shlex
 import subprocess
 import sys
-import sysconfig
 from configparser import ConfigParser
 from email.message import Message
 from email.parser import Parser
@@ -20,7 +19,7 @@ from packaging.specifiers import SpecifierSet
 
 import sb3compat
 from sb3compat.errors import install_line
-from tests.test_docs import PAGES, quick
+from tests.test_docs import PAGES
 
 ROOT = Path(__file__).parents[1]
 OLD_PYTHON = sys.version_info < (3, 11)
@@ -168,73 +167,17 @@ def test_entry_points_are_the_command_and_the_pytest_plugin(wheel: Path) -> None
     }
 
 
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment that has all dependencies, and not sb3compat."""
-    folder = tmp_path_factory.mktemp("empty")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
-    (packages,) = folder.glob("venv/[lL]ib/**/site-packages")
-    dependencies = folder / "dependencies"
-    dependencies.mkdir()
-    for path in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
-        for entry in Path(path).iterdir():
-            if "sb3compat" not in entry.name and entry.suffix != ".pth":
-                (dependencies / entry.name).symlink_to(entry)
-    (packages / "dependencies.pth").write_text(f"{dependencies}\n")
-    return folder / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
-
-
-def installed(line: str, python: Path, folder: Path) -> None:
-    """Run a line of the documentation in that environment, without an index."""
-    pip, install, *arguments = shlex.split(line)
-    assert (pip, install) == ("pip", "install")
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "--python", python, "install", *arguments],
-        cwd=folder,
-        env={**os.environ, "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def run_elsewhere(python: Path, code: str, folder: Path) -> str:
-    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(
-        [python, "-c", code], cwd=folder, env=env, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def wheel_lines() -> list[str]:
-    """Each line in the README and the docs that installs a wheel."""
-    texts = [page.read_text(encoding="utf-8") for page in PAGES]
-    return sorted(
-        {line for text in texts for line in re.findall(r'pip install "[^"]*\.whl[^"]*"', text)}
-    )
-
-
-def test_readme_runs_from_the_wheel_installed_by_the_printed_line(
-    wheel: Path, empty: Path, tmp_path: Path
+def test_lines_that_install_the_wheel_name_it_and_its_extras(
+    wheel: Path, metadata: Message
 ) -> None:
-    pytest.importorskip("stable_baselines3", reason="the first snippet trains")
-    lines = wheel_lines()
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    lines = {line for text in texts for line in re.findall(r'pip install "[^"]*\.whl[^"]*"', text)}
     assert lines
-    (tmp_path / "dist").mkdir()
-    for line in lines:
-        assert wheel.name in line
-        place = tmp_path / Path(shlex.split(line)[2].partition("[")[0])
-        place.write_bytes(wheel.read_bytes())
-        installed(line, empty, tmp_path)
-    # The line that the package's own messages print.
-    installed(install_line("conformance"), empty, tmp_path)
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    file = run_elsewhere(empty, "import sb3compat; print(sb3compat.__file__)", elsewhere)
-    assert Path(file.strip()).is_relative_to(empty.parents[1])
-    for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
-        first = re.search(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
-        assert first
-        run_elsewhere(empty, quick(first[1]), elsewhere)
+    for line in (*lines, install_line("conformance")):
+        pip, install, target = shlex.split(line)
+        path, _, extras = target.rstrip("]").partition("[")
+        assert (pip, install, path) in {
+            ("pip", "install", f"dist/{wheel.name}"),
+            ("pip", "install", "sb3compat"),
+        }
+        assert set(extras.split(",")) <= {"", *metadata.get_all("Provides-Extra", [])}
