@@ -61,12 +61,6 @@ def test_vector_env_needs_a_reset_of_all_rows_first(build: Any, mode: AutoresetM
     envs.close()
 
 
-def test_environment_reset_before_adapting_can_be_stepped() -> None:
-    source = SyncVectorEnv(CARTPOLES)
-    source.reset(seed=0)
-    sb3compat.to_sb3(source).step(ACTIONS)
-
-
 class Crashes(ScriptedEnv):
     def step(self, action: Any) -> Any:
         raise RuntimeError("the simulator has crashed")
@@ -89,15 +83,6 @@ def test_step_async_and_step_wait_must_alternate(name: str) -> None:
     env.step_async(ACTIONS)
     with pytest.raises(CallOrderError, match="step_wait"):
         env.step_async(ACTIONS)
-    env.close()
-
-
-def test_stepping_workers_refuse_other_calls() -> None:
-    env = sb3compat.to_sb3(AsyncVectorEnv(CARTPOLES))
-    env.reset()
-    env.step_async(ACTIONS)
-    with pytest.raises(CallOrderError, match="step_wait"):
-        env.get_attr("spec")
     env.close()
 
 

@@ -149,7 +149,8 @@ def test_what_is_only_like_a_vec_env_may_keep_nothing() -> None:
 
 
 @pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
-def test_user_class_that_skips_the_init_of_sb3_is_not_accused(mode: str) -> None:
-    envs = sb3compat.to_gymnasium(Skipping(), autoreset_mode=mode)
+@pytest.mark.parametrize("wrap", [lambda env: env, sb3.VecMonitor])
+def test_user_class_that_skips_the_init_of_sb3_is_not_accused(wrap: Any, mode: str) -> None:
+    envs = sb3compat.to_gymnasium(wrap(Skipping()), autoreset_mode=mode)
     envs.reset()
     envs.step([0])
