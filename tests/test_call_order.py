@@ -8,13 +8,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.error import ResetNeeded
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
 
 import sb3compat
 from sb3compat.errors import CallOrderError
-from tests.envs import ScriptedEnv, fns, script
-from tests.lockstep_back import NAMES, SOURCES, monitored
 
 pytest.importorskip("stable_baselines3", reason="the VecEnvs are SB3's")
 
@@ -37,41 +34,6 @@ def test_first_step_of_vec_env_needs_a_reset(name: str) -> None:
     with pytest.raises(CallOrderError, match=r"Expected reset\(\) before the first step"):
         env.step(ACTIONS)
     env.close()
-
-
-@pytest.mark.parametrize("build", SOURCES, ids=NAMES)
-@pytest.mark.parametrize("mode", AutoresetMode)
-def test_vector_env_needs_a_reset_of_all_rows_first(build: Any, mode: AutoresetMode) -> None:
-    """Also where the VecEnv was reset before: what its rows have returned is not known."""
-    if build is monitored and mode == AutoresetMode.NEXT_STEP:
-        return
-    vec_env = build(fns(infos="none"))
-    vec_env.reset()
-    envs: Any = sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)
-    uses: list[Any] = [
-        lambda: envs.step(ACTIONS),
-        lambda: envs.reset(options={"reset_mask": np.array([True, False])}),
-    ]
-    for use in uses:
-        for error in (CallOrderError, RuntimeError, ResetNeeded):
-            with pytest.raises(error, match=r"Expected reset\(\) before the first step"):
-                use()
-    assert envs.reset()[1]["resets"].tolist() == [2, 2]
-    envs.step(ACTIONS)
-    envs.close()
-
-
-class Crashes(ScriptedEnv):
-    def step(self, action: Any) -> Any:
-        raise RuntimeError("the simulator has crashed")
-
-
-def test_other_errors_of_the_first_step_keep_their_type() -> None:
-    env = sb3compat.to_sb3(SyncVectorEnv([lambda: Crashes(script())]))
-    env.env.reset()  # type: ignore[attr-defined]
-    with pytest.raises(RuntimeError, match="the simulator has crashed") as caught:
-        env.step([env.action_space.sample()])
-    assert type(caught.value) is RuntimeError
 
 
 @pytest.mark.parametrize("name", TO_SB3)

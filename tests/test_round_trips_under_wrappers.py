@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat._convert.spaces import BatchLayout
-from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
+from tests.envs import Identity, ScriptedEnv, fns, script
 from tests.lockstep import lockstep
 from tests.lockstep_back import back_programs, dummy, subproc
 from tests.lockstep_back import lockstep as lockstep_back
@@ -181,26 +181,3 @@ def test_first_step_after_a_pending_autoreset_is_refused() -> None:
         env.step([0, 0])
         with pytest.raises(RuntimeError, match=r"rows \[0, 1\] of VectorEnvAdapter"):
             sb3compat.to_sb3(env).step([0, 0])
-
-
-def test_wrapper_that_resets_all_of_its_state_in_a_masked_reset_is_found() -> None:
-    class Counting(Identity):
-        """Adds the number of steps since its last reset, whichever rows that was for."""
-
-        steps = 0
-
-        def reset(self, **kwargs: Any) -> Any:
-            obs, infos = super().reset(**kwargs)
-            self.steps = 0
-            return obs + self.steps, infos
-
-        def step(self, actions: Any) -> Any:
-            obs, *rest = super().step(actions)
-            self.steps += 1
-            return obs + self.steps, *rest
-
-    source = dummy([MakeEnv(script(lengths=(length,)), row) for row, length in enumerate((1, 5))])
-    env = sb3compat.to_sb3(Counting(sb3compat.to_gymnasium(source, autoreset_mode=DISABLED)))
-    env.reset()
-    with pytest.raises(sb3compat.PartialResetError, match="resets its state for all rows"):
-        env.step([0, 0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from tests.interpreter import BLOCK, HAS_SB3, LOADED, python
@@ -44,9 +45,13 @@ for mode in gym.vector.AutoresetMode:
         ours.step(np.array([0, 1]))
     if ours is not env:
         assert sb3compat.to_sb3(ours) is vec_env
-print("done")
+try:
+    sb3compat._upstream.sb3.patched_env(object())
+except ImportError as error:
+    print(error)
 """
-    assert python(tmp_path, BLOCK + script, "stable_baselines3") == "done\n"
+    refused = python(tmp_path, BLOCK + script, "stable_baselines3")
+    assert re.search(r"of the old gym.*sb3compat\[sb3\].*shimmy", refused)
 
 
 PROGRAM = """
@@ -62,9 +67,9 @@ from tests.envs import ScriptedEnv, fns, script
 
 
 class Unseen(ScriptedEnv):
-    def __init__(self, row):
+    def __init__(self, row, render_mode):
         super().__init__(script(), row)
-        self.render_mode = None
+        self.render_mode = render_mode
 
 
 def told(value):
@@ -120,7 +125,10 @@ def main():
         for build in (SyncVectorEnv, AsyncVectorEnv):
             rows = fns(3, lengths=(2, 3, 4), endings=("terminated", "truncated", "both"))
             drive(build(rows, autoreset_mode=mode))
-    drive(SyncVectorEnv([lambda row=row: Unseen(row) for row in range(3)]))
+    for mode in (None, "human"):
+        drive(SyncVectorEnv([lambda row=row: Unseen(row, mode) for row in range(3)]))
+    for n in (1, 2, 4, 5):
+        say("tiled", sb3compat.to_sb3(SyncVectorEnv(fns(n))).render())
     bases = [cls.__module__.partition(".")[0] for cls in sb3compat.VecEnvAdapter.__mro__]
     print(json.dumps([said, bases, "torch" in sys.modules]))
 

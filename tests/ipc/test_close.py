@@ -16,8 +16,7 @@ from gymnasium.vector import AsyncVectorEnv
 import sb3compat
 from sb3compat._ipc import pipes
 from sb3compat._ipc.watched_pipes import WatchedPipe
-from tests.envs import Identity
-from tests.interrupts import Counting, attempt, count, interrupt, within
+from tests.interrupts import Counting, within
 
 ZEROS = np.zeros(3, np.int64)
 
@@ -77,21 +76,6 @@ def late(base: Any) -> None:
     base.step_wait(timeout=0.01)
 
 
-def interrupted(base: Any) -> None:
-    """An exception between the answers of two rows."""
-    base.step_async(ZEROS)
-    with suppress(KeyboardInterrupt):
-        base.parent_pipes[0].recv()
-        raise KeyboardInterrupt
-
-
-def answered(base: Any) -> None:
-    """An exception after all answers, before the environment has noted that."""
-    base.step_async(ZEROS)
-    for pipe in base.parent_pipes:
-        pipe.recv()
-
-
 def unlogged(base: Any) -> None:
     """Gymnasium fails in logging the error of a worker, and notes nothing."""
     try:
@@ -109,8 +93,6 @@ STATES: dict[str, Callable[[Any, Any], Any]] = {
     "killed in a step": lambda _, base: killed_in_a_step(base),
     "few actions": lambda _, base: few_actions(base),
     "late": lambda _, base: late(base),
-    "interrupted": lambda _, base: interrupted(base),
-    "answered": lambda _, base: answered(base),
     "unlogged": lambda _, base: unlogged(base),
 }
 WRAPPERS: dict[str, Callable[[Any], Any]] = {
@@ -175,22 +157,3 @@ def test_close_of_a_subproc_vec_env(state: str) -> None:
     base.close()
     assert not any(process.is_alive() for process in base.processes)
     envs.close()
-
-
-def test_interrupted_step_of_a_wrapped_environment_is_refused_or_led_out_by_a_reset() -> None:
-    """Also between the messages and the answers, where nobody could finish the step."""
-
-    def made() -> Any:
-        env: Any = sb3compat.to_sb3(Identity(AsyncVectorEnv(makers(), context="fork")))
-        env.reset()
-        return env
-
-    env = made()
-    total = count(lambda: env.step(ZEROS))
-    env.close()
-    for at in range(total // 3, total, max(1, total // 40)):
-        env = made()
-        where = interrupt(lambda env=env: env.step(ZEROS), at, KeyboardInterrupt)
-        error = attempt(env.reset, sb3compat.WorkerError)[1]
-        assert error is None or "Close this environment" in str(error), where
-        env.close()

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import sb3compat
@@ -113,8 +114,13 @@ def test_environment_that_was_reset_before_it_was_adapted_can_be_stepped_as_sb3_
     if adapt is sb3compat.to_sb3:
         adapt(env).step(ACTIONS)
         return
-    with pytest.raises(CallOrderError, match=r"Expected reset\(\) before the first step"):
-        adapt(env).step(ACTIONS)
+    envs = adapt(env)
+    masked = {"reset_mask": ACTIONS == 0}
+    uses: list[Any] = [lambda: envs.step(ACTIONS), lambda: envs.reset(options=masked)]
+    for use in uses:
+        for error in (CallOrderError, RuntimeError, ResetNeeded):
+            with pytest.raises(error, match=r"Expected reset\(\) before the first step"):
+                use()
 
 
 def test_infos_that_the_vec_env_keeps_stay_as_they_were() -> None:
