@@ -290,14 +290,3 @@ def test_process_that_survives_sigterm_is_killed(monkeypatch: pytest.MonkeyPatch
     ready.wait()
     end_processes([process])
     assert process.exitcode == -signal.SIGKILL
-
-
-def test_messages_of_which_nothing_was_sent_are_taken_back(make: Make) -> None:
-    exchange = make()
-    begun, untouched = (framing.Message(bytes(size)) for size in (10_000_000, 10))
-    begun._counts = [4]
-    for row, message in enumerate((begun, untouched)):
-        exchange.unsent[row], exchange.owed[row] = message, framing.Answer()
-    exchange.take_back()
-    assert exchange.unsent == {0: begun}
-    assert set(exchange.owed) == {0}
