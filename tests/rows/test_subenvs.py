@@ -44,8 +44,7 @@ def test_value_that_cannot_be_pickled_leaves_the_workers_alive() -> None:
     env.close()
 
 
-def test_env_method_reset_works_as_in_dummy_vec_env(env: Any) -> None:
-    """Some users reset rows by hand; it works as in `DummyVecEnv`."""
+def test_rows_may_be_reset_and_stepped_by_hand_as_in_dummy_vec_env(env: Any) -> None:
     reference = DummyVecEnv([monitored(row) for row in range(3)])
     for adapted in (reference, env):
         adapted.seed(3)
@@ -53,6 +52,9 @@ def test_env_method_reset_works_as_in_dummy_vec_env(env: Any) -> None:
     expected = reference.env_method("reset", seed=5, indices=[2, 0])
     same(env.env_method("reset", seed=5, indices=[2, 0]), expected)
     same(env.env_method("reset", indices=1), reference.env_method("reset", indices=1))
+    # A row that is named twice is asked twice.
+    expected = reference.env_method("step", 0, indices=[1, 0, 1])
+    same(env.env_method("step", 0, indices=[1, 0, 1]), expected)
     same(env.step(np.zeros(3, int)), reference.step(np.zeros(3, int)))
 
 
@@ -61,14 +63,6 @@ def test_methods_of_all_rows_are_refused_where_there_are_no_single_ones(native: 
         with pytest.raises(ValueError, match=rf"got '{name}'.*Use {name}\(\) of the vector"):
             native.env_method(name)
     native.reset()
-
-
-def test_row_that_is_named_twice_is_asked_twice(env: Any) -> None:
-    reference = DummyVecEnv([monitored(row) for row in range(3)])
-    for adapted in (reference, env):
-        adapted.reset()
-    expected = reference.env_method("step", 0, indices=[1, 0, 1])
-    same(env.env_method("step", 0, indices=[1, 0, 1]), expected)
 
 
 def test_sub_environment_can_be_replaced_in_envs() -> None:
