@@ -111,7 +111,7 @@ def drive(vector_env):
     say(env.env_method("set_mu", 4), env.env_method("set_mu", mu=5, indices=1))
     env.set_attr("row", 8, indices=0)
     say(env.get_attr("row"), env.env_is_wrapped(gym.wrappers.TimeLimit))
-    say(env.getattr_depth_check("num_envs", False), env.getattr_depth_check("num_envs", True))
+    say([env.getattr_depth_check(*asked) for asked in (("env", 0), ("env", 1), ("no", 1))])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         say("images", list(env.get_images()), env.render(), env.render("rgb_array"))

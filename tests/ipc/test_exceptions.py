@@ -180,11 +180,7 @@ def held(inner: st.SearchStrategy[Exception]) -> st.SearchStrategy[Exception]:
     return st.one_of(single, *(members.map(group) for group in groups))
 
 
-def one_of(kinds: list[Callable[[], Exception]]) -> st.SearchStrategy[Exception]:
-    return st.sampled_from(kinds).map(lambda kind: kind())
-
-
-ERRORS = st.one_of(one_of(SLOTTED), st.recursive(one_of(KINDS), held, max_leaves=4))
+ERRORS = st.recursive(st.sampled_from(KINDS).map(lambda kind: kind()), held, max_leaves=4)
 
 
 def sent(error: BaseException) -> Packed:
@@ -223,9 +219,7 @@ def alike(made: Any, value: Any, seen: dict[int, Any]) -> None:
         assert repr(made) == repr(value)
 
 
-@given(error=ERRORS)
-@settings(max_examples=examples(1000))
-def test_exception_arrives_as_it_was_raised(error: Exception) -> None:
+def check_arrives(error: Exception) -> None:
     with pytest.raises(type(error)) as caught:
         sent(error).reraise("row 3")
     cause = caught.value.__cause__
@@ -233,6 +227,25 @@ def test_exception_arrives_as_it_was_raised(error: Exception) -> None:
     for part in ("worker of row 3", "Traceback", "in sent"):
         assert part in str(cause)
     alike(caught.value, error, {})
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *SLOTTED])
+def test_exception_arrives_as_it_was_raised(kind: Callable[[], Exception]) -> None:
+    check_arrives(kind())
+
+
+@given(error=ERRORS)
+@settings(max_examples=examples(1000))
+def test_exceptions_that_hold_others_arrive_as_they_were_raised(error: Exception) -> None:
+    check_arrives(error)
+
+
+HOLDERS = [lambda inner: inner, lambda inner: [inner, 3], lambda inner: {3: inner}]
+
+
+@pytest.mark.parametrize("hold", HOLDERS)
+def test_what_pickle_would_change_arrives_within_what_it_would_not(hold: Any) -> None:
+    check_arrives(with_state(ValueError("text"), held=hold(FormattingError(3))))
 
 
 def test_exception_that_holds_itself_has_a_text_in_its_place() -> None:
