@@ -47,8 +47,9 @@ def test_disabled_holds_the_new_episode_until_a_masked_reset(cls: Any) -> None:
     assert got.tolist() == [[1], [0]]
 
 
-def test_seeds_and_options_of_the_vec_env_wait_for_a_reset_of_all_rows() -> None:
-    vec_env = with_monitor(fns(lengths=(1,)))
+@pytest.mark.parametrize("build", [with_monitor, dummy])
+def test_seeds_and_options_of_the_vec_env_wait_for_a_reset_of_all_rows(build: Any) -> None:
+    vec_env = build(fns(lengths=(1,)))
     envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
     for method, argument, key in (("seed", 5, "seed"), ("set_options", {"x": 1}, "option")):
         envs.reset()
