@@ -12,7 +12,6 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
@@ -221,31 +220,8 @@ def test_contributing_names_the_rooms_and_the_arrows() -> None:
     assert here <= {*named}
 
 
-SOUND = {
-    "__init__": "_HOME = {'to_sb3': '_to_sb3.adapter'}",
-    "cli": "import sb3compat\nfrom sb3compat._to_sb3.adapter import Adapter",
-    "pytest_plugin": "def run():\n    from sb3compat.conformance import run",
-    "_to_sb3/adapter": """
-        '''Not `sb3compat._to_gymnasium`.'''
-        from sb3compat._upstream.sb3 import VecEnv
-        from sb3compat._to_sb3.source import Base
-        class Adapter(VecEnv, Base):
-            def __init__(self): self._source = self._helper(self._kept)
-            def _helper(self, row): return "Use sb3compat.to_gymnasium.", row._replace(a=1)
-            def waiting(self): return private(self, "_seeds")
-        """,
-    "_to_sb3/source": "class Base:\n    def __init__(self): self._kept = 1",
-    "_to_gymnasium/adapter": "from sb3compat.errors import Error",
-    "_upstream/sb3": "from stable_baselines3.common.vec_env import VecEnv",
-    "_upstream/pipes": "def f(env): return env._state, env.parent_pipes",
-    "_convert/types": "import numpy",
-    "errors": "class Error(Exception): ...",
-    "conformance/run": "import sb3compat\nfrom sb3compat.conformance import contract",
-    "conformance/contract": "",
-}
 BROKEN = [
     ("errors", "from sb3compat._convert import types", "errors imports sb3compat._convert"),
-    ("_convert/types", "import sb3compat._upstream.x", "_convert imports sb3compat._upstream.x"),
     ("_convert/types", "def f():\n    from sb3compat import to_sb3", "_convert imports sb3compat"),
     ("_upstream/pipes", "from sb3compat import _to_sb3", "_upstream imports sb3compat._to_sb3"),
     ("_upstream/pipes", "from .._to_sb3 import adapter", "_upstream imports sb3compat._to_sb3"),
@@ -254,12 +230,6 @@ BROKEN = [
         "import sys\nsys.modules.get('sb3compat._to_sb3.adapter')",
         "_to_gymnasium imports sb3compat._to_sb3.adapter",
     ),
-    (
-        "_to_gymnasium/adapter",
-        "name = 'x'\nimport_module(f'sb3compat._to_sb3.{name}')",
-        "_to_gymnasium imports sb3compat._to_sb3",
-    ),
-    ("_to_sb3/adapter", "import sb3compat.cli", "_to_sb3 imports sb3compat.cli"),
     ("_to_sb3/adapter", "import sb3compat.conformance", "_to_sb3 imports sb3compat.conformance"),
     ("__init__", "import sb3compat.conformance", "__init__ imports sb3compat.conformance"),
     ("conformance/run", "import sb3compat._to_sb3", "conformance imports sb3compat._to_sb3"),
@@ -267,11 +237,7 @@ BROKEN = [
     ("new", "", "new.py:1 is in no room"),
     ("_to_sb3/adapter", "def f(env): return env._other", "uses env._other"),
     ("_to_sb3/adapter", "def f(env): env.parent_pipes = 1", "uses env.parent_pipes"),
-    (
-        "_to_sb3/adapter",
-        "def f(env): private(env, '_other')",
-        "'_other', which is not in",
-    ),
+    ("_to_sb3/adapter", "def f(env): private(env, '_other')", "'_other', which is not in"),
     ("_to_sb3/adapter", "def f(env, x): private(env, x)", "reads x, which is not in the table"),
     ("_convert/types", "def f(env): return getattr(env, '_seeds', 1)", "names '_seeds'"),
     ("conformance/run", "from pickle import _Unpickler", "imports _Unpickler"),
@@ -288,22 +254,11 @@ BROKEN = [
 ]
 
 
-def package(folder: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = folder / "sb3compat" / f"{name}.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(dedent(text))
-    return folder / "sb3compat"
-
-
-def test_sound_package_keeps_the_rules(tmp_path: Path) -> None:
-    assert violations(package(tmp_path, SOUND)) == []
-
-
 @pytest.mark.parametrize(("file", "text", "what"), BROKEN)
 def test_broken_rule_is_found(tmp_path: Path, file: str, text: str, what: str) -> None:
-    # Behind what is sound already, so that nothing else changes.
-    broken = {**SOUND, file: f"{dedent(SOUND.get(file, ''))}\n{text}\n"}
-    (found,) = set(violations(package(tmp_path, broken)))
+    path = tmp_path / f"{file}.py"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    (found,) = set(violations(tmp_path))
     assert found.startswith(f"{file}.py:")
     assert what in found

@@ -8,13 +8,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.error import ResetNeeded
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
 
 import sb3compat
 from sb3compat.errors import CallOrderError
-from tests.envs import ScriptedEnv, fns, script
-from tests.lockstep_back import NAMES, SOURCES, monitored
 
 pytest.importorskip("stable_baselines3", reason="the VecEnvs are SB3's")
 
@@ -39,47 +36,6 @@ def test_first_step_of_vec_env_needs_a_reset(name: str) -> None:
     env.close()
 
 
-@pytest.mark.parametrize("build", SOURCES, ids=NAMES)
-@pytest.mark.parametrize("mode", AutoresetMode)
-def test_vector_env_needs_a_reset_of_all_rows_first(build: Any, mode: AutoresetMode) -> None:
-    """Also where the VecEnv was reset before: what its rows have returned is not known."""
-    if build is monitored and mode == AutoresetMode.NEXT_STEP:
-        return
-    vec_env = build(fns(infos="none"))
-    vec_env.reset()
-    envs: Any = sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)
-    uses: list[Any] = [
-        lambda: envs.step(ACTIONS),
-        lambda: envs.reset(options={"reset_mask": np.array([True, False])}),
-    ]
-    for use in uses:
-        for error in (CallOrderError, RuntimeError, ResetNeeded):
-            with pytest.raises(error, match=r"Expected reset\(\) before the first step"):
-                use()
-    assert envs.reset()[1]["resets"].tolist() == [2, 2]
-    envs.step(ACTIONS)
-    envs.close()
-
-
-def test_environment_reset_before_adapting_can_be_stepped() -> None:
-    source = SyncVectorEnv(CARTPOLES)
-    source.reset(seed=0)
-    sb3compat.to_sb3(source).step(ACTIONS)
-
-
-class Crashes(ScriptedEnv):
-    def step(self, action: Any) -> Any:
-        raise RuntimeError("the simulator has crashed")
-
-
-def test_other_errors_of_the_first_step_keep_their_type() -> None:
-    env = sb3compat.to_sb3(SyncVectorEnv([lambda: Crashes(script())]))
-    env.env.reset()  # type: ignore[attr-defined]
-    with pytest.raises(RuntimeError, match="the simulator has crashed") as caught:
-        env.step([env.action_space.sample()])
-    assert type(caught.value) is RuntimeError
-
-
 @pytest.mark.parametrize("name", TO_SB3)
 def test_step_async_and_step_wait_must_alternate(name: str) -> None:
     env = sb3compat.to_sb3(TO_SB3[name]())
@@ -89,15 +45,6 @@ def test_step_async_and_step_wait_must_alternate(name: str) -> None:
     env.step_async(ACTIONS)
     with pytest.raises(CallOrderError, match="step_wait"):
         env.step_async(ACTIONS)
-    env.close()
-
-
-def test_stepping_workers_refuse_other_calls() -> None:
-    env = sb3compat.to_sb3(AsyncVectorEnv(CARTPOLES))
-    env.reset()
-    env.step_async(ACTIONS)
-    with pytest.raises(CallOrderError, match="step_wait"):
-        env.get_attr("spec")
     env.close()
 
 

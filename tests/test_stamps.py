@@ -65,13 +65,6 @@ def test_page_without_a_stamp_counts_as_older(page: Path, tmp_path: Path) -> Non
     assert page.read_text().startswith(f"# A page{OLDER}")
 
 
-def test_other_files_and_names_get_no_stamp(tmp_path: Path) -> None:
-    write(tmp_path / "copy.md", TEXT)
-    assert (tmp_path / "copy.md").read_text() == TEXT
-    with pytest.raises(SystemExit, match="2"):
-        main(["README.md"])
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_sources_of_a_page_are_there(name: str) -> None:
     assert (ROOT / name).is_file()

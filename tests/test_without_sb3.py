@@ -3,44 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from tests.interpreter import BLOCK, HAS_SB3, LOADED, python
 
 HANDWRITTEN = """
-import gymnasium as gym
 import numpy as np
 import sb3compat
-
-
-class Counting:
-    num_envs = 2
-    observation_space = gym.spaces.Box(0, 9, (1,), np.float32)
-    action_space = gym.spaces.Discrete(2)
-
-    def reset(self):
-        self.time = 0
-        return np.zeros((2, 1), np.float32)
-
-    def step(self, actions):
-        self.time += 1
-        obs, dones = np.full((2, 1), self.time, np.float32), np.array([self.time == 2, False])
-        infos = [{"time": self.time}, {"half": self.time / 2}]
-        if dones[0]:
-            infos[0] |= {"TimeLimit.truncated": True, "terminal_observation": obs[0].copy()}
-            obs[0] = 0
-        return obs, np.ones(2), dones, infos
-
+from tests.handwritten import CountingVecEnv
 
 for mode in ("SameStep", "Disabled"):
-    envs = sb3compat.to_gymnasium(Counting(), autoreset_mode=mode)
+    envs = sb3compat.to_gymnasium(CountingVecEnv(), autoreset_mode=mode)
     envs.reset()
     envs.step([0, 1])
     obs, rewards, terminations, truncations, infos = envs.step([0, 1])
     assert obs.tolist() == ([[0], [2]] if mode == "SameStep" else [[2], [2]])
     assert (rewards.dtype, rewards.tolist()) == (np.float64, [1, 1])
     assert (terminations.tolist(), truncations.tolist()) == ([False, False], [True, False])
-    assert infos["half"].tolist() == [0, 1]
+    assert infos["action"].tolist() == [0, 1]
     envs.close()
 print(loaded())
 """
@@ -64,9 +45,13 @@ for mode in gym.vector.AutoresetMode:
         ours.step(np.array([0, 1]))
     if ours is not env:
         assert sb3compat.to_sb3(ours) is vec_env
-print("done")
+try:
+    sb3compat._upstream.sb3.patched_env(object())
+except ImportError as error:
+    print(error)
 """
-    assert python(tmp_path, BLOCK + script, "stable_baselines3") == "done\n"
+    refused = python(tmp_path, BLOCK + script, "stable_baselines3")
+    assert re.search(r"of the old gym.*sb3compat\[sb3\].*shimmy", refused)
 
 
 PROGRAM = """
@@ -78,32 +63,13 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import sb3compat
+from tests.envs import ScriptedEnv, fns, script
 
 
-class Painted(gym.Env):
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 7}
-    observation_space = gym.spaces.Box(-1, 1, (2,), np.float32)
-    action_space = gym.spaces.Discrete(3)
-
-    def __init__(self, row, render_mode="rgb_array"):
-        self.row, self.render_mode = row, render_mode
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.time = 0
-        return self.np_random.random(2, np.float32), {"seed": seed, "options": options}
-
-    def step(self, action):
-        self.time += 1
-        obs = self.np_random.random(2, np.float32)
-        truncated = self.time >= self.row + 2
-        return obs, self.time / 3, self.time >= 4, truncated, {"action": int(action)}
-
-    def render(self):
-        return np.full((2, 3, 3), 10 * self.row + 1, np.uint8)
-
-    def double(self, number):
-        return 2 * number + self.row
+class Unseen(ScriptedEnv):
+    def __init__(self, row, render_mode):
+        super().__init__(script(), row)
+        self.render_mode = render_mode
 
 
 def told(value):
@@ -125,7 +91,7 @@ def drive(vector_env):
     say(env.metadata, env.reset_infos, env.unwrapped is env)
     say(sb3compat.to_sb3(env) is env)
     for seed, options in [
-        (3, None), (None, {"a": 1}), (5, [{"a": 1}, {}, {"b": [2]}]), (None, []), (7, {})
+        (3, None), (None, {"x": 1}), (5, [{"x": 1}, {}, {"x": 2}]), (None, []), (7, {})
     ]:
         if seed is not None:
             say("seed", env.seed(seed))
@@ -142,10 +108,10 @@ def drive(vector_env):
     np.random.seed(0)
     say(env.seed(), env.reset(), env.reset_infos)
     say(env.get_attr("row"), env.get_attr("row", [2, 0]), env.has_attr("row"), env.has_attr("no"))
-    say(env.env_method("double", 4), env.env_method("double", number=5, indices=1))
+    say(env.env_method("set_mu", 4), env.env_method("set_mu", mu=5, indices=1))
     env.set_attr("row", 8, indices=0)
     say(env.get_attr("row"), env.env_is_wrapped(gym.wrappers.TimeLimit))
-    say(env.getattr_depth_check("num_envs", False), env.getattr_depth_check("num_envs", True))
+    say([env.getattr_depth_check(*asked) for asked in (("env", 0), ("env", 1), ("no", 1))])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         say("images", list(env.get_images()), env.render(), env.render("rgb_array"))
@@ -155,11 +121,14 @@ def drive(vector_env):
 
 
 def main():
-    rows = [lambda row=row: Painted(row) for row in range(3)]
     for mode in AutoresetMode:
         for build in (SyncVectorEnv, AsyncVectorEnv):
+            rows = fns(3, lengths=(2, 3, 4), endings=("terminated", "truncated", "both"))
             drive(build(rows, autoreset_mode=mode))
-    drive(SyncVectorEnv([lambda row=row: Painted(row, None) for row in range(3)]))
+    for mode in (None, "human"):
+        drive(SyncVectorEnv([lambda row=row: Unseen(row, mode) for row in range(3)]))
+    for n in (1, 2, 4, 5):
+        say("tiled", sb3compat.to_sb3(SyncVectorEnv(fns(n))).render())
     bases = [cls.__module__.partition(".")[0] for cls in sb3compat.VecEnvAdapter.__mro__]
     print(json.dumps([said, bases, "torch" in sys.modules]))
 
@@ -176,7 +145,7 @@ def test_adapter_answers_the_same_with_and_without_sb3(tmp_path: Path) -> None:
     # What a mistake of both would change alike: seeds and options reach their rows.
     resets = [answer[2] for answer in said if answer[0] == "reset"]
     assert [info["seed"] for info in resets[0]] == [3, 4, 5]
-    assert [info["options"] for info in resets[2]] == [{"a": 1}, None, {"b": [2]}]
+    assert [info.get("option") for info in resets[2]] == [1, None, 2]
     if not HAS_SB3:
         return
     reference, bases, torch = json.loads(python(tmp_path, BLOCK + PROGRAM, "nothing"))

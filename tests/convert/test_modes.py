@@ -24,11 +24,6 @@ def test_anything_else_is_refused_with_the_names(value: object) -> None:
     assert f"autoreset_mode={value!r} ({type(value).__name__})" in str(error.value)
 
 
-def test_the_message_says_what_the_value_is() -> None:
-    with pytest.raises(AutoresetModeError, match=r"the declared mode .* got 'Never'"):
-        parse_mode("Never", "the declared mode")
-
-
 def test_a_name_means_one_mode_only() -> None:
     named = [mode for mode in AutoresetMode if names_mode("SAME_STEP", mode)]
     assert named == [AutoresetMode.SAME_STEP]

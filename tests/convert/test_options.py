@@ -74,11 +74,9 @@ def test_arrays_are_compared_as_wholes_and_what_cannot_be_compared_is_another(
     ("given", "rows"),
     [
         (None, [{}, {}]),
-        ({}, [{}, {}]),
         ({"x": 1}, [{"x": 1}, {"x": 1}]),
         ([{"x": 1}, {}], [{"x": 1}, {}]),
         (({"x": 1}, None), [{"x": 1}, {}]),
-        ([None, None], [{}, {}]),
     ],
 )
 def test_options_are_given_for_all_rows_or_for_each(given: Any, rows: list[Any]) -> None:

@@ -70,27 +70,3 @@ def test_leaves_of_a_batch_have_the_shapes_and_dtypes_of_the_layout(
     assert [leaf.shape for leaf in leaves] == [(2, *leaf.shape) for leaf in layout.leaves]
     assert [leaf.dtype for leaf in leaves] == [leaf.dtype for leaf in layout.leaves]
     same(layout.pack(leaves), batch)
-
-
-def test_starts_are_kept_apart_from_the_space_that_is_presented() -> None:
-    space = spaces.Dict(
-        {
-            "a": spaces.Discrete(3, start=-2),
-            "b": BOX,
-            "c": spaces.MultiDiscrete([2, 3], start=[1, 0]),
-        }
-    )
-    shifted = BatchLayout(space, 2, "action_space")
-    assert shifted.starts == [-2, 0, [1, 0]]
-    assert shifted.presented != space
-    as_it_is = BatchLayout(space, 2, "action_space", from_zero=False)
-    assert as_it_is.starts == [0, 0, 0]
-    assert as_it_is.presented is space
-
-
-def test_names_of_leaves_say_where_they_are() -> None:
-    assert [leaf.name for leaf in BatchLayout(DICT, 2, "action_space").leaves] == [
-        "action_space['a']",
-        "action_space['b']",
-    ]
-    assert [leaf.name for leaf in BatchLayout(BOX, 2, "action_space").leaves] == ["action_space"]

@@ -29,12 +29,29 @@ def test_split_of_some_rows_gives_these_rows(
     same(wanted, [rows[i] for i in some])
 
 
-def test_key_without_mask_belongs_to_every_row() -> None:
-    infos = {"a": np.array([1, 2]), "b": np.array([1.5, 2.5], np.float32)}
-    same(
-        split_infos(infos, 2),
-        [{"a": 1, "b": np.float32(1.5)}, {"a": 2, "b": np.float32(2.5)}],
-    )
+TWO = np.arange(2)
+SPLIT: dict[str, tuple[dict[Any, Any], list[Any]]] = {
+    "no mask": (
+        {"a": TWO, "b": np.array([1.5, 2.5], np.float32)},
+        [{"a": 0, "b": np.float32(1.5)}, {"a": 1, "b": np.float32(2.5)}],
+    ),
+    "a mask without its key": ({"_k": np.array([True, False])}, [{"_k": True}, {"_k": False}]),
+    "a key that looks like a mask": ({"_k": TWO, "__k": np.array([True, False])}, [{"_k": 0}, {}]),
+    "a key that is no string": (
+        {0: TWO, "a": {1: TWO}},
+        [{0: 0, "a": {1: 0}}, {0: 1, "a": {1: 1}}],
+    ),
+    **{
+        f"for every row: {value!r}": ({"k": value}, [{"k": value}] * 2)
+        for value in (3, "text", None, np.float32(1), [1, 2, 3], ("a",), np.arange(3), np.array(7))
+    },
+}
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_infos_are_split_by_row(name: str) -> None:
+    infos, rows = SPLIT[name]
+    same(split_infos(infos, 2), rows)
 
 
 @pytest.mark.parametrize(
@@ -49,19 +66,10 @@ def test_key_that_only_looks_like_a_mask_is_kept(not_a_mask: Any) -> None:
     assert all("_k" in row for row in rows)
 
 
-def test_bool_array_under_an_underscore_without_its_key_is_no_mask() -> None:
-    same(split_infos({"_k": np.array([True, False])}, 2), [{"_k": True}, {"_k": False}])
-
-
 def test_key_that_is_both_a_key_and_a_mask_is_refused() -> None:
     # Of a sub-environment's {"k": 1, "_k": 2}, Gymnasium keeps k and writes over _k.
     with pytest.raises(ConversionError, match="the mask '__k' itself"):
         split_infos(batched([{"k": 1, "_k": 2}, {"k": 3}]), 2)
-
-
-def test_keys_may_be_other_than_strings() -> None:
-    rows: list[dict[Any, Any]] = [{0: 1, "a": {1: 2}}, {"a": {}}]
-    same(split_infos(batched(rows), 2), rows)
 
 
 class Key(str):
@@ -77,27 +85,6 @@ def test_keys_that_are_equal_stay_what_they_are(keys: Any) -> None:
         assert [type(found) for found in row] == [type(key)]
 
 
-def test_key_that_begins_with_an_underscore_may_have_a_mask() -> None:
-    infos = {"_k": np.array([7, 8]), "__k": np.array([True, False])}
-    same(split_infos(infos, 2), [{"_k": 7}, {}])
-
-
-@pytest.mark.parametrize(
-    "value", [3, "text", None, 2.5, np.float32(1), [1, 2, 3], ("a",)], ids=repr
-)
-def test_values_without_a_batch_go_to_every_row(value: Any) -> None:
-    same(split_infos({"k": value}, 2), [{"k": value}, {"k": value}])
-
-
-def test_arrays_of_another_length_and_without_length_go_to_every_row() -> None:
-    for value in (np.arange(3), np.array(7)):
-        rows = split_infos({"k": value, "players": {"id": np.arange(5)}}, 2)
-        same(rows[0], rows[1])
-        same(rows[0]["k"], value)
-        assert rows[0]["k"] is not rows[1]["k"]
-        assert rows[0]["players"]["id"] is not rows[1]["players"]["id"]
-
-
 def test_split_rows_share_nothing() -> None:
     shared = [1, [2]]
     objects = np.array([shared, shared, None], dtype=object)
@@ -105,6 +92,7 @@ def test_split_rows_share_nothing() -> None:
         "array": np.zeros((3, 2)),
         "object": objects,
         "all": shared,
+        "other length": np.zeros(5),
         "nested": {"deep": np.zeros((3, 1))},
     }
     rows = split_infos(infos, 3)
@@ -118,6 +106,7 @@ def test_split_rows_share_nothing() -> None:
     same(rows[1], before[1])
     same(rows[2], before[2])
     assert not np.shares_memory(rows[1]["array"], infos["array"])
+    assert not np.shares_memory(rows[1]["other length"], rows[2]["other length"])
 
 
 def test_records_of_structured_arrays_are_copied() -> None:
@@ -128,13 +117,8 @@ def test_records_of_structured_arrays_are_copied() -> None:
 
 
 def test_keys_under_without_are_left_out() -> None:
-    infos = {"a": np.arange(2), "_a": np.ones(2, np.bool_), "b": np.arange(2)}
-    same(split_infos(infos, 2, without=("a",)), [{"b": 0}, {"b": 1}])
-
-
-def test_mask_of_a_key_under_without_is_left_out_without_the_key() -> None:
-    infos = {"_k": np.array([True, False]), "a": np.array([1, 2])}
-    same(split_infos(infos, 2, without=("k",)), [{"a": 1}, {"a": 2}])
+    infos = {"a": TWO, "_a": np.ones(2, np.bool_), "_k": np.ones(2, np.bool_), "b": TWO}
+    same(split_infos(infos, 2, without=("a", "k")), [{"b": 0}, {"b": 1}])
 
 
 def test_no_keys_give_distinct_dicts() -> None:

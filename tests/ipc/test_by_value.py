@@ -27,32 +27,13 @@ class Registering:
 
 
 def local_classes() -> list[Any]:
-    class Plain:
-        mark = 1
+    def made(*bases: Any, **members: Any) -> Any:
+        members |= {"__module__": __name__, "__qualname__": "local_classes.<locals>.Local"}
+        return types.new_class("Local", bases, exec_body=lambda space: space.update(members))
 
-        def text(self) -> str:
-            return "first"
-
-    class Abstract(abc.ABC):  # noqa: B024
-        mark = 1
-
-        def text(self) -> str:
-            return "first"
-
-    class Noted(Registering):
-        mark = 1
-
-        def text(self) -> str:
-            return "first"
-
-    class Slotted:
-        __slots__ = ("own",)
-        mark = 1
-
-        def text(self) -> str:
-            return "first"
-
-    return [Plain, Abstract, Noted, Slotted]
+    plain: dict[str, Any] = {"mark": 1, "text": lambda self: "first"}
+    every = [made(*bases, **plain) for bases in ((), (abc.ABC,), (Registering,))]
+    return [*every, made(__slots__=("own",), **plain)]
 
 
 @pytest.mark.parametrize("cls", local_classes())

@@ -119,15 +119,3 @@ def test_undeclared_mode_is_told(mode: str) -> None:
         env = sb3compat.make_vec_env("Undeclared-v0", vectorization_mode=mode)
         assert isinstance(base(env), SyncVectorEnv)
         env.close()
-
-
-def test_unknown_ids_raise_what_gymnasium_raises() -> None:
-    for env_id, kind in (
-        ("NoSuchModule_:Env-v0", ModuleNotFoundError),
-        ("NoSuchEnv-v0", gym.error.NameNotFound),
-        ("CartPole-v99", gym.error.VersionNotFound),
-        ("not an id", gym.error.Error),
-    ):
-        for mode in (None, "sync", "native", "fastest"):
-            with pytest.raises(kind):
-                sb3compat.make_vec_env(env_id, vectorization_mode=mode)

@@ -35,8 +35,8 @@ def test_spec_warnings_and_errors_are_those_of_make(env_id: str) -> None:
 
 
 @pytest.mark.parametrize("env_id", WRONG)
-@pytest.mark.parametrize("mode", ["async", "parallel"])
-def test_unknown_id_is_refused_before_workers_start(env_id: str, mode: str) -> None:
+@pytest.mark.parametrize("mode", [None, "sync", "native", "fastest", "async", "parallel"])
+def test_unknown_id_is_refused_as_by_make_before_workers_start(env_id: str, mode: str) -> None:
     def make(name: str) -> Any:
         return sb3compat.make_vec_env(name, 2, vectorization_mode=mode)
 

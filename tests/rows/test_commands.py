@@ -8,7 +8,6 @@ import sys
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import pytest
 
 from sb3compat._rows.commands import WrapperClass, run_command
@@ -17,25 +16,6 @@ from tests.envs import ScriptedEnv, script
 
 def env_of(length: int = 2) -> Any:
     return ScriptedEnv(script(lengths=(length,)))
-
-
-@pytest.mark.parametrize("same_step", [False, True])
-def test_step_resets_at_the_end_of_an_episode_if_asked(same_step: bool) -> None:
-    env, expected = env_of(), env_of()
-    for each in (env, expected):
-        run_command(each, "reset", {"seed": 3})
-    for ending in (False, True):
-        observation, reward, terminated, truncated, info, first = run_command(
-            env, "step", 0, same_step
-        )
-        wanted = expected.step(0)
-        np.testing.assert_equal(observation, wanted[0])
-        assert (reward, terminated or truncated) == (wanted[1], ending)
-        assert not (terminated and truncated)
-        assert info.keys() == wanted[4].keys()
-        assert (first is not None) == (same_step and ending)
-    if first is not None:
-        np.testing.assert_equal(first[0], expected.reset()[0])
 
 
 def test_read_calls_what_is_a_method_and_write_reaches_the_owner() -> None:

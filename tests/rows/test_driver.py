@@ -8,13 +8,14 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from sb3compat._rows.driver import Driver
 from sb3compat.errors import CallOrderError
 from tests.envs import Identity, fns
-from tests.handwritten import AsyncCountingVecEnv, CountingVecEnv
+from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import dummy, monitored, subproc
 
 sb3: Any = pytest.importorskip("stable_baselines3.common.vec_env")
@@ -113,28 +114,13 @@ def test_environment_that_was_reset_before_it_was_adapted_can_be_stepped_as_sb3_
     if adapt is sb3compat.to_sb3:
         adapt(env).step(ACTIONS)
         return
-    with pytest.raises(CallOrderError, match=r"Expected reset\(\) before the first step"):
-        adapt(env).step(ACTIONS)
-
-
-class SkippedInit(AsyncCountingVecEnv, sb3.DummyVecEnv):  # type: ignore[misc]
-    """Keeps no infos, as it has not called the `__init__` of `DummyVecEnv`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.envs = [gym.make("CartPole-v1") for _ in range(2)]
-        self.observation_space = self.envs[0].observation_space
-        self.action_space = self.envs[0].action_space
-
-    def _obs(self) -> Any:
-        return np.repeat(self.count[:, None].astype(np.float32), 4, 1)
-
-
-@pytest.mark.parametrize("wrap", [lambda env: env, sb3.VecMonitor])
-def test_subclass_that_keeps_no_infos_as_sb3_is_driven(wrap: Any) -> None:
-    envs = sb3compat.to_gymnasium(wrap(SkippedInit()))
-    envs.reset()
-    assert envs.step(ACTIONS)[0].tolist() == [[1] * 4] * 2
+    envs = adapt(env)
+    masked = {"reset_mask": ACTIONS == 0}
+    uses: list[Any] = [lambda: envs.step(ACTIONS), lambda: envs.reset(options=masked)]
+    for use in uses:
+        for error in (CallOrderError, RuntimeError, ResetNeeded):
+            with pytest.raises(error, match=r"Expected reset\(\) before the first step"):
+                use()
 
 
 def test_infos_that_the_vec_env_keeps_stay_as_they_were() -> None:

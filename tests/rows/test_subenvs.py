@@ -12,9 +12,9 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
 import sb3compat
-from sb3compat._rows.subenvs import resolve_indices
-from tests.envs import MakeEnv, ScriptedEnv, fns, script
+from tests.envs import Identity, MakeEnv, ScriptedEnv, fns, script
 from tests.lockstep import same
+from tests.lockstep_back import dummy, subproc
 from tests.native import NativeEnv
 from tests.parallel.teams import KINDS, forked, parts_of
 
@@ -33,42 +33,6 @@ def env(request: pytest.FixtureRequest) -> Iterator[Any]:
     adapted.close()
 
 
-@pytest.mark.parametrize(
-    ("indices", "rows"),
-    [
-        (None, [0, 1, 2]),
-        (1, [1]),
-        (-1, [2]),
-        (np.int64(2), [2]),
-        (np.array(1), [1]),
-        ([2, 0], [2, 0]),
-        ((1, 1), [1, 1]),
-        (np.array([-1, 0]), [2, 0]),
-        (range(2), [0, 1]),
-        ({1}, [1]),
-        (iter([0, 2]), [0, 2]),
-        ([], []),
-    ],
-)
-def test_indices_are_resolved_in_order(indices: Any, rows: list[int]) -> None:
-    assert resolve_indices(indices, 3) == rows
-
-
-@pytest.mark.parametrize(
-    ("indices", "kind"),
-    [(3, IndexError), (-4, IndexError), ("a", TypeError), (0.5, TypeError)],
-)
-def test_indices_that_do_not_exist_are_refused(indices: Any, kind: Any) -> None:
-    with pytest.raises(kind):
-        resolve_indices(indices, 3)
-
-
-def test_set_lands_on_the_outermost_wrapper(env: Any) -> None:
-    env.set_attr("mu", [1, 2, 3], indices=[1])  # one value, although it is a list of n
-    assert env.get_attr("mu") == [0.5, [1, 2, 3], 0.5]
-    assert env.env_method("__repr__", indices=1)[0].startswith("<Monitor")
-
-
 def test_value_that_cannot_be_pickled_leaves_the_workers_alive() -> None:
     env = sb3compat.to_sb3(AsyncVectorEnv([monitored(row) for row in range(3)]))
     for value in (lambda: 1, threading.Lock()):
@@ -80,8 +44,7 @@ def test_value_that_cannot_be_pickled_leaves_the_workers_alive() -> None:
     env.close()
 
 
-def test_env_method_reset_works_as_in_dummy_vec_env(env: Any) -> None:
-    """Some users reset rows by hand; it works as in `DummyVecEnv`."""
+def test_rows_may_be_reset_and_stepped_by_hand_as_in_dummy_vec_env(env: Any) -> None:
     reference = DummyVecEnv([monitored(row) for row in range(3)])
     for adapted in (reference, env):
         adapted.seed(3)
@@ -90,6 +53,11 @@ def test_env_method_reset_works_as_in_dummy_vec_env(env: Any) -> None:
     same(env.env_method("reset", seed=5, indices=[2, 0]), expected)
     same(env.env_method("reset", indices=1), reference.env_method("reset", indices=1))
     same(env.step(np.zeros(3, int)), reference.step(np.zeros(3, int)))
+    # A row that is named twice is asked twice.
+    for adapted in (reference, env):
+        adapted.reset()
+    expected = reference.env_method("step", 0, indices=[1, 0, 1])
+    same(env.env_method("step", 0, indices=[1, 0, 1]), expected)
 
 
 def test_methods_of_all_rows_are_refused_where_there_are_no_single_ones(native: Any) -> None:
@@ -97,14 +65,6 @@ def test_methods_of_all_rows_are_refused_where_there_are_no_single_ones(native: 
         with pytest.raises(ValueError, match=rf"got '{name}'.*Use {name}\(\) of the vector"):
             native.env_method(name)
     native.reset()
-
-
-def test_row_that_is_named_twice_is_asked_twice(env: Any) -> None:
-    reference = DummyVecEnv([monitored(row) for row in range(3)])
-    for adapted in (reference, env):
-        adapted.reset()
-    expected = reference.env_method("step", 0, indices=[1, 0, 1])
-    same(env.env_method("step", 0, indices=[1, 0, 1]), expected)
 
 
 def test_sub_environment_can_be_replaced_in_envs() -> None:
@@ -131,18 +91,6 @@ def test_compute_reward_takes_batches_of_any_length(native: Any) -> None:
         goals = np.arange(length)
         (rewards,) = native.env_method("compute_reward", goals, goals * 2, None, indices=[0])
         same(rewards, -goals)
-
-
-def test_env_is_wrapped_answers_for_each_row(env: Any) -> None:
-    assert env.env_is_wrapped(Monitor) == [False, True, True]
-    assert env.env_is_wrapped(Monitor, [1, 0]) == [True, False]
-    assert env.env_is_wrapped(gym.wrappers.TimeLimit) == [False, False, False]
-
-
-def test_env_is_wrapped_refuses_what_is_no_class(env: Any) -> None:
-    with pytest.raises(TypeError):
-        env.env_is_wrapped((3, Monitor), indices=1)
-    assert env.env_is_wrapped((Monitor, gym.wrappers.TimeLimit)) == [False, True, True]
 
 
 def test_get_attr_within_an_async_step_is_refused() -> None:
@@ -176,10 +124,7 @@ def test_native_environment_answers_for_all_rows(native: Any) -> None:
         native.env_method("paint", "red", indices=0)
 
 
-def test_get_images_gives_one_image_for_each_row(native: Any, env: Any) -> None:
-    images = env.get_images()
-    assert [image[0, 0, 0] for image in images] == [0, 1, 2]
-    assert env.render().shape == (8, 8, 3)
+def test_native_environment_without_a_render_mode_has_no_images(native: Any) -> None:
     with pytest.warns(UserWarning, match="render mode is None"):
         assert native.get_images() == [None, None, None]
 
@@ -197,8 +142,14 @@ def test_envs_and_spec_are_those_of_the_environment(native: Any) -> None:
 # --- every way, by index --------------------------------------------------------------------------
 
 ADAPTED: dict[str, Any] = {"SyncVectorEnv": SyncVectorEnv, "AsyncVectorEnv": AsyncVectorEnv}
-WAYS = [*ADAPTED, "single", *KINDS]
-INDICES: list[Any] = [None, 0, -1, [3, 1], (4, 0, 4), range(1, 5, 2), []]
+BELOW: dict[str, Any] = {"dummy below a wrapper": dummy, "subproc below a wrapper": subproc}
+WAYS = [*ADAPTED, *BELOW, "single", *KINDS]
+INDICES: list[Any] = [None, 0, -1, [3, 1], (4, 0, 4), range(1, 5, 2), [], {1}, np.array([-1, 0])]
+
+
+def limited() -> list[Any]:
+    """The functions of five rows, every other one of which has a wrapper."""
+    return [(lambda fn=fn: TimeLimit(fn(), 9)) if row % 2 else fn for row, fn in enumerate(fns(5))]
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -206,9 +157,11 @@ def mixed(request: pytest.FixtureRequest) -> Any:
     """Each way to five rows; in workers, three of them are one part."""
     made: Any
     if request.param in ADAPTED:
-        made = sb3compat.to_sb3(ADAPTED[request.param](fns(5)))
+        made = sb3compat.to_sb3(ADAPTED[request.param](limited()))
+    elif request.param in BELOW:
+        made = sb3compat.to_sb3(Identity(sb3compat.to_gymnasium(BELOW[request.param](limited()))))
     else:
-        made = forked(parts_of(fns(5), [("single", 1), (request.param, 3), ("single", 1)]), 2)
+        made = forked(parts_of(limited(), [("single", 1), (request.param, 3), ("single", 1)]), 2)
     made.reset()
     yield made
     made.close()
@@ -216,7 +169,7 @@ def mixed(request: pytest.FixtureRequest) -> Any:
 
 @pytest.mark.parametrize("indices", INDICES, ids=str)
 def test_access_by_index_equals_dummy_vec_env(mixed: Any, indices: Any) -> None:
-    reference = DummyVecEnv(fns(5))
+    reference = DummyVecEnv(limited())
     assert mixed.get_attr("row", indices) == reference.get_attr("row", indices)
     for value, row in ((2.5, 0), ([1, 2], 3)):
         mixed.set_attr("mu", value, indices)
@@ -236,8 +189,9 @@ def test_missing_attributes_and_indices_are_errors(mixed: Any) -> None:
     for use in (mixed.get_attr, mixed.env_method):
         with pytest.raises(AttributeError, match="nothing"):
             use("nothing")
-    with pytest.raises(IndexError):
-        mixed.get_attr("mu", 5)
+    for indices, kind in ((5, IndexError), (-6, IndexError), ("a", TypeError), (0.5, TypeError)):
+        with pytest.raises(kind):
+            mixed.get_attr("mu", indices)
     assert mixed.get_attr("row", np.int64(-2)) == [3]
     assert mixed.get_attr("row") == list(range(5))
     mixed.step(np.zeros(5, int))
@@ -245,3 +199,4 @@ def test_missing_attributes_and_indices_are_errors(mixed: Any) -> None:
 
 def test_images_are_those_of_the_rows(mixed: Any) -> None:
     assert [image[0, 0, 0] for image in mixed.get_images()] == list(range(5))
+    assert mixed.render().shape == (12, 8, 3)

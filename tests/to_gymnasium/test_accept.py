@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from gymnasium import spaces
@@ -14,69 +15,57 @@ from tests.envs import ScriptedEnv, fns, script
 from tests.handwritten import AsyncCountingVecEnv, CountingVecEnv
 from tests.lockstep_back import dummy, monitored
 
-pytest.importorskip("stable_baselines3")
+vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
-NEXT_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
-
-REFUSED = {
-    "a single environment": (
-        lambda: ScriptedEnv(script()),
-        {},
-        sb3compat.UnsupportedEnvError,
-        "single environment: pass DummyVecEnv",
-    ),
-    "a class": (lambda: CountingVecEnv, {}, sb3compat.UnsupportedEnvError, "call it"),
-    "a function": (lambda: fns()[0], {}, sb3compat.UnsupportedEnvError, "call it"),
-    "a list": (fns, {}, sb3compat.UnsupportedEnvError, "DummyVecEnv(list_of_functions)"),
-    "nothing": (lambda: None, {}, sb3compat.UnsupportedEnvError, "vec_env=None (NoneType)"),
-    "spaces that are none": (
-        lambda: with_attributes(CountingVecEnv(), action_space=3),
-        {},
-        sb3compat.UnsupportedEnvError,
-        "action_space=3",
-    ),
-    "an observation space that SB3 cannot batch": (
-        lambda: with_attributes(CountingVecEnv(), observation_space=spaces.Text(3)),
-        {},
-        sb3compat.UnsupportedSpaceError,
-        "observation_space=Text",
-    ),
-    "closed": (
-        lambda: with_attributes(CountingVecEnv(), closed=True),
-        {},
-        sb3compat.ClosedError,
-        "was closed",
-    ),
-    "an unknown mode": (
-        lambda: dummy(fns()),
-        {"autoreset_mode": "Sometimes"},
-        sb3compat.AutoresetModeError,
-        "autoreset_mode='Sometimes' (str)",
-    ),
-    "NEXT_STEP with a wrapper": (
-        lambda: monitored(fns()),
-        {"autoreset_mode": NEXT_STEP},
-        sb3compat.AutoresetModeError,
-        "put Gymnasium's wrappers on top instead",
-    ),
-    "NEXT_STEP of a subclass": (
-        lambda: subclass_of_dummy(fns()),
-        {"autoreset_mode": "NEXT_STEP"},
-        sb3compat.AutoresetModeError,
-        "'SameStep' or 'Disabled'",
-    ),
-    "an option that is none": (
-        lambda: dummy(fns()),
-        {"missing_truncation": "truncated"},
-        sb3compat.ConversionError,
-        "missing_truncation='truncated' (str)",
-    ),
-    "DISABLED without last observations": (
-        CountingVecEnv,
-        {"autoreset_mode": DISABLED, "require_final_obs": False},
-        sb3compat.ConversionError,
-        "autoreset_mode='SameStep'",
-    ),
+Case = tuple[Callable[[], Any], dict[str, Any], str]
+REFUSED: dict[type[Exception], list[Case]] = {
+    sb3compat.UnsupportedEnvError: [
+        (lambda: ScriptedEnv(script()), {}, "single environment: pass DummyVecEnv"),
+        (lambda: CountingVecEnv, {}, "call it"),
+        (lambda: fns()[0], {}, "call it"),
+        (fns, {}, "DummyVecEnv(list_of_functions)"),
+        (lambda: None, {}, "vec_env=None (NoneType)"),
+        (lambda: with_attributes(CountingVecEnv(), action_space=3), {}, "action_space=3"),
+    ],
+    sb3compat.UnsupportedSpaceError: [
+        (
+            lambda: with_attributes(CountingVecEnv(), observation_space=spaces.Text(3)),
+            {},
+            "observation_space=Text",
+        ),
+    ],
+    sb3compat.ClosedError: [
+        (lambda: with_attributes(CountingVecEnv(), closed=True), {}, "was closed")
+    ],
+    sb3compat.AutoresetModeError: [
+        (
+            lambda: dummy(fns()),
+            {"autoreset_mode": "Sometimes"},
+            "autoreset_mode='Sometimes' (str)",
+        ),
+        (
+            lambda: monitored(fns()),
+            {"autoreset_mode": AutoresetMode.NEXT_STEP},
+            "put Gymnasium's wrappers on top instead",
+        ),
+        (
+            lambda: type("Mine", (vec_env.DummyVecEnv,), {})(fns()),
+            {"autoreset_mode": "NEXT_STEP"},
+            "'SameStep' or 'Disabled'",
+        ),
+    ],
+    sb3compat.ConversionError: [
+        (
+            lambda: dummy(fns()),
+            {"missing_truncation": "truncated"},
+            "missing_truncation='truncated' (str)",
+        ),
+        (
+            CountingVecEnv,
+            {"autoreset_mode": AutoresetMode.DISABLED, "require_final_obs": False},
+            "autoreset_mode='SameStep'",
+        ),
+    ],
 }
 
 
@@ -86,18 +75,11 @@ def with_attributes(env: Any, **attributes: Any) -> Any:
     return env
 
 
-def subclass_of_dummy(rows: Any) -> Any:
-    from stable_baselines3.common.vec_env import DummyVecEnv
-
-    class Mine(DummyVecEnv):
-        pass
-
-    return Mine(rows)
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused_environment_is_named_with_a_way_out(name: str) -> None:
-    make, kwargs, kind, message = cast(Any, REFUSED[name])
+@pytest.mark.parametrize(
+    ("kind", "case"), [(kind, case) for kind in REFUSED for case in REFUSED[kind]]
+)
+def test_refused_environment_is_named_with_a_way_out(kind: type[Exception], case: Case) -> None:
+    make, kwargs, message = case
     with pytest.raises(kind) as caught:
         sb3compat.to_gymnasium(make(), **kwargs)
     assert message in str(caught.value)

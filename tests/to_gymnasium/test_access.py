@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -11,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from tests.envs import MakeEnv, ScriptedEnv, fns, script
+from tests.envs import MakeEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep import same
 from tests.lockstep_back import dummy, monitored, subproc
@@ -44,34 +43,6 @@ def test_sub_environments_can_be_called(envs: Any) -> None:
     numbers = [[rng.random() for rng in env.np_random] for env in (envs, theirs)]
     assert numbers[0] == numbers[1]
     same(envs.render(), theirs.render())
-
-
-class OwnDummy(vec_env.DummyVecEnv):  # type: ignore[misc]
-    pass
-
-
-class OwnMethods(vec_env.DummyVecEnv):  # type: ignore[misc]
-    def get_attr(self, name: str, indices: Any = None) -> Any:
-        return super().get_attr(name, indices)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        vec_env.DummyVecEnv,
-        OwnDummy,
-        OwnMethods,
-        lambda fns: vec_env.VecMonitor(vec_env.DummyVecEnv(fns)),
-        lambda fns: vec_env.VecMonitor(sb3compat.to_sb3(SyncVectorEnv(fns))),
-        lambda fns: sb3compat.to_sb3(SyncVectorEnv(fns)),
-    ],
-)
-def test_attributes_are_set_on_the_wrapper_that_has_them(make: Callable[..., Any]) -> None:
-    limited = [lambda: gym.wrappers.TimeLimit(ScriptedEnv(script()), 9)] * 2
-    envs = sb3compat.to_gymnasium(make(limited), autoreset_mode="SameStep")
-    envs.set_attr("mu", [9, 8])
-    assert envs.get_attr("mu") == (9, 8)
-    assert [env.unwrapped.mu for env in envs.envs] == [9, 8]
 
 
 def test_vec_env_whose_methods_are_stubs_has_a_generator_of_its_own() -> None:

@@ -14,7 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 
 import sb3compat
 from tests.envs import ScriptedEnv, fns, script
-from tests.lockstep_back import NAMES, SOURCES, dummy, monitored, subproc
+from tests.lockstep_back import dummy, subproc
 
 pytest.importorskip("stable_baselines3")
 
@@ -54,11 +54,6 @@ def test_attributes_equal_those_of_sync_vector_env() -> None:
     assert repr(adapted()) == "VectorEnvAdapter(num_envs=2)"
 
 
-def test_numpy_integers_are_seeds(envs: Any) -> None:
-    assert envs.reset(seed=np.int64(5))[1]["seed"].tolist() == [5, 6]
-    assert envs.reset(seed=np.array([7, 3]))[1]["seed"].tolist() == [7, 3]
-
-
 def test_frames_do_not_change_later() -> None:
     class Painting(ScriptedEnv):
         canvas = np.zeros((2, 2, 3), np.uint8)
@@ -72,29 +67,6 @@ def test_frames_do_not_change_later() -> None:
         envs.reset()
         first, second = envs.render()[0], envs.render()[0]
         assert (first + 1).tolist() == second.tolist()
-
-
-@pytest.mark.parametrize("build", SOURCES, ids=NAMES)
-@pytest.mark.parametrize("mode", ["Disabled", "NextStep"])
-def test_each_ended_row_is_reset_before_its_next_step(build: Any, mode: str) -> None:
-    if build is monitored and mode == "NextStep":
-        return
-    mask = np.array([True, False])
-    envs = sb3compat.to_gymnasium(build(fns(lengths=(1,))), autoreset_mode=mode)
-    envs.reset()
-    envs.step([0, 0])
-    envs.reset(options={"reset_mask": mask})
-    if mode == "Disabled":
-        for kind in (sb3compat.EndedRowError, AssertionError, RuntimeError):
-            with pytest.raises(kind, match=r"rows \[1\] to be reset before the next step"):
-                envs.step([0, 0])
-        envs.reset(options={"reset_mask": ~mask})
-        assert envs.step([0, 0])[-1]["shared"].tolist() == [1, 1]
-    else:
-        _, _, terminations, _, infos = envs.step([0, 0])
-        assert terminations.tolist() == [True, False]
-        assert infos["_resets"].tolist() == [False, True]
-    envs.close()
 
 
 def test_closed_environment_refuses_every_call(envs: Any) -> None:

@@ -14,53 +14,38 @@ from hypothesis import strategies as st
 import sb3compat
 from sb3compat._convert.split_infos import split_infos
 from tests.convert.info_batches import equal
-from tests.envs import MakeEnv, Script, script
+from tests.envs import MakeEnv, Script
 from tests.lockstep_back import actions_of, back_programs, dummy, lockstep, monitored, subproc
 from tests.profiles import examples
 from tests.strategies import scripts
 
 pytest.importorskip("stable_baselines3", reason="the sources are SB3's")
 
-MODES = list(AutoresetMode)
-mode_of = pytest.mark.parametrize("mode", MODES, ids=[mode.name for mode in MODES])
+ROW_BY_ROW = [(dummy, mode) for mode in AutoresetMode]
+AS_A_WHOLE = [(monitored, AutoresetMode.SAME_STEP), (monitored, AutoresetMode.DISABLED)]
 
 
-@mode_of
+def equal_sync_vector_env(build: Any, mode: AutoresetMode, data: st.DataObject, n: int) -> None:
+    chosen = data.draw(scripts(("none", "plain"), shared=True))
+    lockstep(chosen, n, mode, build, data.draw(back_programs(n)))
+
+
+@pytest.mark.parametrize(("build", "mode"), ROW_BY_ROW + AS_A_WHOLE)
 @given(data=st.data(), n=st.integers(1, 4))
 @settings(max_examples=examples(200))
-def test_dummy_vec_env_equals_sync_vector_env(
-    mode: AutoresetMode, data: st.DataObject, n: int
+def test_vec_env_in_this_process_equals_sync_vector_env(
+    build: Any, mode: AutoresetMode, data: st.DataObject, n: int
 ) -> None:
-    chosen = data.draw(scripts(("none", "plain"), shared=True))
-    lockstep(chosen, n, mode, dummy, data.draw(back_programs(n)))
+    equal_sync_vector_env(build, mode, data, n)
 
 
-@mode_of
+@pytest.mark.parametrize("mode", AutoresetMode)
 @given(data=st.data(), n=st.integers(1, 3))
 @settings(max_examples=examples(15))
 def test_subproc_vec_env_equals_sync_vector_env(
     mode: AutoresetMode, data: st.DataObject, n: int
 ) -> None:
-    chosen = data.draw(scripts(("none", "plain"), shared=True))
-    lockstep(chosen, n, mode, subproc, data.draw(back_programs(n)))
-
-
-@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
-@given(data=st.data(), n=st.integers(1, 4))
-@settings(max_examples=examples(200))
-def test_monitored_vec_env_equals_sync_vector_env(
-    mode: AutoresetMode, data: st.DataObject, n: int
-) -> None:
-    chosen = data.draw(scripts(("none", "plain"), shared=True))
-    lockstep(chosen, n, mode, monitored, data.draw(back_programs(n)))
-
-
-@mode_of
-@pytest.mark.parametrize("build", [dummy, subproc])
-def test_all_rows_may_end_at_once(mode: AutoresetMode, build: object) -> None:
-    chosen = script(lengths=(1,), endings=("truncated", "terminated", "both"), infos="plain")
-    program = [("reset", (3, {"x": 1})), *[("step", number) for number in range(6)]]
-    lockstep(chosen, 3, mode, build, program)
+    equal_sync_vector_env(subproc, mode, data, n)
 
 
 class Tame(gym.Wrapper[Any, Any, Any, Any]):

@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode
 
 import sb3compat
 from sb3compat._ipc import pipes, subproc_vec_env
-from tests.envs import ScriptedEnv, fns, script
+from tests.envs import ScriptedEnv, script
 from tests.interrupts import Counting, counting, within
 from tests.lockstep import same
 from tests.lockstep_back import dummy
@@ -122,19 +122,6 @@ def test_options_of_a_refused_reset_are_forgotten() -> None:
     assert "option" not in infos
 
 
-def test_gymnasium_side_needs_a_reset_after_the_sb3_side_was_used() -> None:
-    envs = sb3compat.to_gymnasium(dummy(fns()))
-    envs.reset()
-    vec = sb3compat.to_sb3(envs)
-    vec.step(ACTIONS)
-    assert sb3compat.to_sb3(envs) is vec
-    for use in (lambda: envs.step(ACTIONS), lambda: envs.reset(options={"reset_mask": MASK})):
-        with pytest.raises(RuntimeError, match=r"Expected reset\(\) without a mask, as to_sb3"):
-            use()
-    envs.reset()
-    envs.step(ACTIONS)
-
-
 class Unpicklable:
     def __reduce__(self) -> Any:
         return int, ("no number",)
@@ -181,40 +168,35 @@ def assert_ended(processes: Any) -> None:
 
 
 class Repeat(HandsOn):
-    """Repeats each action: it steps in `step_wait`, after the step that was started."""
+    """Repeats each action: it steps in `step_wait`, maybe after the step that was started."""
+
+    def __init__(self, venv: Any, starts: bool) -> None:
+        super().__init__(venv)
+        self.starts = starts
 
     def step_async(self, actions: Any) -> None:
         self.actions = actions
-        self.venv.step_async(actions)
+        if self.starts:
+            self.venv.step_async(actions)
 
     def step_wait(self) -> Any:
-        _, first, dones, _ = self.venv.step_wait()
-        obs, rewards, again, infos = self.venv.step(self.actions)
-        return obs, first + rewards, dones | again, infos
+        step = self.venv.step_wait() if self.starts else self.venv.step(self.actions)
+        obs, rewards, dones, infos = self.venv.step(self.actions)
+        return obs, step[1] + rewards, dones | step[2], infos
 
 
-class RepeatAll(Repeat):
-    """The same, but that it starts nothing in `step_async`."""
-
-    def step_async(self, actions: Any) -> None:
-        self.actions = actions
-
-    def step_wait(self) -> Any:
-        self.venv.step_async(self.actions)
-        return super().step_wait()
-
-
-@pytest.mark.parametrize("wrapper", [Repeat, RepeatAll])
-def test_wrapper_may_step_in_step_wait(wrapper: Any) -> None:
-    expected = sb3compat.to_gymnasium(wrapper(dummy([lambda i=i: Endless(i) for i in range(2)])))  # type: ignore[arg-type, misc]
-    envs = sb3compat.to_gymnasium(wrapper(subproc()))
+@pytest.mark.parametrize("starts", [True, False])
+def test_wrapper_may_step_in_step_wait(starts: bool) -> None:
+    made: list[Any] = [lambda i=i: Endless(i) for i in range(2)]
+    expected = sb3compat.to_gymnasium(Repeat(dummy(made), starts))
+    envs: Any = sb3compat.to_gymnasium(Repeat(subproc(), starts))
     same(envs.reset(seed=3), expected.reset(seed=3))
     for _ in range(3):
         got, wanted = envs.step(ACTIONS), expected.step(ACTIONS)
         same(got[0], wanted[0])
         np.testing.assert_array_equal(got[1], wanted[1])
     envs.close()
-    assert_ended(envs.vec_env.unwrapped.processes)  # type: ignore[attr-defined]
+    assert_ended(envs.vec_env.unwrapped.processes)
 
 
 USES: dict[str, Callable[[Any], Any]] = {
@@ -314,25 +296,27 @@ def test_error_of_a_wrapper_in_close_arrives_and_the_processes_end() -> None:
     assert_ended(venv.processes)
 
 
-class Stubborn(Endless):
-    """Row 1 hangs in its second step, and cannot be ended by SIGTERM."""
-
-    def step(self, action: Any) -> Any:
-        if self.row == 1 and self.time == 1:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            os.kill(os.getppid(), signal.SIGUSR1)
-            threading.Event().wait()
-        return super().step(action)
-
-
-class Stopped(Endless):
-    """Row 1 stops itself in its second step."""
+class Hanging(Endless):
+    """Row 1 hangs in its second step."""
 
     def step(self, action: Any) -> Any:
         if self.row == 1 and self.time == 1:
             os.kill(os.getppid(), signal.SIGUSR1)
-            os.kill(os.getpid(), signal.SIGSTOP)
+            self.hang()
         return super().step(action)
+
+
+class Stubborn(Hanging):
+    """It cannot be ended by SIGTERM."""
+
+    def hang(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        threading.Event().wait()
+
+
+class Stopped(Hanging):
+    def hang(self) -> None:
+        os.kill(os.getpid(), signal.SIGSTOP)
 
 
 @pytest.mark.parametrize(("kind", "cls"), [("plain", Stopped), ("wrapped", Stubborn)])

@@ -19,7 +19,7 @@ import sb3compat
 from sb3compat._to_sb3.tap import MaskOptions
 from tests.envs import BOX, MakeEnv, Script, script
 from tests.lockstep import same
-from tests.lockstep_back import dummy, monitored, subproc
+from tests.lockstep_back import dummy, subproc
 from tests.profiles import some
 
 pytest.importorskip("stable_baselines3")
@@ -206,29 +206,3 @@ def test_record_video_works_as_over_sync_vector_env(
     assert sizes[0] == sizes[1]
     assert len(sizes[0]) == 2
     assert all(size > 500 for _, size in sizes[0])
-
-
-@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
-def test_statistics_inside_and_outside_agree(mode: AutoresetMode) -> None:
-    """Those of `VecMonitor` inside and of `RecordEpisodeStatistics` outside."""
-    if mode == AutoresetMode.SAME_STEP and gym.__version__ < "1.4":
-        pytest.skip("RecordEpisodeStatistics is wrong there")
-    fns = [MakeEnv(script(**ENDINGS), i) for i in range(3)]
-    adapted = sb3compat.to_gymnasium(monitored(fns), autoreset_mode=mode)
-    envs = wrappers.RecordEpisodeStatistics(adapted, stats_key="outside")
-    envs.reset(seed=3)
-    seen = 0
-    for number in range(12):
-        _, _, terminations, truncations, infos = envs.step([number % 4] * 3)
-        ended = terminations | truncations
-        assert ("outside" in infos) == ended.any()
-        if not ended.any():
-            continue
-        seen += 1
-        outer, inner = infos["outside"], infos.get("final_info", infos)["episode"]
-        same(infos["_outside"], ended)
-        np.testing.assert_allclose(inner["r"][ended], outer["r"][ended], rtol=1e-6)
-        assert inner["l"][ended].tolist() == outer["l"][ended].tolist()
-        if mode == AutoresetMode.DISABLED:
-            envs.reset(options={"reset_mask": ended.copy()})
-    assert seen > 3

@@ -54,17 +54,6 @@ def test_infos_of_resets_within_steps_are_where_sb3_keeps_them(
     envs.close()
 
 
-def test_reset_info_with_a_final_key_is_refused() -> None:
-    class Taking(ScriptedEnv):
-        def reset(self, **kwargs: Any) -> Any:
-            return super().reset(**kwargs)[0], {"final_info": 3}
-
-    ours = sb3compat.to_gymnasium(dummy([lambda: Taking(script(lengths=(1,)))]))
-    ours.reset()
-    with pytest.raises(sb3compat.ConversionError, match=r"without the keys \['final_info'\]"):
-        ours.step([0])
-
-
 def test_sb3_keys_left_in_a_reused_info_dict_stay_out() -> None:
     class Lingering(ScriptedEnv):
         kept: Any = None

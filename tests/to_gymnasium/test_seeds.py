@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,13 +18,12 @@ import sb3compat
 from tests.envs import Identity, fns
 from tests.handwritten import CountingVecEnv
 from tests.lockstep import same
-from tests.lockstep_back import dummy, subproc
+from tests.lockstep_back import dummy
 from tests.profiles import examples
 
 vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
 N = 3
-DISABLED = AutoresetMode.DISABLED
 Build = Callable[[list[Any]], Any]
 
 
@@ -94,31 +93,6 @@ def test_seeds_that_count_up_are_the_one_seed_of_a_native_environment() -> None:
     same(ours.reset(seed=5)[0], ours.reset(seed=[5, 6, 7])[0])
 
 
-MODES = list(AutoresetMode)
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("build", [dummy, subproc])
-def test_masked_reset_uses_the_seeds_of_its_rows_only(mode: Any, build: Any) -> None:
-    vec_env = build(fns(N))
-    envs = [sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)]
-    envs.append(SyncVectorEnv(fns(N), autoreset_mode=mode))
-    vec_env.seed(100)
-    for seed, mask in (
-        ([100, 101, 102], None),
-        ([7, 8, None], [True, False, True]),
-        ((3, 4, 5), [False, True, False]),
-        (40, [True, True, False]),
-        (None, [True, True, True]),
-    ):
-        got = []
-        for env in envs:
-            options = None if mask is None else {"reset_mask": np.array(mask)}
-            got.append(env.reset(seed=seed, options=options))
-        same(*got)
-    envs[0].close()
-
-
 class Options(gym.Env[Any, Any]):
     """Draws its observation from the generator among the options, and writes into them."""
 
@@ -147,15 +121,6 @@ def test_options_are_the_very_objects_of_the_caller(build: Build) -> None:
         if env is ours:
             assert options == held
     same(*results)
-
-
-def test_options_that_cannot_be_sent_to_a_worker_change_nothing() -> None:
-    ours = sb3compat.to_gymnasium(subproc(fns()))
-    ours.reset(seed=3)
-    with pytest.raises(TypeError, match="pickle"):
-        ours.reset(options={"lock": threading.Lock()})
-    assert ours.reset(seed=4)[1]["resets"].tolist() == [2, 2]
-    ours.close()
 
 
 class Told(gym.Wrapper[Any, Any, Any, Any]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
 from typing import Any
@@ -11,17 +10,15 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode
 
 import sb3compat
-from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs
+from sb3compat._rows.subenvs import LocalSubEnvs
 from sb3compat._rows.vec_env_subenvs import MethodSubEnvs
-from sb3compat._to_gymnasium.rows import LocalRows, WorkerRows
-from sb3compat._to_gymnasium.stepper import make_stepper, metadata_of, spec_of
-from sb3compat._to_gymnasium.whole import WholeSteps
+from sb3compat._to_gymnasium.stepper import metadata_of, spec_of
 from tests.envs import MakeEnv, ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
-from tests.lockstep_back import NAMES, SOURCES, dummy, monitored, subproc
+from tests.lockstep_back import NAMES, SOURCES, dummy
 from tests.vec_wrappers import HandsOn
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
@@ -51,54 +48,6 @@ def test_close_closes_the_vec_env_and_garbage_collection_does_not() -> None:
     assert not vec_env.closed
     sb3compat.to_gymnasium(vec_env).close()
     assert vec_env.closed
-
-
-class OwnDummy(vec_env.DummyVecEnv):
-    """A subclass may step in its own way, so it is driven as a whole."""
-
-
-class OwnSubproc(vec_env.SubprocVecEnv):
-    pass
-
-
-class OwnAccess(vec_env.DummyVecEnv):
-    def get_attr(self, name: str, indices: Any = None) -> Any:
-        return super().get_attr(name, indices)
-
-
-class WrapperWithAccess(vec_env.VecMonitor):
-    def env_method(self, *args: Any, **kwargs: Any) -> Any:
-        return self.venv.env_method(*args, **kwargs)
-
-
-CHOICES: dict[str, tuple[Callable[[], Any], type, type]] = {
-    "dummy": (lambda: dummy(fns()), LocalRows, LocalSubEnvs),
-    "subproc": (lambda: subproc(fns()), WorkerRows, WorkerSubEnvs),
-    "subclass of dummy": (lambda: OwnDummy(fns()), WholeSteps, LocalSubEnvs),
-    "subclass of subproc": (
-        lambda: OwnSubproc(fns(), start_method="fork"),
-        WholeSteps,
-        WorkerSubEnvs,
-    ),
-    "own access": (lambda: OwnAccess(fns()), WholeSteps, MethodSubEnvs),
-    "wrapped dummy": (lambda: monitored(fns()), WholeSteps, LocalSubEnvs),
-    "wrapped subproc": (lambda: vec_env.VecMonitor(subproc(fns())), WholeSteps, WorkerSubEnvs),
-    "wrapper with own access": (
-        lambda: WrapperWithAccess(dummy(fns())),
-        WholeSteps,
-        MethodSubEnvs,
-    ),
-    "handwritten": (CountingVecEnv, WholeSteps, MethodSubEnvs),
-}
-
-
-@pytest.mark.parametrize("name", CHOICES)
-def test_source_and_access_are_chosen_by_class(name: str) -> None:
-    make, *expected = CHOICES[name]
-    env = make()
-    chosen = make_stepper(env, SAME_STEP, missing_truncation=None, require_final_obs=True)
-    assert [type(part) for part in chosen] == expected
-    env.close()
 
 
 def test_spec_is_the_one_that_all_sub_environments_share() -> None:
@@ -199,26 +148,3 @@ def test_overridden_methods_of_a_vec_env_are_called(name: str, on_instance: bool
     env.set_attr("mu", 3.0)
     env.close()
     assert calls
-
-
-def test_overridden_step_of_an_adapter_is_called() -> None:
-    """In both directions: what such an adapter holds is not handed back in its place."""
-    from stable_baselines3.common.vec_env import DummyVecEnv
-
-    class TwiceBack(sb3compat.VecEnvAdapter):
-        def step_wait(self) -> Any:
-            obs, rewards, dones, infos = super().step_wait()
-            return obs, 2 * rewards, dones, infos
-
-    expected = 2 * np.array([0.1, 1.1], np.float32)
-    plain: Any = sb3compat.to_gymnasium(DummyVecEnv(fns()))
-    step = plain.step
-    plain.step = lambda actions: (lambda obs, rewards, *rest: (obs, 2 * rewards, *rest))(
-        *step(actions)
-    )
-    vec_env = sb3compat.to_sb3(plain)
-    vec_env.reset()
-    np.testing.assert_allclose(vec_env.step(np.zeros(2, int))[1], expected)
-    env = sb3compat.to_gymnasium(TwiceBack(SyncVectorEnv(fns())))
-    env.reset()
-    np.testing.assert_allclose(env.step(np.zeros(2, int))[1], expected)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 
 import sb3compat
 from tests.envs import ScriptedEnv, fns, script
@@ -20,32 +19,6 @@ vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
 HANDWRITTEN = [CountingVecEnv, AsyncCountingVecEnv]
 ACTIONS = np.array([0, 1])
-
-
-@pytest.mark.parametrize("cls", HANDWRITTEN)
-def test_same_step_infos_hold_final_obs_and_final_info(cls: Any) -> None:
-    envs = sb3compat.to_gymnasium(cls())
-    assert envs.metadata == {"autoreset_mode": AutoresetMode.SAME_STEP}
-    obs, infos = envs.reset(seed=5)
-    same((obs, infos), (np.full((2, 1), 5, np.float32), {}))
-    got = envs.step([0, 1])
-    actions = {"action": np.array([0, 1]), "_action": np.ones(2, bool)}
-    flags = np.zeros(2, bool)
-    same(got, (np.full((2, 1), 6, np.float32), np.ones(2), flags, flags, actions))
-    got = envs.step(ACTIONS)
-    first = np.array([True, False])
-    final = np.array([np.array([7], np.float32), None], object)
-    infos = {
-        "final_obs": final,
-        "_final_obs": first,
-        "final_info": {"action": np.array([0, 0]), "_action": first},
-        "_final_info": first,
-        "action": np.array([0, 1]),
-        "_action": ~first,
-    }
-    same(got, (np.array([[5], [7]], np.float32), np.ones(2), flags, first, infos))
-    envs.close()
-    assert envs.vec_env.closed
 
 
 @pytest.mark.parametrize("cls", HANDWRITTEN)
@@ -74,30 +47,9 @@ def test_disabled_holds_the_new_episode_until_a_masked_reset(cls: Any) -> None:
     assert got.tolist() == [[1], [0]]
 
 
-def test_reset_of_held_rows_returns_them_without_another_reset() -> None:
-    class Noting(CountingVecEnv):
-        resets = 0
-
-        def reset(self) -> Any:
-            self.resets += 1
-            return super().reset()
-
-    vec_env = Noting(1)
-    envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
-    envs.reset()
-    for _ in range(2):
-        envs.step([0])
-    assert envs.reset()[0].tolist() == [[0]]
-    assert vec_env.resets == 1
-    for _ in range(2):
-        envs.step([0])
-    assert envs.reset(seed=4)[0].tolist() == [[4]]
-    assert vec_env.resets == 2
-    assert envs.step([0])[0].tolist() == [[5]]
-
-
-def test_seeds_and_options_of_the_vec_env_wait_for_a_reset_of_all_rows() -> None:
-    vec_env = with_monitor(fns(lengths=(1,)))
+@pytest.mark.parametrize("build", [with_monitor, dummy])
+def test_seeds_and_options_of_the_vec_env_wait_for_a_reset_of_all_rows(build: Any) -> None:
+    vec_env = build(fns(lengths=(1,)))
     envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
     for method, argument, key in (("seed", 5, "seed"), ("set_options", {"x": 1}, "option")):
         envs.reset()
@@ -247,63 +199,66 @@ class Returning(CountingVecEnv):
 
 
 GOOD = (np.zeros((2, 1), np.float32), np.zeros(2), np.zeros(2, bool), [{}, {}])
-ANSWERS = {
-    "nothing": (None, "(observations, rewards, dones, infos), got None (NoneType of 1)"),
-    "five values": ((*GOOD, {}), "(tuple of 5)"),
-    "too few rows": ((GOOD[0][:1], *GOOD[1:]), "shape (2, 1) (num_envs, *single shape), got"),
-    "another shape": ((np.zeros((2, 2)), *GOOD[1:]), "got shape=(2, 2)"),
-    "a column of rewards": ((GOOD[0], np.zeros((2, 1)), *GOOD[2:]), "rewards.shape=(2, 1)"),
-    "one flag": ((*GOOD[:2], False, GOOD[3]), "dones.shape=()"),
-    "infos of Gymnasium's form": ((*GOOD[:3], {"x": ACTIONS}), "as a list of 2 dicts"),
-    "infos that are none": ((*GOOD[:3], [{}, None]), "as a list of 2 dicts"),
-    "too few infos": ((*GOOD[:3], [{}]), "as a list of 2 dicts"),
+ENDING = {"TimeLimit.truncated": False, "terminal_observation": np.zeros(1)}
+BYTES = {"observation_space": spaces.Box(0, 9, (1,), np.uint8), "first": np.zeros((2, 1), np.uint8)}
+
+
+def ending(observation: Any) -> Any:
+    """A step in which row 1 ends."""
+    info = {**ENDING, "terminal_observation": observation}
+    return *GOOD[:2], np.array([False, True]), [{}, info]
+
+
+# What a VecEnv has and returns, and what is said about it.
+FORMS: dict[str, tuple[dict[str, Any], str]] = {
+    "no step": ({}, "(observations, rewards, dones, infos), got None (NoneType of 1)"),
+    "five values": ({"answer": (*GOOD, {})}, "(tuple of 5)"),
+    "too few rows": (
+        {"answer": (GOOD[0][:1], *GOOD[1:])},
+        "shape (2, 1) (num_envs, *single shape)",
+    ),
+    "another shape": ({"answer": (np.zeros((2, 2)), *GOOD[1:])}, "got shape=(2, 2)"),
+    "a column": ({"answer": (GOOD[0], np.zeros((2, 1)), *GOOD[2:])}, "rewards.shape=(2, 1)"),
+    "one flag": ({"answer": (*GOOD[:2], False, GOOD[3])}, "dones.shape=()"),
+    "infos of Gymnasium's form": ({"answer": (*GOOD[:3], {"x": 1})}, "as a list of 2 dicts"),
+    "infos that are none": ({"answer": (*GOOD[:3], [{}, None])}, "as a list of 2 dicts"),
+    "too few infos": ({"answer": (*GOOD[:3], [{}])}, "as a list of 2 dicts"),
+    "a reset with infos": ({"first": (np.zeros((2, 1)), {})}, "a batch of observation"),
+    "halves as bytes": ({**BYTES, "first": np.full((2, 1), 0.5)}, "dtype uint8"),
+    "a long last observation": ({"answer": ending(np.zeros(3))}, "'terminal_observation' of row 1"),
+    "at last, a half": ({**BYTES, "answer": ending(np.array([0.5]))}, "terminal_observation"),
+    "at last, too much": ({**BYTES, "answer": ending(np.array([256]))}, "terminal_observation"),
 }
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_step_of_another_form_is_refused(name: str) -> None:
-    answer, message = ANSWERS[name]
+@pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
+@pytest.mark.parametrize("name", FORMS)
+def test_results_of_another_form_are_refused(name: str, mode: str) -> None:
+    if mode == "SameStep" and name.startswith("at last"):
+        return  # there, it is not written into a batch
+    attributes, message = FORMS[name]
     vec_env = Returning()
-    vec_env.answer = answer
-    envs = sb3compat.to_gymnasium(vec_env)
-    envs.reset()
-    with pytest.raises(sb3compat.ConversionError) as caught:
+    vars(vec_env).update(attributes)
+    envs = sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)
+    with pytest.raises(sb3compat.ConversionError) as caught:  # noqa: PT012
+        envs.reset()
         envs.step(ACTIONS)
     assert message in str(caught.value)
 
 
-def test_reset_of_another_form_is_refused() -> None:
+def test_numbers_that_the_space_can_hold_are_cast() -> None:
     vec_env = Returning()
-    vec_env.first = (np.zeros((2, 1)), {})
-    with pytest.raises(sb3compat.ConversionError, match="a batch of observation"):
-        sb3compat.to_gymnasium(vec_env).reset()
-
-
-def test_observations_that_the_space_cannot_hold_are_refused() -> None:
-    vec_env = Returning()
-    vec_env.observation_space = spaces.Box(0, 9, (1,), np.uint8)  # type: ignore[assignment]
-    vec_env.first = np.full((2, 1), 0.5)
-    envs = sb3compat.to_gymnasium(vec_env)
-    with pytest.raises(sb3compat.ConversionError, match=r"dtype uint8, .*got dtype=float64"):
-        envs.reset()
-    vec_env.first = np.full((2, 1), 2.0)
+    vars(vec_env).update(
+        {**BYTES, "first": np.full((2, 1), 2.0), "answer": ending(np.array([2.0]))}
+    )
+    envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
     same(envs.reset()[0], np.full((2, 1), 2, np.uint8))
-
-
-def test_last_observation_of_another_shape_is_refused() -> None:
-    vec_env = Returning()
-    info = {"TimeLimit.truncated": False, "terminal_observation": np.zeros(3)}
-    vec_env.answer = (*GOOD[:2], np.array([False, True]), [{}, info])
-    for mode in ("SameStep", "Disabled"):
-        envs = sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)
-        envs.reset()
-        with pytest.raises(sb3compat.ConversionError, match="'terminal_observation' of row 1"):
-            envs.step(ACTIONS)
+    same(envs.step(ACTIONS)[0], np.array([[0], [2]], np.uint8))
 
 
 def test_returned_values_are_no_views() -> None:
     vec_env = Returning()
-    info = {"TimeLimit.truncated": False, "terminal_observation": np.zeros(1), "x": [1]}
+    info = {**ENDING, "terminal_observation": np.zeros(1), "x": [1]}
     vec_env.answer = (*(part + 1 for part in GOOD[:2]), np.array([False, True]), [{}, info])
     envs = sb3compat.to_gymnasium(vec_env)
     first = envs.reset()[0]
@@ -322,10 +277,6 @@ def test_returned_values_are_no_views() -> None:
 
 def test_vec_env_without_sub_environments_has_its_own_generator() -> None:
     envs = sb3compat.to_gymnasium(CountingVecEnv())
-    with pytest.raises(AttributeError, match="no method 'get_attr'"):
-        envs.get_attr("x")
-    with pytest.raises(AttributeError, match="no method 'set_attr'"):
-        envs.set_attr("x", 3)
     assert envs.np_random is envs.np_random
     assert isinstance(envs.np_random_seed, int)
     envs.np_random = np.random.default_rng(3)
@@ -343,29 +294,3 @@ def test_overwritten_last_observations_warn() -> None:
     envs.step([0])
     with pytest.warns(UserWarning, match="adapt the DummyVecEnv or SubprocVecEnv without wrappers"):
         envs.step([0])
-
-
-class Adding(HandsOn):
-    """Adds to last observations only, and leaves the space of integers as it was."""
-
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = self.venv.step_wait()
-        for info in infos:
-            info["terminal_observation"] = info["terminal_observation"] + self.number
-        return obs, rewards, dones, infos
-
-
-@pytest.mark.parametrize(
-    ("number", "fits"), [(0.5, False), (np.int64(2**40), False), (1.0, True), (1, True)]
-)
-def test_last_observations_are_never_cut(number: Any, fits: bool) -> None:
-    space = spaces.Box(0, 100, (3,), np.int32)
-    vec_env = Adding(dummy(fns(observation_space=space, lengths=(1,))))
-    vec_env.number = number
-    envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
-    envs.reset()
-    if fits:
-        assert envs.step([0, 0])[0].dtype == np.int32
-        return
-    with pytest.raises(sb3compat.ConversionError, match=r"terminal_observation.* of .*Adding"):
-        envs.step([0, 0])

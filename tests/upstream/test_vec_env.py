@@ -1,4 +1,4 @@
-"""Which `VecEnv` is SB3's own, and what waits in it for its next reset."""
+"""What a `VecEnv` keeps: infos, and seeds and options for its next reset."""
 
 from __future__ import annotations
 
@@ -16,19 +16,6 @@ from tests.handwritten import CountingVecEnv
 sb3: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
 
-class Overriding(sb3.DummyVecEnv):  # type: ignore[misc]
-    """Another way to its rows, and a step and attributes of its own."""
-
-    def _get_target_envs(self, indices: Any) -> Any:
-        return self.envs
-
-    def step_wait(self) -> Any:
-        return super().step_wait()
-
-    def set_attr(self, *args: Any, **kwargs: Any) -> None:
-        super().set_attr(*args, **kwargs)
-
-
 class Skipping(sb3.DummyVecEnv):  # type: ignore[misc]
     """Skips the `__init__` of SB3's, and so has neither seeds, nor options, nor infos."""
 
@@ -42,79 +29,12 @@ class Skipping(sb3.DummyVecEnv):  # type: ignore[misc]
         return self._obs_from_buf()
 
 
-def with_own_step() -> Any:
-    env = sb3.DummyVecEnv(fns())
-    env.step = env.step
-    return env
-
-
 def plain() -> Any:
     return sb3.DummyVecEnv(fns())
 
 
-def overriding() -> Any:
-    return Overriding(fns())
-
-
-def monitored(inner: Callable[[], Any] = plain) -> Any:
-    return sb3.VecMonitor(inner())
-
-
 def adapted() -> Any:
     return sb3compat.to_sb3(SyncVectorEnv(fns()))
-
-
-@pytest.mark.parametrize(
-    ("question", "yes", "no"),
-    [
-        (
-            lambda env: upstream.is_plain(env, "DummyVecEnv"),
-            [plain],
-            [overriding, with_own_step, monitored, adapted, CountingVecEnv],
-        ),
-        (
-            lambda env: upstream.derives_from(env, "DummyVecEnv"),
-            [plain, overriding, with_own_step],
-            [monitored, adapted, CountingVecEnv],
-        ),
-        (
-            lambda env: upstream.keeps_infos(env, "DummyVecEnv", "buf_infos"),
-            [plain, overriding],
-            [monitored, adapted, CountingVecEnv, Skipping],
-        ),
-        (
-            lambda env: upstream.keeps_method(env, "DummyVecEnv", "step_wait"),
-            [plain, Skipping],
-            [overriding, monitored, adapted],
-        ),
-        (
-            lambda env: upstream.reaches_rows_as(env, "DummyVecEnv"),
-            [plain, with_own_step, Skipping],
-            [overriding, monitored, adapted],
-        ),
-        (lambda env: upstream.reaches_rows_as(env, "SubprocVecEnv"), [], [plain, monitored]),
-        (lambda env: upstream.inherits(env, "get_images"), [monitored], [plain, adapted]),
-        (lambda env: upstream.inherits(env, "step"), [plain, monitored], [with_own_step]),
-        (lambda env: upstream.inherits(env, "no_such_method"), [], [plain]),
-        (
-            lambda env: upstream.overrides_only(env, "set_attr", "env_method"),
-            [overriding, lambda: monitored(overriding)],
-            [plain, monitored, adapted, CountingVecEnv],
-        ),
-        (
-            lambda env: upstream.overrides_only(env, "set_attr", "step_wait"),
-            [],
-            [overriding],
-        ),
-        (upstream.is_vec_env, [plain, monitored, adapted], [CountingVecEnv]),
-        (upstream.passes_seeds_and_options, [plain, overriding], [monitored, adapted]),
-    ],
-)
-def test_what_is_sb3s_own(
-    question: Callable[[Any], bool], yes: list[Callable[[], Any]], no: list[Callable[[], Any]]
-) -> None:
-    assert [question(make()) for make in yes] == [True] * len(yes)
-    assert [question(make()) for make in no] == [False] * len(no)
 
 
 def test_rows_that_return_the_same_info_share_it() -> None:
@@ -149,7 +69,8 @@ def test_what_is_only_like_a_vec_env_may_keep_nothing() -> None:
 
 
 @pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
-def test_user_class_that_skips_the_init_of_sb3_is_not_accused(mode: str) -> None:
-    envs = sb3compat.to_gymnasium(Skipping(), autoreset_mode=mode)
+@pytest.mark.parametrize("wrap", [lambda env: env, sb3.VecMonitor])
+def test_user_class_that_skips_the_init_of_sb3_is_not_accused(wrap: Any, mode: str) -> None:
+    envs = sb3compat.to_gymnasium(wrap(Skipping()), autoreset_mode=mode)
     envs.reset()
     envs.step([0])

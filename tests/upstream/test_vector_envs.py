@@ -1,58 +1,16 @@
-"""What Gymnasium's vector environments and wrappers keep for themselves."""
+"""What Gymnasium's vector wrappers keep for themselves."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector as wrappers
 
-from sb3compat._upstream import sync_vector_env as sync
 from sb3compat._upstream import vector_wrappers as upstream
 from tests.envs import GYMNASIUM, Identity, fns
-
-
-def ended(mode: AutoresetMode) -> Any:
-    """The rows 0 and 2 of three have ended."""
-    env = SyncVectorEnv(fns(3, lengths=(1, 2)), autoreset_mode=mode)
-    env.reset(seed=1)
-    terminations = env.step(np.zeros(3, int))[2]
-    assert terminations.tolist() in ([True, False, True], [False, True, False])
-    return env, terminations
-
-
-@pytest.mark.parametrize("mode", AutoresetMode)
-def test_pending_autoresets(mode: AutoresetMode) -> None:
-    env, terminations = ended(mode)
-    same_step = mode == AutoresetMode.SAME_STEP
-    expected = np.zeros(3, bool) if same_step else terminations
-    np.testing.assert_equal(sync.pending_autoresets(env), expected)
-    assert sync.autoreset_flags(env).tolist() == terminations.tolist()
-    rows = np.flatnonzero(terminations).tolist()
-    sync.forget_autoresets(env, rows[:1])
-    assert sync.autoreset_flags(env).tolist() == [row in rows[1:] for row in range(3)]
-    env._truncations[:] = True
-    sync.forget_endings(env, rows)
-    assert not sync.autoreset_flags(env).any()
-    assert not env._terminations.any()
-    assert env._truncations.tolist() == [row not in rows for row in range(3)]
-    env._autoreset_envs[:] = True
-    sync.forget_autoresets(env)
-    assert not sync.autoreset_flags(env).any()
-
-
-def test_observations_and_infos_are_the_environments_own() -> None:
-    env = SyncVectorEnv(fns())
-    obs, _ = env.reset()
-    np.testing.assert_equal(np.stack(sync.held_observations(env)), obs)
-    np.testing.assert_equal(sync.shared_batch(env), obs)
-    infos = sync.add_info(env, sync.add_info(env, {}, {"x": 7}, 1), {"y": 2}, 0)
-    assert {key: value.tolist() for key, value in infos.items()} == {
-        "x": [0, 7], "_x": [False, True], "y": [2, 0], "_y": [True, False],
-    }  # fmt: skip
 
 
 def transformed() -> Any:
