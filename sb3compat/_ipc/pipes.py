@@ -107,7 +107,7 @@ class Exchange:
 
     Args:
         lines: The workers, by row.
-        spin_seconds: How long to look for answers before sleeping until they come.
+        spin: Looks for answers before sleeping until they come.
 
     Attributes:
         owed: The rows that were sent a message and have not answered, each with what was read of
@@ -123,10 +123,9 @@ class Exchange:
     # How long the others may take once the exchange has failed: they may never answer.
     grace_seconds = 5.0
 
-    def __init__(self, lines: Mapping[int, Line], spin_seconds: float = 0.0) -> None:
+    def __init__(self, lines: Mapping[int, Line], spin: Spin | None = None) -> None:
         self._lines = lines
-        self._ready = self.ready_class()
-        self._ready.spin = Spin(spin_seconds)
+        self._ready = self.ready_class(spin)
         self.owed: dict[int, Answer] = {}
         self.unsent: dict[int, Message] = {}
         self.answers: dict[int, Any] = {}

@@ -30,12 +30,12 @@ class PollReady:
     The workers stay registered from one message to the next. `multiprocessing.connection.wait`
     would build a selector for each call, which doubles the time of a quick step.
 
-    Attributes:
-        spin: Looks for answers before sleeping.
+    Args:
+        spin: Looks for answers before sleeping until they come.
     """
 
-    def __init__(self) -> None:
-        self.spin = Spin(0.0)
+    def __init__(self, spin: Spin | None = None) -> None:
+        self._spin = spin
         self._poll = select.poll()
         self._rows: dict[int, int] = {}
         # The pipe and the process of each row; noted last, and forgotten first.
@@ -70,7 +70,8 @@ class PollReady:
         """
         ready: dict[int, int | None] = {}
         poll = self._poll.poll
-        for number, _ in self.spin.look(partial(poll, 0)) or poll(milliseconds(timeout)):
+        events = self._spin.look(partial(poll, 0)) if self._spin else None
+        for number, _ in events or poll(milliseconds(timeout)):
             row = self._rows[number]
             numbers = self._numbers.get(row)
             if numbers is None or number not in numbers:  # an interrupt has left it here
@@ -90,10 +91,9 @@ class PollReady:
 
 
 class WaitReady:
-    """The same where there is no `poll`, on Windows: for the first of the rows only."""
+    """The same where there is no `poll`, on Windows: for the first of the rows only, and asleep."""
 
-    def __init__(self) -> None:
-        self.spin = Spin(0.0)
+    def __init__(self, spin: Spin | None = None) -> None:
         self._lines: dict[int, Line] = {}
 
     def add(self, row: int, line: Line) -> int:

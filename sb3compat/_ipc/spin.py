@@ -23,7 +23,7 @@ class Spin:
     at once for a while.
 
     Args:
-        seconds: How long it looks; 0 for not at all.
+        seconds: How long it looks.
         clock: The time in seconds.
     """
 
@@ -34,8 +34,6 @@ class Spin:
 
     def look(self, ready: Callable[[], T]) -> T | None:
         """What `ready` returns, once that is true; None if it was not within the time."""
-        if not self._seconds:
-            return None
         if self._rest:
             self._rest -= 1
             return None

@@ -15,6 +15,7 @@ from typing import Any
 from sb3compat._convert.types import Array
 from sb3compat._ipc.pipes import end_processes
 from sb3compat._ipc.ready import Line
+from sb3compat._ipc.spin import Spin
 from sb3compat._parallel.launch import launch, signals_held, start_helpers
 from sb3compat._parallel.parent import ParentExchange
 from sb3compat._parallel.parts import EnvFn
@@ -58,7 +59,8 @@ class Processes(Workers):
         last = len(shares) - 1
         # The number of the worker that is this process.
         self._own = [last] if parent_steps else []
-        options: dict[str, Any] = {"restarts": restarts, "spin_seconds": spin_seconds}
+        spin = Spin(spin_seconds) if spin_seconds else None
+        options: dict[str, Any] = {"restarts": restarts, "spin": spin}
         exchange = WorkerExchange(self._lines, **options)
         if parent_steps:
             worker = Worker(lambda size, name: self._segment.memory, shares[last])

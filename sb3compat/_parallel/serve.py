@@ -78,7 +78,7 @@ def _answer(
     look: Callable[[], object] | None,
 ) -> bool:
     """Answer one command; False if it was the last one."""
-    if look is not None:
+    if worker.spin and look:
         worker.spin.look(look)
     data = pipe.recv_bytes()
     with working:

@@ -43,7 +43,7 @@ class Worker:
         buffers: The arrays of the rows of all workers.
         rows: Its own rows.
         shares: Whether the parent sees the arrays.
-        spin: Looks for the next command before sleeping until it comes.
+        spin: Looks for the next command before sleeping until it comes, if that was asked for.
     """
 
     buffers: Buffers
@@ -56,7 +56,7 @@ class Worker:
         self._memory = memory
         self._env_fns = env_fns
         self._parts = Parts()
-        self.spin = Spin(0.0)
+        self.spin: Spin | None = None
         self._program: Program | None = None
         self._commands: dict[str, Callable[..., object]] = {
             "attach": self._attach,
@@ -122,7 +122,7 @@ class Worker:
 
     def _begin(self, program: Program | None, spin_seconds: float = 0.0) -> None:
         """Take over what the program knows; a fork of it knows it already."""
-        self.spin = Spin(spin_seconds)
+        self.spin = Spin(spin_seconds) if spin_seconds else None
         self._program = program
         if program is not None:
             program.take_over()

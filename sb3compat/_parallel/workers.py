@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from sb3compat._convert.types import Array
 from sb3compat._ipc.pipes import Exchange
 from sb3compat._ipc.ready import Line
+from sb3compat._ipc.spin import Spin
 from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, size_of
 from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make, named
 from sb3compat._parallel.parts import EnvFn
@@ -35,13 +36,13 @@ class WorkerExchange(Exchange):
     Args:
         lines: The workers.
         restarts: Whether the death of a worker is no failure, as it is replaced.
-        spin_seconds: How long to look for answers before sleeping until they come.
+        spin: Looks for answers before sleeping until they come.
     """
 
     def __init__(
-        self, lines: Mapping[int, Line], *, restarts: bool, spin_seconds: float = 0.0
+        self, lines: Mapping[int, Line], *, restarts: bool, spin: Spin | None = None
     ) -> None:
-        super().__init__(lines, spin_seconds)
+        super().__init__(lines, spin)
         self._restarts = restarts
 
     @property
