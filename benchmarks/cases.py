@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import statistics
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import repeat
@@ -11,7 +15,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from cluster import compare_with_single_actors
-from envs import ImageEnv
+from envs import ImageEnv, TinyEnv
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import DictInfoToList
 from measure import Row, Work, compare, make_actions, median
@@ -22,6 +26,14 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv,
 import sb3compat
 from sb3compat._convert.infos import TRUNCATED
 from sb3compat._convert.split_infos import split_infos
+from sb3compat._ipc.framing import header
+from sb3compat._parallel.memory import shapes_of
+from sb3compat._parallel.messages import dumps_command, dumps_make
+from sb3compat._parallel.parts import layouts
+from sb3compat._parallel.serve import STEP
+from sb3compat._parallel.worker import Worker
+
+_STEP = header(len(STEP)) + STEP
 
 make_cartpole = partial(gym.make, "CartPole-v1")
 make_native = partial(gym.make_vec, "CartPole-v1", vectorization_mode="vector_entry_point")
@@ -56,14 +68,13 @@ def sync(rounds: int) -> Iterator[Row]:
         makers: list[Callable[[], gym.Env[Any, Any]]] = [make_cartpole] * n
         source = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
         ours, theirs = stepping(sb3compat.to_sb3(source)), stepping(DummyVecEnv(makers))
-        aim = 1.0 if n > 1 else None
+        aim = 0.88 if n > 1 else None
         yield compare("Sync CartPole", n, ours, "DummyVecEnv", theirs, rounds=rounds, aim=aim)
 
 
 def native(rounds: int) -> Iterator[Row]:
-    for n in (64, 1024, 4096):
-        ours = stepping(sb3compat.to_sb3(make_native(num_envs=n)))
-        what, aim = "native CartPole", 1.2 if n >= 1024 else None
+    for n, aim in ((64, 1.45), (1024, 1.2), (4096, 1.15)):
+        ours, what = stepping(sb3compat.to_sb3(make_native(num_envs=n))), "native CartPole"
         theirs = stepping_raw(n, partial(empty_infos, n))
         yield compare(what, n, ours, "the env and n empty dicts", theirs, rounds=rounds, aim=aim)
         theirs = stepping_raw(n, partial(least_infos, n))
@@ -87,8 +98,9 @@ def infos(rounds: int) -> Iterator[Row]:
                 for a, b, c, d, e, f in zip(*(k.tolist() for k in columns), strict=True)
             ]
 
-        what, aim = "6 info columns", 1.2 if n >= 1024 else None
-        yield compare(what, n, ours, "DictInfoToList", convert, rounds=rounds, aim=0.6)
+        what, aim = "6 info columns", 1.2 if n >= 1024 else 1.5
+        other = 0.55 if n >= 1024 else 0.65
+        yield compare(what, n, ours, "DictInfoToList", convert, rounds=rounds, aim=other)
         yield compare(what, n, ours, "a dict literal by hand", literal, rounds=rounds, aim=aim)
 
 
@@ -215,6 +227,63 @@ def learning(model: PPO) -> Work:
     return lambda: model.learn(frames, reset_num_timesteps=False)
 
 
+def exchange(rounds: int) -> Iterator[Row]:
+    """What the parent itself spends on the messages of a step, and a worker on a native part."""
+    for workers, aim in ((1, 6.0), (2, 9.0), (4, 15.0)):
+        env: Any = sb3compat.ParallelVecEnv([TinyEnv] * workers, workers=workers)
+        env.reset()
+        team, actions = env._source._workers, [np.zeros(workers, np.int64)]
+
+        def once(team: Any = team, actions: Any = actions) -> None:
+            team.send_step(actions)
+            team.collect()
+
+        def by_hand(team: Any = team) -> None:
+            numbers = [line.pipe.fileno() for line in team._lines.values()]
+            for number in numbers:
+                os.write(number, _STEP)
+            for number in numbers:
+                os.read(number, 100)
+
+        what, other = "exchange, parent's share", "write and read"
+        yield used(what, workers, once, other, by_hand, rounds, aim)
+        env.close()
+    ours, n = native_part(4096), 4096
+    raw = stepping_raw(n, lambda: None)
+    yield used("native part in a worker", n, ours, "the env alone", raw, rounds, 400.0)
+
+
+def used(what: str, n: int, ours: Work, other: str, theirs: Work, rounds: int, aim: float) -> Row:
+    """The processor time of this thread, in turns; the aim is in microseconds."""
+
+    def spent(work: Work, repeat: int = 300) -> float:
+        start = time.thread_time()
+        for _ in range(repeat):
+            work()
+        return (time.thread_time() - start) / repeat * 1e6
+
+    blocks = [(spent(ours), spent(theirs)) for _ in range(rounds)]
+    low, middle, high = statistics.quantiles((a / b for a, b in blocks), n=4)
+    mine, its = (statistics.median(times) for times in zip(*blocks, strict=True))
+    return Row(what, n, other, mine, its, "us", middle, low, high, aim / its)
+
+
+def native_part(n: int) -> Work:
+    """The step of a worker whose part is a native environment, here in this process."""
+    worker = Worker(lambda size, way: bytearray(size))
+    described = pickle.loads(worker.run(dumps_make([partial(make_native, num_envs=n)], 0))[1])
+    shapes = shapes_of(*layouts(described.spaces, n))
+    worker.run(dumps_command("attach", shapes, n, slice(0, n), None))
+    worker.run(dumps_command("reset", [None] * n, None))
+    actions = make_actions(n)
+
+    def step() -> None:
+        worker.buffers.actions[0][...] = next(actions)
+        worker.step()
+
+    return step
+
+
 TOPICS: dict[str, Callable[[int], Iterator[Row]]] = {
     "sync": sync,
     "native": native,
@@ -222,6 +291,7 @@ TOPICS: dict[str, Callable[[int], Iterator[Row]]] = {
     "images": images,
     "memory": memory,
     "back": back,
+    "exchange": exchange,
     "parallel": parallel,
     "ppo": ppo,
     # The last one, as it starts threads in this process.

@@ -28,16 +28,20 @@ class ImageEnv(gym.Env[Any, Any]):
 
 
 class SlowEnv(ImageEnv):
-    """200 microseconds of work with every step."""
+    """Some work with every step.
+
+    Args:
+        cost: How many seconds of it.
+    """
 
     observation_space = gym.spaces.Box(-1, 1, (4,), np.float32)
 
-    def __init__(self) -> None:
+    def __init__(self, cost: float = 200e-6) -> None:
         self.observation = np.zeros(4, np.float32)
-        self.time = 0
+        self.time, self.cost = 0, cost
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        until = time.process_time() + 200e-6
+        until = time.process_time() + self.cost
         while time.process_time() < until:
             pass
         self.time += 1

@@ -1,10 +1,10 @@
-"""How the cost of `ParallelVecEnv` grows with rows and workers: measured, and drawn.
+"""How time and memory for a row grow with the number of rows: measured, and drawn.
 
     python benchmarks/growth.py --json docs/growth.json --plot docs/growth.svg
     python benchmarks/growth.py --read docs/growth.json --plot docs/growth.svg
 
-Two numbers for each size: frames/s of all workers, and the processor time that the parent spends
-on each row and step.
+CartPole, natively vectorized in this process and as single environments in workers. Times are
+medians over blocks; memory is the private memory that the environments add, here and in workers.
 """
 
 from __future__ import annotations
@@ -13,75 +13,94 @@ import argparse
 import json
 import os
 import statistics
-import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-from measure import make_actions
+from figures import figure_of, save
+from measure import make_actions, seconds
+from parallel import children_of_this, private_memory
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 import sb3compat
 
-ROWS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
-WORKERS = (1, 2, 4)
-BLOCKS = 5
-BLOCK_SECONDS = 0.3
+NATIVE = (64, 256, 1024, 4096, 16384, 65536)
+ROWS = (8, 32, 128, 512, 1024)
+BLOCKS = 7
 make_cartpole = partial(gym.make, "CartPole-v1")
+make_native = partial(gym.make_vec, "CartPole-v1", vectorization_mode="vector_entry_point")
 
-Curve = list[dict[str, float]]
+# The points of a line, as number of rows and value.
+Curve = list[tuple[int, float]]
 
 
-def measure() -> dict[str, Curve]:
-    """A curve for each number of workers; medians over blocks."""
-    curves: dict[str, Curve] = {str(workers): [] for workers in WORKERS}
-    for n in ROWS:
-        for workers in WORKERS:
-            env = sb3compat.ParallelVecEnv([make_cartpole] * n, workers=workers)
-            curves[str(workers)].append({"n": n, **_point(env)})
+class Raw:
+    """A native environment with the methods that are used here of a `VecEnv`."""
+
+    def __init__(self, num_envs: int) -> None:
+        self.env, self.num_envs = make_native(num_envs=num_envs), num_envs
+        self.reset, self.step, self.close = self.env.reset, self.env.step, self.env.close
+
+
+def workers(count: int, n: int) -> Any:
+    return sb3compat.ParallelVecEnv([make_cartpole] * n, workers=count)
+
+
+LINES: dict[str, tuple[tuple[int, ...], Callable[[int], Any]]] = {
+    "native, without an adapter": (NATIVE, Raw),
+    "native, to_sb3": (NATIVE, lambda n: sb3compat.to_sb3(make_native(num_envs=n))),
+    "single, DummyVecEnv": (ROWS, lambda n: DummyVecEnv([make_cartpole] * n)),
+    "single, 1 worker": (ROWS, partial(workers, 1)),
+    "single, 2 workers": (ROWS, partial(workers, 2)),
+}
+MEMORY = ("native, to_sb3", "single, DummyVecEnv", "single, 2 workers")
+
+
+def measure() -> dict[str, dict[str, Curve]]:
+    """Nanoseconds and kilobytes for a row, for each line."""
+    time: dict[str, Curve] = {name: [] for name in LINES}
+    memory: dict[str, Curve] = {name: [] for name in MEMORY}
+    for name, (sizes, make) in LINES.items():
+        for n in sizes:
+            before = _private()
+            env = make(n)
+            env.reset()
+            time[name].append((n, _nanoseconds(env)))
+            if name in memory:
+                memory[name].append((n, max(0.0, _private() - before) * 1000 / n))
             env.close()
-    return curves
+            print(f"{name:28} {n:6} rows: {time[name][-1][1]:10,.0f} ns a row", flush=True)
+    return {"ns": time, "kB": memory}
 
 
-def _point(env: sb3compat.ParallelVecEnv) -> dict[str, float]:
-    actions = make_actions(env.num_envs)
-    env.seed(0)
-    env.reset()
-    for _ in range(5):
-        env.step(next(actions))
-    blocks = []
-    for _ in range(BLOCKS):
-        steps, start, used = 0, time.perf_counter(), time.process_time()
-        while time.perf_counter() - start < BLOCK_SECONDS:
-            env.step(next(actions))
-            steps += 1
-        spent = time.perf_counter() - start, time.process_time() - used
-        blocks.append([steps * env.num_envs / spent[0], spent[1] / steps / env.num_envs * 1e6])
-    frames, parent = (statistics.median(values) for values in zip(*blocks, strict=True))
-    return {"frames": frames, "parent_us": parent}
+def _nanoseconds(env: Any) -> float:
+    actions: Iterator[Any] = make_actions(env.num_envs)
+    work = lambda: env.step(next(actions))  # noqa: E731
+    repeat = max(2, round(0.1 / min(seconds(work, 1) for _ in range(5))))
+    return statistics.median(seconds(work, repeat) for _ in range(BLOCKS)) / env.num_envs * 1e9
 
 
-def draw(curves: dict[str, Curve], path: Path) -> None:
-    """Both numbers over the rows, a line for each number of workers."""
-    import matplotlib as mpl
+def _private() -> float:
+    """The private memory of this process and of its workers, in MB."""
+    return private_memory(os.getpid()) + sum(map(private_memory, children_of_this()))
 
-    mpl.use("svg")
-    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "sb3compat", "font.size": 10})
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    panels: list[tuple[Any, str, str]] = [
-        (axes[0], "frames", "frames/s"),
-        (axes[1], "parent_us", "parent's processor time, µs per row and step"),
+def draw(found: dict[str, dict[str, Curve]], path: Path, cores: int) -> None:
+    """Both numbers over the rows."""
+    figure, axes = figure_of(2)
+    panels = [
+        (axes[0], "ns", f"Time of a step for each row, {cores} cores", "nanoseconds a row"),
+        (axes[1], "kB", "Memory for each row", "private memory, kB a row"),
     ]
-    for ax, key, label in panels:
-        for workers, curve in curves.items():
-            name = f"{workers} worker" + "s" * (workers != "1")
-            ax.plot([p["n"] for p in curve], [p[key] for p in curve], marker="o", label=name)
-        ax.set(xscale="log", yscale="log", xlabel="rows", ylabel=label)
-        ax.grid(visible=True, which="both", alpha=0.2)
-    axes[0].legend()
-    figure.savefig(path, format="svg", metadata={"Date": None})
+    for ax, key, title, label in panels:
+        for name, curve in found[key].items():
+            colour = f"C{list(LINES).index(name)}"
+            ax.plot(*zip(*curve, strict=True), marker="o", markersize=4, color=colour, label=name)
+        ax.set(xscale="log", yscale="log", xlabel="rows", ylabel=label, title=title)
+        ax.legend(frameon=False, labelcolor="0.5")
+    save(figure, path)
 
 
 def main() -> None:
@@ -90,16 +109,12 @@ def main() -> None:
     parser.add_argument("--read", type=Path, help="measure nothing, take the results from there")
     parser.add_argument("--plot", type=Path, help="draw into this file")
     args = parser.parse_args()
-    curves = json.loads(args.read.read_text())["curves"] if args.read else measure()
+    found = json.loads(args.read.read_text()) if args.read else None
+    found = found or {"cores": len(os.sched_getaffinity(0)), **measure()}
     if args.json:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        args.json.write_text(json.dumps({"cores": cores, "curves": curves}, indent=1) + "\n")
+        args.json.write_text(json.dumps(found, indent=1) + "\n")
     if args.plot:
-        draw(curves, args.plot)
-    for workers, curve in curves.items():
-        for p in curve:
-            numbers = f"{p['frames']:10,.0f} frames/s {p['parent_us']:8.2f} us of the parent a row"
-            print(f"{workers} workers, {p['n']:5.0f} rows: {numbers}")
+        draw({key: found[key] for key in ("ns", "kB")}, args.plot, found["cores"])
 
 
 if __name__ == "__main__":

@@ -51,10 +51,10 @@ CASES: list[tuple[str, Callable[[], Any], int, str, float]] = [
     ("parallel CartPole", make_cartpole, 32, "SubprocVecEnv", 7),
     ("parallel CartPole", make_cartpole, 32, "adapted AsyncVectorEnv", 5),
     ("parallel CartPole", make_cartpole, 256, "DummyVecEnv", 1.6),
-    ("parallel images", ImageEnv, 8, "SubprocVecEnv", 5),
+    ("parallel images", ImageEnv, 8, "SubprocVecEnv", 4.5),
     ("parallel images", ImageEnv, 32, "SubprocVecEnv", 15),
     ("parallel 200 us a step", SlowEnv, 16, "DummyVecEnv", 1.8),
-    ("parallel native, 4096 each", partial(make_native, num_envs=4096), 2, "one native env", 1.3),
+    ("parallel native, 4096 each", partial(make_native, num_envs=4096), 2, "one native env", 1.2),
     ("parallel HalfCheetah", make_cheetah, 16, "SubprocVecEnv", 1.5),
     ("parallel HalfCheetah", make_cheetah, 16, "DummyVecEnv", 1.6),
 ]
@@ -75,9 +75,32 @@ def parallel(rounds: int) -> Iterator[Row]:
         )  # fmt: skip
         for env in sides:
             env.close()
+    yield from ways(rounds)
     yield from limits(rounds)
     yield learning(rounds)
     yield from memory()
+
+
+# Other ways to hold the rows, each against two workers that sleep until a message comes.
+WAYS: dict[str, dict[str, Any]] = {
+    "1 worker, parent_steps": {"workers": 1, "parent_steps": True},
+    "1 worker, the same, spinning": {"workers": 1, "parent_steps": True, "spin_seconds": 1e-4},
+    "1 worker, spinning": {"workers": 1, "spin_seconds": 1e-4},
+}
+
+
+def ways(rounds: int) -> Iterator[Row]:
+    """What `parent_steps` and `spin_seconds` bring on two cores."""
+    for what, make, n in (("CartPole", make_cartpole, 256), ("images", ImageEnv, 8)):
+        for name, options in WAYS.items():
+            sides = [sb3compat.ParallelVecEnv([make] * n, **options), ours([make] * n)]
+            works = [stepping(env) for env in sides]
+            yield compare(
+                f"{what}, {name}", n, works[0], "2 workers", works[1],
+                rounds=rounds, frames=n, block=BLOCK_SECONDS,
+            )  # fmt: skip
+            for env in sides:
+                env.close()
 
 
 def limits(rounds: int) -> Iterator[Row]:
@@ -147,13 +170,13 @@ def stepping(env: VecEnv) -> Work:
 
 def memory() -> Iterator[Row]:
     """The private memory of all workers together."""
-    before = _children()
+    before = children_of_this()
     totals = []
     for build in (ours, SubprocVecEnv):
         env = build([make_cartpole] * 32)
         stepping(env)()
         time.sleep(0.5)  # until the last worker has imported what it imports
-        totals.append(sum(map(_private, _children() - before)))
+        totals.append(sum(map(private_memory, children_of_this() - before)))
         env.close()
     ratio = totals[0] / totals[1] if totals[1] else 0.0
     if totals[0]:
@@ -162,7 +185,7 @@ def memory() -> Iterator[Row]:
         )
 
 
-def _children() -> set[int]:
+def children_of_this() -> set[int]:
     """All processes below this one; none where Linux does not tell."""
     found: set[int] = set()
     waiting = [Path("/proc/self")]
@@ -174,6 +197,7 @@ def _children() -> set[int]:
     return found
 
 
-def _private(pid: int) -> float:
+def private_memory(pid: int) -> float:
+    """The memory that only this process has, in MB."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1e3

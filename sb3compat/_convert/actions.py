@@ -71,12 +71,16 @@ class Actions(BatchLayout):
         return self.unpack(value)
 
     def _leaf(self, leaf: Leaf, value: Any) -> Array:
+        expected = (self.num_envs, *leaf.shape)
+        is_plain = type(value) is np.ndarray and value.shape == expected
+        if is_plain and value.dtype == leaf.dtype and leaf.start is None:
+            copied: Array = value.copy()
+            return copied
         name = leaf.name.replace("action_space", "actions")
         try:
             array = np.asarray(to_numpy(value))
         except ValueError as error:  # ragged lists
             raise ValueError(f"Expected {name} of one shape in all rows: {error}") from error
-        expected = (self.num_envs, *leaf.shape)
         if array.shape != expected:
             raise ValueError(
                 f"Expected {name}.shape={expected} (one action for each of the {self.num_envs} "
