@@ -205,9 +205,8 @@ class Exchange:
             self._send_round()
         if self.unsent:
             self._send_rest(deadline)
-        for row, answer in list(self.owed.items()):
-            if answer.begun:  # before an exception
-                self._take(row)
+        for row in list(self.owed):
+            self._take(row)  # if it was read before an exception
         while self.owed:
             if self.failed and grace is FOREVER:
                 grace = Deadline(self.grace_seconds)
@@ -306,7 +305,7 @@ class Exchange:
     def _take(self, row: int) -> bool:
         """Take the row's answer if the whole of it was read; whether it was."""
         answer = self.owed.get(row)
-        data = None if answer is None else answer.body()
+        data = answer.body() if answer is not None and answer.begun else None
         if data is None:
             return False
         # First, as no other answer will come: also where this one cannot be unpickled.
