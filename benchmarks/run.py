@@ -57,11 +57,11 @@ def line(row: Row) -> str:
     """A line of the table, in Markdown."""
     digits = 0 if row.unit == "frames/s" else 1
     values = [f"{value:,.{digits}f} {row.unit}" for value in (row.ours, row.theirs)]
-    aim = "" if row.aim is None else f"{row.aim:.1f}"
+    aim = "" if row.aim is None else f"{row.aim:.2f}"
     met = "" if row.aim is None else "yes" if round(row.ratio, 2) <= row.aim else "no"
     return (
         f"| {row.what:24} | {row.n:>4} | {values[0]:>16} | {row.other:32} | {values[1]:>16} "
-        f"| {row.ratio:>5.2f} | {aim:>3} | {met:3} |"
+        f"| {row.ratio:>5.2f} | {aim:>4} | {met:3} |"
     )
 
 

@@ -138,6 +138,11 @@ class Exchange:
         """Whether the exchange has failed, whatever the workers answer that still owe one."""
         return bool(self.dead)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is owed, nor half sent."""
+        return not (self.owed or self.unsent or self._round)
+
     def send(self, messages: Mapping[int, bytes], timeout: float | None = None) -> None:
         """Send each row its message, pickled already.
 

@@ -320,11 +320,12 @@ class Workers(ABC):
     def _settle(self) -> None:
         """Take the answers that an interrupt or an error has left behind."""
         exchange = self._exchange
-        exchange.take_back()
-        if exchange.owed:
-            self._receive(self._timeout)
+        if not exchange.is_settled:
+            exchange.take_back()
             if exchange.owed:
-                raise self._late(sorted(exchange.owed))
+                self._receive(self._timeout)
+                if exchange.owed:
+                    raise self._late(sorted(exchange.owed))
         exchange.answers = {}
 
     def _kill(self, worker: int) -> None:
