@@ -25,8 +25,6 @@ from sb3compat.errors import cannot_copy, install_line, shown
 
 _BACKENDS = ("processes", "ray")
 _POLICIES = ("raise", "restart")
-# The share of this process, where that of a worker is 1: it has the rest of the step to do as well.
-_PARENT = 0.75
 
 
 class ParallelVecEnv(DrivenVecEnv, HoldsRows):
@@ -66,10 +64,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             as `terminal_observation`, and `infos[i]["sb3compat.worker_lost"]=True`. That
             transition did not happen, so this is not the exact stream.
         parent_steps: Whether this process steps a share of the rows as well, the last ones,
-            while its workers step theirs; there is then one worker less by default. It has no core
-            to itself otherwise, and one message less is exchanged. What is given up: an environment
-            that crashes takes this process along, `timeout` does not hold for these rows, and
-            they are made here, with all that they import. Not for Ray.
+            while its workers step theirs; there is then one worker less by default. What is given
+            up: an environment that crashes takes this process along, `timeout` does not hold for
+            these rows, and they are made here, with all that they import. Not for Ray.
         spin_seconds: For how long this process and its workers look for a message again and again
             before they sleep until it comes, such as `50e-6`. Waking up takes longer than a quick
             step; but to look needs a core for each process, which is why the default is not to.
@@ -149,12 +146,14 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             from sb3compat._parallel.ray_cluster import default_workers, options_for
 
             options = options_for(actor_options)
-            shares = _shares(env_fns, workers or default_workers(options), parent_steps=False)
+            shares = _shares(env_fns, workers or default_workers(options))
             team = Actors(shares, options, timeout, schedule_timeout, restarts=restart)
         else:
             _check_absent(backend, actor_options=actor_options)
             workers = workers or max(1, usable_cores() - parent_steps)
-            shares = _shares(env_fns, workers, parent_steps=parent_steps)
+            # The last share is that of this process. It is not a smaller one: measured from 5 to
+            # 500 us a step, equal shares were as fast as smaller ones or faster.
+            shares = _shares(env_fns, workers + parent_steps)
             team = Processes(
                 shares,
                 start_method,
@@ -248,16 +247,8 @@ def _check_ray() -> None:
         ) from error
 
 
-def _shares(env_fns: Sequence[EnvFn], workers: int, *, parent_steps: bool) -> list[Sequence[EnvFn]]:
-    """Neighbouring functions for each worker; the first ones get one more where some remain.
-
-    With `parent_steps`, the last share is that of this process.
-    """
-    if parent_steps:
-        own = max(1, round(len(env_fns) * _PARENT / (workers + _PARENT)))
-        rest = env_fns[: len(env_fns) - own]
-        shares = _shares(rest, workers, parent_steps=False) if rest else []
-        return [*shares, env_fns[len(env_fns) - own :]]
+def _shares(env_fns: Sequence[EnvFn], workers: int) -> list[Sequence[EnvFn]]:
+    """Neighbouring functions for each worker; the first ones get one more where some remain."""
     workers = min(workers, len(env_fns))
     each, more = divmod(len(env_fns), workers)
     ends = accumulate((each + (worker < more) for worker in range(workers)), initial=0)

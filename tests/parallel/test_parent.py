@@ -19,11 +19,9 @@ pytestmark = pytest.mark.usefixtures("nobody_is_left")
 
 @pytest.mark.parametrize(
     ("rows", "workers", "shares"),
-    [(1, 3, [1]), (2, 1, [1, 1]), (7, 2, [3, 2, 2]), (16, 1, [9, 7]), (16, 3, [5, 4, 4, 3])],
+    [(1, 3, [1]), (2, 1, [1, 1]), (7, 2, [3, 2, 2]), (16, 1, [8, 8]), (15, 3, [4, 4, 4, 3])],
 )
-def test_this_process_takes_a_smaller_share_the_last_rows(
-    rows: int, workers: int, shares: list[int]
-) -> None:
+def test_this_process_takes_the_last_share(rows: int, workers: int, shares: list[int]) -> None:
     env = forked(fns(rows), workers, parent_steps=True)
     assert [len(own) for own in env.rows_of_worker] == shares
     assert len(children()) == len(shares) - 1
