@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import statistics
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -62,17 +64,32 @@ def measure() -> dict[str, dict[str, Curve]]:
     """Nanoseconds and kilobytes for a row, for each line."""
     time: dict[str, Curve] = {name: [] for name in LINES}
     memory: dict[str, Curve] = {name: [] for name in MEMORY}
-    for name, (sizes, make) in LINES.items():
-        for n in sizes:
-            before = _private()
-            env = make(n)
-            env.reset()
-            time[name].append((n, _nanoseconds(env)))
-            if name in memory:
-                memory[name].append((n, max(0.0, _private() - before) * 1000 / n))
-            env.close()
-            print(f"{name:28} {n:6} rows: {time[name][-1][1]:10,.0f} ns a row", flush=True)
+    spawn = multiprocessing.get_context("spawn")
+    # Each in a new process, which has no memory left over from the one before.
+    with ProcessPoolExecutor(1, spawn, max_tasks_per_child=1) as executor:
+        for name, (sizes, _) in LINES.items():
+            for n in sizes:
+                nanoseconds, kilobytes = executor.submit(point, name, n).result()
+                time[name].append((n, nanoseconds))
+                if name in memory:
+                    memory[name].append((n, kilobytes))
+                print(f"{name:28} {n:6} rows: {nanoseconds:10,.0f} ns, {kilobytes:8,.1f} kB a row")
     return {"ns": time, "kB": memory}
+
+
+def point(name: str, n: int) -> tuple[float, float]:
+    """Nanoseconds and kilobytes for a row, of one line and one number of rows."""
+    make = LINES[name][1]
+    warm = make(1)  # what the first environment imports is not for the rows
+    warm.reset()
+    before = _private()
+    env = make(n)
+    env.reset()
+    nanoseconds = _nanoseconds(env)
+    kilobytes = max(0.0, _private() - before) * 1000 / n
+    env.close()
+    warm.close()
+    return nanoseconds, kilobytes
 
 
 def _nanoseconds(env: Any) -> float:

@@ -119,11 +119,8 @@ def pays_from(found: dict[str, Rate], cost: float, n_envs: int) -> float | None:
     A step of n rows takes `n * cost` without workers, and `n * cost / workers + exchange` with
     them. None where that was not measured, or the exchange is lost in the noise.
     """
-    measured = {
-        int(name.rpartition("=")[2]): rate
-        for name, rate in found.items()
-        if name.startswith("parallel, workers=")
-    }
+    numbers = {name: name.removeprefix("parallel, workers=") for name in found}
+    measured = {int(number): found[name] for name, number in numbers.items() if number.isdigit()}
     workers = max(measured, default=1)
     if workers < 2:
         return None

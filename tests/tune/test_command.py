@@ -107,6 +107,7 @@ def test_numbers_of_workers(cores: int, envs: int, expected: list[int]) -> None:
 def test_the_cost_from_which_on_workers_pay() -> None:
     # 10 rows of 100 us in two workers, and an exchange of 50 us: 550 us a step.
     found = {"parallel, workers=1": Rate(1, 0, 0), "parallel, workers=2": Rate(10 / 550e-6, 0, 0)}
+    found["parallel, workers=1, parent_steps"] = Rate(1, 0, 0)
     cost = pays_from(found, 100.0, 10)
     # Without workers 10 * 10 us; with them 5 * 10 us, and 50 us.
     assert cost == pytest.approx(10.0)
