@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import select
 import signal
@@ -13,7 +14,7 @@ import pytest
 from sb3compat._ipc import framing, pipes
 from sb3compat._ipc import ready as ready_module
 from sb3compat._ipc.pipes import Exchange, end_processes, pickled
-from sb3compat._ipc.ready import PollReady, WaitReady
+from sb3compat._ipc.ready import Line, PollReady, WaitReady
 from tests.interrupts import count, interrupt
 from tests.ipc.pipe_workers import LONG, Workers, fork
 from tests.profiles import nightly
@@ -136,7 +137,7 @@ def test_answer_that_cannot_be_read_leaves_the_others_owed(make: Make) -> None:
     assert set(exchange.owed) == {2}  # row 1 has answered, and will not answer again
 
 
-@pytest.mark.parametrize("message", ["short", LONG], ids=["short", "long"])
+@pytest.mark.parametrize("message", ["short", "same", LONG], ids=["short", "same", "long"])
 def test_message_to_a_dead_worker_whose_pipe_another_holds(
     make: Make, workers: Workers, message: Any
 ) -> None:
@@ -144,10 +145,29 @@ def test_message_to_a_dead_worker_whose_pipe_another_holds(
     workers.processes[1].join()
     exchange = make()
     exchange.grace_seconds = 60.0
-    exchange.send({0: pickled(("answer", 0)), 1: pickled(("answer", message))})
+    if message == "same":
+        exchange.send_same((0, 1), pickled(("answer", 0)))
+    else:
+        exchange.send({0: pickled(("answer", 0)), 1: pickled(("answer", message))})
     exchange.receive()  # sending a short one shows nothing
     assert list(exchange.dead) == [1]
     assert (exchange.owed, exchange.answers) == ({}, {0: ("answer", 0)})
+
+
+@POSIX
+def test_broken_pipe_among_others_is_a_death_and_the_others_get_their_message(
+    workers: Workers,
+) -> None:
+    pipe, other = multiprocessing.Pipe()
+    other.close()
+    lines = {**workers.lines, 1: Line(pipe, workers.processes[1])}
+    exchange = Exchange(lines)
+    exchange.grace_seconds = 60.0
+    exchange.send_same((0, 1, 2), pickled(("answer", 0)))
+    assert list(exchange.dead) == [1]
+    exchange.receive()
+    assert (exchange.owed, exchange.answers) == ({}, dict.fromkeys((0, 2), ("answer", 0)))
+    pipe.close()
 
 
 class InterruptedByHandlerError(TimeoutError):
@@ -165,10 +185,18 @@ def handler() -> Iterator[None]:
 
 
 @POSIX
-@pytest.mark.parametrize("size", [1, 200_000], ids=["short", "long"])
-def test_exception_at_any_point_leaves_every_message_accounted_for(make: Make, size: int) -> None:
+@pytest.mark.parametrize(
+    ("size", "same"), [(1, False), (1, True), (200_000, False)], ids=["short", "same", "long"]
+)
+def test_exception_at_any_point_leaves_every_message_accounted_for(
+    make: Make, size: int, same: bool
+) -> None:
     def ask(exchange: Exchange, number: int) -> None:
-        exchange.send({row: pickled(("answer", f"{number}," * size)) for row in (0, 1)})
+        message = pickled(("answer", f"{number}," * size))
+        if same:
+            exchange.send_same((0, 1), message)
+        else:
+            exchange.send(dict.fromkeys((0, 1), message))
         exchange.receive(60.0)
 
     total = count(lambda: ask(make(), 0))
