@@ -236,8 +236,7 @@ class Exchange:
         """Send the rest of what `send_same` sends."""
         assert self._round is not None
         for row in self._round.rest:
-            if row not in self.owed:
-                self.owed[row] = Answer()
+            self.owed[row] = Answer()
         while self._round.rest:
             try:
                 self._round.write()

@@ -31,11 +31,6 @@ class ParentExchange(WorkerExchange):
         self._number, self._worker = number, worker
         self._command: bytes | None = None
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing is owed, nor half sent, nor waits to run here."""
-        return self._command is None and super().is_settled
-
     def send(self, messages: Mapping[int, bytes], timeout: float | None = None) -> None:
         """Send each worker its message."""
         self._command = messages.get(self._number)

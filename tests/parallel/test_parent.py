@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 import pytest
 
 import sb3compat
+from sb3compat import ParallelVecEnv
 from sb3compat._parallel import adapter
 from tests.envs import fns
 from tests.parallel.failing import ACTIONS, N, failing, known, opened, processes_of
@@ -79,6 +81,18 @@ def test_function_that_fails_in_this_process_leaves_no_worker() -> None:
     with pytest.raises(SeveralError):
         forked([*fns(3), fail], 1, parent_steps=True)
     assert children() == []
+
+
+def test_functions_of_this_process_need_no_pickling() -> None:
+    made, lock = fns(2), threading.Lock()
+
+    def make() -> Any:
+        with lock:
+            return made[1]()
+
+    env = ParallelVecEnv([made[0], make], 1, parent_steps=True)
+    env.reset()
+    env.close()
 
 
 def test_environments_of_this_process_are_closed() -> None:
