@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 VARIABLE = "SB3COMPAT_PROFILE"
 # The share of the nightly examples that each profile runs.
-SHARES = {"dev": 0.1, "ci": 0.2, "nightly": 1.0}
+SHARES = {"dev": 0.1, "ci": 0.15, "nightly": 1.0}
 FEWEST = 10
 
 
