@@ -82,10 +82,10 @@ def run(parts: Sequence[Part], slots: int | None = None) -> list[Ended]:
 
     Args:
         parts: What is run; those that come first are started first.
-        slots: How many run at once; default: three more than there are processors, as tests wait
+        slots: How many run at once; default: two more than there are processors, as tests wait
             for processes that start, hang or end.
     """
-    return asyncio.run(_run(parts, slots or _processors() + 3))
+    return asyncio.run(_run(parts, slots or _processors() + 2))
 
 
 async def _run(parts: Sequence[Part], slots: int) -> list[Ended]:
