@@ -69,9 +69,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             these rows, and they are made here, with all that they import. Not for Ray.
         spin_seconds: For how long this process and its workers look for a message again and again
             before they sleep until it comes, such as `50e-6`. Waking up takes longer than a quick
-            step; but to look needs a core for each process, which is why the default is not to.
-            After some looks in vain, they sleep at once for a while. It has no effect on Windows.
-            Not for Ray.
+            step. Looking needs a core for each process, so by default, processes sleep at once.
+            After some looks in vain, a process sleeps at once for a while. On Windows, it always
+            does. Not for Ray.
         copy: Whether returned values stay unchanged. With False, the observations are views of the
             shared memory, which the next step overwrites. SB3's algorithms need True: they keep the
             observations during the next step, and would learn from others without a word.
