@@ -14,9 +14,9 @@ TESTS = Path(__file__).parent
 
 
 @pytest.mark.parametrize(
-    ("name", "examples", "spread"), [("", [50, 10, 3], "adg"), ("nightly", [500, 60, 3], "abcdefg")]
+    ("name", "examples", "spread"), [("", [50, 10, 3], "adg"), ("nightly", [250, 30, 3], "abcdefg")]
 )
-def test_nightly_profile_runs_everything_and_others_a_share(
+def test_profiles_run_their_shares(
     name: str, examples: list[int], spread: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(profiles.VARIABLE, name)
