@@ -142,17 +142,26 @@ def _pickled(error: BaseException, seen: _Seen) -> bytes:
     return _dumped(_Parts(type(error), new, args, state, members), by_value.dumps)
 
 
-def _said(error: BaseException) -> tuple[Any, ...]:
-    """What shows whether an exception was built again as it was."""
-    inner = tuple(map(_said, error.exceptions)) if isinstance(error, _GROUP) else ()
+def _said(error: BaseException, within: tuple[int, ...] = ()) -> tuple[Any, ...]:
+    """What shows whether an exception, and those that it holds, were built again as they were."""
+    within = (*within, id(error))
+    inner = (*error.exceptions,) if isinstance(error, _GROUP) else ()
     members = {name: _text(value, repr) for name, value in _members(error).items()}
-    state = {name: _inner_text(value) for name, value in vars(error).items()}
-    return type(error), _text(error, str), _text(error.args, repr), state, members, inner
+    held = [_held(value, within) for value in (error.args, inner, _members(error))]
+    state = {name: _held(value, within) for name, value in vars(error).items()}
+    return type(error), _text(error, str), _text(error.args, repr), members, held, state
 
 
-def _inner_text(value: Any) -> str:
-    """Shows whether the exceptions in an attribute were built again as they were."""
-    return _text(value, repr) if isinstance(value, BaseException | list | tuple | dict) else ""
+def _held(value: Any, within: tuple[int, ...]) -> Any:
+    """What shows whether the exceptions in a value were built again as they were."""
+    if id(value) in within:
+        return ()
+    if isinstance(value, BaseException):
+        return _said(value, within)
+    if not isinstance(value, list | tuple | dict):
+        return ""
+    parts = value.values() if isinstance(value, dict) else value
+    return _text(value, repr), [_held(part, (*within, id(value))) for part in parts]
 
 
 def _descriptors(cls: type) -> dict[str, MemberDescriptorType]:
