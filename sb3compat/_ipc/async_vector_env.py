@@ -10,7 +10,9 @@ has not come to its end, the environment is refused: it is to be closed.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any, NoReturn
 
@@ -323,9 +325,23 @@ def close(env: AnyAsync) -> None:
     terminate = is_broken(env) or _has_noted_call(env)
     set_private(env, "_state", AsyncState.DEFAULT)
     if terminate:
-        # Gymnasium waits for ever for a process that survives SIGTERM.
-        end_processes(private(env, "processes"))
-        # `close` hands the argument on to `close_extras`.
-        env.close(terminate=True)
-    else:
+        _terminate(env)
+        return
+    try:
         env.close()
+    except OSError as error:
+        # An interrupted close may have closed a pipe without noting that.
+        if error.errno != errno.EBADF:
+            raise
+        _terminate(env)
+
+
+def _terminate(env: AnyAsync) -> None:
+    # Gymnasium waits for ever for a process that survives SIGTERM.
+    end_processes(private(env, "processes"))
+    for pipe in private(env, "parent_pipes"):
+        with suppress(OSError):
+            if pipe is not None:
+                pipe.close()
+    # `close` hands the argument on to `close_extras`.
+    env.close(terminate=True)

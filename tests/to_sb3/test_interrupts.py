@@ -6,6 +6,7 @@ environment is refused. Everywhere else, a reset leads out, unless a worker is l
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -210,6 +211,14 @@ def test_interrupted_close_is_finished_by_the_next(kind: str, waiting: bool) -> 
         with within(120):
             raised = interrupt(env.close, at, error)
             close(env, f"{error.__name__} at point {at} of {total}: {raised}")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "async" in kind])
+def test_pipe_whose_interrupted_close_has_not_been_noted_is_closed(kind: str) -> None:
+    env = started(kind)
+    os.close(env.env.unwrapped.parent_pipes[0].fileno())
+    with within(120):
+        close(env, "the descriptor of a pipe is closed")
 
 
 @pytest.mark.parametrize("kind", COUNTING)
