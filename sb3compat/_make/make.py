@@ -30,6 +30,7 @@ from sb3compat._make.native import (
     why_not_native,
 )
 from sb3compat._parallel.adapter import ParallelVecEnv
+from sb3compat._parallel.signs import Told
 from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._upstream.private import private
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, monitor_class
@@ -215,6 +216,7 @@ def make_vec_env(
     if autoreset_mode is not None:
         vec_env_kwargs["autoreset_mode"] = parse_mode(autoreset_mode)
     make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
+    functions = Told(functions) if mode == "sync" else functions
     env = _adapted(_made(make, functions, mode), timeout)
     env.seed(seed)
     return env
