@@ -9,7 +9,13 @@ from typing import Any, SupportsIndex
 
 from gymnasium.envs.registration import EnvSpec
 
-from sb3compat._convert.arguments import check_one_of, check_timeout, plain_count
+from sb3compat._convert.arguments import (
+    check_fits,
+    check_flag,
+    check_one_of,
+    check_timeout,
+    plain_count,
+)
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import HoldsRows, Options, RowCommands
 from sb3compat._parallel.cores import usable_cores
@@ -132,8 +138,13 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         check_one_of("backend", backend, _BACKENDS)
         check_one_of("start_method", start_method, (None, *start_methods()))
         check_one_of("on_worker_lost", on_worker_lost, _POLICIES)
-        check_one_of("parent_steps", parent_steps, (True, False))
-        if spin_seconds != 0:
+        check_flag("parent_steps", parent_steps)
+        check_flag("copy", copy)
+        is_mapping = actor_options is None or isinstance(actor_options, Mapping)
+        wanted = "a dict or None", "Pass what ray.remote(...).options() takes."
+        check_fits(is_mapping, "actor_options", actor_options, *wanted)
+        check_timeout(schedule_timeout, "schedule_timeout")
+        if not (isinstance(spin_seconds, int | float) and spin_seconds == 0):
             check_timeout(spin_seconds, "spin_seconds", "0 is for not to look.")
         self._closed = True  # until there is something to close
         restart = on_worker_lost == "restart"
@@ -231,7 +242,9 @@ def _check_absent(backend: str, **arguments: Any) -> None:
     """Refuse arguments that another backend has."""
     for name, value in arguments.items():
         if value is not None:
-            raise ValueError(f"Expected no {name} with backend={backend!r}, got {name}={value!r}.")
+            raise ValueError(
+                f"Expected no {name} with backend={backend!r}, got {name}={value!r}. Leave it out."
+            )
 
 
 def _check_ray() -> None:
