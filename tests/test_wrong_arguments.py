@@ -22,8 +22,8 @@ from tests.native import NativeEnv
 
 # What a message ends with: a sentence in the imperative, or a question.
 WAY_OUT = re.compile(
-    r"(?:[.:?;,] |or )(?:Pass|Write|Use|Leave|Call|Make|Take|Put|Adapt|Register|Say|Give|Did you mean"
-    r"|call|pass|leave|`sb3compat list`)"
+    r"(?:[.:?;,] |or )(?:Pass|Write|Use|Leave|Call|Make|Take|Put|Adapt|Register"
+    r"|Say|Give|Did you mean|pip install|call|pass|leave|`sb3compat list`)"
 )
 
 
@@ -147,6 +147,8 @@ TABLE: dict[str, dict[str, tuple[Any, ...]]] = {
         "workers": (2, "3", STRANGE),
         "unknown": ({"mode": "subproc"}, {"n_env": 4}, {"num_envs": 4}, {"gravity": 1}),
     },
+    "WorkerStats": {"seconds": (*TIMEOUT, None), "verbose": ANYTHING},
+    "ParallelVecEnv.worker_times": {},
     "register_partial_reset": {
         "cls": (None, 3, "x", Counting, gym.vector.VectorWrapper, STRANGE),
         "function": (3, "x", STRANGE),
@@ -219,6 +221,7 @@ BASE: dict[str, Callable[[], dict[str, Any]]] = {
     "ParallelVecEnv": lambda: {"env_fns": [Counting]},
     "make_vec_env": lambda: {"env_id": Counting},
     "register_partial_reset": lambda: {"cls": NativeEnv},
+    "WorkerStats": dict,
     "trace": lambda: {"env": singles()},
     "conformance.check_vec_env": lambda: {"factory": parallel},
     "conformance.check_vector_env": lambda: {"factory": singles},
@@ -291,7 +294,7 @@ def call_method(env: Any, method: str, parameter: str, value: Any) -> None:
 
 
 def test_native_where_nothing_is_native_names_another_mode() -> None:
-    with pytest.raises(gym.error.Error, match="without a vector_entry_point. Use vectorization_mo"):
+    with pytest.raises(gym.error.Error, match=r"Use vectorization_mode='sync'"):
         sb3compat.make_vec_env("Pendulum-v1", vectorization_mode="native")
 
 

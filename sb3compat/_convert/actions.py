@@ -13,7 +13,6 @@ from sb3compat._convert.spaces import BatchLayout, Leaf
 from sb3compat._convert.types import Action, Array, Space
 from sb3compat.errors import ActionsError, shown
 
-
 _UNSTEPPED = "Nothing was stepped. Pass one action of the space for each row."
 
 

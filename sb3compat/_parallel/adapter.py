@@ -23,7 +23,7 @@ from sb3compat._parallel.launch import start_methods
 from sb3compat._parallel.memory import shapes_of
 from sb3compat._parallel.parts import EnvFn, check_same_spaces, layouts
 from sb3compat._parallel.processes import Processes
-from sb3compat._parallel.source import ParallelRows
+from sb3compat._parallel.source import ParallelRows, WorkerTimes
 from sb3compat._parallel.workers import Workers
 from sb3compat._rows.subenvs import WorkerSubEnvs
 from sb3compat._to_sb3.driven import DrivenVecEnv
@@ -190,6 +190,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         self.row_of_part = list(accumulate(counts, initial=0))[:-1]
         observations, actions = layouts(spaces, sum(counts))
         source = ParallelRows(team, parts, observations, copy=copy, restart=restart)
+        self._parallel = source
         team.attach(shapes_of(observations, actions), source.rows)
         self.rows_of_worker = [range(own.start, own.stop) for own in source.rows]
         self._shifted = (observations.presented, actions.presented) != spaces
@@ -205,6 +206,25 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         """The `EnvSpec` of the first part, or None."""
         spec = None if self._spec is None else pickle.loads(self._spec)
         return spec if isinstance(spec, EnvSpec) else None
+
+    def worker_times(self) -> WorkerTimes:
+        """Where the time of the steps goes; see `sb3compat.WorkerStats`.
+
+        The first call begins to measure, which takes each step some microseconds from then on.
+
+        Returns:
+            What has been measured since the first call, in seconds: `stepped`, float64 of shape
+            `(workers,)`, for which each worker has stepped its rows; `waited`, for which this
+            process has waited for them; the number of `steps`; and of `restarts` of lost workers.
+            With `parent_steps`, the last worker is this process, and `waited` includes its rows.
+
+        Raises:
+            ClosedError: If the environment was closed.
+            CallOrderError: If a step is under way.
+            WorkerError: If a worker has died.
+        """
+        self._rows(None)
+        return self._parallel.times()
 
     def row_commands(self) -> RowCommands | None:
         """The way to step rows one by one, for `to_gymnasium`.

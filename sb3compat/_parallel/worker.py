@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -75,7 +76,10 @@ class Worker:
             "render": self._render,
             "ask": self._ask,
             "close": self.close,
+            "times": self._times,
         }
+        # How long the steps have taken, if that is measured.
+        self._seconds = 0.0
         # What an exception concerns.
         self._row = 0
         self._where = "a command"
@@ -112,6 +116,22 @@ class Worker:
         infos, tables = tables_of(extras.infos)
         extras = extras._replace(infos=infos, tables=tables)
         return dumps_answer(extras, self._row, self._where)
+
+    def _times(self) -> float:
+        """How many seconds its steps have taken since this was asked the last time.
+
+        They are measured from the first time on: before, a step costs no look at a clock.
+        """
+        seconds, self._seconds = self._seconds, 0.0
+        vars(self)["step"] = self._timed_step
+        return seconds
+
+    def _timed_step(self) -> bytes:
+        begin = time.perf_counter()
+        try:
+            return type(self).step(self)
+        finally:
+            self._seconds += time.perf_counter() - begin
 
     def _receive(self, part: Part, extras: Extras) -> None:
         """Finish the step of a part."""

@@ -74,6 +74,7 @@ class Workers(ABC):
     Attributes:
         noun: What a worker is, for messages.
         lost: The workers that have died, with what is known of it.
+        restarted: How many workers were replaced.
         buffers: The arrays of all rows, as the last step or reset has left them.
     """
 
@@ -92,6 +93,7 @@ class Workers(ABC):
         *held: Any,
     ) -> None:
         self.lost: dict[int, str] = {}
+        self.restarted = 0
         self._shares = shares
         self._firsts = list(itertools.accumulate(map(len, shares), initial=0))
         self._timeout = timeout
@@ -206,6 +208,7 @@ class Workers(ABC):
             self._discard(worker)
             raise
         del self.lost[worker]
+        self.restarted += 1
 
     def send(self, commands: Mapping[int, Sequence[Any]]) -> None:
         """Send workers a command each; a worker that turns out to be dead becomes `lost`."""
