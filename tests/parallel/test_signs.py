@@ -57,6 +57,7 @@ def test_environments_made_in_this_process_are_counted(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO, "sb3compat")
+    monkeypatch.setattr(signs, "QUIET_SECONDS", 1e6)
     sb3compat.make_vec_env("CartPole-v1", 2).close()
     assert not caplog.messages
     monkeypatch.setattr(signs, "QUIET_SECONDS", 0.0)
