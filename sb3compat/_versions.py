@@ -99,8 +99,8 @@ def _findings(gone: list[Name], *, supported: bool, too_old: bool) -> Iterator[s
     elif too_old:
         yield "This Gymnasium is too old for the adapters, make_vec_env, trace and tune: these are"
         yield "not supported. Supported with it: `sb3compat check` of a VecEnv, list, explain and"
-        yield "replay. For everything: pip install 'gymnasium>=1.1'. Pairs that are supported:"
-        yield f"{_pairs()}."
+        yield "replay. For everything: pip install 'gymnasium>=1.1'. Supported pairs of Gymnasium"
+        yield f"and Stable-Baselines3: {_pairs()}."
     else:
         yield f"Gymnasium and Stable-Baselines3 are not a supported pair. Supported: {_pairs()}."
     if not has_sb3 and not too_old:
@@ -111,9 +111,9 @@ def _findings(gone: list[Name], *, supported: bool, too_old: bool) -> Iterator[s
     if absent:
         yield f"Not looked into, as they are not installed: {', '.join(absent)}."
     if too_old:
-        yield "The private names of Gymnasium are not looked into: only the adapters need them."
+        yield "Only the adapters need private names of Gymnasium, so these are not looked into."
     if not gone:
-        yield "Every private name that sb3compat relies on is there."
+        yield f"Every{' other' * too_old} private name that sb3compat relies on is there."
         return
     yield f"Missing, of the private names that sb3compat relies on: {len(gone)}."
     for name in gone:

@@ -97,16 +97,16 @@ class Told(list[T]):
     def __iter__(self) -> Iterator[T]:
         signs, count = Signs(), len(self)
         try:
-            for number, function in enumerate(super().__iter__()):
-                said = partial("{} of {} environments are made, after {:.0f} s; next: {}".format)
-                signs.tell(
-                    lambda said=said, number=number, function=function: said(
-                        number, count, signs.passed, name_of(function)
-                    )
-                )
+            for made, function in enumerate(super().__iter__()):
+                signs.tell(partial(_line, signs, made, count, function))
                 yield function
         finally:
             signs.clear()
+
+
+def _line(signs: Signs, made: int, count: int, function: Any) -> str:
+    following = name_of(function)
+    return f"{made} of {count} environments are made, after {signs.passed:.0f} s; next: {following}"
 
 
 def name_of(function: Any) -> str:
