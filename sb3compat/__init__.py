@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sb3compat._make.make import make_vec_env
     from sb3compat._parallel.adapter import ParallelVecEnv
+    from sb3compat._parallel.worker_stats import WorkerStats
     from sb3compat._to_gymnasium.adapter import VectorEnvAdapter, to_gymnasium
     from sb3compat._to_sb3.adapter import VecEnvAdapter, to_sb3
     from sb3compat._to_sb3.partial_reset import register_partial_reset, reset_with_mask
@@ -50,6 +51,7 @@ __all__ = [
     "VecEnvAdapter",
     "VectorEnvAdapter",
     "WorkerError",
+    "WorkerStats",
     "WorkerTimeoutError",
     "__version__",
     "make_vec_env",
@@ -76,6 +78,7 @@ _HOME = {
     "VecEnvAdapter": "_to_sb3.adapter",
     "VectorEnvAdapter": "_to_gymnasium.adapter",
     "WorkerError": "errors",
+    "WorkerStats": "_parallel.worker_stats",
     "WorkerTimeoutError": "errors",
     "make_vec_env": "_make.make",
     "register_partial_reset": "_to_sb3.partial_reset",

@@ -9,8 +9,7 @@ import argparse
 import json
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,6 +29,7 @@ class Argument:
         help: What it is for.
         metavar: What stands for its value in the help.
         choices: The values that there are; empty if there are others.
+        aliases: Other words for some of them.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Argument:
     help: str
     metavar: str | None = None
     choices: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def dest(self) -> str:
@@ -52,8 +53,25 @@ class Argument:
             how |= {"action": "append", "default": [], "metavar": self.metavar}
         else:
             how |= {"type": _TYPES[self.kind], "metavar": self.metavar}
-            how |= {"choices": self.choices} if self.choices else {}
+            how |= {"choices": self.choices, "type": self._chosen} if self.choices else {}
         add(prefix + self.name, **how)
+
+    def _chosen(self, text: str) -> str:
+        """The choice that a word stands for.
+
+        Raises:
+            ArgumentTypeError: If there is no such choice; the message names the nearest.
+        """
+        chosen = self.aliases.get(text, text)
+        if chosen not in self.choices:
+            from sb3compat.errors import nearest
+
+            wanted, hint = (
+                ", ".join(self.choices),
+                nearest(text, self.choices, "Pass one of these."),
+            )
+            raise argparse.ArgumentTypeError(f"Expected one of {wanted}, got {text!r}.{hint}")
+        return chosen
 
     def value(self, written: object, folder: Path) -> Any:
         """The value that is written down in TOML, as the command line would give it.
@@ -65,6 +83,8 @@ class Argument:
         """
         if self.kind == "path" and isinstance(written, str | dict):
             return folder / written if isinstance(written, str) else written
+        if isinstance(written, str):
+            written = self.aliases.get(written, written)
         strings = isinstance(written, list) and all(isinstance(part, str) for part in written)
         number = isinstance(written, int | float) and not isinstance(written, bool)
         fits = {
@@ -79,7 +99,10 @@ class Argument:
         }[self.kind]
         if not fits or (self.choices and written not in self.choices):
             wanted = ", ".join(map(repr, self.choices)) or _WORDS[self.kind]
-            raise SettingsError(f"Expected {wanted}, got {self.name} = {written!r}.")
+            from sb3compat.errors import nearest
+
+            hint = nearest(written, self.choices, "Write such a value, or take it out.")
+            raise SettingsError(f"Expected {wanted}, got {self.name} = {written!r}.{hint}")
         return written
 
 
@@ -188,8 +211,10 @@ KNOWLEDGE = (
 MAKING = (
     Argument("num-envs", "count", "the number of rows (default: 3)", "N"),
     Argument(
-        "vectorization-mode", "text", "as for gymnasium.make_vec (default: its default)",
-        choices=("sync", "async", "vector_entry_point"),
+        "vectorization-mode", "text",
+        "as for make_vec_env (default: that of gymnasium.make_vec); native is Gymnasium's "
+        "vector_entry_point",
+        choices=("sync", "async", "native"), aliases={"vector_entry_point": "native"},
     ),
     Argument(
         "autoreset-mode", "text", "the autoreset mode of a sync or async environment",
@@ -264,8 +289,9 @@ class Settings:
 
     def _argument(self, name: str) -> Argument:
         if name not in _KNOWN:
-            close = get_close_matches(name.replace("_", "-"), _KNOWN, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else " Take it out."
+            from sb3compat.errors import nearest
+
+            hint = nearest(name.replace("_", "-"), _KNOWN, "Take it out.")
             raise SettingsError(
                 f"Expected an option of `sb3compat check` in [tool.sb3compat] of {self.file}, got "
                 f"{name!r}.{hint}"

@@ -24,6 +24,8 @@ PAIRS: tuple[tuple[str | None, str], ...] = (
     ("2.9", "1.4"),
     (None, "1.4"),
 )
+# The adapters need this one; the kit checks a `VecEnv` with an older one, too.
+_OLDEST = (1, 1)
 # What the exit code says.
 FINE, MISSING, UNTESTED = 0, 1, 3
 
@@ -60,13 +62,15 @@ def print_versions(own_version: str) -> int:
     """
     versions = {"Python": platform.python_version(), "sb3compat": own_version}
     versions |= {library: installed_version(library) or "not installed" for library in _LIBRARIES}
-    gone = missing_names()
+    too_old = release(installed_version("gymnasium") or "0.0") < _OLDEST
+    # What needs them is not there anyway.
+    gone = missing_names(name for name in NAMES if not too_old or name.library != "gymnasium")
     supported = is_supported(
         installed_version("stable_baselines3"), installed_version("gymnasium") or "0.0"
     )
     for library, version in versions.items():
         print(f"{library:20}{version}")
-    for line in _findings(gone, supported=supported):
+    for line in _findings(gone, supported=supported, too_old=too_old):
         print(line)
     if gone:
         return MISSING
@@ -85,17 +89,31 @@ def missing_names(names: Iterable[Name] = NAMES) -> list[Name]:
     return [name for name in names if _is_expected(name) and not _occurs(name)]
 
 
-def _findings(gone: list[Name], *, supported: bool) -> Iterator[str]:
+def _findings(gone: list[Name], *, supported: bool, too_old: bool) -> Iterator[str]:
+    has_sb3 = find_spec("stable_baselines3") is not None
     yield ""
-    if supported:
+    if supported and has_sb3:
         yield "Gymnasium and Stable-Baselines3 are a supported pair."
+    elif supported:
+        yield "Gymnasium without Stable-Baselines3 is supported."
+    elif too_old:
+        yield "This Gymnasium is too old for the adapters, make_vec_env, trace and tune: these are"
+        yield "not supported. Supported with it: `sb3compat check` of a VecEnv, list, explain and"
+        yield "replay. For everything: pip install 'gymnasium>=1.1'. Supported pairs of Gymnasium"
+        yield f"and Stable-Baselines3: {_pairs()}."
     else:
         yield f"Gymnasium and Stable-Baselines3 are not a supported pair. Supported: {_pairs()}."
+    if not has_sb3 and not too_old:
+        yield "Everything works without it but what is SB3's own: its algorithms, WorkerStats, the"
+        yield "monitor files of native environments and `--vec-env`. To have these:"
+        yield 'pip install "sb3compat[sb3]"'
     absent = [each for each in dict.fromkeys(n.library for n in NAMES) if find_spec(each) is None]
     if absent:
         yield f"Not looked into, as they are not installed: {', '.join(absent)}."
+    if too_old:
+        yield "Only the adapters need private names of Gymnasium, so these are not looked into."
     if not gone:
-        yield "Every private name that sb3compat relies on is there."
+        yield f"Every{' other' * too_old} private name that sb3compat relies on is there."
         return
     yield f"Missing, of the private names that sb3compat relies on: {len(gone)}."
     for name in gone:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
+from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -139,6 +141,22 @@ def shown(value: object) -> str:
     """The repr of a value, for messages; where it is cut off, it ends with "…"."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def nearest(name: object, known: Iterable[object], otherwise: str = "") -> str:
+    """The question whether a similar known name was meant, for the end of a message.
+
+    Args:
+        name: What was given.
+        known: The names that there are; those that are no strings are left out.
+        otherwise: What to say where no name is similar.
+    """
+    names = {other.casefold(): other for other in known if isinstance(other, str)}
+    found: list[str] = []
+    if isinstance(name, str) and name:
+        asked = name.casefold()
+        found = get_close_matches(asked, names, n=1) or [other for other in names if asked in other]
+    return f" Did you mean {names[found[0]]!r}?" if found else otherwise and f" {otherwise}"
 
 
 def warn(message: str | Warning) -> None:

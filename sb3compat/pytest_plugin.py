@@ -9,7 +9,9 @@ import inspect
 import re
 from argparse import Namespace
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 # The property of a report that says what a check could not tell; also the word for the outcome.
 _PARTLY = "partly exercised"
 _HIDDEN = "That was expected, but nobody knows about this check: expect it to fail, too."
+# How many checks the summary names for a reason.
+_MOST_NAMES = 3
 _SESSIONS = pytest.StashKey["list[Session]"]()
 # The checks that the arguments name as this plugin prints them, by target.
 _CHOSEN = pytest.StashKey["dict[str, list[str]]"]()
@@ -114,8 +118,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section(_PARTLY)
     for missing, ids in found.items():
         terminalreporter.write_line(f"{missing}:")
-        for name in ids:
+        shown = ids if terminalreporter.verbosity > 0 else ids[:_MOST_NAMES]
+        for name in shown:
             terminalreporter.write_line(f"    {name}")
+        if len(shown) < len(ids):
+            terminalreporter.write_line(f"    and {len(ids) - len(shown)} more; -v names them")
 
 
 def _missing(report: pytest.TestReport) -> list[str]:
@@ -176,11 +183,13 @@ class ChecksCollector(pytest.Collector):
         Raises:
             CollectError: If the environment cannot be made.
         """
-        session = _opened(self.name, self.config)
+        session, place = _opened(self.name, self.config)
         self.config.stash.setdefault(_SESSIONS, []).append(session)
         options = session.options
         for check in session.checks:
-            item = CheckItem.from_parent(self, name=check.id, check=check, checks=session)
+            item = CheckItem.from_parent(
+                self, name=check.id, check=check, checks=session, place=place
+            )
             reason = options.expected_failures.get(check.id)
             if reason is not None:
                 item.add_marker(pytest.mark.xfail(reason=reason, strict=options.strict))
@@ -190,9 +199,11 @@ class ChecksCollector(pytest.Collector):
 class CheckItem(pytest.Item):
     """A check."""
 
-    def __init__(self, check: Check, checks: Session, **arguments: Any) -> None:
+    def __init__(
+        self, check: Check, checks: Session, place: tuple[Path, int], **arguments: Any
+    ) -> None:
         super().__init__(**arguments)
-        self._check, self._checks = check, checks
+        self._check, self._checks, self._place = check, checks, place
 
     def runtest(self) -> None:
         """Run the check, after the checks that it comes after."""
@@ -240,14 +251,25 @@ class CheckItem(pytest.Item):
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """The place where the check is defined, and the title of a failure."""
-        code = inspect.unwrap(self._check.function).__code__
+        """Where the environment is made, at which warnings point, and the title of a failure."""
         title = f"{self._check.id} [{self.parent.name if self.parent else ''}]"
-        return Path(code.co_filename), code.co_firstlineno - 1, title
+        return *self._place, title
 
 
-def _opened(target: str, config: pytest.Config) -> Session:
-    """The session for the target that the option names."""
+def _place_of(factory: Callable[..., Any], target: str) -> tuple[Path, int]:
+    """The file and line of the user's function or class; of an id, the id in place of the file."""
+    while isinstance(factory, partial):
+        factory = factory.func
+    with suppress(TypeError, OSError):  # an object that can be called; an id, which has no file
+        found = inspect.unwrap(factory)
+        file = inspect.getsourcefile(found)
+        if file is not None and Path(file).is_file():
+            return Path(file), max(inspect.getsourcelines(found)[1] - 1, 0)
+    return Path(target.partition(":")[0]), 0
+
+
+def _opened(target: str, config: pytest.Config) -> tuple[Session, tuple[Path, int]]:
+    """The session for the target that the option names, and where the target is written."""
     try:
         from sb3compat.conformance.commands.check import options_of
         from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
@@ -271,7 +293,8 @@ def _opened(target: str, config: pytest.Config) -> Session:
         options = options_of(given, found)
         if chosen := config.stash[_CHOSEN].get(target):
             options = replace(options, only=tuple(chosen))
-        return Session(found.factory, options=options, target=found.name)
+        session = Session(found.factory, options=options, target=found.name)
+        return session, _place_of(found.factory, target)
     except (UsageError, SettingsError, TargetError, FactoryError, OptionsError) as error:
         raise pytest.Collector.CollectError(str(error)) from None
     except Exception as error:

@@ -145,3 +145,10 @@ def test_several_targets_are_named(tmp_path: Path) -> None:
     )
     with pytest.raises(SettingsError, match=r"got neither\. There: a:make, b:make\."):
         settings(tmp_path).fill(given())
+
+
+def test_gymnasiums_word_for_native_is_an_alias(tmp_path: Path) -> None:
+    assert given("x-v0", "--vectorization-mode=vector_entry_point").vectorization_mode == "native"
+    text = '[tool.sb3compat.targets.CartPole-v1]\nvectorization-mode = "vector_entry_point"\n'
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert settings(tmp_path).fill(given()).vectorization_mode == "native"

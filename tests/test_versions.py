@@ -103,7 +103,8 @@ def test_installed_versions_are_supported_and_complete(capsys: pytest.CaptureFix
     out = capsys.readouterr().out
     assert f"sb3compat           {sb3compat.__version__}\n" in out
     assert f"Python              {sys.version.split()[0]}\n" in out
-    assert "Gymnasium and Stable-Baselines3 are a supported pair." in out
+    pair = r"\nGymnasium (and Stable-Baselines3 are a|without Stable-Baselines3 is) supported"
+    assert re.search(pair, out)
     assert "Every private name that sb3compat relies on is there." in out
 
 
@@ -112,6 +113,8 @@ def test_command_needs_neither_hypothesis_nor_sb3_and_loads_no_library() -> None
     code, out = printed(before=hidden)
     assert code == 0
     assert "Not looked into, as they are not installed: stable_baselines3" in out
+    assert "Gymnasium without Stable-Baselines3 is supported.\nEverything works without" in out
+    assert 'pip install "sb3compat[sb3]"' in out
     _, out = printed()
     loaded = out.splitlines()[-1].split()
     for library in ("torch", "stable_baselines3", "jax", "ale_py", "envpool", "hypothesis"):
@@ -138,6 +141,17 @@ def test_missing_name_is_described_and_unsupported_pair_is_told(tmp_path: Path) 
     assert f"\n{name}\n  expected in  envpool" in out
     assert "  without it   known by its name only: NEXT_STEP mode would be refused\n" in out
     assert "Every private name" not in out
+
+
+def test_old_gymnasium_is_told_what_works_with_it(tmp_path: Path) -> None:
+    info = tmp_path / "gymnasium-0.29.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gymnasium\nVersion: 0.29.1")
+    code, out = printed(tmp_path)
+    assert code == 3
+    assert "too old for the adapters" in out
+    assert "Supported with it: `sb3compat check` of a VecEnv" in out
+    assert "pip install 'gymnasium>=1.1'" in out
 
 
 @pytest.mark.parametrize("field", ["owner", "name"])

@@ -13,6 +13,8 @@ from sb3compat._convert.spaces import BatchLayout, Leaf
 from sb3compat._convert.types import Action, Array, Space
 from sb3compat.errors import ActionsError, shown
 
+_UNSTEPPED = "Nothing was stepped. Pass one action of the space for each row."
+
 
 class Actions(BatchLayout):
     """Checks and casts batches of actions, and splits them into single actions."""
@@ -39,7 +41,7 @@ class Actions(BatchLayout):
         if per_row and len(actions) != self.num_envs:
             raise ValueError(
                 f"Expected {self.num_envs} actions, one for each sub-environment, got "
-                f"len(actions)={len(actions)}. Nothing was stepped."
+                f"len(actions)={len(actions)}. {_UNSTEPPED}"
             )
         if self.keys is None:
             values = [actions]
@@ -63,11 +65,13 @@ class Actions(BatchLayout):
             raise ValueError(
                 f"Expected {name} to be a {expected.__name__} with the keys {self.keys}, or a list "
                 f"of {self.num_envs} such actions, got {shown(value)} ({type(value).__name__}). "
-                "Nothing was stepped."
+                f"{_UNSTEPPED}"
             )
         missing = [key for key in self.keys if isinstance(value, dict) and key not in value]
         if missing:
-            raise ValueError(f"Expected {name} to have the keys {self.keys}, missing: {missing}.")
+            raise ValueError(
+                f"Expected {name} to have the keys {self.keys}, missing: {missing}. {_UNSTEPPED}"
+            )
         return self.unpack(value)
 
     def _leaf(self, leaf: Leaf, value: Any) -> Array:
@@ -84,14 +88,14 @@ class Actions(BatchLayout):
         if array.shape != expected:
             raise ValueError(
                 f"Expected {name}.shape={expected} (one action for each of the {self.num_envs} "
-                f"sub-environments), got {name}.shape={array.shape}. Nothing was stepped."
+                f"sub-environments), got {name}.shape={array.shape}. {_UNSTEPPED}"
             )
         cast = cast_safely(array, leaf.dtype)
         if cast is None:
             raise ValueError(
                 f"Expected {name} of a dtype that casts to {leaf.dtype} without loss, got "
                 f"{name}.dtype={array.dtype}. Cast the actions yourself if the loss is meant. "
-                "Nothing was stepped."
+                f"{_UNSTEPPED}"
             )
         if leaf.start is not None:
             cast += np.asarray(leaf.start, leaf.dtype)
@@ -125,7 +129,7 @@ def action_rows(space: Space, actions: Action, num_envs: int) -> list[Action]:
         raise ActionsError(
             f"Expected actions as a {kind.__name__} with the keys {[key for key, _ in parts]}, or "
             f"as a list of {num_envs} such actions, got {shown(actions)} "
-            f"({type(actions).__name__}). Nothing was stepped."
+            f"({type(actions).__name__}). {_UNSTEPPED}"
         )
     columns = [action_rows(part, actions[key], num_envs) for key, part in parts]
     rows = _transposed(columns, num_envs)
@@ -177,5 +181,5 @@ def _wrong_number(actions: Action, num_envs: int) -> ActionsError:
     return ActionsError(
         f"Expected {num_envs} actions, one for each sub-environment, got "
         f"{f'len(actions)={count}' if count is not None else f'actions={shown(actions)}'} "
-        f"({type(actions).__name__}). Nothing was stepped."
+        f"({type(actions).__name__}). {_UNSTEPPED}"
     )

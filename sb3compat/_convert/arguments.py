@@ -7,7 +7,9 @@ import operator
 from numbers import Real
 from typing import SupportsIndex, cast
 
-from sb3compat.errors import shown
+import numpy as np
+
+from sb3compat.errors import nearest, shown
 
 
 def check_timeout(
@@ -28,27 +30,68 @@ def check_timeout(
         return
     got = f"got {name}={shown(timeout)} ({type(timeout).__name__})"
     if isinstance(timeout, bool) or not isinstance(timeout, Real):
-        raise TypeError(f"Expected {name} to be a number of seconds or None, {got}.")
+        raise TypeError(
+            f"Expected {name} to be a number of seconds or None, {got}. Pass a number. {otherwise}"
+        )
     try:
         seconds = float(timeout)
     except OverflowError:
         seconds = math.inf
     if not 0 < seconds < math.inf:  # NaN compares as False, too
         raise ValueError(
-            f"Expected {name} to be a positive, finite number of seconds, {got}. {otherwise}"
+            f"Expected {name} to be a positive, finite number of seconds, {got}. Pass such a "
+            f"number. {otherwise}"
         )
 
 
-def check_one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
+def check_one_of(name: str, value: object, allowed: tuple[object, ...], hint: str = "") -> None:
     """Refuse a value that is not among those that are allowed.
+
+    Args:
+        name: The name of the argument.
+        value: The value.
+        allowed: The values that there are.
+        hint: What to do about this value; by default, the nearest one is named.
 
     Raises:
         ValueError: If it is another one.
     """
-    if value not in allowed:
+    if not any(
+        value is each or (isinstance(value, type(each)) and value == each) for each in allowed
+    ):
         raise ValueError(
             f"Expected {name} to be one of {allowed}, got {name}={shown(value)} "
-            f"({type(value).__name__})."
+            f"({type(value).__name__}).{hint or nearest(value, allowed, 'Pass one of these.')}"
+        )
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False: "no" would count as True.
+
+    Raises:
+        TypeError: If it is something else.
+    """
+    fits = isinstance(value, bool | np.bool_)
+    check_fits(fits, name, value, "True or False", "Pass one of these.")
+
+
+def check_fits(fits: bool, name: str, value: object, wanted: str, way_out: str) -> None:
+    """Refuse a value of the wrong type.
+
+    Args:
+        fits: Whether it is of the right one.
+        name: The name of the argument.
+        value: The value.
+        wanted: What it should be.
+        way_out: What to do.
+
+    Raises:
+        TypeError: If it does not fit.
+    """
+    if not fits:
+        raise TypeError(
+            f"Expected {name} to be {wanted}, got {name}={shown(value)} ({type(value).__name__}). "
+            f"{way_out}"
         )
 
 
@@ -63,10 +106,11 @@ def plain_count(name: str, value: object) -> int:
         count = operator.index(cast("SupportsIndex", value))
     except TypeError:
         raise TypeError(
-            f"Expected {name} to be an int, got {name}={shown(value)} ({type(value).__name__})."
+            f"Expected {name} to be an int, got {name}={shown(value)} ({type(value).__name__}). "
+            "Pass a whole number."
         ) from None
     if count < 1:
-        raise ValueError(f"Expected {name} to be at least 1, got {name}={count}.")
+        raise ValueError(f"Expected {name} to be at least 1, got {name}={count}. Pass 1 or more.")
     return count
 
 
@@ -84,5 +128,5 @@ def plain_seed(seed: object) -> int | None:
         raise TypeError(
             "Expected seed to be None or an int, the seed of the first sub-environment; the next "
             f"ones get seed + 1, seed + 2 and so on. Got seed={shown(seed)} "
-            f"({type(seed).__name__})."
+            f"({type(seed).__name__}). Pass one int, or None."
         ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gymnasium.vector import AutoresetMode
 
-from sb3compat.errors import AutoresetModeError
+from sb3compat.errors import AutoresetModeError, nearest
 
 NAMES = [mode.value for mode in AutoresetMode]
 
@@ -25,6 +25,7 @@ def parse_mode(value: object, what: str = "autoreset_mode") -> AutoresetMode:
     got = f"{what}={value!r}" if what.isidentifier() else repr(value)
     raise AutoresetModeError(
         f"Expected {what} to be one of {NAMES}, got {got} ({type(value).__name__})."
+        + nearest(value, NAMES, "Pass one of these.")
     )
 
 

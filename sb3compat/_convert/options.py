@@ -27,13 +27,15 @@ def options_by_row(options: GivenOptions, num_envs: int) -> list[Options]:
     if len(given) != num_envs:
         raise ValueError(
             f"Expected one dict of options or a list of {num_envs}, one for each "
-            f"sub-environment, got len(options)={len(given)}."
+            f"sub-environment, got len(options)={len(given)}. Pass one dict "
+            "for all rows, or a list of that length."
         )
     rows = [{} if row is None else row for row in given]
     for row in rows:
         if not isinstance(row, dict):
             raise TypeError(
-                f"Expected options to be dicts, got {shown(row)} ({type(row).__name__})."
+                f"Expected options to be dicts, got {shown(row)} ({type(row).__name__}). Pass one "
+                "dict for all rows, or a list of dicts."
             )
     return rows
 

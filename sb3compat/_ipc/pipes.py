@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 import select
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -195,7 +195,11 @@ class Exchange:
         for noted in (self.owed, self.unsent, self.answers, self.dead):
             noted.pop(row, None)
 
-    def receive(self, timeout: float | None = None) -> None:
+    def receive(
+        self,
+        timeout: float | None = None,
+        watch: Callable[[float | None], float | None] | None = None,
+    ) -> None:
         """Take the answers that are owed.
 
         Every answer that comes is taken, also after one that is an error, so that none is left to
@@ -204,6 +208,8 @@ class Exchange:
         Args:
             timeout: How many seconds all of them together may take; None for ever. Once the
                 exchange has failed, the others get some seconds.
+            watch: Called before each wait with the seconds that are left; returns how many of
+                them to wait before it is called again.
         """
         deadline, grace = FOREVER if timeout is None else Deadline(timeout), FOREVER
         if self._round:
@@ -218,7 +224,7 @@ class Exchange:
             left = deadline.left()
             if grace is not FOREVER:
                 left = grace.left() if left is None else min(left, grace.left() or 0.0)
-            ready = self._read(left)
+            ready = self._read(left if watch is None else watch(left))
             if not ready and left == 0:
                 break
             for row in ready:

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import inspect
 import logging
+import pickle
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from uuid import uuid4
 
+import numpy as np
 from gymnasium.envs import registration
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_differing_spaces
 
-from sb3compat._convert.arguments import check_one_of, check_timeout, plain_count, plain_seed
+from sb3compat._convert.arguments import (
+    check_fits,
+    check_one_of,
+    check_timeout,
+    plain_count,
+    plain_seed,
+)
 from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv
 from sb3compat._make.monitor import EpisodeMonitor, MonitoredEnv, Run
@@ -30,11 +39,18 @@ from sb3compat._make.native import (
     why_not_native,
 )
 from sb3compat._parallel.adapter import ParallelVecEnv
+from sb3compat._parallel.signs import Told
 from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._upstream.private import private
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, monitor_class
 from sb3compat._upstream.vec_env import sb3_class
-from sb3compat.errors import UnsupportedSpaceError, WorkerError, shown
+from sb3compat.errors import (
+    UnsupportedEnvError,
+    UnsupportedSpaceError,
+    WorkerError,
+    nearest,
+    shown,
+)
 
 # What `env_id` may be.
 EnvId = str | EnvSpec | Callable[..., SingleEnv]
@@ -74,12 +90,19 @@ _OF_SINGLES = {
     ),
     "parallel": _Mode(ParallelVecEnv, "", {}),
 }
-_MODES = (*_OF_SINGLES, "native", NATIVE, "fastest")
+_MODES = (*_OF_SINGLES, "native", "fastest")
 # `gymnasium.make_vec` has other names for some arguments.
 _MEANT = {
     "num_envs": "n_envs",
     "vector_kwargs": "vec_env_kwargs",
     "wrappers": "wrapper_class",
+    "mode": "vectorization_mode",
+}
+# What SB3's users call the modes.
+_ALSO = {
+    "dummy": " Did you mean 'sync'? It stands for SB3's DummyVecEnv.",
+    "subproc": " Did you mean 'async'? It stands for SB3's SubprocVecEnv; 'parallel' needs fewer "
+    "workers.",
 }
 _log = logging.getLogger("sb3compat")
 
@@ -155,8 +178,16 @@ def make_vec_env(
     _refuse_unknown(unknown)
     n_envs, seed = plain_count("n_envs", n_envs), plain_seed(seed)
     check_timeout(timeout)
-    env_kwargs, monitor_kwargs = dict(env_kwargs or {}), dict(monitor_kwargs or {})
-    vec_env_kwargs = dict(vec_env_kwargs or {})
+    _check_types(env_id, start_index, monitor_dir, wrapper_class)
+    env_kwargs, monitor_kwargs, vec_env_kwargs, wrapper_kwargs = (
+        _own_kwargs(name, given)
+        for name, given in (
+            ("env_kwargs", env_kwargs),
+            ("monitor_kwargs", monitor_kwargs),
+            ("vec_env_kwargs", vec_env_kwargs),
+            ("wrapper_kwargs", wrapper_kwargs),
+        )
+    )
     needs_singles = [
         name
         for name, given in (
@@ -171,7 +202,8 @@ def make_vec_env(
     if workers is not None and mode != "parallel":
         raise ValueError(
             f"Expected workers=None unless vectorization_mode='parallel', got workers={workers} "
-            f"with vectorization_mode={shown(vectorization_mode)}."
+            f"with vectorization_mode={shown(vectorization_mode)}. Leave workers out, or pass "
+            "vectorization_mode='parallel'."
         )
     if mode == "fastest":
         mode = _fastest(env_id, needs_singles, env_kwargs, autoreset_mode)
@@ -180,7 +212,7 @@ def make_vec_env(
     if mode == NATIVE:
         if needs_singles:
             raise ValueError(
-                f"Expected no {' or '.join(needs_singles)} with vectorization_mode={NATIVE!r} "
+                f"Expected no {' or '.join(needs_singles)} with vectorization_mode='native' "
                 "(monitor_kwargs may contain info_keywords only): there are no single "
                 "environments to apply them to. Use 'sync' or 'async', or a vector wrapper."
             )
@@ -203,7 +235,7 @@ def make_vec_env(
         monitor_dir=monitor_dir,
         monitor_kwargs=monitor_kwargs,
         wrapper_class=wrapper_class,
-        wrapper_kwargs=dict(wrapper_kwargs or {}),
+        wrapper_kwargs=wrapper_kwargs,
         spec=spec,
         # Any other class may replace workers, whatever arguments that takes.
         run=None if mode in ("sync", "async") else Run(uuid4().hex, time.time()),
@@ -215,9 +247,33 @@ def make_vec_env(
     if autoreset_mode is not None:
         vec_env_kwargs["autoreset_mode"] = parse_mode(autoreset_mode)
     make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
+    functions = Told(functions) if mode == "sync" else functions
     env = _adapted(_made(make, functions, mode), timeout)
     env.seed(seed)
     return env
+
+
+def _check_types(env_id: Any, start_index: Any, monitor_dir: Any, wrapper_class: Any) -> None:
+    """Refuse arguments of the wrong type, before one of them fails in a worker."""
+    is_id = isinstance(env_id, str | EnvSpec) or callable(env_id)
+    wanted = "an id, a spec or a function that makes an environment"
+    hint = "Pass an id such as 'CartPole-v1'."
+    if hasattr(env_id, "reset") and not isinstance(env_id, type):  # an environment
+        is_id, hint = False, "Pass a function that makes it: lambda: gym.make(id)."
+    check_fits(is_id, "env_id", env_id, wanted, hint)
+    is_int = isinstance(start_index, int | np.integer)
+    check_fits(is_int, "start_index", start_index, "an int", "Pass a whole number, such as 0.")
+    is_path = monitor_dir is None or isinstance(monitor_dir, str | PathLike)
+    check_fits(is_path, "monitor_dir", monitor_dir, "a path or None", "Pass the path of a folder.")
+    fits, wanted = wrapper_class is None or callable(wrapper_class), "a class, a function or None"
+    check_fits(fits, "wrapper_class", wrapper_class, wanted, "Pass the class itself.")
+
+
+def _own_kwargs(name: str, given: Any) -> Kwargs:
+    """A new dict with these arguments."""
+    fits = given is None or isinstance(given, Mapping)
+    check_fits(fits, name, given, "a dict or None", "Pass a dict of arguments by name.")
+    return dict(given or {})
 
 
 def _fastest(
@@ -232,17 +288,23 @@ def _fastest(
 
 def _refuse_unknown(unknown: Kwargs) -> None:
     for name in unknown:
-        meant = f"{_MEANT[name]}=" if name in _MEANT else f"env_kwargs={{{name!r}: ...}}"
+        known = [each for each in inspect.signature(make_vec_env).parameters if each != "unknown"]
+        near = f" Did you mean {_MEANT[name]!r}?" if name in _MEANT else nearest(name, known)
+        own = f"Did you mean env_kwargs={{{name!r}: ...}}?"
+        if near:
+            own = f"For the environment, write env_kwargs={{{name!r}: ...}}."
         raise TypeError(
-            f"Expected the arguments of SB3's make_vec_env, got {name}={shown(unknown[name])}. Did "
-            f"you mean {meant}?"
+            f"Expected the arguments of SB3's make_vec_env, got {name}={shown(unknown[name])}."
+            f"{near} {own}"
         )
 
 
 def _named_mode(given: Any, vec_env_cls: Vectorizer | None) -> str | None:
     """What the two arguments ask for: a mode, `"custom"` for another class, or None."""
     given = getattr(given, "value", given)  # gymnasium's VectorizeMode, too
-    check_one_of("vectorization_mode", given, (None, *_MODES))
+    hint = _ALSO.get(given.lower(), "") if isinstance(given, str) else ""
+    if given != NATIVE:  # Gymnasium's word for it
+        check_one_of("vectorization_mode", given, (None, *_MODES), hint)
     mode = NATIVE if given == "native" else given
     if vec_env_cls is None:
         return mode
@@ -251,7 +313,8 @@ def _named_mode(given: Any, vec_env_cls: Vectorizer | None) -> str | None:
     ):
         raise ValueError(
             "Expected vec_env_cls to be a VecEnv class, such as SB3's DummyVecEnv (for 'sync') or "
-            f"SubprocVecEnv (for 'async'), got vec_env_cls={shown(vec_env_cls)}."
+            f"SubprocVecEnv (for 'async'), got vec_env_cls={shown(vec_env_cls)}. Pass one of "
+            "these classes, or leave it out."
         )
     meant = "custom"
     for name, each in _OF_SINGLES.items():
@@ -277,7 +340,8 @@ def _vectorizer(mode: str, vec_env_cls: Vectorizer | None, kwargs: Kwargs) -> Ve
     for name in kwargs:
         if name not in (known := _arguments(mode)):
             others = [other for other in _OF_SINGLES if name in _arguments(other)]
-            hint = f" Did you mean vectorization_mode={others[0]!r}?" if others else ""
+            hint = nearest(name, known, "Take it out.")
+            hint = f" Did you mean vectorization_mode={others[0]!r}?" if others else hint
             raise TypeError(
                 f"Expected vec_env_kwargs for {cls.__name__}, which takes "
                 f"{', '.join(known)}; got {name}={shown(kwargs[name])}.{hint}"
@@ -303,6 +367,13 @@ def _made(
                 "output says why. With the start methods 'spawn' and 'forkserver', a script has to "
                 "start workers behind 'if __name__ == \"__main__\":'."
             ) from error
+        if mode == "async" and _is_about_pickling(error):
+            raise UnsupportedEnvError(
+                "Expected functions and arguments that can be sent to the workers of "
+                f"AsyncVectorEnv, got: {type(error).__name__}: {error}. Make what cannot be "
+                "pickled inside of the function; or, where nothing has to be sent, pass "
+                "vec_env_kwargs={'start_method': 'fork'}."
+            ) from error
         if mode not in ("sync", "async") or not _is_about_spaces(error):
             raise
         raise UnsupportedSpaceError(
@@ -311,6 +382,13 @@ def _made(
             "goes by the spaces of the first one, whatever the bounds of the others; so does "
             "vectorization_mode='parallel'."
         ) from error
+
+
+def _is_about_pickling(error: Exception) -> bool:
+    """Whether something could not be pickled, of whatever class Python's error is then."""
+    return isinstance(error, pickle.PicklingError) or (
+        isinstance(error, TypeError | AttributeError) and "pickle" in str(error)
+    )
 
 
 def _is_about_spaces(error: Exception) -> bool:

@@ -297,6 +297,11 @@ class MonitoredEnv:
     spec: EnvSpec | None = None
     run: Run | None = None
 
+    def __str__(self) -> str:
+        """What it makes, for messages."""
+        given = self.env_id.id if isinstance(self.env_id, EnvSpec) else self.env_id
+        return repr(given) if isinstance(given, str) else str(getattr(given, "__qualname__", given))
+
     def __call__(self) -> SingleEnv:
         """Make the environment."""
         env = self._make()

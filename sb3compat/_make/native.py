@@ -102,7 +102,14 @@ def make_native(env_id: object, n_envs: int, env_kwargs: Kwargs) -> AnyVectorEnv
     if not isinstance(env_id, str | EnvSpec):
         raise ValueError(
             "Expected the id of a registered environment for vectorization_mode="
-            f"{NATIVE!r}, got env_id={shown(env_id)}. Adapt a vector environment with to_sb3."
+            f"'native', got env_id={shown(env_id)}. Adapt a vector environment with to_sb3."
+        )
+    spec = find_spec(env_id)
+    if spec is not None and spec.vector_entry_point is None:
+        raise gym.error.Error(
+            "Expected an environment that is vectorized natively for vectorization_mode='native', "
+            f"got env_id={spec.id!r}, which is registered without a vector_entry_point. Use "
+            "vectorization_mode='sync', or 'parallel' for all cores."
         )
     kwargs = {key: value for key, value in env_kwargs.items() if key != "disable_env_checker"}
     limit = kwargs.get("max_episode_steps")

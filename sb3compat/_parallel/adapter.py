@@ -9,7 +9,13 @@ from typing import Any, SupportsIndex
 
 from gymnasium.envs.registration import EnvSpec
 
-from sb3compat._convert.arguments import check_one_of, check_timeout, plain_count
+from sb3compat._convert.arguments import (
+    check_fits,
+    check_flag,
+    check_one_of,
+    check_timeout,
+    plain_count,
+)
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import HoldsRows, Options, RowCommands
 from sb3compat._parallel.cores import usable_cores
@@ -17,7 +23,7 @@ from sb3compat._parallel.launch import start_methods
 from sb3compat._parallel.memory import shapes_of
 from sb3compat._parallel.parts import EnvFn, check_same_spaces, layouts
 from sb3compat._parallel.processes import Processes
-from sb3compat._parallel.source import ParallelRows
+from sb3compat._parallel.source import ParallelRows, WorkerTimes
 from sb3compat._parallel.workers import Workers
 from sb3compat._rows.subenvs import WorkerSubEnvs
 from sb3compat._to_sb3.driven import DrivenVecEnv
@@ -132,8 +138,13 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         check_one_of("backend", backend, _BACKENDS)
         check_one_of("start_method", start_method, (None, *start_methods()))
         check_one_of("on_worker_lost", on_worker_lost, _POLICIES)
-        check_one_of("parent_steps", parent_steps, (True, False))
-        if spin_seconds != 0:
+        check_flag("parent_steps", parent_steps)
+        check_flag("copy", copy)
+        is_mapping = actor_options is None or isinstance(actor_options, Mapping)
+        wanted = "a dict or None", "Pass what ray.remote(...).options() takes."
+        check_fits(is_mapping, "actor_options", actor_options, *wanted)
+        check_timeout(schedule_timeout, "schedule_timeout")
+        if not (isinstance(spin_seconds, int | float) and spin_seconds == 0):
             check_timeout(spin_seconds, "spin_seconds", "0 is for not to look.")
         self._closed = True  # until there is something to close
         restart = on_worker_lost == "restart"
@@ -179,6 +190,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         self.row_of_part = list(accumulate(counts, initial=0))[:-1]
         observations, actions = layouts(spaces, sum(counts))
         source = ParallelRows(team, parts, observations, copy=copy, restart=restart)
+        self._parallel = source
         team.attach(shapes_of(observations, actions), source.rows)
         self.rows_of_worker = [range(own.start, own.stop) for own in source.rows]
         self._shifted = (observations.presented, actions.presented) != spaces
@@ -194,6 +206,25 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         """The `EnvSpec` of the first part, or None."""
         spec = None if self._spec is None else pickle.loads(self._spec)
         return spec if isinstance(spec, EnvSpec) else None
+
+    def worker_times(self) -> WorkerTimes:
+        """Where the time of the steps goes; see `sb3compat.WorkerStats`.
+
+        The first call begins to measure, which takes each step some microseconds from then on.
+
+        Returns:
+            What has been measured since the first call, in seconds: `stepped`, float64 of shape
+            `(workers,)`, for which each worker has stepped its rows; `waited`, for which this
+            process has waited for them; the number of `steps`; and of `restarts` of lost workers.
+            With `parent_steps`, the last worker is this process, and `waited` includes its rows.
+
+        Raises:
+            ClosedError: If the environment was closed.
+            CallOrderError: If a step is under way.
+            WorkerError: If a worker has died.
+        """
+        self._rows(None)
+        return self._parallel.times()
 
     def row_commands(self) -> RowCommands | None:
         """The way to step rows one by one, for `to_gymnasium`.
@@ -231,7 +262,9 @@ def _check_absent(backend: str, **arguments: Any) -> None:
     """Refuse arguments that another backend has."""
     for name, value in arguments.items():
         if value is not None:
-            raise ValueError(f"Expected no {name} with backend={backend!r}, got {name}={value!r}.")
+            raise ValueError(
+                f"Expected no {name} with backend={backend!r}, got {name}={value!r}. Leave it out."
+            )
 
 
 def _check_ray() -> None:

@@ -111,6 +111,7 @@ def launch(
     start_method: str | None,
     env_fns: Sequence[EnvFn],
     life: Connection[Any, Any],
+    notes: Connection[Any, Any] | None = None,
 ) -> Line:
     """Start a worker.
 
@@ -120,6 +121,7 @@ def launch(
         env_fns: The functions that make its parts.
         life: An end of a pipe that nobody writes to; the parent alone holds the other one, so that
             the pipe ends with it.
+        notes: The end of a pipe that takes which function the worker calls; None on Windows.
 
     Returns:
         The parent's end of its pipe, and the process. A fork has the functions.
@@ -129,16 +131,16 @@ def launch(
     """
     ours, theirs = multiprocessing.Pipe()
     try:
-        ends = theirs.fileno(), life.fileno()
+        ends = [pipe.fileno() for pipe in (theirs, life, notes) if pipe is not None]
         command = _command(*ends) if start_method is None else None
         if command is not None and sys.platform != "win32":
             return Line(ours, FreshProcess(command, ends, ours))
         context: Any = multiprocessing.get_context(start_method or "spawn")
-        arguments: tuple[Any, ...] = (theirs, life)
+        arguments: dict[str, Any] = {"pipe": theirs, "life": life, "notes": notes}
         if start_method == "fork":
             name_main_classes()
-            arguments += (env_fns, ours)
-        process = context.Process(target=serve, args=arguments)
+            arguments |= {"env_fns": env_fns, "other": ours}
+        process = context.Process(target=serve, kwargs=arguments)
         process.start()
         return Line(ours, process)
     except BaseException:

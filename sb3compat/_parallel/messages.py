@@ -76,8 +76,19 @@ def can_send(value: Any) -> bool:
 
 
 def dumps_command(*command: Any) -> bytes:
-    """Pickle a command; classes of `__main__` go by value, as no worker imports that."""
-    return by_value.dumps(command)
+    """Pickle a command; classes of `__main__` go by value, as no worker imports that.
+
+    Raises:
+        UnsupportedEnvError: If it cannot be pickled; also a `TypeError`.
+    """
+    try:
+        return by_value.dumps(command)
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
+        raise UnsupportedEnvError(
+            f"Expected arguments of sub-environments that can be sent to a worker, got "
+            f"{shown(command)}: {type(error).__name__}: {error}. Send what it is made of, and have "
+            "a method of the environment make it there."
+        ) from error
 
 
 def dumps_make(env_fns: Sequence[Callable[[], Any]] | None, first: int) -> bytes:

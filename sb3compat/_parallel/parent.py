@@ -48,15 +48,16 @@ class ParentExchange(WorkerExchange):
         self._command = None
         super().take_back()
 
-    def receive(self, timeout: float | None = None) -> None:
+    def receive(self, timeout: float | None = None, watch: Any = None) -> None:
         """Run the command of the worker that is this process, and take the answers of the others.
 
         Args:
             timeout: How many seconds the others may take, from then on.
+            watch: As for `WorkerExchange`.
         """
         command, self._command = self._command, None
         if command is not None:
             step = command == STEP
             answer = self._worker.step() if step else self._worker.run(command)[1]
             self.answers[self._number] = pickle.loads(answer)
-        super().receive(timeout)
+        super().receive(timeout, watch)

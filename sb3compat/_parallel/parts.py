@@ -150,12 +150,13 @@ class Parts:
     def __iter__(self) -> Iterator[Part]:
         return iter(self._parts)
 
-    def make(self, env_fns: Sequence[EnvFn], first_fn: int) -> None:
+    def make(self, env_fns: Sequence[EnvFn], first_fn: int, note: Callable[[int], None]) -> None:
         """Call the functions.
 
         Args:
             env_fns: The functions.
             first_fn: The number of the first of them, for messages.
+            note: Is told the number of each before it is called.
 
         Raises:
             UnsupportedEnvError: If one returns no environment, or one that is in another row.
@@ -163,6 +164,7 @@ class Parts:
         """
         for number, env_fn in enumerate(env_fns, first_fn):
             self.making = number
+            note(number)
             env = converted(env_fn())
             self.envs.append(env)
             if any(base_of(env) is base_of(other) for other in self.envs[:-1]):

@@ -20,6 +20,7 @@ from sb3compat._parallel.launch import launch, signals_held, start_helpers
 from sb3compat._parallel.parent import ParentExchange
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.serve import STEP
+from sb3compat._parallel.starting import HAS_NOTES, Noting
 from sb3compat._parallel.worker import Worker
 from sb3compat._parallel.workers import WorkerExchange, Workers
 from sb3compat.errors import WorkerError
@@ -56,6 +57,10 @@ class Processes(Workers):
         self._lines: dict[int, Line] = {}
         # A pipe that nobody writes to: it ends with the process that holds the second end.
         self._life = multiprocessing.Pipe(duplex=False)
+        # The workers write into the second end of this one.
+        self._notes = multiprocessing.Pipe(duplex=False) if HAS_NOTES else ()
+        for end in self._notes:
+            os.set_blocking(end.fileno(), False)
         last = len(shares) - 1
         # The number of the worker that is this process.
         self._own = [last] if parent_steps else []
@@ -63,7 +68,8 @@ class Processes(Workers):
         options: dict[str, Any] = {"restarts": restarts, "spin": spin}
         exchange = WorkerExchange(self._lines, **options)
         if parent_steps:
-            worker = Worker(lambda size, name: self._segment.memory, shares[last])
+            noting = Noting(tell=lambda function: self._starting.note(function))
+            worker = Worker(lambda size, name: self._segment.memory, shares[last], noting)
             exchange = ParentExchange(self._lines, number=last, worker=worker, **options)
         super().__init__(
             shares,
@@ -72,6 +78,7 @@ class Processes(Workers):
             self._lines,
             _end_lines,
             *self._life,
+            *self._notes,
         )
         _ALL.add(self)
 
@@ -81,7 +88,9 @@ class Processes(Workers):
             start_helpers(method)
             try:
                 with signals_held():
-                    self._lines[worker] = launch(method, self._shares[worker], self._life[0])
+                    self._lines[worker] = launch(
+                        method, self._shares[worker], self._life[0], *self._notes[1:]
+                    )
             except OSError as error:
                 if error.errno is None:  # what a signal handler has raised
                     raise
@@ -96,6 +105,9 @@ class Processes(Workers):
 
     def _has_functions(self, worker: int) -> bool:
         return self._start_method == "fork" or worker in self._own
+
+    def _notes_number(self) -> int | None:
+        return self._notes[0].fileno() if self._notes else None
 
     def _way_to_memory(self) -> str:
         return self._segment.name

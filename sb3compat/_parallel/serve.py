@@ -20,6 +20,7 @@ from sb3compat._convert.types import Array
 from sb3compat._ipc.ready import HAS_POLL, READABLE, polled
 from sb3compat._parallel.memory import Place, open_memory, receive_memory
 from sb3compat._parallel.parts import EnvFn
+from sb3compat._parallel.starting import NotesPlace, Noting, open_notes
 from sb3compat._parallel.worker import Worker
 
 if sys.platform != "win32":
@@ -39,6 +40,7 @@ def serve(
     life: Connection[Any, Any] | None = None,
     env_fns: Sequence[EnvFn] | None = None,
     other: Connection[Any, Any] | None = None,
+    notes: Connection[Any, Any] | None = None,
 ) -> None:
     """Answer commands until the parent closes its end of the pipe, or is gone.
 
@@ -48,6 +50,7 @@ def serve(
         env_fns: The functions that make the parts, where they need not be pickled.
         other: The parent's end of the pipe, which a fork has copied: as long as it is open here,
             this worker would not notice the end of the parent.
+        notes: The pipe that takes which function is called.
     """
     if other is not None:
         other.close()
@@ -56,7 +59,8 @@ def serve(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):  # they had to wait while this process was started
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    worker = Worker(lambda size, name: receive_memory(pipe, size, name), env_fns)
+    noting = Noting(None if notes is None else notes.fileno())
+    worker = Worker(lambda size, name: receive_memory(pipe, size, name), env_fns, noting)
     look = None
     if HAS_POLL:
         poll = select.poll()
@@ -120,9 +124,10 @@ class EndsWithParent:
             fcntl.fcntl(self._number, fcntl.F_SETFL, os.O_NONBLOCK)
 
 
-def main(number: int, life: int) -> None:
+def main(number: int, life: int, notes: int | None = None) -> None:
     """Serve as a process of its own, the pipes being these file descriptors."""
-    serve(Connection(number), Connection(life, writable=False))
+    notebook = None if notes is None else Connection(notes, readable=False)
+    serve(Connection(number), Connection(life, writable=False), notes=notebook)
 
 
 class RowsActor:
@@ -132,8 +137,12 @@ class RowsActor:
     next method.
     """
 
-    def __init__(self) -> None:
-        self._worker = Worker(_memory_of_node)
+    def __init__(self, notes: tuple[str, NotesPlace | None] | None = None) -> None:
+        """Take the node of the parent, and where that takes notes of which function is called."""
+        node, place = notes or ("", None)
+        here = place is not None and node == node_id()
+        noting = Noting(open_notes(place) if here and place else None)
+        self._worker = Worker(_memory_of_node, noting=noting)
 
     def run(self, data: bytes) -> Ran:
         """The answer to a command."""

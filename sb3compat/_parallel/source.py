@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import time
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -29,6 +31,23 @@ from sb3compat._parallel.workers import Workers
 from sb3compat.errors import CallOrderError, ClosedError, WorkerError
 
 WORKER_LOST = "sb3compat.worker_lost"
+
+
+@dataclass
+class WorkerTimes:
+    """Where the time of the steps has gone, in seconds.
+
+    Attributes:
+        stepped: How long each worker has stepped its rows; float64 of shape `(workers,)`.
+        waited: How long this process has waited for their answers.
+        steps: How many steps that were.
+        restarts: How many lost workers were replaced, since the environment was made.
+    """
+
+    stepped: Array
+    waited: float
+    steps: int
+    restarts: int
 
 
 class ParallelRows:
@@ -72,6 +91,9 @@ class ParallelRows:
         self._options_set = False
         # The infos of a step that is under way, as far as they are known before.
         self._infos: list[Info] = []
+        # How long the steps of each worker, and the waits for them, have taken; measured from the
+        # first time on that this is asked for.
+        self._times: WorkerTimes | None = None
         # What was returned last, for the rows of workers that are lost after it.
         self._last: list[Array] = []
 
@@ -163,7 +185,13 @@ class ParallelRows:
     def receive(self) -> Transition:
         """Finish the step."""
         self.busy = False
-        answers = self._workers.collect()
+        if self._times is None:
+            answers = self._workers.collect()
+        else:
+            begin = time.perf_counter()
+            answers = self._workers.collect()
+            self._times.waited += time.perf_counter() - begin
+            self._times.steps += 1
         self._check(answers)
         extras = collected(answers.values())
         replaced: list[int] = []
@@ -193,6 +221,16 @@ class ParallelRows:
         for row in rows.tolist():
             extras.reset_infos.setdefault(row, {})
         return infos
+
+    def times(self) -> WorkerTimes:
+        """How long steps and waits have taken since this was called the first time."""
+        if self._times is None:
+            self._times = WorkerTimes(np.zeros(len(self.rows)), 0.0, 0, 0)
+        alive = [worker for worker in range(len(self.rows)) if worker not in self._workers.lost]
+        for worker, seconds in self.command(dict.fromkeys(alive, ("times",))).items():
+            self._times.stepped[worker] += seconds
+        restarted = self._workers.restarted
+        return replace(self._times, stepped=self._times.stepped.copy(), restarts=restarted)
 
     def cancel(self) -> None:
         """Wait for the step that is under way, and drop its results."""

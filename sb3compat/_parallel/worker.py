@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -24,6 +25,7 @@ from sb3compat._parallel.messages import (
 )
 from sb3compat._parallel.parts import EnvFn, Part, Parts
 from sb3compat._parallel.program import Program
+from sb3compat._parallel.starting import Noting
 
 NOTHING = dumps(None)
 
@@ -38,12 +40,14 @@ class Worker:
         memory: Finds memory of so many bytes that the parent shares, by what it says of it; None
             if it cannot be reached from here.
         env_fns: The functions that make the parts, where they do not come with a command.
+        noting: Tells the parent which of them is called.
 
     Attributes:
         buffers: The arrays of the rows of all workers.
         rows: Its own rows.
         shares: Whether the parent sees the arrays.
         spin: Looks for the next command before sleeping until it comes, if that was asked for.
+        noting: As passed.
     """
 
     buffers: Buffers
@@ -51,10 +55,14 @@ class Worker:
     shares = False
 
     def __init__(
-        self, memory: Callable[[int, Any], Any], env_fns: Sequence[EnvFn] | None = None
+        self,
+        memory: Callable[[int, Any], Any],
+        env_fns: Sequence[EnvFn] | None = None,
+        noting: Noting | None = None,
     ) -> None:
         self._memory = memory
         self._env_fns = env_fns
+        self.noting = noting or Noting()
         self._parts = Parts()
         self.spin: Spin | None = None
         self._program: Program | None = None
@@ -68,7 +76,10 @@ class Worker:
             "render": self._render,
             "ask": self._ask,
             "close": self.close,
+            "times": self._times,
         }
+        # How long the steps have taken, if that is measured.
+        self._seconds = 0.0
         # What an exception concerns.
         self._row = 0
         self._where = "a command"
@@ -106,6 +117,22 @@ class Worker:
         extras = extras._replace(infos=infos, tables=tables)
         return dumps_answer(extras, self._row, self._where)
 
+    def _times(self) -> float:
+        """How many seconds its steps have taken since this was asked the last time.
+
+        They are measured from the first time on: before, a step costs no look at a clock.
+        """
+        seconds, self._seconds = self._seconds, 0.0
+        vars(self)["step"] = self._timed_step
+        return seconds
+
+    def _timed_step(self) -> bytes:
+        begin = time.perf_counter()
+        try:
+            return type(self).step(self)
+        finally:
+            self._seconds += time.perf_counter() - begin
+
     def _receive(self, part: Part, extras: Extras) -> None:
         """Finish the step of a part."""
         try:
@@ -131,10 +158,12 @@ class Worker:
         parts = self._parts
         parts.making = first_fn
         try:
-            env_fns = (self._env_fns or ()) if pickled is None else pickle.loads(pickled)
-            if self._program is not None:
-                env_fns = [partial(self._program.make, env_fn) for env_fn in env_fns]
-            parts.make(env_fns, first_fn)
+            with self.noting:
+                self.noting.note(first_fn)  # what it needs is imported now
+                env_fns = (self._env_fns or ()) if pickled is None else pickle.loads(pickled)
+                if self._program is not None:
+                    env_fns = [partial(self._program.make, env_fn) for env_fn in env_fns]
+                parts.make(env_fns, first_fn, self.noting.note)
         except BaseException as error:
             self._where = f"env_fns[{parts.making}]"
             if self._program is not None:

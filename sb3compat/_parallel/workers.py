@@ -24,6 +24,7 @@ from sb3compat._parallel.memory import Buffers, Segment, Shapes, buffers_in, siz
 from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make, named
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program, refuse_rerun
+from sb3compat._parallel.starting import Starting
 from sb3compat.errors import WorkerError, WorkerTimeoutError
 
 # How long workers may take to end that owe an answer.
@@ -73,6 +74,7 @@ class Workers(ABC):
     Attributes:
         noun: What a worker is, for messages.
         lost: The workers that have died, with what is known of it.
+        restarted: How many workers were replaced.
         buffers: The arrays of all rows, as the last step or reset has left them.
     """
 
@@ -91,6 +93,7 @@ class Workers(ABC):
         *held: Any,
     ) -> None:
         self.lost: dict[int, str] = {}
+        self.restarted = 0
         self._shares = shares
         self._firsts = list(itertools.accumulate(map(len, shares), initial=0))
         self._timeout = timeout
@@ -98,6 +101,7 @@ class Workers(ABC):
         self._running = running
         self._end_some = end
         self._held = list(held)
+        self._starting: Starting
         self._segment: Segment
         self._shapes: Shapes
         self._rows: Sequence[slice] = ()
@@ -139,6 +143,10 @@ class Workers(ABC):
         """Whether a worker knows its functions, and all that this process does: it is a copy."""
         return False
 
+    def _notes_number(self) -> int | None:
+        """The descriptor at which workers say which function they call; None without one."""
+        return None
+
     # What follows from it.
 
     def start(self, workers: Sequence[int] | None = None) -> dict[int, Described]:
@@ -163,13 +171,14 @@ class Workers(ABC):
         if others:
             message = dumps_command("begin", Program.this(), self._spin_seconds)
             begin |= dict.fromkeys(others, message)
-        self._launch(workers)
-        # Interpreters take some seconds to start, which is not what the user has limited.
-        start = None if self._timeout is None else max(self._timeout, 60.0)
-        self._send(begin)
-        self._made(workers, start)
-        self._send(make)
-        return self._made(workers, self._timeout)
+        with Starting(self.noun, self._shares, self._notes_number()) as self._starting:
+            self._launch(workers)
+            # Interpreters take some seconds to start, which is not what the user has limited.
+            start = None if self._timeout is None else max(self._timeout, 60.0)
+            self._send(begin)
+            self._made(workers, start, making=False)
+            self._send(make)
+            return self._made(workers, self._timeout)
 
     def attach(self, shapes: Shapes, rows: Sequence[slice]) -> None:
         """Make the arrays, and tell each worker which rows of them are its own."""
@@ -199,6 +208,7 @@ class Workers(ABC):
             self._discard(worker)
             raise
         del self.lost[worker]
+        self.restarted += 1
 
     def send(self, commands: Mapping[int, Sequence[Any]]) -> None:
         """Send workers a command each; a worker that turns out to be dead becomes `lost`."""
@@ -276,13 +286,24 @@ class Workers(ABC):
         self._send_memory(messages.keys() & self._exchange.owed.keys())
         return self._made(workers, self._timeout)
 
-    def _made(self, workers: Sequence[int], timeout: float | None) -> dict[int, Any]:
-        """What new workers answer; raises what the first of them has met."""
-        late = self._receive(timeout)
+    def _made(
+        self, workers: Sequence[int], timeout: float | None, *, making: bool = True
+    ) -> dict[int, Any]:
+        """What new workers answer; raises what the first of them has met.
+
+        Args:
+            workers: The workers.
+            timeout: How many seconds they may take; None for ever.
+            making: Whether they make their parts, or only start.
+        """
+        watch = self._starting.watch(workers, self._exchange.owed, making=making)
+        late = self._receive(timeout, watch)
         if late:
+            missing = "made their parts" if making else "started"
             raise WorkerTimeoutError(
-                f"The workers of {', '.join(map(self._functions, late))} have not made their parts "
-                f"within timeout={timeout} seconds. Give them more time."
+                f"The workers of {', '.join(map(self._functions, late))} have not {missing} within "
+                f"timeout={timeout} seconds.\n{self._starting.late(late)}\nGive them more time by "
+                "timeout=, or mend what hangs there."
             )
         answers, self._exchange.answers = self._exchange.answers, {}
         for worker in sorted(workers):
@@ -302,10 +323,10 @@ class Workers(ABC):
         self._exchange.send(messages, timeout)
         self._note_dead()
 
-    def _receive(self, timeout: float | None) -> list[int]:
+    def _receive(self, timeout: float | None, watch: Any = None) -> list[int]:
         """Take the answers that are owed; the workers that are late, if nothing has failed."""
         self._check_owner()
-        self._exchange.receive(timeout)
+        self._exchange.receive(timeout, watch)
         failed = self._exchange.failed
         self._note_dead()
         return [] if failed else sorted(self._exchange.owed)

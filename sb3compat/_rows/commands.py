@@ -35,6 +35,7 @@ from sb3compat._convert.types import (
     SingleEnv,
 )
 from sb3compat._ipc import by_value
+from sb3compat.errors import shown
 
 # Observation, reward, terminated, truncated and info of a step; and observation and info of the
 # reset within it, if there was one. A tuple, as there is one for each row of each step.
@@ -114,7 +115,13 @@ def _listed(info: ClassInfo) -> Sequence[type]:
     """The classes that `isinstance` means: a class, or those of a tuple or union of them."""
     if isinstance(info, type):
         return [info]
-    isinstance(None, info)  # raises the TypeError for anything else
+    try:
+        isinstance(None, info)
+    except TypeError:
+        raise TypeError(
+            f"Expected a class, or a tuple of classes, got {shown(info)} ({type(info).__name__}). "
+            "Pass the class of the wrapper itself."
+        ) from None
     parts = info if isinstance(info, tuple) else get_args(info)
     return [cls for part in parts for cls in _listed(part)]
 

@@ -51,12 +51,18 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
     if isinstance(indices, np.ndarray):
         indices = np.atleast_1d(indices)
     listed: Iterable[Any] = indices if isinstance(indices, Iterable) else [indices]
-    wanted = [operator.index(i) for i in listed]
+    try:
+        wanted = [operator.index(i) for i in listed]
+    except TypeError:
+        raise TypeError(
+            f"Expected indices as None, an int or a list of ints, got indices={shown(indices)} "
+            f"({type(indices).__name__}). Pass the numbers of the rows, or None for all."
+        ) from None
     for i in wanted:
         if not -num_envs <= i < num_envs:
             raise IndexError(
                 f"Expected indices in [-{num_envs}, {num_envs}), the number of sub-environments "
-                f"being {num_envs}, got {i}."
+                f"being {num_envs}, got {i}. Pass the numbers of rows that there are."
             )
     return [i % num_envs for i in wanted]
 

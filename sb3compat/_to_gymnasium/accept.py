@@ -40,4 +40,4 @@ def _hint(vec_env: object, missing: list[str]) -> str:
         return "That is a function or class that makes environments: call it, and pass the result."
     if isinstance(vec_env, list | tuple):
         return "Put them together first: to_gymnasium(DummyVecEnv(list_of_functions))."
-    return f"It has no {', '.join(missing)}."
+    return f"It has no {', '.join(missing)}. Pass what SB3's make_vec_env makes, for example."

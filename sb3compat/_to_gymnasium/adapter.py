@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from sb3compat._convert.arguments import check_flag
 from sb3compat._convert.join_infos import join_infos
 from sb3compat._convert.modes import parse_mode
 from sb3compat._convert.observations import Observations
@@ -141,6 +142,7 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
         require_final_obs: bool = True,
     ) -> None:
         check_vec_env(vec_env)
+        check_flag("require_final_obs", require_final_obs)
         self.vec_env = vec_env
         self.autoreset_mode = parse_mode(autoreset_mode)
         self.num_envs: int = vec_env.num_envs

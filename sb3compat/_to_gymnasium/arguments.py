@@ -32,12 +32,12 @@ def seeds_by_row(seed: Any, num_envs: int) -> list[int | None]:
     except TypeError as error:
         raise ResetArgumentError(
             f"Expected an int, or a list of {num_envs} ints or None as seed, got "
-            f"seed={shown(seed)} ({type(seed).__name__})."
+            f"seed={shown(seed)} ({type(seed).__name__}). Pass one of these."
         ) from error
     if len(seeds) != num_envs:
         raise ResetArgumentError(
             f"Expected an int, or a list of {num_envs} seeds, one for each sub-environment, got "
-            f"len(seed)={len(seeds)}."
+            f"len(seed)={len(seeds)}. Pass one for each, or an int."
         )
     return seeds
 
@@ -52,7 +52,7 @@ def own_options(options: Any) -> Options | None:
         return None if options is None else dict(options)
     raise ResetArgumentError(
         f"Expected options as a dict or None, got options={shown(options)} "
-        f"({type(options).__name__})."
+        f"({type(options).__name__}). Pass a dict."
     )
 
 
@@ -78,7 +78,8 @@ def rows_under(mask: object, num_envs: int) -> list[int]:
         return list(map(int, np.flatnonzero(mask)))
     raise ResetArgumentError(
         f"Expected options['reset_mask'] to be a NumPy array of shape ({num_envs},) and dtype "
-        f"bool, with at least one True, got {got}."
+        f"bool, with at least one True, got {got}. Pass such an array, or leave the mask out to "
+        "reset all rows."
     )
 
 
@@ -97,6 +98,6 @@ def values_by_row(values: Any, num_envs: int) -> Sequence[Any]:
     if len(values) != num_envs:
         raise ValueError(
             f"Expected a list or tuple of {num_envs} values, one for each sub-environment, or one "
-            f"value of another type, got len(values)={len(values)}."
+            f"value of another type, got len(values)={len(values)}. Pass a list of that length."
         )
     return values

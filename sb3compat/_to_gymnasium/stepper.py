@@ -83,7 +83,8 @@ def make_stepper(
     if missing_truncation not in (None, "terminated"):
         raise ConversionError(
             "Expected missing_truncation to be None or 'terminated', got "
-            f"missing_truncation={missing_truncation!r} ({type(missing_truncation).__name__})."
+            f"missing_truncation={missing_truncation!r} ({type(missing_truncation).__name__}). "
+            "Pass one of these."
         )
     if is_plain(vec_env, "DummyVecEnv"):
         return LocalRows(vec_env, mode), LocalSubEnvs(vec_env.envs)

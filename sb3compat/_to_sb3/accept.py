@@ -88,7 +88,7 @@ def check_env(env: object) -> None:
 def _hint(env: object) -> str:
     if isinstance(env, gym.Env):
         return (
-            "That is a single environment. Stable-Baselines3 takes it as it is, or as "
+            "That is a single environment. Pass it to Stable-Baselines3 as it is, or as "
             "DummyVecEnv([lambda: env]); for n copies of it use "
             "gymnasium.make_vec(id, num_envs=n) or SyncVectorEnv([make_env] * n)."
         )
@@ -98,7 +98,7 @@ def _hint(env: object) -> str:
         return f"Make the environment first: to_sb3(gymnasium.make_vec({env!r}, num_envs=n))."
     if isinstance(env, list | tuple):
         return "Put them together first: to_sb3(gymnasium.vector.SyncVectorEnv(list_of_functions))."
-    return "gymnasium.make_vec makes one."
+    return "Make one first: to_sb3(gymnasium.make_vec(id, num_envs=n))."
 
 
 def _check_distinct(env: AnySync) -> None:

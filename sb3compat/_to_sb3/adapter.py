@@ -8,7 +8,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from sb3compat._convert.actions import Actions
-from sb3compat._convert.arguments import check_timeout
+from sb3compat._convert.arguments import check_flag, check_timeout
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import AnyVectorEnv, HoldsVectorEnv
 from sb3compat._rows.subenvs import subenvs_of
@@ -117,6 +117,9 @@ class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
         timeout: float | None = None,
     ) -> None:
         check_timeout(timeout)
+        check_flag("copy", copy)
+        check_flag("require_final_obs", require_final_obs)
+        check_flag("padding", padding)
         self.autoreset_mode = accept(env, autoreset_mode)
         self.env = env
         observations = Observations(env.single_observation_space, env.num_envs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ from sb3compat._upstream.vec_env import (
     waiting_options,
     waiting_seeds,
 )
-from sb3compat.errors import CallOrderError, ClosedError, refuse_first_step, warn
+from sb3compat.errors import CallOrderError, ClosedError, refuse_first_step, shown, warn
 
 
 class DrivenVecEnv(VecEnv, OwnVecEnv):
@@ -75,15 +75,28 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         super().__init__(observations.num_envs, observations.presented, actions.presented)
         self.metadata = metadata
 
-    def reset(self) -> Observation:
+    def reset(self, *args: NoReturn, **unknown: NoReturn) -> Observation:
         """Reset all rows, with the seeds and options set before; a pending step is cancelled.
 
         Workers that have got the step execute it all the same, as in SB3's `SubprocVecEnv`.
 
+        Args:
+            *args: Nothing is accepted, as in SB3; the error says where seeds and options go.
+            **unknown: The same.
+
         Returns:
             The observations, of shape `(n, *space.shape)`; a dict or tuple of such arrays where
             the space is one. The infos are in `reset_infos`.
+
+        Raises:
+            TypeError: If there are arguments.
         """
+        if args or unknown:
+            given = [*map(shown, args), *(f"{name}={shown(v)}" for name, v in unknown.items())]
+            raise TypeError(
+                f"Expected reset() without arguments, as a VecEnv has it, got {', '.join(given)}. "
+                "Call env.seed(…) or env.set_options(…) before env.reset()."
+            )
         self._check_open()
         self._lost_step = True
         # Also where no step waits: an interrupt may have come just after one was started.

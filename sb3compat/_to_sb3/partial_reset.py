@@ -23,6 +23,7 @@ from sb3compat._convert.types import (
     VectorResetResult,
 )
 from sb3compat._upstream.inherited import changed
+from sb3compat.errors import shown
 
 
 class PartialReset(Protocol):
@@ -124,7 +125,10 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
         ...     return env.state.copy(), {}
     """
     if not (isinstance(cls, type) and issubclass(cls, VectorEnv)):
-        raise TypeError(f"Expected a subclass of gymnasium.vector.VectorEnv, got cls={cls!r}.")
+        raise TypeError(
+            f"Expected a subclass of gymnasium.vector.VectorEnv, got cls={shown(cls)}. "
+            "Pass the class itself."
+        )
     if issubclass(cls, VectorWrapper):
         raise TypeError(
             f"Expected the class of a vector environment, got the wrapper cls={cls!r}. "
@@ -133,7 +137,10 @@ def register_partial_reset(cls: type, function: F | None = None) -> F | Callable
     if function is None:
         return lambda decorated: register_partial_reset(cls, decorated)
     if not callable(function):
-        raise TypeError(f"Expected a function, got function={function!r}.")
+        raise TypeError(
+            f"Expected a function, got function={shown(function)} ({type(function).__name__}). "
+            "Pass one that takes (env, mask)."
+        )
     _REGISTRY[cls] = function
     return function
 

@@ -38,11 +38,15 @@ def command(given: Namespace, make_env: Callable[[], Any]) -> int:
         )
     except (ConversionError, ValueError) as error:
         return _complain(str(error))
-    found.show()
+    # Before anything is printed: whoever reads that may stop at any line (`| head`).
     if given.svg:
         _write(given.svg, found.svg())
     if given.html:
         _write(given.html, found.html())
+    try:
+        found.show()
+    except SystemExit:  # what rich makes of a pipe that is closed
+        raise BrokenPipeError from None
     return 1 if found.marks else 0
 
 

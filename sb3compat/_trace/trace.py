@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from operator import index
 from typing import Any
 
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from sb3compat._convert.arguments import check_fits, plain_count, plain_seed
 from sb3compat._convert.types import AnyVectorEnv
 from sb3compat._to_gymnasium.adapter import to_gymnasium
 from sb3compat._to_sb3.accept import check_env, find_mode
@@ -142,9 +144,10 @@ def trace(
         >>> found.layouts[0].api, len(found.layouts[0].endings), found.marks
         ('Gymnasium NEXT_STEP', 2, ())
     """
-    for name, value in (("episodes", episodes), ("max_steps", max_steps)):
-        if value < 1:
-            raise ValueError(f"Expected {name} to be at least 1, got {name}={value!r}.")
+    episodes, max_steps = plain_count("episodes", episodes), plain_count("max_steps", max_steps)
+    given_seed = plain_seed(seed)
+    check_fits(given_seed is not None, "seed", seed, "an int", "Pass a whole number.")
+    seed = given_seed or 0
     making = callable(env) and not hasattr(env, "num_envs")
     first = env() if making else env
     ways = list(_ways(first, autoreset_mode))
@@ -208,11 +211,14 @@ def _api(mode: AutoresetMode) -> str:
 def _rows(given: int | Iterable[int] | None, num_envs: int) -> tuple[int, ...]:
     if given is None:
         given = min(_ROWS, num_envs)
-    rows = tuple(range(given)) if isinstance(given, int) else tuple(map(int, given))
+    try:
+        rows = tuple(range(given)) if isinstance(given, int) else tuple(map(index, given))
+    except TypeError:
+        rows = ()
     if not rows or not all(0 <= row < num_envs for row in rows):
         raise ValueError(
             f"Expected rows to be a number from 1 to {num_envs}, or indices below {num_envs}, got "
-            f"rows={given!r}."
+            f"rows={given!r}. Pass one of these, or leave it out for the first rows."
         )
     return rows
 

@@ -18,9 +18,11 @@ from sb3compat.errors import install_line, warn
 
 HAS_SB3 = True
 if TYPE_CHECKING:
+    from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.vec_env import VecEnv
 else:
     try:
+        from stable_baselines3.common.callbacks import BaseCallback
         from stable_baselines3.common.vec_env import VecEnv
     except ModuleNotFoundError as error:
         # SB3 is there but broken: hiding that would end in a puzzling error much later.
@@ -29,6 +31,15 @@ else:
         HAS_SB3 = False
 
 if not TYPE_CHECKING and not HAS_SB3:
+
+    class BaseCallback:
+        """In the place of SB3's class, of which nothing can be used without SB3."""
+
+        def __init__(self, verbose: int = 0) -> None:
+            raise ImportError(
+                "Expected Stable-Baselines3 to be installed for its callbacks: "
+                f"{install_line('sb3')}"
+            )
 
     class VecEnv(ABC):
         """What SB3's `VecEnv` offers to those who call it."""
@@ -166,4 +177,4 @@ def patched_env(env: Any) -> Any:
     return private(patch_gym, "_patch_env")(env)
 
 
-__all__ = ["HAS_SB3", "VecEnv", "monitor_class", "patched_env", "vec_monitor_class"]
+__all__ = ["HAS_SB3", "BaseCallback", "VecEnv", "monitor_class", "patched_env", "vec_monitor_class"]

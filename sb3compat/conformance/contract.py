@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from sb3compat.conformance.findings import FAMILIES, CheckError, Family
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.subject.capabilities import CAPABILITIES
+from sb3compat.errors import nearest, shown
 
 # The version of the contract: of all checks together. It is raised in each release that has a new
 # check, or a check that asks for more: an environment that was clean may no longer be.
@@ -122,6 +123,17 @@ def check(
             for _ in play.steps():
                 play.demand("np.isfinite(rewards).all()", "rewards", "finite")
     """
+    lists = {"needs": needs, "after": after or (), "modes": modes}
+    for what, value in (lists | {"source": source, "group": group, "new": new}).items():
+        fits = isinstance(value, bool if what == "new" else str)
+        if what in lists:  # a string would count as the list of its letters
+            fits = isinstance(value, Iterable) and not isinstance(value, str)
+        if not fits:
+            wanted = "a list of names" if what in lists else "a bool" if what == "new" else "a text"
+            raise CheckError(
+                f"Expected {what} to be {wanted}, got {what}={shown(value)} "
+                f"({type(value).__name__}). Pass such a value, or leave it out."
+            )
 
     def register(function: CheckFunction) -> CheckFunction:
         name, module = function.__name__, function.__module__
@@ -154,7 +166,8 @@ def _refuse(made: Check) -> None:
         for name in given:
             if name not in known:
                 choices = ", ".join(map(repr, known))
-                raise CheckError(f"Expected {what} ({choices}) for {where}, got {name!r}.")
+                hint = nearest(name, known, "Use one of these.")
+                raise CheckError(f"Expected {what} ({choices}) for {where}, got {name!r}.{hint}")
     if not made.contract:
         raise CheckError(
             f"Expected {where} to have a docstring, whose first line says what is asked for, got "

@@ -5,10 +5,10 @@ The lowest room of the kit: it imports nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
+
+from sb3compat.errors import nearest as nearest
 
 Family = Literal["vec_env", "vector_env"]
 
@@ -103,10 +103,3 @@ def short(value: object, limit: int = 160) -> str:
     except Exception as error:
         text = f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The question whether a similar known name was meant; empty if no name is similar."""
-    names = list(known)
-    found = get_close_matches(name, names, n=1) or [other for other in names if name in other]
-    return f" Did you mean {found[0]!r}?" if found else ""

@@ -128,7 +128,9 @@ def test_a_failed_warning_is_a_pytest_warning(run: Run, monkeypatch: pytest.Monk
     result = run("NoTerminalObservation", *arguments)
     outcomes = result.parseoutcomes()
     assert (outcomes["passed"], outcomes["warnings"]) == (1, 1)
-    result.stdout.fnmatch_lines(["*ConformanceWarning: terminal_observation_iff_done: list(*"])
+    # At the environment, which the user can mend.
+    place = "*tests/conformance/tiny.py:*: ConformanceWarning: "
+    result.stdout.fnmatch_lines([f"{place}terminal_observation_iff_done: list(*"])
     strict = run("NoTerminalObservation", *arguments, "--vec-env-strict")
     assert strict.parseoutcomes()["failed"] == 1
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,16 @@ def test_trace_prints_every_api_and_writes_pictures(
         assert api in out
         assert api in html.read_text("utf-8")
     assert svg.read_text("utf-8").startswith("<svg")
+
+
+def test_files_are_written_although_nobody_reads_what_is_printed(tmp_path: Path) -> None:
+    html, read = tmp_path / "trace.html", os.pipe()
+    os.close(read[0])
+    command = [sys.executable, "-m", "sb3compat", "trace", *SYNC, "--html", str(html)]
+    done = subprocess.run(command, stdout=read[1], stderr=subprocess.PIPE, text=True, check=False)
+    os.close(read[1])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "SAME_STEP" in html.read_text("utf-8")
 
 
 def test_what_looks_wrong_gives_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import pkgutil
 import re
 import sys
 from argparse import Namespace
@@ -17,9 +18,8 @@ from typing import Any
 
 import gymnasium as gym
 
-from sb3compat.conformance.findings import nearest
 from sb3compat.conformance.program.types import Factory, Reference
-from sb3compat.errors import install_line, shown
+from sb3compat.errors import install_line, nearest, shown
 
 AUTORESET_MODES = {"NextStep": "NEXT_STEP", "SameStep": "SAME_STEP", "Disabled": "DISABLED"}
 _WORKERS = (
@@ -39,7 +39,8 @@ class Making:
 
     Attributes:
         num_envs: The number of rows.
-        vectorization_mode: As for `gymnasium.make_vec`; None for its default.
+        vectorization_mode: `"sync"`, `"async"` or `"native"`; None for the default of
+            `gymnasium.make_vec`.
         autoreset_mode: A key of `AUTORESET_MODES`; None for the default.
         vec_env: `"dummy"` or `"subproc"` for SB3's own instead of Gymnasium's.
         env_kwargs: What to make the environments with.
@@ -94,6 +95,14 @@ def resolve(text: str, making: Making | None = None) -> Target:
             f"Expected the name of a factory, too, got {text!r}. Name it: {text}:make_env"
         )
     found = FACTORY.fullmatch(text)
+    where, colon, what = text.rpartition(":")
+    # A module has no slash, and is not in another one that is a file.
+    is_path = "/" in where or Path(f"{where.rpartition('.')[0]}.py").is_file()
+    if colon and is_path and not where.endswith(".py"):
+        raise TargetError(
+            f"Expected the path of a Python file, got {where!r}."
+            + _nearest_file(where, f"Name it: {where.partition('.')[0]}.py:{what}")
+        )
     if found is None:
         return _from_id(text, making or Making())
     if making is not None and making != Making():
@@ -167,7 +176,8 @@ def _load_module(name: str) -> tuple[ModuleType, str]:
         if found is None and parent not in sys.modules:
             raise TargetError(
                 f"Expected a module that can be imported, got {name!r}: there is no {parent!r} in "
-                f"{os.getcwd()} or among the installed packages. For a file: path/to/file.py:name."
+                f"{os.getcwd()} or among the installed packages.{_nearest_module(name)} For a "
+                "file: path/to/file.py:name."
             )
     module = importlib.import_module(name)
     top = sys.modules[name.partition(".")[0]]
@@ -176,11 +186,20 @@ def _load_module(name: str) -> tuple[ModuleType, str]:
     return module, str(home) if home == Path.cwd() else ""
 
 
+def _nearest_module(name: str) -> str:
+    """Which module of this folder, or which package that is installed, may be meant."""
+    files = [file.stem for file in Path.cwd().glob("*.py")]
+    folders = [file.parent.name for file in Path.cwd().glob("*/__init__.py")]
+    installed = [module.name for module in pkgutil.iter_modules()]
+    return nearest(name.partition(".")[0], [*files, *folders, *installed])
+
+
 def _load_file(path: str) -> tuple[ModuleType, str]:
     """The module in a file, and its folder."""
     file = Path(path).resolve()
     if not file.is_file():
-        raise TargetError(f"Expected the path of a Python file, got {path!r}: no such file.")
+        hint = _nearest_file(path, "Name one that exists.")
+        raise TargetError(f"Expected the path of a Python file, got {path!r}: no such file.{hint}")
     name, folder = file.stem, str(file.parent)
     if not name.isidentifier():
         raise TargetError(
@@ -199,6 +218,12 @@ def _load_file(path: str) -> tuple[ModuleType, str]:
     return module, folder
 
 
+def _nearest_file(path: str, otherwise: str) -> str:
+    """Which Python file in the same folder may be meant."""
+    folder = Path(path).parent
+    return nearest(path, [str(file) for file in folder.glob("*.py")], otherwise)
+
+
 def _from_id(env_id: str, making: Making) -> Target:
     source = _source_of(env_id, making)
     namespace: dict[str, Any] = {"__name__": "sb3compat_target"}
@@ -211,7 +236,7 @@ def _from_id(env_id: str, making: Making) -> Target:
 def _reference_of(env_id: str, making: Making) -> str:
     """Source for the single environments; empty where rows are not made one by one."""
     spec = gym.registry.get(env_id)
-    native = making.vectorization_mode == "vector_entry_point" or (
+    native = making.vectorization_mode == "native" or (
         making.vectorization_mode is None
         and making.autoreset_mode is None
         and making.vec_env is None
@@ -239,11 +264,18 @@ def _source_of(env_id: str, making: Making) -> str:
     mode = making.vectorization_mode
     if making.start_method and mode != "async":
         raise TargetError(_WORKERS)
-    if making.autoreset_mode and mode == "vector_entry_point":
+    if making.autoreset_mode and mode == "native":
         raise TargetError(
-            "Expected --autoreset-mode with --vectorization-mode sync or async, got "
-            "vector_entry_point: a native vector environment has the mode that it has."
+            "Expected --autoreset-mode with --vectorization-mode sync or async, got native: a "
+            "native vector environment has the mode that it has. Leave one of them out."
         )
+    spec = gym.registry.get(env_id)
+    if mode == "native" and spec is not None and spec.vector_entry_point is None:
+        raise TargetError(
+            f"Expected an environment that is vectorized natively, got {env_id!r}, which is "
+            "registered without a vector_entry_point. Use --vectorization-mode sync."
+        )
+    mode = {"native": "vector_entry_point"}.get(mode or "", mode)  # Gymnasium's word
     arguments = [repr(env_id), f"num_envs={making.num_envs}"]
     if making.autoreset_mode:
         mode = mode or "sync"

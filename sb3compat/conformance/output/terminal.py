@@ -53,6 +53,7 @@ _UNLIMITED = 250
 _NARROWEST = 60
 _RULE_WIDTH = 80
 _LONGEST_REASON = 200
+_MOST_NAMES = 3
 
 
 def show(report: Report, stream: TextIO, *, verbose: bool = False) -> None:
@@ -145,7 +146,14 @@ def _each_group(report: Report) -> Iterator[RenderableType]:
     for (label, why), results in reasons(report).items():
         yield ""
         yield Text.assemble((label, STYLES[label]), f": {_cut(why)}")
-        yield Padding(Text(", ".join(result.check_id for result in results)), (0, 0, 0, 4))
+        yield Padding(Text(_names(results)), (0, 0, 0, 4))
+
+
+def _names(results: list[Result]) -> str:
+    """The checks, where these are few; of many, how many there are."""
+    if len(results) > _MOST_NAMES:
+        return f"{len(results)} checks; -v names them"
+    return ", ".join(result.check_id for result in results)
 
 
 def _each_check(report: Report) -> Iterator[RenderableType]:

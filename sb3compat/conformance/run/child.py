@@ -102,7 +102,13 @@ class Child:
         handle, name = tempfile.mkstemp(prefix="sb3compat-", suffix=".log")
         self._log = Path(name)
         self._journal = self._log.with_suffix(".journal")
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        environment = {
+            # Hypothesis keeps a cache, which would be left in the user's folder. None can be kept
+            # in a folder that cannot be made, and Hypothesis goes on without.
+            "HYPOTHESIS_STORAGE_DIRECTORY": os.path.join(os.devnull, "hypothesis"),
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
         self._process = subprocess.Popen(
             [sys.executable, "-c", _START],
             stdin=subprocess.PIPE,
@@ -263,7 +269,8 @@ class Child:
                 self._tell("")
                 if now - begin >= seconds or now - heard >= silence:
                     waited = min(now - begin, now - heard)
-                    message = f"timeout: no answer within {waited:.0f} s"
+                    log = self._log.read_text(errors="replace")
+                    message = f"timeout: no answer within {waited:.0f} s{_guard_hint(log)}"
                     raise ChildFailureError(message, self._where(), silent=waited) from None
                 continue
             if answer is None:
@@ -298,7 +305,17 @@ def _how(cause: str, log: str) -> str:
     said = last_words(log)
     words = f"by {cause}" if cause.startswith("SIG") else f"with {cause}"
     last = f"; it last said: {' | '.join(said)}" if said else ""
-    return f"crashed: the process has died {words}{last}"
+    return f"crashed: the process has died {words}{last}{_guard_hint(log)}"
+
+
+def _guard_hint(log: str) -> str:
+    """What to do if a worker has run the script that starts it, of which Python has complained."""
+    if "before the\n        current process has finished its bootstrapping phase" not in log:
+        return ""
+    return (
+        "; a worker process has imported the script that starts it. Put what the script does "
+        "behind 'if __name__ == \"__main__\":'"
+    )
 
 
 def _collect(stream: IO[bytes], answers: queue.SimpleQueue[bytes | None]) -> None:

@@ -187,7 +187,9 @@ def check_vector_env(
 
 def _stops(on_fail: OnFail) -> bool:
     if on_fail not in ("raise", None):
-        raise ValueError(f"Expected on_fail to be 'raise' or None, got on_fail={on_fail!r}.")
+        raise ValueError(
+            f"Expected on_fail to be 'raise' or None, got on_fail={on_fail!r}. Pass one of these."
+        )
     return on_fail == "raise"
 
 

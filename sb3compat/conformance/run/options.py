@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from numbers import Integral, Real
 from typing import Any
 
 from sb3compat.conformance.checks.catalogue import checks_of
-from sb3compat.conformance.findings import CheckError, nearest
+from sb3compat.conformance.findings import CheckError
 from sb3compat.conformance.program.types import Reference
 from sb3compat.conformance.subject.capabilities import CAPABILITIES
+from sb3compat.errors import nearest, shown
 
 
 class OptionsError(ValueError):
@@ -71,6 +74,7 @@ class Options:
         Raises:
             OptionsError: If an id or a capability does not exist; the message names the nearest.
         """
+        self._check_types()
         try:
             ids = {check.id for check in checks_of()}
         except CheckError as error:
@@ -86,7 +90,64 @@ class Options:
         ):
             for name in given:
                 if name not in known:
-                    raise OptionsError(f"Expected {what}, got {name!r}.{nearest(name, known)}")
+                    hint = nearest(name, known, "`sb3compat list` shows them.")
+                    raise OptionsError(f"Expected {what}, got {name!r}.{hint}")
+
+    def _check_types(self) -> None:
+        """Refuse values of the wrong type: a string would count as the list of its letters.
+
+        Raises:
+            OptionsError: If there is one.
+        """
+        for name, value in vars(self).items():
+            fits, wanted = _KINDS[name]
+            if not fits(value):
+                raise OptionsError(
+                    f"Expected {name} to be {wanted}, got {name}={shown(value)} "
+                    f"({type(value).__name__}). Pass such a value, or leave it out."
+                )
+
+
+def _is_number(value: object, least: float, kind: type = Integral) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool) and value >= least  # type: ignore[operator]
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | Mapping)
+
+
+def _are_functions(value: object) -> bool:
+    return value is None or (isinstance(value, Sequence) and all(map(callable, value)))
+
+
+_FLAG: tuple[Callable[[Any], bool], str] = (lambda value: isinstance(value, bool), "True or False")
+_NAMES: tuple[Callable[[Any], bool], str] = (_are_names, "a list of ids")
+# What each option may be.
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "seed": (lambda value: _is_number(value, -math.inf), "a whole number"),
+    "max_seconds": (
+        lambda value: value is None or (_is_number(value, 0, Real) and value > 0),
+        "a number of seconds above 0, or None",
+    ),
+    "programs": (lambda value: value is None or _is_number(value, 1), "a number above 0, or None"),
+    "only": _NAMES,
+    "skip": _NAMES,
+    "expected_failures": (
+        lambda value: isinstance(value, Mapping),
+        "a dict with the reason for each id",
+    ),
+    "known_upstream": _FLAG,
+    "strict": _FLAG,
+    "isolate": _FLAG,
+    "make_env": (lambda value: value is None or isinstance(value, str), "source code, or None"),
+    "capabilities": (
+        lambda value: isinstance(value, Mapping),
+        "a dict with True or False for each capability",
+    ),
+    "options": (lambda value: value is None or isinstance(value, Mapping), "a dict, or None"),
+    "reference": (_are_functions, "a list of functions, one for each row, or None"),
+    "require_exercised": (lambda value: _is_number(value, 0), "a whole number"),
+}
 
 
 def _matches(check_id: str, patterns: Collection[str]) -> bool:

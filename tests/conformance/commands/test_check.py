@@ -67,12 +67,13 @@ def test_a_file_and_a_reference_are_in_the_reproduction(tmp_path: Path) -> None:
         cwd=tmp_path,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "")
+    assert not (tmp_path / ".hypothesis").exists()
     assert f"sys.path.insert(0, {str(tmp_path)!r})" in done.stdout
     assert "from file_of_mine import FloatDones as make_env" in done.stdout
     assert "from file_of_mine import singles as reference" in done.stdout
 
 
-_NATIVE = ["--vectorization-mode=vector_entry_point"]
+_NATIVE = ["--vectorization-mode=native"]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,14 @@ _NATIVE = ["--vectorization-mode=vector_entry_point"]
         (["check", f"{TINY}:qqq"], "got nothing of that name. It has AtTheEnd, Dies, "),
         (["check", "tests.conformance.tinny:x"], "there is no 'tests.conformance.tinny' in"),
         (["check", "no_such_package.x:y"], "there is no 'no_such_package' in"),
-        (["check", "no/such/file.py:y"], "got 'no/such/file.py': no such file."),
+        (["check", "no/such/file.py:y"], "got 'no/such/file.py': no such file. Name one"),
+        (["check", "tests/conformance/tinny.py:y"], "Did you mean 'tests/conformance/tiny.py'?"),
+        (["check", "tests/conformance/tiny.pyy:y"], "Did you mean 'tests/conformance/tiny.py'?"),
+        (["check", "hatch_build.pyy:make_env"], "Did you mean 'hatch_build.py'?"),
+        (["check", "hatch_bild:make_env"], "Did you mean 'hatch_build'?"),
+        (["check", "Pendulum-v1", *_NATIVE], "without a vector_entry_point. Use"),
+        (["check", f"{TINY}:boom", "--only=zzz"], "got 'zzz'. `sb3compat list` shows them."),
+        (["check", f"{TINY}:boom", "--no-capability=zzz"], "`sb3compat list` shows them."),
         (["check", "tests/conformance/tiny.py"], "Name it: tests/conformance/tiny.py:make_env"),
         (["check", f"{TINY}:boom", "--num-envs=4"], "with the id of an environment only"),
         (["check", f"{TINY}:number"], "Expected a function that makes the environment, got int"),

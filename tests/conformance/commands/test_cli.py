@@ -38,7 +38,9 @@ assert main(["check", "CartPole-v1"]) == 2
         (["--max-seconds=soon"], "Expected a number above 0, got 'soon'."),
         (["--env-kwargs=[1]"], "Expected a JSON object such as '{\"key\": 1}', got '[1]'."),
         (["--reset-options={a: 1}"], "Mind the quotes"),
-        (["--autoreset-mode=same"], "invalid choice: 'same'"),
+        (["--autoreset-mode=same"], "got 'same'. Did you mean 'SameStep'?"),
+        (["--vectorization-mode=nativ"], "Did you mean 'native'?"),
+        (["--vec-env=x"], "Expected one of dummy, subproc, got 'x'. Pass one of these."),
     ],
 )
 def test_wrong_values_are_refused(

@@ -41,6 +41,16 @@ def test_what_is_partly_exercised_says_what_to_pass_however_short_the_output() -
     assert shown(io.StringIO(), report, verbose=True).count(why) == 2
 
 
+def test_many_checks_without_a_verdict_are_counted_and_named_with_v() -> None:
+    whole = sample()
+    some = [replace(whole["no_phantom_transition"], check_id=f"check_{i}") for i in range(4)]
+    few, many = (replace(whole, results=tuple(some[:count])) for count in (3, 4))
+    assert "check_0, check_1, check_2\n" in shown(io.StringIO(), few)
+    assert "4 checks; -v names them\n" in shown(io.StringIO(), many)
+    assert "check_3" not in shown(io.StringIO(), many)
+    assert "check_3" in shown(io.StringIO(), many, verbose=True)
+
+
 MARKUP = "[bold]b[/bold] [/] [link=x]l[/link] :smile: [red"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import multiprocessing.spawn
 import os
 import re
 import signal
@@ -183,3 +185,10 @@ os.kill(os.getpid(), 9)
             return
         time.sleep(0.01)
     raise AssertionError(f"process {pid} is still there")
+
+
+def test_worker_that_runs_its_script_again_names_the_guard() -> None:
+    # What Python prints in that worker, into the log of the process that runs the checks.
+    complaint = inspect.getsource(multiprocessing.spawn._check_not_importing_main)
+    assert "script does behind 'if __name__" in isolation._how("exit code 1", complaint)
+    assert "__main__" not in isolation._how("exit code 1", "KeyError: 3")

@@ -1,0 +1,122 @@
+"""Signs of life while environments are made: records of the log, and a line in a terminal."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+T = TypeVar("T")
+
+# What is quicker than this says nothing.
+QUIET_SECONDS = 3.0
+# How often the log has a record, and how often the line is written anew.
+LOG_SECONDS = 10.0
+TURN_SECONDS = 0.5
+# How much is shown of an object that is called as a function.
+MOST_CHARACTERS = 100
+
+_log = logging.getLogger("sb3compat")
+
+
+class Signs:
+    """Says how far something is, if it takes more than a few seconds.
+
+    The log has records of the level INFO. If the standard error is a terminal, it shows a line as
+    well, which is written over and taken away at the end. There is no thread: who waits calls
+    `tell` from time to time.
+
+    Args:
+        stream: The terminal; the standard error by default.
+        clock: The time in seconds.
+    """
+
+    def __init__(
+        self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._now, self._begin = clock, clock()
+        self._next_record = self._next_line = self._begin + QUIET_SECONDS
+        self._shown = False
+
+    @property
+    def passed(self) -> float:
+        """How many seconds it has taken so far."""
+        return self._now() - self._begin
+
+    def tell(self, line: Callable[[], str], details: Callable[[], str] | None = None) -> None:
+        """Say how far it is, if it is time for that.
+
+        Args:
+            line: Makes the text; called only where it is shown.
+            details: Makes the text for the log, where that is a longer one.
+        """
+        now = self._now()
+        if now < self._next_line:
+            return
+        self._next_line = now + TURN_SECONDS
+        if now >= self._next_record:
+            self._next_record = now + LOG_SECONDS
+            _log.info("%s", (details or line)())
+        if self._is_terminal():
+            text = f"sb3compat: {' '.join(line().split())}"
+            self._write(f"\r{text[: shutil.get_terminal_size().columns - 1]}\x1b[K")
+            self._shown = True
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            self._shown = False
+            self._write("\r\x1b[K")
+
+    def _is_terminal(self) -> bool:
+        with suppress(AttributeError, ValueError):  # there is no such stream, or it was closed
+            return self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        return False
+
+    def _write(self, text: str) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+            self._stream.flush()
+
+
+class Told(list[T]):
+    """Functions that are called one by one as they are looped over, with signs of life between.
+
+    For the constructor of another library, which calls them in this process.
+    """
+
+    def __iter__(self) -> Iterator[T]:
+        signs, count = Signs(), len(self)
+        try:
+            for made, function in enumerate(super().__iter__()):
+                signs.tell(partial(_line, signs, made, count, function))
+                yield function
+        finally:
+            signs.clear()
+
+
+def _line(signs: Signs, made: int, count: int, function: Any) -> str:
+    following = name_of(function)
+    return f"{made} of {count} environments are made, after {signs.passed:.0f} s; next: {following}"
+
+
+def name_of(function: Any) -> str:
+    """What a function is called and where it is written, for messages."""
+    while isinstance(function, partial):
+        function = function.func
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return str(function.__qualname__ if isinstance(function, type) else function)[
+            :MOST_CHARACTERS
+        ]
+    name = getattr(function, "__qualname__", code.co_name).rpartition("<locals>.")[2]
+    return f"{name}, {Path(code.co_filename).name}:{code.co_firstlineno}"

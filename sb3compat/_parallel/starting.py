@@ -1,0 +1,233 @@
+"""Workers that start: which function each of them calls, for how long, and where it hangs.
+
+A worker writes into a pipe which function it calls. All workers of an environment have the same
+pipe, as notes are short, and written only while parts are made.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sb3compat._ipc.pipes import Deadline
+from sb3compat._ipc.ready import READABLE, milliseconds, polled
+from sb3compat._parallel.signs import TURN_SECONDS, Signs, name_of
+
+# How long a worker may take to say where it is, and to go on once it has begun.
+_STACK_SECONDS = 1.0
+_REST_SECONDS = 0.05
+# How many workers a message names, and how many calls of each.
+_MOST_WORKERS = 4
+_MOST_CALLS = 20
+
+_NOTE = re.compile(rb"\0(\d+) (\d+)\0")
+_PACKAGE = str(Path(__file__).parents[1])
+HAS_NOTES = sys.platform != "win32"
+
+
+class Noting:
+    """Tells the parent which function this worker calls, and where it is if the parent asks.
+
+    The parent asks by SIGUSR1. Its handler is written in C: it also runs where a function holds
+    Python's lock, and it takes no thread, beside which a function could not fork.
+
+    Args:
+        number: The descriptor to write to; None where nobody reads.
+        tell: Called with the number of the function, where the parent is this process.
+    """
+
+    def __init__(
+        self, number: int | None = None, tell: Callable[[int], None] | None = None
+    ) -> None:
+        self._number, self._tell = number, tell
+
+    def __enter__(self) -> None:
+        if self._number is not None:
+            faulthandler.register(signal.SIGUSR1, file=self._number, all_threads=False)
+
+    def __exit__(self, *_: object) -> None:
+        if self._number is not None:
+            faulthandler.unregister(signal.SIGUSR1)
+
+    def note(self, function: int) -> None:
+        """Note that the function of this number is called now."""
+        if self._tell is not None:
+            self._tell(function)
+        if self._number is not None:
+            with suppress(OSError):  # the pipe is full, or the parent is gone
+                os.write(self._number, b"\0%d %d\0" % (function, os.getpid()))
+
+
+class NotesPlace(NamedTuple):
+    """Where a process of the same machine can open the pipe for notes, and what it then is."""
+
+    path: str
+    pipe: str
+
+
+def place_of_notes(number: int) -> NotesPlace | None:
+    """The place of the pipe with this descriptor; None where there is none."""
+    path = f"/proc/{os.getpid()}/fd/{number}"
+    try:
+        return NotesPlace(path, os.readlink(path))
+    except OSError:  # not Linux
+        return None
+
+
+def open_notes(place: NotesPlace) -> int | None:
+    """A descriptor of that pipe; None if it cannot be reached from here, as from a container."""
+    try:
+        if os.readlink(place.path) == place.pipe:
+            return os.open(place.path, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        pass
+    return None
+
+
+class _At(NamedTuple):
+    """Where a worker is: the number of the function, its process, and since when it is there."""
+
+    function: int
+    pid: int
+    since: float
+
+
+class Starting:
+    """What the parent knows of workers while they make their parts.
+
+    Args:
+        noun: What a worker is.
+        shares: The functions of each worker.
+        notes: The descriptor that the workers' notes come from, which does not block; None where
+            there is none.
+    """
+
+    def __init__(
+        self, noun: str, shares: Sequence[Sequence[Callable[[], Any]]], notes: int | None
+    ) -> None:
+        self._noun, self._shares, self._notes = noun, shares, notes
+        self._firsts = [sum(map(len, shares[:worker])) for worker in range(len(shares))]
+        self._at: dict[int, _At] = {}
+        self._signs = Signs()
+
+    def __enter__(self) -> Starting:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._signs.clear()
+
+    def note(self, function: int) -> None:
+        """Note that this process itself calls this function now, and show it."""
+        self._note(function, os.getpid())
+        workers = range(len(self._shares))
+        self._signs.tell(lambda: self._line(workers, workers, making=True))
+
+    def watch(
+        self, workers: Collection[int], owed: Collection[int], *, making: bool
+    ) -> Callable[[float | None], float | None]:
+        """A function to call before each wait for answers: it shows how far the workers are.
+
+        It takes how many seconds are left, and returns for how many of them to wait.
+
+        Args:
+            workers: The workers that start.
+            owed: Those of them that have not answered; fewer from one call to the next.
+            making: Whether they call their functions, or only start.
+        """
+
+        def watch(left: float | None) -> float | None:
+            self._read()
+            self._signs.tell(
+                lambda: self._line(workers, owed, making=making),
+                lambda: self._record(workers, owed, making=making),
+            )
+            return TURN_SECONDS if left is None else min(left, TURN_SECONDS)
+
+        return watch
+
+    def late(self, workers: Sequence[int]) -> str:
+        """Where each of these workers is, with the stack there, for a message."""
+        self._read()
+        texts = []
+        for worker in workers[:_MOST_WORKERS]:
+            known, where = worker in self._at, self._where(worker)
+            said = f"has been at {where}" if known else f"has not said where it is: {where}"
+            stack = self._stack(worker)
+            calls = ["; the innermost call first:", *stack] if stack else ["."]
+            texts.append(f"A {self._noun} {said}" + "\n".join(calls))
+        more = len(workers) - len(texts)
+        return "\n".join([*texts, *[f"{more} more are late as well."] * bool(more)])
+
+    def _line(self, workers: Collection[int], owed: Collection[int], *, making: bool) -> str:
+        """How far all of them are, and the function that takes longest."""
+        if not making:
+            done = len(workers) - len(owed)
+            return (
+                f"{done} of {len(workers)} workers have started, after {self._signs.passed:.0f} s"
+            )
+        made, count = 0, 0
+        for worker in workers:
+            count += len(self._shares[worker])
+            own = self._at.get(worker)
+            begun = 0 if own is None else own.function - self._firsts[worker]
+            made += begun if worker in owed else len(self._shares[worker])
+        text = f"{made} of {count} parts are made, after {self._signs.passed:.0f} s"
+        slowest = min(
+            (w for w in owed if w in self._at), key=lambda w: self._at[w].since, default=None
+        )
+        return text if slowest is None else f"{text}; {self._where(slowest)}"
+
+    def _record(self, workers: Collection[int], owed: Collection[int], *, making: bool) -> str:
+        """The same with each worker."""
+        line = self._line(workers, owed, making=making).partition(";")[0]
+        some = [f"worker {worker}: {self._where(worker)}" for worker in sorted(owed)]
+        more = f"and {len(some) - _MOST_WORKERS} more workers"
+        return "; ".join([line, *some[:_MOST_WORKERS], *[more] * (len(some) > _MOST_WORKERS)])
+
+    def _where(self, worker: int) -> str:
+        """Which function a worker calls, or which it has, and for how long."""
+        at, first = self._at.get(worker), self._firsts[worker]
+        if at is None:
+            last = first + len(self._shares[worker]) - 1
+            return f"env_fns[{first}]" + f" to env_fns[{last}]" * (last > first)
+        name = name_of(self._shares[worker][at.function - first])
+        return f"env_fns[{at.function}] ({name}) for {time.monotonic() - at.since:.0f} s"
+
+    def _note(self, function: int, pid: int) -> None:
+        worker = max(w for w, first in enumerate(self._firsts) if first <= function)
+        self._at[worker] = _At(function, pid, time.monotonic())
+
+    def _read(self, wait: float = 0.0) -> bytes:
+        """Take the notes that have come; what else has come is returned."""
+        data = b""
+        if self._notes is not None and polled({self._notes: READABLE}, milliseconds(wait)):
+            with suppress(OSError):
+                data = os.read(self._notes, 1 << 20)
+        for function, pid in _NOTE.findall(data):
+            self._note(int(function), int(pid))
+        return _NOTE.sub(b"", data)
+
+    def _stack(self, worker: int) -> list[str]:
+        """The calls that a worker is in, the innermost first, without those of this package."""
+        at = self._at.get(worker)
+        if at is None or at.pid == os.getpid():
+            return []
+        with suppress(OSError):  # it has ended
+            os.kill(at.pid, signal.SIGUSR1)
+        data, deadline = b"", Deadline(_STACK_SECONDS)
+        while deadline.left():
+            more = self._read(_REST_SECONDS if data else deadline.left() or 0.0)
+            if not more:
+                break
+            data += more
+        calls = [line for line in data.decode(errors="replace").splitlines() if line[:2] == "  "]
+        outside = [number for number, line in enumerate(calls) if f'"{_PACKAGE}' in line]
+        return calls[: outside[0] if outside else None][:_MOST_CALLS]

@@ -1,0 +1,77 @@
+"""Signs of life: nothing at first, then records of the log and a line in a terminal."""
+
+from __future__ import annotations
+
+import io
+import logging
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+import sb3compat
+from sb3compat._parallel import signs
+from sb3compat._parallel.signs import Signs, name_of
+from tests.envs import Identity
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.mark.parametrize("stream", [Screen(), io.StringIO()], ids=["terminal", "file"])
+def test_quick_start_says_nothing_and_a_slow_one_more_and_more(
+    stream: io.StringIO, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    caplog.set_level(logging.INFO, "sb3compat")
+    clock = Clock()
+    shown = Signs(stream, clock)
+    records, lines = [], []
+    for seconds in range(30):
+        clock.seconds = float(seconds)
+        shown.tell(partial("{} s".format, seconds), partial("{} s, details".format, seconds))
+        records.append(len(caplog.records))
+        lines.append(stream.getvalue().count("\r"))
+    shown.clear()
+    assert [records.index(count) for count in (1, 2, 3)] == [3, 13, 23]
+    assert caplog.messages[0] == "3 s, details"
+    if stream.isatty():
+        assert [lines.index(count) for count in (1, 2)] == [3, 4]
+        assert stream.getvalue().startswith("\rsb3compat: 3 s\x1b[K\r")
+        assert stream.getvalue().endswith("\r\x1b[K")  # nothing stays
+    else:
+        assert stream.getvalue() == ""
+
+
+def test_environments_made_in_this_process_are_counted(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, "sb3compat")
+    monkeypatch.setattr(signs, "QUIET_SECONDS", 1e6)
+    sb3compat.make_vec_env("CartPole-v1", 2).close()
+    assert not caplog.messages
+    monkeypatch.setattr(signs, "QUIET_SECONDS", 0.0)
+    sb3compat.make_vec_env("CartPole-v1", 2).close()
+    assert caplog.messages == ["0 of 2 environments are made, after 0 s; next: 'CartPole-v1'"]
+
+
+def make_one(env_id: str = "CartPole-v1") -> Any:
+    return gym.make(env_id)
+
+
+def test_name_of_a_function_says_where_it_is() -> None:
+    line = make_one.__code__.co_firstlineno
+    assert name_of(make_one) == f"make_one, test_signs.py:{line}"
+    assert name_of(partial(make_one, "Acrobot-v1")) == name_of(make_one)
+    assert name_of(lambda: 0).startswith("<lambda>, test_signs.py:")
+    assert name_of(Identity) == "Identity"

@@ -1,0 +1,79 @@
+"""What is said of workers while they make their parts, and of one that hangs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+import sb3compat
+from sb3compat._parallel import signs, workers
+from tests.interrupts import counting, within
+from tests.parallel.failing import opened
+from tests.parallel.teams import forked
+
+pytestmark = pytest.mark.usefixtures("nobody_is_left")
+
+
+# Tells that the function hangs by now.
+READ, WRITE = os.pipe()
+
+
+def hang() -> Any:
+    os.write(WRITE, b"!")
+    signal.pause()
+
+
+def connect() -> gym.Env[Any, Any]:
+    return hang()
+
+
+@pytest.mark.parametrize("parent_steps", [False, True])
+def test_message_after_the_timeout_names_the_function_and_where_it_hangs(
+    parent_steps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receive = workers.Workers._receive
+
+    def receive_once_it_hangs(self: Any, timeout: float, watch: Any = None) -> list[int]:
+        if timeout == 0.05:
+            os.read(READ, 1)
+        return receive(self, timeout, watch)
+
+    monkeypatch.setattr(workers.Workers, "_receive", receive_once_it_hangs)
+    fns = [*counting(3), connect, *counting(2)]
+    with within(60), pytest.raises(sb3compat.WorkerTimeoutError) as caught:
+        forked(fns, 2 + parent_steps, timeout=0.05)
+    line = connect.__code__.co_firstlineno
+    said = str(caught.value)
+    assert re.search(rf"been at env_fns\[3\] \(connect, test_starting.py:{line}\) for \d+ s", said)
+    calls = [text for text in said.splitlines() if text.startswith("  File")]
+    # The other worker may be late as well.
+    assert [text.rpartition(" in ")[2] for text in calls[-2:]] == ["hang", "connect"]
+    assert "timeout=, or mend" in said
+
+
+def test_log_says_which_worker_is_at_which_function(
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    caplog.set_level(logging.INFO, "sb3compat")
+    monkeypatch.setattr(signs, "QUIET_SECONDS", 1e6)
+    opened(counting(2), 2, make=forked)
+    assert not caplog.messages
+    monkeypatch.setattr(signs, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(signs, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr(signs, "TURN_SECONDS", 0.0)
+    opened(counting(2), 2, make=forked)
+    assert re.search(
+        r"0 of 2 workers have started, after \d s; worker 0: env_fns\[0\]", caplog.text
+    )
+    assert re.search(
+        r"[01] of 2 parts are made, after \d s; worker [01]: env_fns\[[01]\]", caplog.text
+    )
+    assert capfd.readouterr() == ("", "")
