@@ -186,20 +186,19 @@ def spread(numbers: Sequence[float]) -> str:
 def plot(runs: dict[str, Any], path: Path) -> None:
     """The mean return over the seeds, in a band from the lowest to the highest."""
     with mpl.rc_context({**STYLE, "svg.fonttype": "none", "svg.hashsalt": "sb3compat"}):
+        shown = [name for name in ALGORITHMS if complete(runs, name, "exact")]
         figure = Figure(figsize=(9.4, 3.8), layout="constrained")
-        panels = figure.subplots(1, len(ALGORITHMS))
-        for axes, (algorithm, (_, num_envs, _)) in zip(panels, ALGORITHMS.items(), strict=True):
+        panels = figure.subplots(1, len(shown), squeeze=False)[0]
+        for axes, algorithm in zip(panels, shown, strict=True):
             for bridge, color in zip(BRIDGES, ("tab:blue", "tab:orange", "tab:red"), strict=True):
                 found = complete(runs, algorithm, bridge)
-                if not found:
-                    continue
                 steps = [step for step, _ in found[0]["curve"]]
                 returns = [[y for _, y in run["curve"]] for run in found]
                 axes.plot(steps, np.mean(returns, 0), color=color, label=LABELS[bridge])
                 band = np.min(returns, 0), np.max(returns, 0)
                 axes.fill_between(steps, *band, color=color, alpha=0.2, lw=0)
-                seeds = f"mean and range of {len(found)} seeds"
-                axes.set_title(f"{algorithm} on Pendulum, {num_envs} rows: {seeds}", fontsize=10)
+            seeds = "1 seed" if len(found) == 1 else f"{len(found)} seeds"
+            axes.set_title(f"{algorithm} on Pendulum: mean and range of {seeds}", fontsize=10)
             axes.set(xlabel="environment steps", ylabel="return of an episode")
             axes.grid(alpha=0.3)
         lines, labels = panels[0].get_legend_handles_labels()
