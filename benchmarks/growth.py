@@ -57,6 +57,13 @@ LINES: dict[str, tuple[tuple[int, ...], Callable[[int], Any]]] = {
     "single, 1 worker": (ROWS, partial(workers, 1)),
     "single, 2 workers": (ROWS, partial(workers, 2)),
 }
+LABELS = {
+    "native, without an adapter": "natively vectorized CartPole alone",
+    "native, to_sb3": "natively vectorized CartPole, in to_sb3",
+    "single, DummyVecEnv": "single CartPoles in DummyVecEnv",
+    "single, 1 worker": "single CartPoles in ParallelVecEnv, 1 worker",
+    "single, 2 workers": "single CartPoles in ParallelVecEnv, 2 workers",
+}
 MEMORY = ("native, to_sb3", "single, DummyVecEnv", "single, 2 workers")
 
 
@@ -107,16 +114,18 @@ def _private() -> float:
 def draw(found: dict[str, dict[str, Curve]], path: Path, cores: int) -> None:
     """Both numbers over the rows."""
     figure, axes = figure_of(2)
+    figure.set_size_inches(9.4, 4.6)
     panels = [
-        (axes[0], "ns", f"Time of a step for each row, {cores} cores", "nanoseconds a row"),
-        (axes[1], "kB", "Memory for each row", "private memory, kB a row"),
+        (axes[0], "ns", f"Time of a step for each row, on {cores} cores", "nanoseconds a row"),
+        (axes[1], "kB", "Memory for each row", "private memory, kilobytes a row"),
     ]
     for ax, key, title, label in panels:
         for name, curve in found[key].items():
             colour = f"C{list(LINES).index(name)}"
-            ax.plot(*zip(*curve, strict=True), marker="o", markersize=4, color=colour, label=name)
+            ax.plot(*zip(*curve, strict=True), marker="o", markersize=4, color=colour)
         ax.set(xscale="log", yscale="log", xlabel="rows", ylabel=label, title=title)
-        ax.legend(frameon=False, labelcolor="0.5")
+    labels = [LABELS[name] for name in LINES]
+    figure.legend(axes[0].lines, labels, loc="outside lower center", ncols=2, frameon=False)
     save(figure, path)
 
 

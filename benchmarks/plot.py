@@ -1,44 +1,53 @@
-"""The ratios as a figure; the same results give the same file."""
+"""Eight of the results as a figure, on both sides of "no gain": each bar says what it compares."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
+from figures import GREY, figure_of, save
 from measure import Row
 
-# Text as text, and no random names or dates: a small file, the same for the same results.
-STYLE = {"svg.fonttype": "none", "svg.hashsalt": "sb3compat", "font.size": 8}
-TICKS = (0.03, 0.1, 0.25, 0.5, 1, 2)
+# What is measured, of how many rows and against what; and the same as a sentence.
+BARS = {
+    ("PPO, 10 epochs", 64, "DummyVecEnv"): (
+        "PPO trains on 64 natively vectorized CartPoles", "DummyVecEnv"),
+    ("PPO, 4 epochs", 1024, "DummyVecEnv"): (
+        "PPO trains on 1,024 of them, with 4 epochs instead of 10", "DummyVecEnv"),
+    ("Async images", 8, "SubprocVecEnv"): (
+        "to_sb3(AsyncVectorEnv) steps 8 environments that return images", "SubprocVecEnv"),
+    ("back, SameStep, Subproc", 8, "AsyncVectorEnv"): (
+        "to_gymnasium(SubprocVecEnv) steps the same 8", "AsyncVectorEnv"),
+    ("parallel CartPole", 32, "SubprocVecEnv"): (
+        "ParallelVecEnv steps 32 CartPoles in 2 workers", "SubprocVecEnv, 32 processes"),
+    ("parallel HalfCheetah", 16, "SubprocVecEnv"): (
+        "ParallelVecEnv steps 16 HalfCheetahs in 2 workers", "SubprocVecEnv, 16 processes"),
+    ("parallel HalfCheetah", 16, "DummyVecEnv"): (
+        "the same 16 HalfCheetahs", "DummyVecEnv, no worker"),
+    ("parallel 200 us a step", 16, "DummyVecEnv"): (
+        "16 environments of 200 µs a step in 2 workers", "DummyVecEnv, no worker"),
+}  # fmt: skip
+TICKS = (0.5, 1, 2, 5, 10)
 
 
-def draw(rows: Sequence[Row], path: Path) -> None:
-    """Draw one dot for each row; its line reaches over the middle half of the rounds."""
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7.5, 0.6 + 0.2 * len(rows)), layout="constrained")
-        axes = figure.subplots()
-        places = range(len(rows))
-        errors = [row.ratio - row.low for row in rows], [row.high - row.ratio for row in rows]
-        colours = ["tab:orange" if missed(row) else "tab:blue" for row in rows]
-        ratios = [row.ratio for row in rows]
-        axes.errorbar(ratios, places, xerr=errors, fmt="none", ecolor="0.4", elinewidth=1)
-        axes.scatter(ratios, places, 24, colours, zorder=3)
-        aims = [(row.aim, place) for place, row in enumerate(rows) if row.aim is not None]
-        axes.plot(*zip(*aims, strict=True), "k|", markersize=11, markeredgewidth=2, label="aim")
-        axes.axvline(1, color="0.6", linewidth=0.8, zorder=0)
-        axes.grid(axis="y", color="0.9", linewidth=0.5)
-        axes.set_xscale("log")
-        axes.set_xticks(TICKS, map(str, TICKS))
-        axes.minorticks_off()
-        axes.set_yticks(places, [f"{row.what}, n={row.n}: {row.other}" for row in rows])
-        axes.invert_yaxis()
-        axes.margins(y=0.02)
-        axes.set_xlabel("ratio (orange: aim missed)")
-        axes.legend(loc="upper left")
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-
-
-def missed(row: Row) -> bool:
-    return row.aim is not None and round(row.ratio, 2) > row.aim
+def draw(rows: Sequence[Row], path: Path, cores: int) -> None:
+    """Draw bars from 1 to the ratio of the speeds; lines are the middle half of the rounds."""
+    found = {(row.what, row.n, row.other): row for row in rows}
+    figure, (ax,) = figure_of(1)
+    figure.set_size_inches(9.5, 4.8)
+    for place, key in enumerate(BARS):
+        row = found[key]
+        times, low, high = 1 / row.ratio, 1 / row.high, 1 / row.low
+        ax.barh(place, times - 1, left=1, color="C0" if times > 1 else "C1", height=0.55)
+        ax.plot((low, high), (place, place), color=GREY, linewidth=2)
+        ax.text(max(high, 1) * 1.06, place, f"{times:.2g}", va="center")
+    ax.axvline(1, color=GREY, linewidth=1)
+    ax.set_yticks(range(len(BARS)), [f"{text},\nagainst {other}" for text, other in BARS.values()])
+    ax.invert_yaxis()
+    ax.grid(axis="y", visible=False)
+    ax.set(xscale="log", title=f"Frames per second, times those of the other, on {cores} cores")
+    ax.set_xticks(TICKS, map(str, TICKS))
+    ax.set_xlim(0.45, 14)
+    ax.minorticks_off()
+    ax.set_xlabel("less than 1 (orange): sb3compat is slower")
+    save(figure, path)

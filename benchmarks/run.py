@@ -90,7 +90,7 @@ def main() -> None:
     if args.plot:
         from plot import draw
 
-        draw(rows, args.plot)
+        draw(rows, args.plot, os.cpu_count() or 1)
 
 
 if __name__ == "__main__":

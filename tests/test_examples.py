@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -107,6 +108,38 @@ def test_variants_differ_in_endings_only() -> None:
     wrong = steps["first observation"][3]
     for i in range(16):
         assert wrong[i]["terminal_observation"] == obs[i] != infos[i]["terminal_observation"]
+
+
+@pytest.mark.parametrize("algorithm", ["PPO", "SAC"])
+def test_three_bridges_train_and_compare_values(
+    algorithm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    example = load("three_bridges")
+    monkeypatch.setattr(example, "HORIZON", 20)
+    monkeypatch.setattr(example, "STEPS_IN_EPISODE", 5)
+    run = example.run(algorithm, "no flag", 0, timesteps=800)
+    # All rows end in their 200th step.
+    rows = example.ALGORITHMS[algorithm][1]
+    assert [step for step, _ in run["curve"]] == ([800] if rows == 4 else [])
+    # The discounted rewards of 20 to 25 steps, each of them from -16.3 to 0; SAC adds its entropy.
+    assert -16.3 * 25 < run["true"] < (0 if algorithm == "PPO" else 25)
+    # No network begins with such values.
+    assert run["learned"] > run["true"] + 20
+
+
+def test_page_and_figure_of_the_three_bridges_are_of_the_runs_that_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    example = load("three_bridges")
+    runs = json.loads((ROOT / "docs" / "bridges.json").read_text())
+    page = (ROOT / "docs" / "explanation" / "bootstrapping.md").read_text()
+    assert example.table(runs) in page
+    titles = " ".join(words(ROOT / "docs" / "bridges.svg"))
+    for algorithm in example.ALGORITHMS:
+        seeds = len(example.complete(runs, algorithm, "exact"))
+        assert not seeds or f"{algorithm} on Pendulum: mean and range of {seeds} seed" in titles
 
 
 def test_picture_of_an_episodes_end_is_that_of_a_run(tmp_path: Path) -> None:

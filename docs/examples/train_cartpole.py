@@ -19,6 +19,7 @@ import time
 from functools import partial
 
 import gymnasium as gym
+import matplotlib as mpl
 import numpy as np
 import torch
 from matplotlib.figure import Figure
@@ -37,6 +38,10 @@ EVALUATION_EPISODES = 100
 # one 500.
 FULL = (200_000, 475.0)
 SHORT = (60_000, 195.0)
+
+# Of the figure: can be read on white and on black.
+COLOURED = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+STYLE = dict.fromkeys(COLOURED, "gray")
 
 
 def make_env(num_envs: int) -> VecEnv:
@@ -149,19 +154,21 @@ def compare_speed(num_envs: int, seed: int) -> None:
 
 
 def plot(progress: Progress, path: str) -> None:
-    figure = Figure(figsize=(6, 2.6), layout="constrained")
-    axes = figure.subplots()
-    axes.plot(progress.timesteps, progress.returns)
-    axes.set(
-        title=f"PPO on {ENV_ID}",
-        xlabel="environment steps",
-        ylabel="mean return\nof the last 100 episodes",
-        ylim=(0, 510),
-    )
-    axes.locator_params(axis="x", nbins=5)
-    axes.grid(alpha=0.3)
-    # Without a date, so that the same curve is the same SVG.
-    figure.savefig(path, dpi=150, metadata={"Date": None} if path.endswith(".svg") else None)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(6, 2.6), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(progress.timesteps, progress.returns)
+        axes.set(
+            title=f"PPO on {ENV_ID}",
+            xlabel="environment steps",
+            ylabel="mean return\nof the last 100 episodes",
+            ylim=(0, 510),
+        )
+        axes.locator_params(axis="x", nbins=5)
+        axes.grid(alpha=0.3)
+        # Without a date, so that the same curve is the same SVG.
+        metadata = {"Date": None} if path.endswith(".svg") else None
+        figure.savefig(path, dpi=150, metadata=metadata, transparent=path.endswith(".svg"))
 
 
 def main() -> int:

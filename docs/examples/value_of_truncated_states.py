@@ -19,6 +19,7 @@ import argparse
 from typing import Any
 
 import gymnasium as gym
+import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -32,6 +33,9 @@ GAMMA = 0.9
 STRIDE = 0.05
 STEPS_IN_EPISODE = 10
 PLACES = np.linspace(0, 1, 41, dtype=np.float32)
+# Of the figure: can be read on white and on black.
+COLOURED = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+STYLE = dict.fromkeys(COLOURED, "gray")
 
 Values = npt.NDArray[np.float64]
 
@@ -116,20 +120,22 @@ def learned_values(variant: str, seed: int, timesteps: int) -> Values:
 
 
 def plot(values: dict[str, list[Values]], path: str) -> None:
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.subplots()
-    axes.plot(PLACES, true_values(), "k--", label="true value")
-    colors = ("tab:blue", "tab:orange", "tab:red")
-    for (name, runs), color in zip(values.items(), colors, strict=True):
-        axes.plot(PLACES, np.mean(runs, 0), color=color, label=name)
-        axes.fill_between(PLACES, np.min(runs, 0), np.max(runs, 0), color=color, alpha=0.2, lw=0)
-    axes.set(
-        title=f"Value function of PPO, mean and range of {len(values['correct'])} seeds",
-        xlabel="place", ylabel="value", ylim=(0, 1.05),
-    )  # fmt: skip
-    axes.legend()
-    axes.grid(alpha=0.3)
-    figure.savefig(path, metadata={"Date": None})
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(7, 4), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(PLACES, true_values(), "--", color="gray", label="true value")
+        colors = ("tab:blue", "tab:orange", "tab:red")
+        for (name, runs), color in zip(values.items(), colors, strict=True):
+            axes.plot(PLACES, np.mean(runs, 0), color=color, label=name)
+            band = np.min(runs, 0), np.max(runs, 0)
+            axes.fill_between(PLACES, *band, color=color, alpha=0.2, lw=0)
+        axes.set(
+            title=f"Value function of PPO, mean and range of {len(values['correct'])} seeds",
+            xlabel="place", ylabel="value", ylim=(0, 1.05),
+        )  # fmt: skip
+        axes.legend(framealpha=0)
+        axes.grid(alpha=0.3)
+        figure.savefig(path, metadata={"Date": None}, transparent=True)
 
 
 def main() -> None:
