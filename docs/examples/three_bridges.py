@@ -146,8 +146,10 @@ def look(model: Any, observations: Any) -> tuple[Array, Array, Array]:
     seen = torch.as_tensor(observations)
     if isinstance(model, PPO):
         drawn, value, _ = model.policy(seen)
-        actions = np.clip(drawn.numpy(), model.action_space.low, model.action_space.high)
-        scale = np.sqrt(model.env.ret_rms.var + model.env.epsilon)
+        space: Any = model.action_space
+        rewards: Any = model.env
+        actions = np.clip(drawn.numpy(), space.low, space.high)
+        scale = np.sqrt(rewards.ret_rms.var + rewards.epsilon)
         return value.numpy()[:, 0] * scale, np.zeros(len(actions)), actions
     squashed, log_prob = model.actor.action_log_prob(seen)
     value = torch.cat(model.critic(seen, squashed), 1).min(1).values

@@ -245,7 +245,7 @@ def make_vec_env(
         vec_env_kwargs = {"workers": workers, "timeout": timeout, **vec_env_kwargs}
         timeout = None
     if autoreset_mode is not None:
-        vec_env_kwargs["autoreset_mode"] = parse_mode(autoreset_mode)
+        vec_env_kwargs = {**vec_env_kwargs, "autoreset_mode": parse_mode(autoreset_mode)}
     make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
     functions = Told(functions) if mode == "sync" else functions
     env = _adapted(_made(make, functions, mode), timeout)
