@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from sb3compat.conformance.findings import FAMILIES, CheckError, Family
+from sb3compat.conformance.judge import Clause
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.subject.capabilities import CAPABILITIES
 
@@ -16,7 +17,7 @@ from sb3compat.conformance.subject.capabilities import CAPABILITIES
 CONTRACT_VERSION = 1
 
 Severity = Literal["error", "warning"]
-CheckFunction = Callable[[Play], None]
+CheckFunction = Callable[[Play], None] | Clause
 
 # Where the contracts are written down.
 SB3_GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
@@ -65,6 +66,11 @@ class Check:
     modes: tuple[str, ...]
     new: bool
     function: CheckFunction
+
+    @property
+    def is_clause(self) -> bool:
+        """Whether its function judges records, and does not run programs of its own."""
+        return next(iter(inspect.signature(self.function).parameters), "") == "record"
 
     @property
     def explanation(self) -> str:

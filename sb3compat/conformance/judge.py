@@ -1,0 +1,205 @@
+"""Clauses of the contract, judged on records.
+
+A clause is a function of a record that yields what has to hold, one demand after the other. A
+demand is one condition: it is evaluated on the values of the record, and it is the assertion of the
+script that reproduces a failure.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from random import Random
+from types import CodeType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from sb3compat.conformance.findings import NotExercisedError, said_by, short
+from sb3compat.conformance.program.instances import Instances
+from sb3compat.conformance.program.journal import Journal
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.program.trace import trace_of
+from sb3compat.conformance.programs import program
+from sb3compat.conformance.record import Op, Record, Value, recorded
+from sb3compat.conformance.run.perturb import perturb
+from sb3compat.conformance.run.settings import Settings
+from sb3compat.conformance.subject.subject import Subject
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What has to hold.
+
+    Attributes:
+        condition: An expression with `{0}`, `{1}` and so on in the place of values.
+        values: The values, the one that the message names first.
+        should: The value expected, in words.
+        row: The row concerned.
+        what: The expression that the message names, with the same places.
+        bounds: Whether only bounds are wrong if it does not hold.
+    """
+
+    condition: str
+    values: tuple[Value, ...]
+    should: str
+    row: int | None = None
+    what: str = "{0}"
+    bounds: bool = False
+
+    def holds(self) -> bool:
+        """Whether the condition holds. An exception counts as no."""
+        try:
+            return bool(self._evaluate(self.condition))
+        except (Exception, SystemExit):
+            return False
+
+    def _evaluate(self, template: str) -> Any:
+        names = [f"_{k}" for k in range(len(self.values))]
+        code = compiled(template.format(*names))
+        values = {name: value.judged for name, value in zip(names, self.values, strict=True)}
+        return eval(code, _NAMES, values)
+
+    @property
+    def because(self) -> str:
+        """The exception of the condition, in words; empty if it has a value."""
+        try:
+            self._evaluate(self.condition)
+        except (Exception, SystemExit) as error:
+            return f" ({said_by(error)})"
+        return ""
+
+    @property
+    def got(self) -> str:
+        """The value that the message names."""
+        try:
+            return short(self._evaluate(self.what))
+        except (Exception, SystemExit) as error:
+            return f"<{said_by(error)}>"
+
+
+@lru_cache(4096)
+def compiled(source: str) -> CodeType:
+    """The code of an expression."""
+    return compile(source, "<condition>", "eval")
+
+
+def expect(
+    condition: str,
+    *values: Value,
+    should: str,
+    row: int | None = None,
+    what: str = "{0}",
+    bounds: bool = False,
+) -> Demand:
+    """What has to hold; see `Demand`."""
+    return Demand(condition, values, should, row, what, bounds)
+
+
+_NAMES = {"np": np, **PRELUDE}
+
+Clause = Callable[[Record], Iterator[Demand]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a clause says of one record.
+
+    Attributes:
+        broken: The first demand that does not hold, or None.
+        exercised: Whether there was a demand at all.
+        reason: Why there was none.
+        missing: What could not be told, and what would help.
+        mistake: An exception of the clause itself.
+    """
+
+    broken: Demand | None = None
+    exercised: bool = False
+    reason: str = ""
+    missing: str = ""
+    mistake: Exception | None = None
+
+
+def verdict(clause: Clause, record: Record) -> Verdict:
+    """Judge a record by one clause."""
+    record.missing = ""
+    exercised = False
+    try:
+        for demand in clause(record):
+            exercised = True
+            if not demand.holds():
+                return Verdict(demand, True, missing=record.missing)
+    except NotExercisedError as error:
+        return Verdict(exercised=exercised, reason=str(error), missing=record.missing)
+    return Verdict(exercised=exercised, missing=record.missing)
+
+
+class Records:
+    """The records of an environment, made once for all clauses.
+
+    Args:
+        subject: The environment.
+        instances: Those of the process.
+    """
+
+    def __init__(self, subject: Subject, instances: Instances) -> None:
+        self._subject, self._instances = subject, instances
+        self._known: dict[tuple[int, int], list[Record]] = {}
+
+    def of(self, settings: Settings) -> list[Record]:
+        """The records of as many programs as the settings say."""
+        key = (settings.seed, settings.programs)
+        if key not in self._known:
+            self._known[key] = list(self._make(settings))
+        return self._known[key]
+
+    def _make(self, settings: Settings) -> Iterator[Record]:
+        deadline = time.perf_counter() + settings.seconds
+        for number in range(settings.programs):
+            draw = Random(1_000_003 * settings.seed + number)
+            yield self.play(settings, partial(program, self._subject, number, draw))
+            if number and time.perf_counter() > deadline:
+                return
+
+    def play(
+        self, settings: Settings, ops: Callable[[Record, Any], Iterable[Op]], *, new: bool = False
+    ) -> Record:
+        """Run a program, on a new instance or on one that the programs share.
+
+        Args:
+            settings: How to run it.
+            ops: The calls, by the record so far and the environment.
+            new: Whether the instance must be new.
+        """
+        journal = Journal(settings.journal)
+        write = journal.begin()
+        record = Record(self._subject)
+        write("env = make_env()")
+        perturb(settings.seed)()
+        try:
+            env, record.used = self._instances.take(0, new=new)
+        except (Exception, SystemExit) as error:
+            record.error, record.trace = error, trace_of(error, last=12)
+            return record
+        try:
+            recorded(record, env, ops(record, env), write)
+        finally:
+            keep = self._instances.shared and record.settled
+            for one in self._instances.give_back([env], keep=keep):
+                write("env.close()")
+                self._instances.end(one)
+            journal.close()
+        return record
+
+
+_RECORDS: WeakKeyDictionary[Instances, Records] = WeakKeyDictionary()
+
+
+def records_of(subject: Subject, instances: Instances) -> Records:
+    """The records of the process."""
+    if instances not in _RECORDS:
+        _RECORDS[instances] = Records(subject, instances)
+    return _RECORDS[instances]
