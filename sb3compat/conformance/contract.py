@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from sb3compat.conformance.findings import FAMILIES, CheckError, Family
-from sb3compat.conformance.judge import Clause
+from sb3compat.conformance.judge import Clause, Variant
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.subject.capabilities import CAPABILITIES
 
@@ -52,6 +52,7 @@ class Check:
         after: Checks whose failure makes this one pointless.
         modes: The autoreset modes in which it applies; empty for all.
         new: Whether it needs instances that no other program has used.
+        variant: The program that a comparison holds a program against, made from its calls.
         function: The check itself.
     """
 
@@ -65,6 +66,7 @@ class Check:
     after: tuple[str, ...]
     modes: tuple[str, ...]
     new: bool
+    variant: Variant | None
     function: CheckFunction
 
     @property
@@ -92,6 +94,7 @@ def check(
     after: Iterable[str] | None = None,
     modes: Iterable[str] = (),
     new: bool = False,
+    variant: Variant | None = None,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a function as a check of the conformance kit; a decorator.
 
@@ -111,6 +114,8 @@ def check(
         modes: The autoreset modes in which it applies; empty for all.
         new: Whether it needs instances that no other program has used. Otherwise programs share
             those that take long to make.
+        variant: The program to hold a program against, made from its calls: see `variants`. The
+            function gets the records of both.
 
     Returns:
         The decorator, which returns the function as it is.
@@ -135,7 +140,7 @@ def check(
         basics = BASICS.get(family, ()) if after is None else tuple(after)
         made = Check(
             name, family, group or module.partition(".")[0], severity, contract, source,
-            tuple(needs), basics, tuple(modes), new, function,
+            tuple(needs), basics, tuple(modes), new, variant, function,
         )  # fmt: skip
         _refuse(made)
         _REGISTRY[family, name] = made

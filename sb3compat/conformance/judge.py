@@ -101,7 +101,9 @@ def expect(
 
 _NAMES = {"np": np, **PRELUDE}
 
-Clause = Callable[[Record], Iterator[Demand]]
+# A clause judges one record; a comparison judges it together with a variant of it.
+Clause = Callable[..., Iterator[Demand]]
+Variant = Callable[[tuple[Op, ...]], tuple[Op, ...]]
 
 
 @dataclass(frozen=True)
@@ -123,18 +125,20 @@ class Verdict:
     mistake: Exception | None = None
 
 
-def verdict(clause: Clause, record: Record) -> Verdict:
-    """Judge a record by one clause."""
-    record.missing = ""
+def verdict(clause: Clause, *records: Record) -> Verdict:
+    """Judge a record by one clause, or a record and its variant by a comparison."""
+    records[0].missing = ""
     exercised = False
     try:
-        for demand in clause(record):
+        for demand in clause(*records):
             exercised = True
             if not demand.holds():
-                return Verdict(demand, True, missing=record.missing)
+                return Verdict(demand, True, missing=records[0].missing)
     except NotExercisedError as error:
-        return Verdict(exercised=exercised, reason=str(error), missing=record.missing)
-    return Verdict(exercised=exercised, missing=record.missing)
+        return Verdict(exercised=exercised, reason=str(error), missing=records[0].missing)
+    except Exception as error:
+        return Verdict(mistake=error)
+    return Verdict(exercised=exercised, missing=records[0].missing)
 
 
 class Records:
@@ -148,48 +152,83 @@ class Records:
     def __init__(self, subject: Subject, instances: Instances) -> None:
         self._subject, self._instances = subject, instances
         self._known: dict[tuple[int, int], list[Record]] = {}
+        self._variants: dict[tuple[Record, Variant], Record] = {}
+        self._new = False
 
-    def of(self, settings: Settings) -> list[Record]:
-        """The records of as many programs as the settings say."""
+    def of(self, settings: Settings, variant: Variant | None = None) -> list[tuple[Record, ...]]:
+        """The records of the programs, each with its variant if one is asked for."""
         key = (settings.seed, settings.programs)
         if key not in self._known:
             self._known[key] = list(self._make(settings))
-        return self._known[key]
+        if variant is None:
+            return [(record,) for record in self._known[key]]
+        return [self._with(record, variant, settings) for record in self._known[key]]
+
+    def _with(self, record: Record, variant: Variant, settings: Settings) -> tuple[Record, ...]:
+        if (record, variant) not in self._variants:
+            self._variants[record, variant] = self._twin(record, variant, settings)
+        return record, self._variants[record, variant]
+
+    def _twin(
+        self, record: Record, variant: Variant, settings: Settings, *, new: bool = False
+    ) -> Record:
+        ops = variant(tuple(call.op for call in record.calls))
+        twin = Record(self._subject, "twin", len(record.calls))
+        return self._fill(twin, settings, lambda *_: ops, new=new)
+
+    def again(
+        self, settings: Settings, ops: tuple[Op, ...], variant: Variant | None
+    ) -> tuple[Record, ...]:
+        """Records of a program, and of its variant if one is asked, on new instances."""
+        record = self._fill(Record(self._subject), settings, lambda *_: ops, new=True)
+        if variant is None:
+            return (record,)
+        return record, self._twin(record, variant, settings, new=True)
+
+    def renew(self) -> bool:
+        """Forget all records, and make new ones on new instances; whether that is another thing."""
+        if self._new or not self._instances.shared:
+            return False
+        self._new = True
+        self._known.clear()
+        self._variants.clear()
+        self._instances.close()
+        return True
 
     def _make(self, settings: Settings) -> Iterator[Record]:
         deadline = time.perf_counter() + settings.seconds
         for number in range(settings.programs):
             draw = Random(1_000_003 * settings.seed + number)
-            yield self.play(settings, partial(program, self._subject, number, draw))
+            ops = partial(program, self._subject, number, draw)
+            yield self._fill(Record(self._subject), settings, ops, new=self._new)
             if number and time.perf_counter() > deadline:
                 return
 
-    def play(
-        self, settings: Settings, ops: Callable[[Record, Any], Iterable[Op]], *, new: bool = False
+    def _fill(
+        self,
+        record: Record,
+        settings: Settings,
+        ops: Callable[[Record, Any], Iterable[Op]],
+        *,
+        new: bool,
     ) -> Record:
-        """Run a program, on a new instance or on one that the programs share.
-
-        Args:
-            settings: How to run it.
-            ops: The calls, by the record so far and the environment.
-            new: Whether the instance must be new.
-        """
+        """Run a program, on a new instance or on one that the programs share."""
         journal = Journal(settings.journal)
         write = journal.begin()
-        record = Record(self._subject)
-        write("env = make_env()")
+        write(f"{record.name} = make_env()")
         perturb(settings.seed)()
         try:
             env, record.used = self._instances.take(0, new=new)
         except (Exception, SystemExit) as error:
             record.error, record.trace = error, trace_of(error, last=12)
+            journal.close()
             return record
         try:
             recorded(record, env, ops(record, env), write)
         finally:
             keep = self._instances.shared and record.settled
             for one in self._instances.give_back([env], keep=keep):
-                write("env.close()")
+                write(f"{record.name}.close()")
                 self._instances.end(one)
             journal.close()
         return record

@@ -19,12 +19,16 @@ from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.subject.subject import Subject
 
+# The call that writes into the results of the call before it; no method of an environment.
+OVERWRITE = "overwrite"
+
 # Where the name of a value stands in the source of a part of it.
 HOLE = "\0"
 
 _RESULTS: Mapping[tuple[Family, str], tuple[str, ...]] = {
     ("vec_env", "reset"): ("obs",),
     ("vec_env", "step"): ("obs", "rewards", "dones", "infos"),
+    ("vec_env", "step_wait"): ("obs", "rewards", "dones", "infos"),
     ("vector_env", "reset"): ("obs", "infos"),
     ("vector_env", "step"): ("obs", "rewards", "terminations", "truncations", "infos"),
 }
@@ -54,12 +58,11 @@ class Op:
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def source(self) -> str:
-        """The call as source."""
+    def source(self, env: str = "env") -> str:
+        """The call as source, on the environment of this name."""
         given = [*map(to_source, self.args)]
         given += [f"{name}={to_source(value)}" for name, value in self.kwargs.items()]
-        return f"env.{self.method}({', '.join(given)})"
+        return f"{env}.{self.method}({', '.join(given)})"
 
 
 class Value:
@@ -125,8 +128,9 @@ class Call:
     """One call of a record, and what it returned.
 
     Attributes:
-        number: Its place in the record.
+        number: Its place in the script.
         op: The call.
+        env: What a script calls the environment, and with what the names of its results begin.
         names: The names that a script gives the results; the single name `result` if they are of
             another number than the contract says, or if nobody looks at them.
         live: The results.
@@ -135,8 +139,8 @@ class Call:
         changed: For each result that is no longer as it was returned, the call that changed it.
     """
 
-    def __init__(self, number: int, op: Op, step: int) -> None:
-        self.number, self.op, self.step = number, op, step
+    def __init__(self, number: int, op: Op, env: str, step: int) -> None:
+        self.number, self.op, self.env, self.step = number, op, env, step
         self.changed: dict[str, int] = {}
         self.names: tuple[str, ...] = ()
         self.result: Any = None
@@ -147,18 +151,23 @@ class Call:
         copies = self.__dict__.get("copies", {})
         if name not in copies:
             raise AttributeError(name)
-        return Value(self.number, name, copies[name], self.live[name])
+        return Value(self.number, self.name_of(name), copies[name], self.live[name])
+
+    def name_of(self, result: str) -> str:
+        """What a script calls a result."""
+        if result == "reset_infos":
+            return f"{self.env}.reset_infos"
+        return result if self.env == "env" else f"{self.env}_{result}"
 
     @property
     def whole(self) -> Value:
         """All that it returned."""
-        return Value(self.number, "result", self.result, self.result)
+        return Value(self.number, self.name_of("result"), self.result, self.result)
 
     @property
-    def reset_infos(self) -> Value:
-        """What `env.reset_infos` was after the call, of a `VecEnv`."""
-        name = "env.reset_infos"
-        return Value(self.number, name, self.copies[name], self.live[name])
+    def is_step(self) -> bool:
+        """Whether it returned the results of a step."""
+        return self.op.method in ("step", "step_wait")
 
     @property
     def complete(self) -> bool:
@@ -186,6 +195,8 @@ class Record:
 
     Args:
         subject: The environment.
+        name: What a script calls it.
+        begin: The number of the first call.
 
     Attributes:
         subject: The environment.
@@ -200,8 +211,8 @@ class Record:
         used: Whether other programs have used the instance before.
     """
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
+    def __init__(self, subject: Subject, name: str = "env", begin: int = 0) -> None:
+        self.subject, self.name, self.begin = subject, name, begin
         self.family, self.num_envs, self.mode = subject.family, subject.num_envs, subject.mode
         self.calls: list[Call] = []
         self.error: BaseException | None = None
@@ -224,7 +235,7 @@ class Record:
     @property
     def all_steps(self) -> list[Call]:
         """The steps, whatever they returned."""
-        return [call for call in self.calls if call.op.method == "step"]
+        return [call for call in self.calls if call.is_step]
 
     @property
     def steps(self) -> list[Call]:
@@ -250,16 +261,24 @@ class Record:
     def pairs(self) -> Iterator[tuple[Call, Call]]:
         """Each step with the reset or step before it."""
         batches = self.batches
-        return ((a, b) for a, b in pairwise(batches) if b.op.method == "step")
+        return ((a, b) for a, b in pairwise(batches) if b.is_step)
+
+    @property
+    def reset_steps(self) -> Iterator[tuple[Call, int]]:
+        """The steps of NEXT_STEP mode that reset a row instead of stepping it, with the row."""
+        for before, step in self.pairs:
+            for i in before.ended if before.is_step else ():
+                yield step, i
 
     def changed_by(self, call: Call, name: str) -> str:
         """The method whose call has changed a result of an earlier one; empty if none has."""
         number = call.changed.get(name)
-        return "" if number is None else self.calls[number].op.method
+        return "" if number is None else self.calls[number - self.begin].op.method
 
     def follows(self, call: Call, method: str) -> bool:
         """Whether a call of this method comes after a call, soon enough to be watched."""
-        later = self.calls[call.number + 1 : call.number + 1 + _WATCHED]
+        place = call.number - self.begin + 1
+        later = self.calls[place : place + _WATCHED]
         return any(other.op.method == method for other in later)
 
     @property
@@ -286,7 +305,7 @@ class Record:
     def attribute(self, name: str) -> Value:
         """An attribute of the environment."""
         value = self._attributes[name]
-        return Value(-1, f"env.{name}", value, value)
+        return Value(-1, f"{self.name}.{name}", value, value)
 
     def partly(self, missing: str) -> None:
         """Note that a clause can tell a part only, and what would help."""
@@ -297,7 +316,7 @@ class Record:
         for name in _ATTRIBUTES:
             try:
                 self._attributes[name] = getattr(env, name)
-            except Exception:  # a check of attributes reports it
+            except Exception:  # noqa: PERF203  (a check of attributes reports it)
                 self._attributes[name] = None
 
 
@@ -318,12 +337,15 @@ def recorded(
     record.look_at(env)
     steps = 0
     for op in ops:
-        steps += op.method == "step"
-        call = Call(len(record.calls), op, steps)
-        before_call(op.source)
+        steps += op.method in ("step", "step_async")
+        call = Call(record.begin + len(record.calls), op, record.name, steps)
+        before_call(source_of(call, record.calls))
         try:
             args, kwargs = deepcopy((op.args, dict(op.kwargs)))
-            call.result = getattr(env, op.method)(*args, **kwargs)
+            if op.method == OVERWRITE:
+                PRELUDE[OVERWRITE]([record.calls[-1].live[name] for name in _given(record.calls)])
+            else:
+                call.result = getattr(env, op.method)(*args, **kwargs)
         except (Exception, SystemExit) as error:
             record.error, record.failed_op, record.trace = error, op, trace_of(error, last=12)
             break
@@ -336,8 +358,21 @@ def recorded(
         if not call.complete and op.method in ("reset", "step"):
             break
     for earlier in record.calls[: -1 - _WATCHED]:
-        _look_again(earlier, len(record.calls) - 1)
+        _look_again(earlier, record.calls[-1].number)
     return record
+
+
+def _given(calls: Sequence[Call]) -> tuple[str, ...]:
+    """The results of the last call that a caller writes into: all but the flags."""
+    return tuple(name for name in calls[-1].names if name in ("obs", "rewards", "infos"))
+
+
+def source_of(call: Call, before: Sequence[Call]) -> str:
+    """The source of a call, by the calls before it."""
+    if call.op.method == OVERWRITE:
+        names = ", ".join(before[-1].name_of(name) for name in _given(before))
+        return f"{OVERWRITE}(({names},))"
+    return call.op.source(call.env)
 
 
 def _look_again(call: Call, number: int) -> None:
@@ -358,11 +393,11 @@ def _take_down(record: Record, call: Call, env: Any) -> None:
     call.copies = {name: snapshot(value) for name, value in call.live.items()}
     if record.family == "vec_env":
         infos = getattr(env, "reset_infos", None)
-        call.live["env.reset_infos"], call.copies["env.reset_infos"] = infos, snapshot(infos)
+        call.live["reset_infos"], call.copies["reset_infos"] = infos, snapshot(infos)
 
 
 def raised(record: Record) -> str:
     """The call that raised, and its exception, in words."""
     assert record.error is not None
-    call = "make_env()" if record.failed_op is None else record.failed_op.source
+    call = "make_env()" if record.failed_op is None else record.failed_op.source(record.name)
     return f"{call} raised {said_by(record.error)}"

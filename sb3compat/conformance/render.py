@@ -1,57 +1,90 @@
-"""The script of a demand that does not hold: the calls of the record, and the assertion."""
+"""The script of a demand that does not hold: the calls of the records, and the assertion."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 
 from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.program.script import to_source
-from sb3compat.conformance.record import Call, Record, Value
+from sb3compat.conformance.record import Call, Record, Value, source_of
 
 # What a script calls a value of an earlier call, a copy of it or the object itself.
 _COPY, _HELD = "before", "held"
 # What it calls the actions as they were before a step.
 _GIVEN = "given"
 
+Named = list[tuple[Value, str]]
 
-def lines_of(record: Record, demand: Demand) -> tuple[str, ...]:
+
+def lines_of(records: Sequence[Record], demand: Demand) -> tuple[str, ...]:
     """The statements of a script that ends with the assertion.
 
     Args:
-        record: The record, whose last call is the last that matters.
+        records: The records, whose last calls are the last that matter.
         demand: What does not hold.
     """
-    names = _names(record, demand)
-    lines = ["env = make_env()"]
-    wanted = {(value.call, value.name) for value in demand.values}
-    for call in record.calls:
-        if (call.number, "actions") in wanted:
-            lines += [f"{_GIVEN} = {to_source(call.op.args[0])}", f"actions = deepcopy({_GIVEN})"]
-            lines.append(f"{', '.join(call.names)} = env.step(actions)")
-            continue
-        lines.append(statement(call, whole=(call.number, "result") in wanted))
-        lines += [
-            f"{name} = {value.name if value.is_held else f'snapshot({value.name})'}"
-            for value, name in names
-            if value.call == call.number and name != value.name
-        ]
-    return (*lines, _assertion(demand, [value.source(name) for value, name in names], record))
+    named = _named(records, demand)
+    lines: list[str] = []
+    for record in records:
+        lines.append(f"{record.name} = make_env()")
+        for place, call in enumerate(record.calls):
+            lines += _statements(call, record.calls[:place], named)
+    return (*lines, _assertion(records, demand, named))
 
 
-def statement(call: Call, *, whole: bool = False) -> str:
+def statements(records: Sequence[Record]) -> Iterator[str]:
+    """The statements of records, the last of which an exception has ended."""
+    for record in records:
+        yield f"{record.name} = make_env()"
+        yield from (
+            statement(call, record.calls[:place]) for place, call in enumerate(record.calls)
+        )
+        if record.failed_op is not None:
+            yield record.failed_op.source(record.name)
+
+
+def _statements(call: Call, before: Sequence[Call], named: Named) -> list[str]:
+    """The statements of a call, and those that keep what the assertion is about."""
+    mine = {value.name for value, _ in named if value.call == call.number}
+    if "actions" in mine:
+        given = to_source(call.op.args[0])
+        lines = [f"{_GIVEN} = {given}", f"actions = deepcopy({_GIVEN})"]
+        return [*lines, f"{_results(call)} = {call.env}.step(actions)"]
+    lines = [statement(call, before, whole=call.name_of("result") in mine)]
+    kept = {name: value for value, name in named if value.call == call.number}
+    for name, value in kept.items():
+        if name != value.name:
+            lines.append(f"{name} = {value.name if value.is_held else f'snapshot({value.name})'}")
+    return lines
+
+
+def _results(call: Call) -> str:
+    return ", ".join(call.name_of(name) for name in call.names)
+
+
+def statement(call: Call, before: Sequence[Call] = (), *, whole: bool = False) -> str:
     """The statement of a call, with names for the results if the script looks at them."""
-    names = ("result",) if whole else tuple(name for name in call.names if name != "result")
-    return f"{', '.join(names)} = {call.op.source}" if names else call.op.source
+    source = source_of(call, before)
+    if whole:
+        return f"{call.name_of('result')} = {source}"
+    return f"{_results(call)} = {source}" if call.complete and call.names else source
 
 
-def _names(record: Record, demand: Demand) -> list[tuple[Value, str]]:
+def _named(records: Sequence[Record], demand: Demand) -> Named:
     """The values, each with the name that the script has for the whole of it."""
-    last = len(record.calls) - 1
+    latest = {
+        call.name_of(name): call.number
+        for record in records
+        for call in record.calls
+        for name in (*call.copies, "result")
+    }
     found: dict[tuple[int, str, bool], str] = {}
     for value in demand.values:
         key = (value.call, value.name, value.is_held)
         if value.name == "actions":
             found[key] = "actions" if value.is_held else _GIVEN
-        elif value.call in (-1, last):
+        elif value.call in (-1, latest.get(value.name)):
             found[key] = value.name
         elif key not in found:
             kind = _HELD if value.is_held else _COPY
@@ -60,9 +93,10 @@ def _names(record: Record, demand: Demand) -> list[tuple[Value, str]]:
     return [(value, found[value.call, value.name, value.is_held]) for value in demand.values]
 
 
-def _assertion(demand: Demand, sources: list[str], record: Record) -> str:
+def _assertion(records: Sequence[Record], demand: Demand, named: Named) -> str:
+    sources = [value.source(name) for value, name in named]
     condition = demand.condition.format(*sources)
-    message = message_of(finding_of(demand, sources, record), demand.because)
+    _, message = told(records, demand)
     if not demand.because:
         return f"assert {condition}, {message!r}"
     return (
@@ -71,22 +105,11 @@ def _assertion(demand: Demand, sources: list[str], record: Record) -> str:
     )
 
 
-def finding_of(demand: Demand, sources: list[str], record: Record) -> Finding:
-    """The broken demand in parts."""
-    step = record.calls[-1].step if record.calls else 0
-    what = demand.what.format(*sources)
-    return Finding(what, demand.got, demand.should, step, demand.row, demand.bounds)
-
-
-def message_of(finding: Finding, because: str = "") -> str:
-    """The broken demand in one line."""
-    return (
-        f"{finding.what}={finding.got}, but should be {finding.should} [{finding.place}]{because}"
-    )
-
-
-def told(record: Record, demand: Demand) -> tuple[Finding, str]:
+def told(records: Sequence[Record], demand: Demand) -> tuple[Finding, str]:
     """The broken demand in parts, and in one line."""
-    sources = [value.source(name) for value, name in _names(record, demand)]
-    finding = finding_of(demand, sources, record)
-    return finding, message_of(finding, demand.because)
+    sources = [value.source(name) for value, name in _named(records, demand)]
+    what = demand.what.format(*sources)
+    step = max((call.step for call in records[0].calls), default=0)
+    finding = Finding(what, demand.got, demand.should, step, demand.row, demand.bounds)
+    place = f"[{finding.place}]{demand.because}"
+    return finding, f"{what}={finding.got}, but should be {finding.should} {place}"

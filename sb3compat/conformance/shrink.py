@@ -23,7 +23,7 @@ def shrunk(ops: Ops, fails: Callable[[Ops], bool], simplest: Sequence[Any], trie
 
     def smaller(other: Ops) -> bool:
         nonlocal ops, tries
-        source = "\n".join(op.source for op in other)
+        source = "\n".join(op.source() for op in other)
         if source not in known and tries > 0:
             tries -= 1
             known[source] = fails(other)
@@ -32,7 +32,7 @@ def shrunk(ops: Ops, fails: Callable[[Ops], bool], simplest: Sequence[Any], trie
             return True
         return False
 
-    known["\n".join(op.source for op in ops)] = False
+    known["\n".join(op.source() for op in ops)] = False
     before = None
     while before is not ops and tries > 0:
         before = ops

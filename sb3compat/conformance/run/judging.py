@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from sb3compat.conformance.contract import BASICS, Check
 from sb3compat.conformance.findings import Finding, said_by
-from sb3compat.conformance.judge import Records, Verdict, records_of, verdict
+from sb3compat.conformance.judge import Demand, Verdict, records_of, verdict
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.programs import batch
 from sb3compat.conformance.record import Record, raised
-from sb3compat.conformance.render import lines_of, statement, told
+from sb3compat.conformance.render import lines_of, statements, told
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.reproduction import (
     OWN_MISTAKE,
@@ -26,9 +27,12 @@ from sb3compat.conformance.shrink import Ops, shrunk
 from sb3compat.conformance.subject.pace import shrinks_of
 from sb3compat.conformance.subject.subject import Subject
 
+# So many actions are tried in the place of all others, and what is said where nothing else is.
+_FEW_ACTIONS, _UNREACHED = 3, "no program reached it"
+
 
 def judged(check: Check, subject: Subject, settings: Settings, instances: Instances) -> Result:
-    """The result of a clause.
+    """The result of a clause or a comparison.
 
     Args:
         check: The clause.
@@ -37,106 +41,105 @@ def judged(check: Check, subject: Subject, settings: Settings, instances: Instan
         instances: Those of the process, with the records that are known.
     """
     begin = time.perf_counter()
-    records = records_of(subject, instances)
-    known = records.of(settings)
-    verdicts = [_verdict(check, record) for record in known]
-    result = _result(_Judging(check, subject, settings, instances, records), known, verdicts)
-    return replace(result, seconds=time.perf_counter() - begin, examples=len(known))
-
-
-def _verdict(check: Check, record: Record) -> Verdict:
-    """The verdict of a clause; an exception of it is its own mistake."""
-    try:
-        return verdict(check.function, record)  # type: ignore[arg-type]
-    except Exception as error:
-        return Verdict(mistake=error)
+    judging = _Judging(check, subject, settings, instances)
+    found = judging.result()
+    if found is None:
+        found = judging.result()
+    assert found is not None, "the records are new now"
+    return replace(found, seconds=time.perf_counter() - begin, examples=judging.programs)
 
 
 class _Judging:
     """What the programs of one clause share."""
 
     def __init__(
-        self,
-        check: Check,
-        subject: Subject,
-        settings: Settings,
-        instances: Instances,
-        records: Records,
+        self, check: Check, subject: Subject, settings: Settings, instances: Instances
     ) -> None:
-        self.check, self.subject, self.settings = check, subject, settings
-        self.instances, self._records = instances, records
+        self._check, self._subject, self._settings = check, subject, settings
+        self._instances, self._records = instances, records_of(subject, instances)
+        self.programs = 0
 
-    def broken(self, record: Record) -> Failure:
-        """The failure on a record whose clause does not hold, with the smallest program."""
-        smallest = record
+    def result(self) -> Result | None:
+        """The result; None if new instances are needed first."""
+        groups = self._records.of(self._settings, self._check.variant)
+        self.programs = len(groups)
+        verdicts = [verdict(self._check.function, *records) for records in groups]
+        for found in verdicts:
+            if found.mistake is not None:
+                return self._failed(self._mistaken(found.mistake))
+        for records, found in zip(groups, verdicts, strict=True):
+            if found.broken is not None:
+                failure = self._broken(records, found.broken)
+                return None if failure is None else self._failed(failure)
+        exercised = any(found.exercised for found in verdicts)
+        for records in groups:
+            record = next((each for each in records if each.error is not None), None)
+            if record is not None and self._reports(record, exercised):
+                return self._failed(self._errored(records, record))
+        return self._unbroken(verdicts)
+
+    def _failed(self, failure: Failure) -> Result:
+        return failed(self._check, self._subject, self._settings, failure)
+
+    def _mistaken(self, error: Exception) -> Failure:
+        message = f"the check itself raised {said_by(error)}. {OWN_MISTAKE}"
+        return Failure("errored", message, trace_of(error), (), None, own=True)
+
+    def _broken(self, records: tuple[Record, ...], demand: Demand) -> Failure | None:
+        """The failure with the smallest program; None if only used instances show it."""
+        smallest, shown = records, demand
 
         def fails(ops: Ops) -> bool:
-            nonlocal smallest
-            again = self._records.play(self.settings, lambda *_: ops, new=True)
-            if _verdict(self.check, again).broken is None:
-                return False
-            smallest = again
-            return True
+            nonlocal smallest, shown
+            again = self._records.again(self._settings, ops, self._check.variant)
+            broken = verdict(self._check.function, *again).broken
+            if broken is not None:
+                smallest, shown = again, broken
+            return broken is not None
 
-        if fails(record.ops):  # otherwise not every time
-            tries = shrinks_of(self.settings.programs)
-            actions = [batch(self.subject, [a] * self.subject.num_envs) for a in self._simplest]
-            shrunk(record.ops, fails, actions, tries)
-        demand = _verdict(self.check, smallest).broken
-        assert demand is not None
-        finding, message = told(smallest, demand)
-        return Failure("failed", message, "", lines_of(smallest, demand), finding)
+        ops = records[0].ops
+        if fails(ops):
+            known = [batch(self._subject, [a] * self._subject.num_envs) for a in self._simplest]
+            shrunk(ops, fails, known, shrinks_of(self._settings.programs))
+        elif any(record.used for record in records) and self._records.renew():
+            return None
+        finding, message = told(smallest, shown)
+        return Failure("failed", message, "", lines_of(smallest, shown), finding)
 
     @property
-    def _simplest(self) -> list[object]:
-        return list(self.subject.actions[:3])
+    def _simplest(self) -> tuple[Any, ...]:
+        return self._subject.actions[:_FEW_ACTIONS]
 
-    def errored(self, record: Record) -> Failure:
+    def _errored(self, records: tuple[Record, ...], record: Record) -> Failure:
         """The failure of a record that an exception has ended."""
         assert record.error is not None
-        if record.error is self.instances.failure:
-            return failure_to_make(self.instances, record.error, record.trace)
-        lines = ["env = make_env()", *map(statement, record.calls)]
-        if record.failed_op is not None:
-            lines.append(record.failed_op.source)
-        step = record.calls[-1].step if record.calls else 0
+        if record.error is self._instances.failure:
+            return failure_to_make(self._instances, record.error, record.trace)
+        lines = list(statements(records[: records.index(record) + 1]))
+        step = max((call.step for call in record.calls), default=0)
         step += record.failed_op is not None and record.failed_op.method == "step"
         finding = Finding(lines[-1], said_by(record.error), "no exception", step)
         return Failure("errored", raised(record), record.trace, tuple(lines), finding)
 
+    def _reports(self, record: Record, exercised: bool) -> bool:
+        """Whether this clause is the one to report an exception.
 
-def _result(judging: _Judging, records: list[Record], verdicts: list[Verdict]) -> Result:
-    check = judging.check
-    pairs = list(zip(records, verdicts, strict=True))
-    for _, found in pairs:
-        if found.mistake is not None:
-            message = f"the check itself raised {said_by(found.mistake)}. {OWN_MISTAKE}"
-            failure = Failure("errored", message, trace_of(found.mistake), (), None, own=True)
-            return failed(check, judging.subject, judging.settings, failure)
-    for record, found in pairs:
-        if found.broken is not None:
-            return failed(check, judging.subject, judging.settings, judging.broken(record))
-    exercised = any(found.exercised for found in verdicts)
-    for record in records:
-        if record.error is not None and (_reports(check, record) or not exercised):
-            return failed(check, judging.subject, judging.settings, judging.errored(record))
-    return _unbroken(check, verdicts)
+        The first clause about a method does, a comparison if its variant alone raises, and each
+        clause that no record exercises.
+        """
+        if record.name != "env" or not exercised:
+            return True
+        method = "reset" if record.failed_op is None else record.failed_op.method
+        basics = BASICS[self._check.family]
+        about = (name for name in basics if name.startswith(method))
+        return self._check.id == next(about, basics[0])
 
-
-def _unbroken(check: Check, verdicts: Iterable[Verdict]) -> Result:
-    """The result of a clause that no record breaks."""
-    exercised = [found for found in verdicts if found.exercised]
-    missing = next((found.missing for found in verdicts if found.missing), "")
-    if exercised and not missing:
-        return Result.of(check, "passed")
-    if missing:
-        return Result.of(check, "partly_exercised", message=missing)
-    reason = next((found.reason for found in verdicts if found.reason), "no program reached it")
-    return Result.of(check, "not_exercised", message=reason)
-
-
-def _reports(check: Check, record: Record) -> bool:
-    """Whether a clause is the one that reports an exception: the first about this method."""
-    method = "reset" if record.failed_op is None else record.failed_op.method
-    about = next((name for name in BASICS[check.family] if name.startswith(method)), "")
-    return check.id == (about or BASICS[check.family][0])
+    def _unbroken(self, verdicts: Iterable[Verdict]) -> Result:
+        """The result of a clause that no record breaks."""
+        missing = next((found.missing for found in verdicts if found.missing), "")
+        if missing:
+            return Result.of(self._check, "partly_exercised", message=missing)
+        if any(found.exercised for found in verdicts):
+            return Result.of(self._check, "passed")
+        reason = next((found.reason for found in verdicts if found.reason), _UNREACHED)
+        return Result.of(self._check, "not_exercised", message=reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.clauses import actions_as_before, unchanged_by
-from sb3compat.conformance.checks.tools.twins import Twins
+from sb3compat.conformance.checks.tools.comparing import alike
 from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
     ENDINGS,
@@ -15,8 +15,8 @@ from sb3compat.conformance.checks.vec_env.marks import (
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
 from sb3compat.conformance.findings import short
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.play import Play
 from sb3compat.conformance.record import Record
+from sb3compat.conformance.variants import with_writing
 
 _BASICS = BASICS["vec_env"]
 
@@ -82,19 +82,20 @@ def infos_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
             yield expect("unchanged({0}, {1})", step.infos.held[i], was, should=should, row=i)
 
 
-@error(group="ownership", source=SB3_GUIDE, needs=("seeding",), after=DETERMINISTIC)
-def writing_outputs_does_not_change_env(play: Play) -> None:
+@error(
+    group="ownership",
+    source=SB3_GUIDE,
+    needs=("seeding",),
+    after=DETERMINISTIC,
+    variant=with_writing,
+)
+def writing_outputs_does_not_change_env(record: Record, twin: Record) -> Iterator[Demand]:
     """Writing into observations, rewards, dones and infos does not change the environment.
 
     Algorithms do write: they correct rewards for time limits, normalise observations, and add
     keys to infos. If the environment returns its own state, that changes it. Return copies.
     """
-    twins = Twins(play, play.known_ending())
-    twins.reset()
-    play.run("overwrite(obs)")
-    for _ in twins.steps():
-        twins.demand_same("as in an instance whose results nobody wrote into")
-        play.run("overwrite((obs, rewards, infos))")
+    yield from alike(record, twin, "as in an instance whose results nobody wrote into")
 
 
 @warning(group="ownership", source=SB3_GUIDE)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.tools.twins import Twins
+from sb3compat.conformance.checks.tools.comparing import alike
 from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
     error,
@@ -12,8 +14,11 @@ from sb3compat.conformance.checks.vec_env.marks import (
 )
 from sb3compat.conformance.contract import SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.script import to_source
+from sb3compat.conformance.record import Record
+from sb3compat.conformance.variants import again, seeded_late
 
 _SEEDED = (*DETERMINISTIC, "seed_returns_n")
 _RESET_INFOS = (*DETERMINISTIC, "reset_infos_n_dicts")
@@ -34,8 +39,8 @@ def seed_returns_n(play: Play) -> None:
     )
 
 
-@error(group="seeding", source=SB3_SOURCE, needs=("seeding",))
-def same_seed_same_trajectory(play: Play) -> None:
+@error(group="seeding", source=SB3_SOURCE, needs=("seeding",), variant=again)
+def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     """The same seed and the same actions give the same observations, rewards and dones.
 
     Each row's seed goes into the reset of its environment, and all random numbers come from it.
@@ -44,26 +49,17 @@ def same_seed_same_trajectory(play: Play) -> None:
     compare two runs are skipped. For an environment that takes no seeds, declare the capability
     `seeding` as missing.
     """
-    twins = Twins(play, play.known_ending())
-    twins.reset()
-    twins.demand_same("as in another instance under the same seed")
-    for _ in twins.steps():
-        twins.demand_same("as in another instance under the same seed and actions")
+    yield from alike(record, twin, "as in another instance under the same seed and actions")
 
 
-@error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED)
-def seed_applies_at_next_reset_only(play: Play) -> None:
+@error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED, variant=seeded_late)
+def seed_applies_at_next_reset_only(record: Record, twin: Record) -> Iterator[Demand]:
     """`seed(s)` changes nothing until the next `reset()`, the rows' own resets included.
 
     A seed belongs to the next call of `reset()`. Typical mistakes: `seed` resets the environment
     or its generators at once, or the seed is used up by the first row whose episode ends.
     """
-    twins = Twins(play, play.known_ending())
-    twins.reset()
-    twins.step()
-    play.run(f"env.seed({twins.seed + 7})")
-    for _ in twins.steps():
-        twins.demand_same("as without the call of seed, since there was no reset")
+    yield from alike(record, twin, "as without the call of seed, since there was no reset")
 
 
 @error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.clauses import batch_in_space
+from sb3compat.conformance.checks.tools.comparing import alike
 from sb3compat.conformance.checks.tools.twins import Twins
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
@@ -12,6 +13,7 @@ from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.subject.actions import batch_source
+from sb3compat.conformance.variants import in_two_halves
 
 _BASICS = BASICS["vec_env"]
 
@@ -144,21 +146,15 @@ def step_obs_in_space(record: Record) -> Iterator[Demand]:
         yield from batch_in_space(record, step)
 
 
-@error(group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
-def step_equals_async_wait(play: Play) -> None:
+@error(
+    group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC, variant=in_two_halves
+)
+def step_equals_async_wait(record: Record, twin: Record) -> Iterator[Demand]:
     """`step(actions)` returns the results of `step_async(actions)` and `step_wait()`.
 
     Wrappers override the two halves, and algorithms call the whole.
     """
-    twins = Twins(play, play.known_ending())
-    twins.reset()
-    ending = twins.ending
-    for _ in range(6 if ending is None else min(ending.steps + 2, 100)):
-        twins.choose()
-        play.step("deepcopy(actions)")
-        play.run("twin.step_async(actions)")
-        play.run("twin_obs, twin_rewards, twin_dones, twin_infos = twin.step_wait()")
-        twins.demand_same("as from step_async and step_wait")
+    yield from alike(record, twin, "as from step")
 
 
 @warning(group="step", source=SB3_GUIDE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import some_steps
@@ -15,7 +17,9 @@ from sb3compat.conformance.checks.vector_env.marks import (
 )
 from sb3compat.conformance.contract import BASICS
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
 
 
 @error(group="infos", source=VECTOR_ENV)
@@ -62,35 +66,38 @@ def _rows_have_their_keys(play: Play) -> None:
 
 
 @warning(group="infos", source=DICT_INFO)
-def info_values_batched(play: Play) -> None:
+def info_values_batched(record: Record) -> Iterator[Demand]:
     """Each value in `infos` has one entry for each row, or is a dict of such values.
 
     A single number or string for all rows cannot be split by row: `DictInfoToList` raises. Repeat
     it: `np.full(num_envs, value)`.
     """
-    play.start()
-    should = f"{{}}: values have {play.n} entries"
-    play.demand(f"not unbatched(infos, {play.n})", f"unbatched(infos, {play.n})", should)
-    for _ in some_steps(play):
-        play.demand(f"not unbatched(infos, {play.n})", f"unbatched(infos, {play.n})", should)
+    n = record.num_envs
+    for call in record.batches:
+        yield expect(
+            f"not unbatched({{0}}, {n})",
+            call.infos,
+            what=f"unbatched({{0}}, {n})",
+            should=f"{{}}: values have {n} entries",
+        )
 
 
 @warning(group="infos", source=STATISTICS, after=(*BASICS["vector_env"], "info_masks"))
-def episode_statistics_at_end_only(play: Play) -> None:
+def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
     """`infos["episode"]`, the return and length of an episode, is about rows that have ended.
 
     Training code takes whatever is there for the statistics of a finished episode. Its mask
     `_episode` is true in these rows only. Typical mistake: the entry of the last episode stays in
     the infos of later steps.
     """
-    for _ in play.through_ending():
-        told = "isinstance(infos.get('episode'), dict) and {'r', 'l'} <= infos['episode'].keys()"
-        for i in play.running() if play.value(told) else []:
-            play.demand(
-                f"not infos.get('_episode', np.ones({play.n}, bool))[{i}]",
-                f"info_of(infos['episode'], {i})",
-                "none of this row, as its episode goes on",
-                i,
+    for step in record.through_endings:
+        for i in record.running(step):
+            yield expect(
+                f"not tells_statistics({{0}}, {i})",
+                step.infos,
+                what=f"info_of({{0}}['episode'], {i})",
+                should="none of this row, as its episode goes on",
+                row=i,
             )
 
 

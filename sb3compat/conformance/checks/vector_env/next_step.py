@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from hypothesis import strategies as st
@@ -21,7 +22,9 @@ from sb3compat.conformance.checks.tools.twins import (
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
 
 MODES = ("NextStep",)
 GROUP = "episode end: NEXT_STEP"
@@ -90,34 +93,31 @@ def reset_step_ignores_action(play: Play) -> None:
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*AFTER, "rewards_shape"))
-def reset_step_reward_zero(play: Play) -> None:
+def reset_step_reward_zero(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the reward of the step that resets a row is 0.
 
     That step belongs to no episode. Its reward would count in the return of the next one. Write
     zero there after the rewards of all rows are computed.
     """
-    for i in _into_reset_step(play):
-        play.demand(f"rewards[{i}] == 0", f"rewards[{i}]", "0 in the step that resets the row", i)
+    for step, i in record.reset_steps:
+        yield expect(
+            "{0} == 0",
+            step.rewards[i],
+            should="0 in the step that resets the row",
+            row=i,
+        )
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
-def reset_step_flags_false(play: Play) -> None:
+def reset_step_flags_false(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the step that resets a row neither terminates nor truncates it.
 
     A flag there ends an episode without a step. Flags are often computed for all rows from the
     old state: set them to false in the rows that are reset.
     """
-    for i in _into_reset_step(play):
-        for name in ("terminations", "truncations"):
-            play.demand(
-                f"not {name}[{i}]", f"{name}[{i}]", "False in the step that resets the row", i
-            )
-
-
-def _into_reset_step(play: Play) -> list[int]:
-    rows = play.to_ending()
-    play.step(play.actions())
-    return rows
+    for step, i in record.reset_steps:
+        for flags in (step.terminations, step.truncations):
+            yield expect("not {0}", flags[i], should="False in the step that resets the row", row=i)
 
 
 @error(
