@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from sb3compat.conformance.findings import FAMILIES, CheckError, Family
 from sb3compat.conformance.judge import Clause, Variant
@@ -73,6 +73,11 @@ class Check:
     def is_clause(self) -> bool:
         """Whether its function judges records, and does not run programs of its own."""
         return next(iter(inspect.signature(self.function).parameters), "") == "record"
+
+    @property
+    def clause(self) -> Clause:
+        """Its function, if that judges records."""
+        return cast(Clause, self.function)
 
     @property
     def explanation(self) -> str:

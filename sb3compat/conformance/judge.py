@@ -23,7 +23,7 @@ from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.program.trace import trace_of
-from sb3compat.conformance.programs import program
+from sb3compat.conformance.programs import Draws, episodes, program
 from sb3compat.conformance.record import Op, Record, Value, recorded
 from sb3compat.conformance.run.perturb import perturb
 from sb3compat.conformance.run.settings import Settings
@@ -101,6 +101,9 @@ def expect(
 
 _NAMES = {"np": np, **PRELUDE}
 
+# So many programs of several episodes each row follow the others.
+_LONG_PROGRAMS = 3
+
 # A clause judges one record; a comparison judges it together with a variant of it.
 Clause = Callable[..., Iterator[Demand]]
 Variant = Callable[[tuple[Op, ...]], tuple[Op, ...]]
@@ -127,7 +130,7 @@ class Verdict:
 
 def verdict(clause: Clause, *records: Record) -> Verdict:
     """Judge a record by one clause, or a record and its variant by a comparison."""
-    records[0].missing = ""
+    records[0].missing, records[0].judged = "", False
     exercised = False
     try:
         for demand in clause(*records):
@@ -138,7 +141,7 @@ def verdict(clause: Clause, *records: Record) -> Verdict:
         return Verdict(exercised=exercised, reason=str(error), missing=records[0].missing)
     except Exception as error:
         return Verdict(mistake=error)
-    return Verdict(exercised=exercised, missing=records[0].missing)
+    return Verdict(exercised=exercised or records[0].judged, missing=records[0].missing)
 
 
 class Records:
@@ -152,17 +155,20 @@ class Records:
     def __init__(self, subject: Subject, instances: Instances) -> None:
         self._subject, self._instances = subject, instances
         self._known: dict[tuple[int, int], list[Record]] = {}
+        self._long: dict[tuple[int, int], list[Record]] = {}
         self._variants: dict[tuple[Record, Variant], Record] = {}
         self._new = False
 
     def of(self, settings: Settings, variant: Variant | None = None) -> list[tuple[Record, ...]]:
-        """The records of the programs, each with its variant if one is asked for."""
+        """The records of the programs; of the short ones with their variants, if one is asked."""
         key = (settings.seed, settings.programs)
         if key not in self._known:
-            self._known[key] = list(self._make(settings))
-        if variant is None:
-            return [(record,) for record in self._known[key]]
-        return [self._with(record, variant, settings) for record in self._known[key]]
+            self._known[key] = list(self._make(settings, settings.programs, program))
+        if variant is not None:
+            return [self._with(record, variant, settings) for record in self._known[key]]
+        if key not in self._long:
+            self._long[key] = list(self._make(settings, _LONG_PROGRAMS, episodes))
+        return [(record,) for record in (*self._known[key], *self._long[key])]
 
     def _with(self, record: Record, variant: Variant, settings: Settings) -> tuple[Record, ...]:
         if (record, variant) not in self._variants:
@@ -191,15 +197,16 @@ class Records:
             return False
         self._new = True
         self._known.clear()
+        self._long.clear()
         self._variants.clear()
         self._instances.close()
         return True
 
-    def _make(self, settings: Settings) -> Iterator[Record]:
+    def _make(self, settings: Settings, programs: int, draws: Draws) -> Iterator[Record]:
         deadline = time.perf_counter() + settings.seconds
-        for number in range(settings.programs):
+        for number in range(programs):
             draw = Random(1_000_003 * settings.seed + number)
-            ops = partial(program, self._subject, number, draw)
+            ops = partial(draws, self._subject, number, draw)
             yield self._fill(Record(self._subject), settings, ops, new=self._new)
             if number and time.perf_counter() > deadline:
                 return

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
 import numpy as np
 
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Op, Record
-from sb3compat.conformance.subject.actions import batch_source
+from sb3compat.conformance.record import Drawn, Op, Record
+from sb3compat.conformance.subject.actions import batch_source, sample_source
 from sb3compat.conformance.subject.subject import Ending, Subject
 
 # The most steps of a program that leads to no end, and after an end.
 _FREE, _AFTER = 8, 4
 # How much longer than the known way to an end a program may take.
 _SLACK = 20
+# The rounds of a program of several episodes, the resets before each round, how often each row ends
+# in it at most, and the steps, time and memory for all.
+_ROUNDS, _RESETS, _ENDS = 8, 3, 3
+_MOST_STEPS, _MOST_SECONDS, _MOST_BYTES = 1500, 1.0, 1e8
+
+Draws = Callable[[Subject, int, Random, Record, Any], Iterator[Op]]
 
 
 def program(subject: Subject, number: int, draw: Random, record: Record, env: Any) -> Iterator[Op]:
@@ -98,3 +104,63 @@ def _actions(subject: Subject, draw: Random) -> Any:
 def batch(subject: Subject, actions: list[Any]) -> Any:
     """A batch of these single actions, one for each row."""
     return eval(batch_source(subject.family, actions), {"np": np})
+
+
+def episodes(subject: Subject, number: int, draw: Random, record: Record, env: Any) -> Iterator[Op]:
+    """Several episodes of each row, and resets between them, some in the middle of an episode.
+
+    The actions are sampled in every other program, and otherwise those under which an episode
+    takes longest. Without a known end there are no calls.
+
+    Args:
+        subject: The environment.
+        number: The number of the program.
+        draw: The source of all that is drawn.
+        record: What the calls so far have returned.
+        env: The environment; unused.
+    """
+    if not subject.endings:
+        return
+    act = _long_actions(subject, number)
+    if isinstance(act, Drawn):
+        single = subject.family == "vector_env" and not subject.batched_actions
+        yield Op(f"{'single_' * single}action_space.seed", (draw.randint(0, 99),))
+    yield from _opening(subject, draw)
+    longest = 3 * max(ending.steps for ending in subject.endings) + 10
+    left = _affordable(subject, record)
+    for turn in range(_ROUNDS):
+        for _ in range(_RESETS):
+            yield from opening(subject, None)
+        ends = np.zeros(subject.num_envs, int)
+        for _ in range(longest):
+            yield from _step(subject, act, record)
+            left -= 1
+            last = record.calls[-1]
+            if left <= 0 or not last.complete:
+                return
+            ends += last.flags
+            waits = subject.mode == "NextStep" and last.flags.any()
+            if ends.min() >= (1 if turn % 2 else _ENDS) and not waits:
+                break
+
+
+def _long_actions(subject: Subject, number: int) -> Any:
+    """The actions of a program of several episodes."""
+    simple = not isinstance(subject.actions[0], dict | tuple)
+    if simple and number % 2 == 0:
+        return Drawn(sample_source(subject))
+    longest = max(subject.endings, key=lambda ending: (ending.truncated, ending.steps))
+    return Drawn(longest.actions)
+
+
+def _affordable(subject: Subject, record: Record) -> int:
+    """How many steps a program of several episodes may take."""
+    size = sum(map(_size, record.calls[-1].copies.values())) if record.calls else 0
+    seconds, size = max(subject.step_seconds, 1e-6), max(size, 1)
+    return min(_MOST_STEPS, int(_MOST_SECONDS / seconds), int(_MOST_BYTES / size))
+
+
+def _size(value: object) -> int:
+    if isinstance(value, dict | list | tuple):
+        return sum(map(_size, value.values() if isinstance(value, dict) else value))
+    return int(getattr(value, "nbytes", 0))

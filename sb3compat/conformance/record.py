@@ -6,10 +6,11 @@ made from the calls when they are needed: for the journal, and for the reproduct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -38,10 +39,29 @@ _ATTRIBUTES = (
     "single_action_space", "metadata",
 )  # fmt: skip
 
+# What a seed and a reset undo.
+_HARMLESS = {"reset", "seed", "step", "action_space.seed", "single_action_space.seed"}
+
 # For so many calls it is watched whether results stay as they were returned.
 _WATCHED = 4
 
-equal, row, snapshot = PRELUDE["equal"], PRELUDE["row"], PRELUDE["snapshot"]
+equal, row, part, info_of, snapshot = map(
+    PRELUDE.__getitem__, ("equal", "row", "part", "info_of", "snapshot")
+)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An argument that is drawn anew in each call, as the expression that draws it.
+
+    Attributes:
+        source: The expression, over `env` and the helpers of scripts.
+    """
+
+    source: str
+
+    def __repr__(self) -> str:
+        return self.source
 
 
 @dataclass(frozen=True)
@@ -49,7 +69,7 @@ class Op:
     """One call of a program.
 
     Attributes:
-        method: The method of the environment.
+        method: The method of the environment, or of a part of it, with dots between.
         args: Its arguments.
         kwargs: Its arguments by name.
     """
@@ -115,6 +135,15 @@ class Value:
         """Row i of a batch of observations."""
         return self._part(lambda whole: row(whole, i), f"row({self.path}, {i})")
 
+    def part(self, space: Any, i: int) -> Value:
+        """Row i of a batch of a composite single space, of a `VectorEnv`."""
+        source = f"part(env.single_observation_space, {self.path}, {i})"
+        return self._part(lambda whole: part(space, whole, i), source)
+
+    def info(self, i: int) -> Value:
+        """The info of row i of a `VectorEnv`."""
+        return self._part(lambda whole: info_of(whole, i), f"info_of({self.path}, {i})")
+
     def _part(self, take: Callable[[Any], Any], path: str) -> Value:
         value, live = take(self.value), take(self.live) if self.is_held else None
         return Value(self.call, self.name, value, live, path, is_held=self.is_held)
@@ -122,6 +151,22 @@ class Value:
     def source(self, name: str) -> str:
         """The source of this value, where a script has the whole under this name."""
         return self.path.replace(HOLE, name)
+
+
+class Several(Value):
+    """Values of several calls, of the same kind: in a script a list of them."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Sequence[Value]) -> None:
+        first = parts[0]
+        super().__init__(first.call, first.name, [p.value for p in parts], None, first.path)
+        self.parts = parts
+
+    def source(self, name: str) -> str:
+        """The source of the list, where a script has one of the values under this name."""
+        one, _, many = name.partition(" for ")
+        return f"[{super().source(one)} for {many}]"
 
 
 class Call:
@@ -208,6 +253,7 @@ class Record:
         failed_op: The call that raised it.
         trace: Its traceback.
         missing: What a clause could not tell on this record, and what would help.
+        judged: Whether a clause has looked at what it is about, and found nothing to demand.
         used: Whether other programs have used the instance before.
     """
 
@@ -219,6 +265,7 @@ class Record:
         self.failed_op: Op | None = None
         self.trace = ""
         self.missing = ""
+        self.judged = False
         self.used = False
         self._attributes: dict[str, Any] = {}
 
@@ -294,7 +341,7 @@ class Record:
         seeds = [k for k, method in enumerate(methods) if method == "seed"]
         return (
             self.error is None
-            and set(methods) <= {"reset", "seed", "step"}
+            and set(methods) <= _HARMLESS
             and not (seeds and "reset" not in methods[seeds[-1] :])
         )
 
@@ -323,7 +370,7 @@ class Record:
 def recorded(
     record: Record,
     env: Any,
-    ops: Sequence[Op] | Iterator[Op],
+    ops: Iterable[Op],
     before_call: Callable[[str], None] = lambda text: None,
 ) -> Record:
     """Make the calls of a program, up to its end or to an exception.
@@ -341,17 +388,18 @@ def recorded(
         call = Call(record.begin + len(record.calls), op, record.name, steps)
         before_call(source_of(call, record.calls))
         try:
-            args, kwargs = deepcopy((op.args, dict(op.kwargs)))
+            args, kwargs = _arguments(op, env)
+            actions = snapshot(args[0]) if op.method == "step" else None
             if op.method == OVERWRITE:
                 PRELUDE[OVERWRITE]([record.calls[-1].live[name] for name in _given(record.calls)])
             else:
-                call.result = getattr(env, op.method)(*args, **kwargs)
+                call.result = attrgetter(op.method)(env)(*args, **kwargs)
         except (Exception, SystemExit) as error:
             record.error, record.failed_op, record.trace = error, op, trace_of(error, last=12)
             break
         _take_down(record, call, env)
         if op.method == "step":
-            call.live["actions"], call.copies["actions"] = args[0], op.args[0]
+            call.live["actions"], call.copies["actions"] = args[0], actions
         record.calls.append(call)
         for earlier in record.calls[-1 - _WATCHED : -1]:
             _look_again(earlier, call.number)
@@ -360,6 +408,13 @@ def recorded(
     for earlier in record.calls[: -1 - _WATCHED]:
         _look_again(earlier, record.calls[-1].number)
     return record
+
+
+def _arguments(op: Op, env: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call, out of the reach of the program."""
+    names = {"env": env, "np": np, **PRELUDE}
+    drawn = [eval(a.source, names) if isinstance(a, Drawn) else deepcopy(a) for a in op.args]
+    return drawn, deepcopy(dict(op.kwargs))
 
 
 def _given(calls: Sequence[Call]) -> tuple[str, ...]:

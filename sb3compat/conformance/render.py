@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.program.script import to_source
-from sb3compat.conformance.record import Call, Record, Value, source_of
+from sb3compat.conformance.record import Call, Record, Several, Value, source_of
 
 # What a script calls a value of an earlier call, a copy of it or the object itself.
 _COPY, _HELD = "before", "held"
 # What it calls the actions as they were before a step.
 _GIVEN = "given"
+# A script that needs the results of more calls than these keeps all results in a list.
+_LOG, _MOST_KEPT = "log", 4
 
 Named = list[tuple[Value, str]]
 
@@ -25,12 +27,31 @@ def lines_of(records: Sequence[Record], demand: Demand) -> tuple[str, ...]:
         demand: What does not hold.
     """
     named = _named(records, demand)
-    lines: list[str] = []
+    logged = _is_logged(demand)
+    lines: list[str] = [f"{_LOG} = []"] if logged else []
     for record in records:
         lines.append(f"{record.name} = make_env()")
         for place, call in enumerate(record.calls):
-            lines += _statements(call, record.calls[:place], named)
+            before = record.calls[:place]
+            lines += _logging(call, before) if logged else _statements(call, before, named)
     return (*lines, _assertion(records, demand, named))
+
+
+def _is_logged(demand: Demand) -> bool:
+    """Whether the values of a demand are from too many calls to keep each by itself."""
+    several = any(isinstance(value, Several) for value in demand.values)
+    return several or len({value.call for value in demand.values}) > _MOST_KEPT
+
+
+def _logging(call: Call, before: Sequence[Call]) -> list[str]:
+    """The statements of a call, and the one that adds its results to the log."""
+    results = f"({_results(call)}{',' * (len(call.names) == 1)})"
+    added = [f"{_LOG}.append(snapshot({results}))"] if _has_results(call) else []
+    return [statement(call, before), *added]
+
+
+def _has_results(call: Call) -> bool:
+    return call.complete and bool(call.names)
 
 
 def statements(records: Sequence[Record]) -> Iterator[str]:
@@ -68,11 +89,14 @@ def statement(call: Call, before: Sequence[Call] = (), *, whole: bool = False) -
     source = source_of(call, before)
     if whole:
         return f"{call.name_of('result')} = {source}"
-    return f"{_results(call)} = {source}" if call.complete and call.names else source
+    return f"{_results(call)} = {source}" if _has_results(call) else source
 
 
 def _named(records: Sequence[Record], demand: Demand) -> Named:
     """The values, each with the name that the script has for the whole of it."""
+    if _is_logged(demand):
+        calls = [call for record in records for call in record.calls if _has_results(call)]
+        return [(value, _in_log(value, calls)) for value in demand.values]
     latest = {
         call.name_of(name): call.number
         for record in records
@@ -91,6 +115,20 @@ def _named(records: Sequence[Record], demand: Demand) -> Named:
             taken = sum(name.startswith(kind) for name in found.values())
             found[key] = f"{kind}_{taken + 1}" if taken else kind
     return [(value, found[value.call, value.name, value.is_held]) for value in demand.values]
+
+
+def _in_log(value: Value, calls: Sequence[Call]) -> str:
+    """The source for a value of a call, or of several calls, in the log."""
+    if value.call < 0:
+        return value.name
+    parts = value.parts if isinstance(value, Several) else (value,)
+    places = {call.number: place for place, call in enumerate(calls)}
+    call = calls[places[value.call]]
+    names = [call.name_of(name) for name in call.names]
+    where = tuple(places[part.call] for part in parts)
+    k = "k" if isinstance(value, Several) else where[0]
+    whole = f"{_LOG}[{k}][{names.index(value.name)}]"
+    return f"{whole} for k in {where}" if isinstance(value, Several) else whole
 
 
 def _assertion(records: Sequence[Record], demand: Demand, named: Named) -> str:

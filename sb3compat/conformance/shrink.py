@@ -9,6 +9,9 @@ from sb3compat.conformance.record import Op
 
 Ops = tuple[Op, ...]
 
+# So many calls may be made to make a program smaller, and so often may a long one be run.
+_MOST_CALLS, _FEWEST_RUNS = 10_000, 12
+
 
 def shrunk(ops: Ops, fails: Callable[[Ops], bool], simplest: Sequence[Any], tries: int) -> Ops:
     """A program as small as so many tries find it, that still fails.
@@ -20,12 +23,14 @@ def shrunk(ops: Ops, fails: Callable[[Ops], bool], simplest: Sequence[Any], trie
         tries: How many programs may be run.
     """
     known: dict[str, bool] = {}
+    left = max(_MOST_CALLS, _FEWEST_RUNS * len(ops))
 
     def smaller(other: Ops) -> bool:
-        nonlocal ops, tries
+        nonlocal ops, tries, left
         source = "\n".join(op.source() for op in other)
-        if source not in known and tries > 0:
+        if source not in known and tries > 0 and left > 0:
             tries -= 1
+            left -= len(other)
             known[source] = fails(other)
         if known.get(source):
             ops = other
@@ -34,7 +39,7 @@ def shrunk(ops: Ops, fails: Callable[[Ops], bool], simplest: Sequence[Any], trie
 
     known["\n".join(op.source() for op in ops)] = False
     before = None
-    while before is not ops and tries > 0:
+    while before is not ops and min(tries, left) > 0:
         before = ops
         _leave_out(lambda: ops, smaller)
         any(smaller(tuple(_with(op, actions) for op in ops)) for actions in simplest)

@@ -63,7 +63,7 @@ class _Judging:
         """The result; None if new instances are needed first."""
         groups = self._records.of(self._settings, self._check.variant)
         self.programs = len(groups)
-        verdicts = [verdict(self._check.function, *records) for records in groups]
+        verdicts = [verdict(self._check.clause, *records) for records in groups]
         for found in verdicts:
             if found.mistake is not None:
                 return self._failed(self._mistaken(found.mistake))
@@ -92,7 +92,7 @@ class _Judging:
         def fails(ops: Ops) -> bool:
             nonlocal smallest, shown
             again = self._records.again(self._settings, ops, self._check.variant)
-            broken = verdict(self._check.function, *again).broken
+            broken = verdict(self._check.clause, *again).broken
             if broken is not None:
                 smallest, shown = again, broken
             return broken is not None
@@ -113,7 +113,7 @@ class _Judging:
     def _errored(self, records: tuple[Record, ...], record: Record) -> Failure:
         """The failure of a record that an exception has ended."""
         assert record.error is not None
-        if record.error is self._instances.failure:
+        if isinstance(record.error, Exception) and record.error is self._instances.failure:
             return failure_to_make(self._instances, record.error, record.trace)
         lines = list(statements(records[: records.index(record) + 1]))
         step = max((call.step for call in record.calls), default=0)

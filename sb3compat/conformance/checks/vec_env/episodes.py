@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.clauses import in_space
 from sb3compat.conformance.checks.tools.endings import several_endings
-from sb3compat.conformance.checks.tools.episodes import demand_like_reset, demand_like_steps
+from sb3compat.conformance.checks.tools.evidence import last_like_steps, like_reset
 from sb3compat.conformance.checks.tools.last_step import demand_not_stale
 from sb3compat.conformance.checks.tools.singles import Beside, beside
 from sb3compat.conformance.checks.tools.twins import demand_last_as_in_first_episode
@@ -134,14 +134,14 @@ def obs_after_done_is_reset_obs(play: Play) -> None:
         "seed_used_once",
     ),
 )
-def autoreset_like_reset(play: Play) -> None:
+def autoreset_like_reset(record: Record) -> Iterator[Demand]:
     """Episodes begin after an end as they do after `reset()`.
 
     What each reset sets back to the same value, such as a step counter within the observation, has
     that value there, too; and what each reset draws is drawn. Typical mistakes: the reset within a
     step sets back a part of the state only, or hands out zeros.
     """
-    demand_like_reset(play)
+    yield from like_reset(record)
 
 
 def _begins_anew(play: Play) -> None:
@@ -193,8 +193,7 @@ def terminal_observation_is_last(play: Play) -> None:
     """`terminal_observation` is the observation that the last step of the episode led to.
 
     Typical mistakes: the observation before the last action, the observation of another row, zeros,
-    or an observation without the processing that `obs` has been through. Without single
-    environments the last observations of truncated episodes are held against what other steps do.
+    or an observation without the processing that `obs` has been through.
     """
     if beside(play):
         singles = Beside(play, play.ending())
@@ -203,15 +202,27 @@ def terminal_observation_is_last(play: Play) -> None:
             singles.demand(what, "last", "the last observation of the episode", i)
         return
     play.without_reference()
-    way = play.draw(st.sampled_from(("step", "steps", "episode")))
-    if way == "steps":
-        demand_like_steps(play)
-    elif way == "episode":
+    if play.draw(st.booleans()):
         demand_last_as_in_first_episode(play, "{}infos[{}]['terminal_observation']".format)
     else:
         demand_not_stale(
             play, lambda _: "infos[{}]['terminal_observation']", lambda _: "row(before, {})"
         )
+
+
+@error(
+    group="episode end",
+    source=SB3_GUIDE,
+    after=(*ENDINGS, "terminal_observation_in_space", "terminal_observation_is_last"),
+)
+def terminal_observation_like_others(record: Record) -> Iterator[Demand]:
+    """`terminal_observation` comes about as the observations of all other steps do.
+
+    The last observations of several episodes are held against what other steps do. Typical
+    mistakes: an observation without the processing that `obs` has been through, or without the last
+    frame of a stack; zeros; the observation before the last action.
+    """
+    yield from last_like_steps(record)
 
 
 @warning(group="episode end", source=DUMMY_VEC_ENV, after=ENDINGS)

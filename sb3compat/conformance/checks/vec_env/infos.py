@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import several_endings
+from sb3compat.conformance.checks.tools.leaks import (
+    infos_of_their_own_step,
+    keys_of_their_own_row,
+    statistics_of_the_episode,
+)
 from sb3compat.conformance.checks.tools.singles import Beside, beside
 from sb3compat.conformance.checks.vec_env.marks import (
     COMPARED,
@@ -21,6 +26,13 @@ from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.record import Record
 
+_INFOS = (
+    *BASICS["vec_env"],
+    "dones_shape",
+    "infos_n_dicts",
+    "infos_unchanged_by_later_steps",
+    "terminal_observation_iff_done",
+)
 MONITOR = SB3_SOURCE.replace("vec_env/base_vec_env", "monitor")
 
 
@@ -45,6 +57,37 @@ def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
                 should="no such entry, as the row is not done",
                 row=i,
             )
+
+
+@warning(group="episode end", source=MONITOR, after=(*_INFOS, "episode_statistics_at_end_only"))
+def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
+    """`infos[i]["episode"]` has the return `r` and the length `l` of the episode that has ended.
+
+    Typical mistakes: they are summed up over episodes, or go on after `reset()`. A monitor that
+    counts something else at each end, such as the frames below a wrapper that skips some, is left
+    alone.
+    """
+    yield from statistics_of_the_episode(record)
+
+
+@error(group="episode end", source=DUMMY_VEC_ENV, after=_INFOS)
+def infos_without_old_entries(record: Record) -> Iterator[Demand]:
+    """`infos[i]` has no entry that is left from the end of the episode before.
+
+    Code that looks for the entry finds another end. Typical mistake: `infos[i].update(…)` on a dict
+    that is not emptied between steps.
+    """
+    yield from infos_of_their_own_step(record)
+
+
+@warning(group="episode end", source=DUMMY_VEC_ENV, after=_INFOS)
+def infos_without_others_entries(record: Record) -> Iterator[Demand]:
+    """`infos[i]` has no empty entry because another row has that entry.
+
+    `"is_success" in infos[i]` is then true of rows whose environment tells nothing. Typical
+    mistake: a dict of arrays is split by row without its masks.
+    """
+    yield from keys_of_their_own_row(record)
 
 
 @error(group="episode end", source=DUMMY_VEC_ENV, after=(*COMPARED, "reset_infos_n_dicts"))

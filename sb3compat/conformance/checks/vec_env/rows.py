@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.actions import other_actions
 from sb3compat.conformance.checks.tools.endings import several_endings, varied
+from sb3compat.conformance.checks.tools.leaks import limits_of_their_own
 from sb3compat.conformance.checks.tools.shifted import demand_endings_together, demand_rows_alike
 from sb3compat.conformance.checks.tools.singles import Beside, beside
 from sb3compat.conformance.checks.vec_env.marks import (
@@ -15,7 +18,9 @@ from sb3compat.conformance.checks.vec_env.marks import (
 )
 from sb3compat.conformance.contract import SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
 from sb3compat.conformance.subject.subject import Ending
 
 _ALIKE = ("seeding", "alike_rows", "separate_rows")
@@ -118,6 +123,17 @@ def rows_independent(play: Play) -> None:
             return
         play.script.lines.clear()  # the statements so far are another program, which passed
     _not_frozen(play)
+
+
+@error(group="episode end", source=SB3_GUIDE, needs=("separate_rows",), after=ENDINGS)
+def limits_by_row(record: Record) -> Iterator[Demand]:
+    """A row's time limit cuts that row alone, not the episodes of other rows.
+
+    The other rows have begun their episodes later, as an end of their own came first. Their
+    episodes would be truncated at ages that have nothing to do with the limit. Typical mistake: one
+    counter of steps for all rows.
+    """
+    yield from limits_of_their_own(record)
 
 
 def _held_against_singles(play: Play) -> None:

@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import some_steps
+from sb3compat.conformance.checks.tools.leaks import (
+    infos_of_their_own_step,
+    keys_of_their_own_row,
+    statistics_of_the_episode,
+)
 from sb3compat.conformance.checks.tools.lockstep import lockstep
 from sb3compat.conformance.checks.vector_env.marks import (
     DICT_INFO,
@@ -20,6 +25,8 @@ from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.record import Record
+
+_INFOS = (*BASICS["vector_env"], "info_masks", "autoreset_mode_matches_behaviour")
 
 
 @error(group="infos", source=VECTOR_ENV)
@@ -99,6 +106,37 @@ def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
                 should="none of this row, as its episode goes on",
                 row=i,
             )
+
+
+@warning(group="infos", source=STATISTICS, after=(*_INFOS, "episode_statistics_at_end_only"))
+def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
+    """`infos["episode"]` has the return `r` and the length `l` of the episode that has ended.
+
+    Typical mistakes: they are summed up over episodes, or go on after `reset()`. A monitor that
+    counts something else at each end, such as the frames below a wrapper that skips some, is left
+    alone.
+    """
+    yield from statistics_of_the_episode(record)
+
+
+@error(group="infos", source=VECTOR_ENV, after=_INFOS)
+def infos_without_old_entries(record: Record) -> Iterator[Demand]:
+    """`infos` has no entry of a row that is left from the end of its episode before.
+
+    Code that looks for the entry finds another end. Typical mistake: the dict of the last step is
+    filled again, and its masks stay as they were.
+    """
+    yield from infos_of_their_own_step(record)
+
+
+@warning(group="infos", source=VECTOR_ENV, after=_INFOS)
+def infos_without_others_entries(record: Record) -> Iterator[Demand]:
+    """`infos` has no empty entry in a row because another row has that entry.
+
+    Without the mask `_key`, or with one that is true in all rows, the row seems to have given the
+    value `None`. `_add_info` of `VectorEnv` makes the mask.
+    """
+    yield from keys_of_their_own_row(record)
 
 
 @warning(group="infos", source=VECTOR_ENV, needs=("reference",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -9,15 +10,18 @@ from gymnasium import spaces
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.actions import other_action
+from sb3compat.conformance.checks.tools.leaks import limits_of_their_own
 from sb3compat.conformance.checks.tools.lockstep import lockstep
 from sb3compat.conformance.checks.tools.shifted import demand_endings_together, demand_rows_alike
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import start_at
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error
-from sb3compat.conformance.contract import GYM_AUTORESET, GYM_VECTOR
+from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.script import to_source
+from sb3compat.conformance.record import Record
 from sb3compat.conformance.subject.actions import sample_seed_source
 
 _RESULTS = ("obs", "rewards", "terminations", "truncations")
@@ -212,6 +216,22 @@ def _in_time(play: Play, i: int, j: int, start: int) -> bool:
 
 
 _ALIKE = ("seeding", "alike_rows", "separate_rows")
+
+
+@error(
+    group="rows",
+    source=GYM_AUTORESET,
+    needs=("separate_rows",),
+    after=(*BASICS["vector_env"], "autoreset_mode_matches_behaviour"),
+)
+def limits_by_row(record: Record) -> Iterator[Demand]:
+    """A row's time limit cuts that row alone, not the episodes of other rows.
+
+    The other rows have begun their episodes later, as an end of their own came first. Their
+    episodes would be truncated at ages that have nothing to do with the limit. Typical mistake: one
+    counter of steps for all rows.
+    """
+    yield from limits_of_their_own(record)
 
 
 @error(

@@ -8,8 +8,8 @@ from functools import partial
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import episode_ends
-from sb3compat.conformance.checks.tools.episodes import demand_like_steps
 from sb3compat.conformance.checks.tools.last_step import demand_not_stale
+from sb3compat.conformance.checks.tools.leaks import infos_of_autoresets
 from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import (
@@ -164,8 +164,7 @@ def final_obs_is_last(play: Play) -> None:
 
     Typical mistakes: the observation before the last action, that of another row or of an earlier
     episode, the first one of the next, zeros. Without a reference, the check fails if the last
-    observations of truncated episodes are those of the step before, whatever the last action is,
-    or come about as in no other step.
+    observations of truncated episodes are those of the step before, whatever the last action is.
     """
     if play.subject.referenced:
         i = play.draw(st.integers(0, play.n - 1))
@@ -176,10 +175,8 @@ def final_obs_is_last(play: Play) -> None:
                 play.demand(f"agrees({got}, final)", got, should, i)
         return
     play.without_reference()
-    way = play.draw(st.sampled_from(("first", "step", "steps", "episode")))
-    if way == "steps":
-        demand_like_steps(play)
-    elif way == "first":
+    way = play.draw(st.sampled_from(("first", "step", "episode")))
+    if way == "first":
         _not_the_next_first(play)
     elif way == "episode":
         demand_last_as_in_first_episode(play, "row({}infos['final_obs'], {})".format)
@@ -244,6 +241,17 @@ def final_info_is_step_info(play: Play) -> None:
         f"a dict with the infos of the step, and the mask {short(play.value(_DONE))}",
     )
     _not_swapped(play)
+
+
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*FINALS, "final_info_is_step_info"))
+def infos_of_the_autoreset(record: Record) -> Iterator[Demand]:
+    """In SAME_STEP mode `infos` of an ending step has what the reset of the row gives.
+
+    Masks, goals and seeds of the new episode are read from it. `infos["final_info"]` has none of
+    the entries that resets alone give. Typical mistake: the infos of the reset are dropped, or put
+    into `final_info`, too.
+    """
+    yield from infos_of_autoresets(record)
 
 
 def _holds(play: Play, i: int, got: str, name: str, what: str) -> None:
