@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any
@@ -77,6 +78,11 @@ class Op:
     method: str
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def text(self) -> str:
+        """The call as source, on `env`."""
+        return self.source()
 
     def source(self, env: str = "env") -> str:
         """The call as source, on the environment of this name."""

@@ -22,43 +22,61 @@ def shrunk(ops: Ops, fails: Callable[[Ops], bool], simplest: Sequence[Any], trie
         simplest: Batches of actions, the simplest first.
         tries: How many programs may be run.
     """
-    known: dict[str, bool] = {}
-    left = max(_MOST_CALLS, _FEWEST_RUNS * len(ops))
+    search = _Shrinking(ops, fails, tries)
+    before = None
+    while before is not search.ops and search.left > 0:
+        before = search.ops
+        search.leave_out()
+        any(search.smaller(tuple(_with(op, actions) for op in search.ops)) for actions in simplest)
+        for k in range(len(search.ops)):
+            search.change(k, simplest[0])
+    return search.ops
 
-    def smaller(other: Ops) -> bool:
-        nonlocal ops, tries, left
-        source = "\n".join(op.source() for op in other)
-        if source not in known and tries > 0 and left > 0:
-            tries -= 1
-            left -= len(other)
-            known[source] = fails(other)
-        if known.get(source):
-            ops = other
+
+class _Shrinking:
+    """The smallest program so far, and how many more may be run."""
+
+    def __init__(self, ops: Ops, fails: Callable[[Ops], bool], tries: int) -> None:
+        self.ops, self._fails, self._tries = ops, fails, tries
+        self._calls = max(_MOST_CALLS, _FEWEST_RUNS * len(ops))
+        self._known = {self._key(ops)}
+
+    @property
+    def left(self) -> int:
+        """How many programs, or calls, may be run."""
+        return min(self._tries, self._calls)
+
+    def smaller(self, other: Ops) -> bool:
+        """Take a program if it fails, too."""
+        if self.left <= 0 or (key := self._key(other)) in self._known:
+            return False
+        self._known.add(key)
+        self._tries -= 1
+        self._calls -= len(other)
+        if self._fails(other):
+            self.ops = other
             return True
         return False
 
-    known["\n".join(op.source() for op in ops)] = False
-    before = None
-    while before is not ops and min(tries, left) > 0:
-        before = ops
-        _leave_out(lambda: ops, smaller)
-        any(smaller(tuple(_with(op, actions) for op in ops)) for actions in simplest)
-        for k in range(len(ops)):
-            smaller((*ops[:k], _with(ops[k], simplest[0]), *ops[k + 1 :]))
-    return ops
+    def leave_out(self) -> None:
+        """Leave out calls, many of them at first, the last ones first."""
+        size = max(len(self.ops) // 2, 1)
+        while size and self.left > 0:
+            end = len(self.ops)
+            while end > 0 and self.left > 0:
+                begin = max(end - size, 0)
+                self.smaller(self.ops[:begin] + self.ops[end:])
+                end = begin
+            size //= 2
 
+    def change(self, k: int, actions: Any) -> None:
+        """Make one call simpler."""
+        if self.left > 0:
+            self.smaller((*self.ops[:k], _with(self.ops[k], actions), *self.ops[k + 1 :]))
 
-def _leave_out(ops: Callable[[], Ops], smaller: Callable[[Ops], bool]) -> None:
-    """Leave out calls, many of them at first, the last ones first."""
-    size = max(len(ops()) // 2, 1)
-    while size:
-        end = len(ops())
-        while end > 0:
-            begin = max(end - size, 0)
-            now = ops()
-            smaller(now[:begin] + now[end:])
-            end = begin
-        size //= 2
+    @staticmethod
+    def _key(ops: Ops) -> tuple[str, ...]:
+        return tuple(op.text for op in ops)
 
 
 def _with(op: Op, actions: Any) -> Op:
