@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from conformance.specimens.points import Config, Points
 from conformance.specimens.registry import vec_env_mutant, vector_env_mutant
@@ -49,6 +50,48 @@ class _Stacked(Points):
 class TerminalStackWithoutTheLastFrame(_Stacked):
     def last(self, i: int, last: Any) -> Any:
         return np.array(self.frames[i], np.float32)
+
+
+class _Grid(Points):
+    """Each row walks along a line of places, from a drawn one, and is cut after some steps."""
+
+    varied = True
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.observation_space = spaces.Discrete(40)
+        self.places = [0] * self.num_envs
+
+    def start(self, i: int) -> Any:
+        super().start(i)
+        return self.first(i)
+
+    def first(self, i: int) -> Any:
+        self.places[i] = int(self.envs[i].np_random.integers(4)) if self.varied else 0
+        return np.int64(self.places[i])
+
+    def step_row(self, i: int, action: Any) -> Any:
+        self.places[i] += int(self.envs[i].np_random.integers(1, 5))
+        obs, reward, done, info = super().step_row(i, action)
+        return (obs if done else np.int64(self.places[i])), reward, done, info
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        super().end(i, last, info)
+        info["terminal_observation"] = first = self.first(i)
+        return first
+
+
+_GRID = Config(lengths=(4, 5, 6), ends=("truncated",))
+
+
+@vec_env_mutant("terminal_observation_like_others", referenced=False, config=_GRID)
+class TerminalPlaceIsTheNextFirst(_Grid):
+    pass
+
+
+@vec_env_mutant("terminal_observation_like_others", referenced=False, config=_GRID)
+class TerminalPlaceIsTheOnlyFirst(_Grid):
+    varied = False
 
 
 class _Counting(Points):

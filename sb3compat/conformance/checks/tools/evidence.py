@@ -22,6 +22,8 @@ _DRAWN = 2
 # So many steps tell what steps do, and so many truncations from different places that all lead to
 # one place are no chance.
 _STEPS, _CUTS = 20, 6
+# So many different ones show that something varies.
+_VARIED = 3
 
 equal, distinct, kept, leaps, pieces, pushed = map(
     PRELUDE.__getitem__, ("equal", "distinct", "kept", "leaps", "pieces", "pushed")
@@ -125,6 +127,7 @@ def last_like_steps(record: Record) -> Iterator[Demand]:
     """
     judged = False
     for i, found in enumerate(by_row(record)):
+        yield from _not_the_next_first(found, i)
         yield from _pushed_on(found, i)
         cuts = [episode for episode in found if episode.cut]
         if len(cuts) < _FEWEST:
@@ -180,6 +183,41 @@ def _not_the_one_before(
             Several(befores),
             what="{0}[-1]",
             should="the observation after the last action, not the one before it at all ends",
+            row=i,
+        )
+
+
+def _not_the_next_first(found: list[Episode], i: int) -> Iterator[Demand]:
+    """Last observations are not the first ones of the episodes that follow.
+
+    That is so by design where nothing is moved by a reset, and by chance where all episodes begin
+    in one place: then truncations count only, from different places and with that place seen rarely
+    otherwise.
+    """
+    pairs = [(a, b) for a, b in pairwise(found) if a.over and b.by != "reset"]
+    lasts, firsts = ([pair[k] for pair in pairs] for k in (0, 1))
+    known = [(a.last.value, b.first.value) for a, b in pairs]
+    if len(pairs) < _FEWEST or not all(equal(last, first) for last, first in known):
+        return
+    if distinct([first for _, first in known]) >= _VARIED:
+        broken = [(a, b) for a, b in pairwise(found) if not a.over and b.by == "reset"]
+        moved = sum(not equal(a.seen[-1].value, b.first.value) for a, b in broken)
+        told = moved >= _VARIED
+    else:
+        start = firsts[0].first.value
+        moves = [pair for episode in found for pair in _moves(episode)]
+        there = sum(equal(after.value, start) for _, after in moves)
+        befores = [a.seen[-2].value for a in lasts]
+        rare = ((there + 1) / (len(moves) + 2)) ** len(pairs) < _CHANCE
+        told = all(a.cut for a in lasts) and distinct(befores) >= _VARIED and rare
+    if told:
+        yield expect(
+            "not all(map(equal, {0}, {1}))",
+            Several([a.last for a in lasts]),
+            Several([b.first for b in firsts]),
+            what="{0}[-1]",
+            should="the last of its episode, not the first of the next one as at all ends; or else "
+            "the first ones are wrong",
             row=i,
         )
 

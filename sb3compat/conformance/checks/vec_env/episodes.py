@@ -213,14 +213,20 @@ def terminal_observation_is_last(play: Play) -> None:
 @error(
     group="episode end",
     source=SB3_GUIDE,
-    after=(*ENDINGS, "terminal_observation_in_space", "terminal_observation_is_last"),
+    after=(
+        *ENDINGS,
+        "terminal_observation_in_space",
+        "terminal_observation_is_last",
+        "obs_after_done_is_reset_obs",
+    ),
 )
 def terminal_observation_like_others(record: Record) -> Iterator[Demand]:
     """`terminal_observation` comes about as the observations of all other steps do.
 
     The last observations of several episodes are held against what other steps do. Typical
     mistakes: an observation without the processing that `obs` has been through, or without the last
-    frame of a stack; zeros; the observation before the last action.
+    frame of a stack; zeros; the observation before the last action; the first one of the next
+    episode.
     """
     yield from last_like_steps(record)
 

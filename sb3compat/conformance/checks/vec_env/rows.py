@@ -92,7 +92,7 @@ def no_phantom_transition(play: Play) -> None:
     play.without_reference()
     if not play.subject.traits.steps_move or not play.subject.endings:
         raise NotExercisedError
-    ends = _watched(play, 4 * play.n, play.subject.endings[0])
+    ends = _watched(play, 4 * play.n, play.subject.usual_ending)
     should = "another than before, as the row was stepped; no other step left it so"
     after = [[k + 1 for k, ended in ends.items() if i in ended] for i in range(play.n)]
     judged = [_moves(play, i, ends, after[i], should) for i in range(play.n)]
@@ -199,7 +199,7 @@ def _not_frozen(play: Play) -> None:
         raise NotExercisedError
 
 
-def _watched(play: Play, wanted: int, ending: Ending) -> dict[int, list[int]]:
+def _watched(play: Play, wanted: int, ending: Ending | None) -> dict[int, list[int]]:
     """Step until so many rows have ended; returns the rows that ended, by step.
 
     In the script `seen[k]` are the observations after step k.

@@ -98,7 +98,9 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
         "obs_in_batched_space",
         "final_obs_in_space",
         "final_obs_is_last",
+        "obs_is_reset_obs",
         "done_step_returns_final_obs",
+        "no_reset_unasked",
     ),
 )
 def last_obs_like_others(record: Record) -> Iterator[Demand]:
@@ -106,6 +108,7 @@ def last_obs_like_others(record: Record) -> Iterator[Demand]:
 
     The last observations of several episodes are held against what other steps do. Typical
     mistakes: an observation without the processing that others have been through, or without the
-    last frame of a stack; zeros; the observation before the last action.
+    last frame of a stack; zeros; the observation before the last action; the first one of the next
+    episode.
     """
     yield from last_like_steps(record)
