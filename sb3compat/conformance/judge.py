@@ -228,6 +228,8 @@ class Records:
             env, record.used = self._instances.take(0, new=new)
         except (Exception, SystemExit) as error:
             record.error, record.trace = error, trace_of(error, last=12)
+            if error is self._instances.failure:
+                record.failed_in, self._instances.excused = self._instances.failed_in, True
             journal.close()
             return record
         try:

@@ -138,7 +138,7 @@ def episodes(subject: Subject, number: int, draw: Random, record: Record, env: A
             last = record.calls[-1]
             if left <= 0 or not last.complete:
                 return
-            ends += last.flags
+            ends[[i for i in last.ended if i < subject.num_envs]] += 1
             waits = subject.mode == "NextStep" and last.flags.any()
             if ends.min() >= (1 if turn % 2 else _ENDS) and not waits:
                 break

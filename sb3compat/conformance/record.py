@@ -7,11 +7,13 @@ made from the calls when they are needed: for the journal, and for the reproduct
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,9 @@ _ATTRIBUTES = (
 
 # What a seed and a reset undo.
 _HARMLESS = {"reset", "seed", "step", "action_space.seed", "single_action_space.seed"}
+
+# What stands for a part of an object that a later call has taken out.
+_GONE = SimpleNamespace()
 
 # For so many calls it is watched whether results stay as they were returned.
 _WATCHED = 4
@@ -151,7 +156,12 @@ class Value:
         return self._part(lambda whole: info_of(whole, i), f"info_of({self.path}, {i})")
 
     def _part(self, take: Callable[[Any], Any], path: str) -> Value:
-        value, live = take(self.value), take(self.live) if self.is_held else None
+        value, live = take(self.value), None
+        if self.is_held:
+            try:
+                live = take(self.live)
+            except (KeyError, IndexError, TypeError):
+                live = _GONE
         return Value(self.call, self.name, value, live, path, is_held=self.is_held)
 
     def source(self, name: str) -> str:
@@ -227,13 +237,12 @@ class Call:
 
     @property
     def flags(self) -> np.ndarray[Any, Any]:
-        """Which rows have ended, of a step."""
-        if "dones" in self.copies:
-            return np.asarray(self.copies["dones"]).astype(bool)
-        ended: np.ndarray[Any, Any] = PRELUDE["ended"](
-            self.copies["terminations"], self.copies["truncations"]
-        )
-        return ended
+        """Which rows have ended, of a step; of none if the flags are malformed."""
+        names = ("dones", "dones") if "dones" in self.copies else ("terminations", "truncations")
+        with suppress(Exception):  # a check reports it
+            found: np.ndarray[Any, Any] = PRELUDE["ended"](*(self.copies[name] for name in names))
+            return found
+        return np.zeros(0, bool)
 
     @property
     def ended(self) -> list[int]:
@@ -261,6 +270,7 @@ class Record:
         missing: What a clause could not tell on this record, and what would help.
         judged: Whether a clause has looked at what it is about, and found nothing to demand.
         used: Whether other programs have used the instance before.
+        failed_in: The number of the call of the factory that raised, after others that did not.
     """
 
     def __init__(self, subject: Subject, name: str = "env", begin: int = 0) -> None:
@@ -273,6 +283,7 @@ class Record:
         self.missing = ""
         self.judged = False
         self.used = False
+        self.failed_in = 0
         self._attributes: dict[str, Any] = {}
 
     @property

@@ -116,8 +116,8 @@ class _Judging:
     def _errored(self, records: tuple[Record, ...], record: Record) -> Failure:
         """The failure of a record that an exception has ended."""
         assert record.error is not None
-        if isinstance(record.error, Exception) and record.error is self._instances.failure:
-            return failure_to_make(self._instances, record.error, record.trace)
+        if record.failed_in:
+            return failure_to_make(record.failed_in, record.error, record.trace)
         lines = list(statements(records[: records.index(record) + 1]))
         step = max((call.step for call in record.calls), default=0)
         step += record.failed_op is not None and record.failed_op.method == "step"
@@ -144,5 +144,6 @@ class _Judging:
             return Result.of(self._check, "partly_exercised", message=missing)
         if any(found.exercised for found in verdicts):
             return Result.of(self._check, "passed")
-        reason = next((found.reason for found in verdicts if found.reason), _UNREACHED)
+        usual = _UNREACHED if self._subject.endings else "no episode ended"
+        reason = next((found.reason for found in verdicts if found.reason), usual)
         return Result.of(self._check, "not_exercised", message=reason)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercisedError, said_by
-from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.plain import Plain, without_helpers
 from sb3compat.conformance.program.script import Script
@@ -53,9 +52,8 @@ class Failure:
         return violated, len(self.lines), sum(map(len, self.lines))
 
 
-def failure_to_make(instances: Instances, error: BaseException, trace: str) -> Failure:
-    """The factory has made instances, and now raises: its calls alone are the program."""
-    calls = instances.failed_in
+def failure_to_make(calls: int, error: BaseException, trace: str) -> Failure:
+    """The factory has made instances, and raises in this call: the calls alone are the program."""
     line = f"for _ in range({calls}):\n    env = make_env()\n    env.close()"
     message = f"{FACTORY_FAILS} {said_by(error)}, in call {calls} within one process"
     finding = Finding("make_env()", said_by(error), "an environment, each time", 0)

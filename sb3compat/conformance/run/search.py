@@ -197,7 +197,7 @@ class _Search:
             case ViolationError():
                 return Failure("failed", str(error), "", lines, error.finding)
             case EnvFailureError() if error.error is self._instances.failure:
-                return failure_to_make(self._instances, error.error, error.trace)
+                return failure_to_make(self._instances.failed_in, error.error, error.trace)
             case EnvFailureError():
                 got = said_by(error.error)
                 finding = Finding(lines[-1], got, "no exception", script.steps)
