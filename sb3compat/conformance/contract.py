@@ -53,6 +53,7 @@ class Check:
         modes: The autoreset modes in which it applies; empty for all.
         new: Whether it needs instances that no other program has used.
         variant: The program that a comparison holds a program against, made from its calls.
+        programs: The most programs that it runs; None for those of the run.
         function: The check itself.
     """
 
@@ -67,6 +68,7 @@ class Check:
     modes: tuple[str, ...]
     new: bool
     variant: Variant | None
+    programs: int | None
     function: CheckFunction
 
     @property
@@ -100,6 +102,7 @@ def check(
     modes: Iterable[str] = (),
     new: bool = False,
     variant: Variant | None = None,
+    programs: int | None = None,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a function as a check of the conformance kit; a decorator.
 
@@ -121,6 +124,7 @@ def check(
             those that take long to make.
         variant: The program to hold a program against, made from its calls: see `variants`. The
             function gets the records of both.
+        programs: The most programs that it needs, where each of them shows a lot.
 
     Returns:
         The decorator, which returns the function as it is.
@@ -145,7 +149,7 @@ def check(
         basics = BASICS.get(family, ()) if after is None else tuple(after)
         made = Check(
             name, family, group or module.partition(".")[0], severity, contract, source,
-            tuple(needs), basics, tuple(modes), new, variant, function,
+            tuple(needs), basics, tuple(modes), new, variant, programs, function,
         )  # fmt: skip
         _refuse(made)
         _REGISTRY[family, name] = made

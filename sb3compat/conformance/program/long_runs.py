@@ -9,7 +9,14 @@ from functools import partial
 
 import numpy as np
 
-from sb3compat.conformance.program.prelude import ended
+from sb3compat.conformance.program.prelude import ended, part, row, snapshot
+
+
+def rows_of(env, obs):
+    """The rows of a batch of observations, copied."""
+    single = getattr(env, "single_observation_space", None)
+    rows = [row(obs, i) if single is None else part(single, obs, i) for i in range(env.num_envs)]
+    return [snapshot(value) for value in rows]
 
 
 def pieces(obs):

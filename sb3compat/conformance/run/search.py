@@ -75,6 +75,8 @@ def run_check(
     if skipped := lacking(check, subject):
         return skipped
     shared = instances or subject.instances()
+    if check.programs is not None:
+        settings = replace(settings, programs=min(settings.programs, check.programs))
     if check.is_clause:
         try:
             return judged(check, subject, settings, shared)

@@ -31,16 +31,3 @@ def other_actions(play: Play, i: int) -> tuple[str, str]:
     ]
     first, second = (batch_source("vec_env", batch) for batch in batches)
     return first, second
-
-
-def demand_actions_unchanged(play: Play) -> None:
-    """Demand that steps do not write into their actions."""
-    extreme = play.subject.actions[1]
-    play.start()
-    for number in range(play.draw(st.integers(1, 4))):
-        # The simplest action might be zero, which scaling does not change.
-        actions = play.actions() if number else batch_source(play.family, [extreme] * play.n)
-        play.run(f"actions = {actions}")
-        play.run("before = deepcopy(actions)")
-        play.go_on("actions")
-        play.demand("equal(actions, before)", "actions", "as the caller made them")

@@ -60,17 +60,3 @@ def demand_in_space(play: Play, what: str, at_row: int) -> None:
             bounds = bool(play.value(f"inside(env.observation_space, {what}, bounded=False)"))
             error.finding = replace(error.finding, bounds=bounds) if error.finding else None
         raise
-
-
-def demand_batch_in_space(play: Play) -> None:
-    """Demand that `obs` is a batch of n observations."""
-    for path, space in arrays(play.value("env.observation_space")):
-        shape = (play.n, *space.shape)
-        play.demand(f"isinstance(obs{path}, np.ndarray)", f"type(obs{path})", "an array")
-        play.demand(
-            f"obs{path}.shape == {shape}",
-            f"obs{path}.shape",
-            f"{shape}: {play.n} rows, each of shape {space.shape}",
-        )
-    for i in range(play.n):
-        demand_in_space(play, f"row(obs, {i})", i)

@@ -26,6 +26,8 @@ from sb3compat.conformance.subject.subject import Ending
 _ALIKE = ("seeding", "alike_rows", "separate_rows")
 # So many steps, so that chance is no explanation.
 _FEWEST = 3
+# So many programs of several episodes each are enough.
+_SEVERAL_EPISODES = 8
 _COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
 
 
@@ -238,6 +240,7 @@ def _moves(play: Play, i: int, ends: dict[int, list[int]], steps: list[int], sho
     group="step",
     source=SB3_SOURCE,
     needs=_ALIKE,
+    programs=_SEVERAL_EPISODES,
     after=(
         *_COMPARED,
         "seed_works_again",
@@ -261,7 +264,13 @@ def rows_are_alike(play: Play) -> None:
     demand_rows_alike(play)
 
 
-@error(group="episode end", source=SB3_GUIDE, needs=_ALIKE, after=(*_COMPARED, "rows_are_alike"))
+@error(
+    group="episode end",
+    source=SB3_GUIDE,
+    needs=_ALIKE,
+    after=(*_COMPARED, "rows_are_alike"),
+    programs=_SEVERAL_EPISODES,
+)
 def endings_together(play: Play) -> None:
     """If several episodes end in one step, each row is reset, and has its own last observation.
 

@@ -28,6 +28,8 @@ _RESULTS = ("obs", "rewards", "terminations", "truncations")
 # So many steps must be late by one before the row counts as late.
 _LATE = 4
 _DRAWN = 4
+# So many programs of several episodes each are enough.
+_SEVERAL_EPISODES = 8
 
 
 @error(group="rows", source=GYM_VECTOR, needs=("reference",))
@@ -238,6 +240,7 @@ def limits_by_row(record: Record) -> Iterator[Demand]:
     group="rows",
     source=SYNC,
     needs=_ALIKE,
+    programs=_SEVERAL_EPISODES,
     after=(
         *DETERMINISTIC,
         "autoreset_mode_matches_behaviour",
@@ -266,6 +269,7 @@ def rows_are_alike(play: Play) -> None:
     group="rows",
     source=GYM_AUTORESET,
     needs=_ALIKE,
+    programs=_SEVERAL_EPISODES,
     after=(*DETERMINISTIC, "autoreset_mode_matches_behaviour", "rows_are_alike"),
 )
 def endings_together(play: Play) -> None:
