@@ -28,7 +28,7 @@ from sb3compat.conformance.subject.pace import shrinks_of
 from sb3compat.conformance.subject.subject import Subject
 
 # So many actions are tried in the place of all others, and what is said where nothing else is.
-_FEW_ACTIONS, _UNREACHED = 3, "no program reached it"
+_FEW_ACTIONS, _UNREACHED = 3, "no program had a case of it"
 
 
 def judged(check: Check, subject: Subject, settings: Settings, instances: Instances) -> Result:

@@ -107,8 +107,7 @@ def run_check(
     elif search.missing:
         result = Result.of(check, "partly_exercised", message=search.missing)
     else:
-        why = search.reason or ("no program reached it" if subject.endings else "no episode ended")
-        result = Result.of(check, "not_exercised", message=why)
+        result = Result.of(check, "not_exercised", message=search.reason)
     return replace(result, seconds=seconds, examples=search.examples)
 
 

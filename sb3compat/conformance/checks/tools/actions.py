@@ -16,7 +16,7 @@ def other_action(play: Play, i: int) -> str:
     current = play.value(at(play, "actions", i))
     others = [a for a in play.subject.actions if not play.value("equal")(a, current)]
     if not others:
-        raise NotExercisedError
+        raise NotExercisedError("there is one action only")
     return f"replaced(actions, {i}, {to_source(play.draw(st.sampled_from(others)))})"
 
 

@@ -34,7 +34,7 @@ def varied(play: Play) -> Ending:
     """
     sampled = [ending for ending in play.subject.endings if ending.setup]
     if not sampled and not (play.subject.endings and play.subject.traits.continuous):
-        raise NotExercisedError
+        raise NotExercisedError("observations may stay as they are by design")
     return (sampled or play.subject.endings)[0]
 
 
@@ -113,5 +113,5 @@ def episode_ends(play: Play) -> int:
                 play.run(f"first.append(deepcopy({at(play, 'obs', i)}))")
             over = mode == "NextStep"
     if i is None or play.value("len(first)") < 3 or play.value("distinct(first)") < 3:
-        raise NotExercisedError
+        raise NotExercisedError("too few episodes of a row ended, or all begin alike")
     return i

@@ -191,7 +191,7 @@ def reset_starts_fresh_episodes(play: Play) -> None:
         twins.choose()
         play.step("deepcopy(actions)")
         if play.ended():  # one episode more than the twin, which may matter even under a seed
-            raise NotExercisedError
+            raise NotExercisedError("an episode ended too early")
     twins.reset()
     for i in range(play.n):
         play.demand(
@@ -210,7 +210,7 @@ def _leaves_the_episode(play: Play) -> None:
     wanted = play.draw(st.integers(1, 5))
     for number in singles.steps():
         if play.ended():
-            raise NotExercisedError
+            raise NotExercisedError("an episode ended too early")
         if number == wanted:
             break
     play.run("before = snapshot(obs)")

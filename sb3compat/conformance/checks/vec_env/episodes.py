@@ -148,7 +148,9 @@ def _begins_anew(play: Play) -> None:
     """Where each reset draws a new start, the resets within steps do so as well."""
     traits = play.subject.traits
     if not (traits.continuous and traits.starts_vary and traits.resets_move):
-        raise NotExercisedError
+        raise NotExercisedError(
+            "observations may be equal by chance: they are no vectors of floats, or stay as they are"
+        )
     firsts: list[list[str]] = [[] for _ in range(play.n)]
     play.run("firsts = []")
     for ended in several_endings(play, 4 * play.n):
@@ -175,7 +177,9 @@ def _rows_whose_ends_equal_starts(play: Play) -> list[int]:
     """
     traits = play.subject.traits
     if not (traits.continuous and traits.starts_vary and traits.steps_move and traits.resets_move):
-        raise NotExercisedError
+        raise NotExercisedError(
+            "observations may be equal by chance: they are no vectors of floats, or stay as they are"
+        )
     same = dict.fromkeys(range(play.n), True)
     ended: list[int] = []
     for ended in several_endings(play):
@@ -284,7 +288,7 @@ def _at_the_time_limit(play: Play) -> None:
     In one of them the state may be terminal as well, but not in all.
     """
     if play.subject.missing(("sub_envs",)) or not play.subject.endings:
-        raise NotExercisedError
+        raise NotExercisedError("sub-environments cannot be reached, or no episode ended")
     play.make()
     if play.value("caught(lambda: env.get_attr('spec')) is not None"):
         raise NotExercisedError("single environments have no spec")

@@ -112,7 +112,7 @@ def reset_infos_updated_on_autoreset(play: Play) -> None:
         _infos_of_resets(play)
         return
     if not play.subject.traits.reset_infos_vary:
-        raise NotExercisedError
+        raise NotExercisedError("infos of resets are equal")
     changed = False
     ended: list[int] = []
     for ended in several_endings(play, keep="before = snapshot(env.reset_infos)"):

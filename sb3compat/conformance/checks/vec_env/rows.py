@@ -89,17 +89,19 @@ def no_phantom_transition(play: Play) -> None:
                 if not play.value(f"dones[{i}]"):
                     singles.demand(f"row(obs, {i})", "obs", "as after a step with this action", i)
         if not exercised:
-            raise NotExercisedError
+            raise NotExercisedError(
+                "no step follows an end at which row and single environment agree"
+            )
         return
     play.without_reference()
     if not play.subject.traits.steps_move or not play.subject.endings:
-        raise NotExercisedError
+        raise NotExercisedError("steps leave observations as they are, or no episode ended")
     ends = _watched(play, 4 * play.n, play.subject.usual_ending)
     should = "another than before, as the row was stepped; no other step left it so"
     after = [[k + 1 for k, ended in ends.items() if i in ended] for i in range(play.n)]
     judged = [_moves(play, i, ends, after[i], should) for i in range(play.n)]
     if not any(judged):
-        raise NotExercisedError
+        raise NotExercisedError("rows stand still in other steps, too")
 
 
 @error(group="episode end", source=SB3_GUIDE, needs=("separate_rows",), after=_COMPARED)
@@ -112,7 +114,7 @@ def rows_independent(play: Play) -> None:
     If the rows share a world, or statistics, declare the capability `separate_rows` as missing.
     """
     if play.n < 2:
-        raise NotExercisedError
+        raise NotExercisedError("there is one row")
     if beside(play):
         _held_against_singles(play)
         return
@@ -151,7 +153,9 @@ def _held_against_singles(play: Play) -> None:
             singles.demand(f"bool(dones[{i}])", "done", "as without an end in another row", i)
             singles.demand(f"row(obs, {i})", "obs", "as without an end in another row", i)
     if not exercised:
-        raise NotExercisedError
+        raise NotExercisedError(
+            "no row agrees with its single environment up to an end of another row"
+        )
 
 
 def _held_against_other_actions(play: Play) -> None:
@@ -192,13 +196,13 @@ _OTHERS = ", as in the other instance, where only the actions of other rows diff
 def _not_frozen(play: Play) -> None:
     """Rows that may share a generator cannot be compared, but a row that stands still shows."""
     if not play.subject.traits.steps_move or not play.subject.endings:
-        raise NotExercisedError
+        raise NotExercisedError("steps leave observations as they are, or no episode ended")
     ends = _watched(play, 3 * play.n, varied(play))
     should = "another than before, as the row was stepped while others were reset"
     others = [[k for k, ended in ends.items() if i not in ended] for i in range(play.n)]
     judged = [_moves(play, i, ends, others[i], should) for i in range(play.n)]
     if not any(judged):
-        raise NotExercisedError
+        raise NotExercisedError("rows stand still in other steps, too")
 
 
 def _watched(play: Play, wanted: int, ending: Ending | None) -> dict[int, list[int]]:

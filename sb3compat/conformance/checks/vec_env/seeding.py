@@ -71,7 +71,9 @@ def seed_used_once(play: Play) -> None:
     """
     # If a reset moves nothing, as with a real robot, there is only one start.
     if not (play.subject.traits.seeds_vary and play.subject.traits.resets_move):
-        raise NotExercisedError
+        raise NotExercisedError(
+            "episodes under different seeds begin alike, or a reset moves nothing"
+        )
     play.make()
     play.run(f"env.seed({play.draw_seed()})")
     play.run("first = snapshot(env.reset())")
@@ -96,7 +98,7 @@ def seed_works_again(play: Play) -> None:
     generator is made with the first seed, and later ones are ignored.
     """
     if not play.subject.traits.seeds_vary:
-        raise NotExercisedError
+        raise NotExercisedError("episodes under different seeds begin alike")
     seed = play.draw_seed()
     play.run("again = []")
     for other in range(seed + 1, seed + 5):
@@ -144,7 +146,7 @@ def seeds_differ_by_row(play: Play) -> None:
     no more than a single row.
     """
     if play.n < 2 or not play.subject.traits.seeds_vary:
-        raise NotExercisedError
+        raise NotExercisedError("there is one row, or episodes under different seeds begin alike")
     play.make()
     seed = play.draw_seed()
     play.run(

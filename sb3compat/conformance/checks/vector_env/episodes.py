@@ -37,7 +37,7 @@ def autoreset_mode_matches_behaviour(play: Play) -> None:
             break
     rows = play.ended()
     if not rows:
-        raise NotExercisedError
+        raise NotExercisedError("no episode ended")
     mode = play.subject.mode
     has_final = play.value("'final_obs' in infos or 'final_observation' in infos")
     for i in rows if has_final and mode != "SameStep" else []:

@@ -162,4 +162,4 @@ def info_values_keep_type(play: Play) -> None:
                 i,
             )
     if not seen:
-        raise NotExercisedError
+        raise NotExercisedError("the single environment of the row gives no infos")

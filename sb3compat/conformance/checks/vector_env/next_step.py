@@ -139,7 +139,7 @@ def one_reset_per_episode(play: Play) -> None:
                 demand_like_single(play, i, "as after a single reset")
         return
     if not (play.subject.capabilities.get("row_seeds") or play.n == 1):
-        raise NotExercisedError
+        raise NotExercisedError("rows have no seeds of their own")
     rows = both_to_ending(play)
     play.run("twin_obs, twin_infos = twin.reset()")
     play.step(play.actions())

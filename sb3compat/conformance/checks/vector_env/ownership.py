@@ -38,7 +38,7 @@ def writing_outputs_does_not_change_env(play: Play) -> None:
     """
     ending = play.known_ending()
     if ending is None or ending.seed is None:
-        raise NotExercisedError
+        raise NotExercisedError("no end of an episode that can be repeated")
     start_at(play, ending, twin=True)
     play.run("overwrite(obs)")
     for _ in range(ending.steps + play.draw(st.integers(1, 4))):

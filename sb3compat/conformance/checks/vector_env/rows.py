@@ -70,7 +70,7 @@ def rows_independent(play: Play) -> None:
     `separate_rows` as missing.
     """
     if play.n < 2:
-        raise NotExercisedError
+        raise NotExercisedError("there is one row")
     if any(map(play.subject.capabilities.get, ("row_seeds", "alike_rows"))):
         _others_alike(play)
     else:
@@ -131,9 +131,9 @@ def _no_row_late(play: Play) -> None:
     play.make()
     single = play.value("env.single_observation_space")
     if not isinstance(single, spaces.Box) or single.dtype.kind != "f":
-        raise NotExercisedError  # values that repeat by chance prove nothing
+        raise NotExercisedError("observations are no vectors of floats")
     if not play.subject.capabilities.get("seeding"):
-        raise NotExercisedError
+        raise NotExercisedError("it takes no seeds")
     seed = play.draw_seed()
     t, ended = _past_an_end(play, seed)
     i = play.draw(st.sampled_from(ended))
@@ -150,7 +150,7 @@ def _no_row_late(play: Play) -> None:
                 exercised = _in_time(play, i, j, start) or exercised
         del play.script.lines[before:]
     if not exercised:
-        raise NotExercisedError
+        raise NotExercisedError("no row moves in a way that tells")
 
 
 def _past_an_end(play: Play, seed: int) -> tuple[int, list[int]]:
@@ -177,7 +177,7 @@ def _past_an_end(play: Play, seed: int) -> tuple[int, list[int]]:
         elif left is not None:
             left -= 1
         if play.script.steps > 300:
-            raise NotExercisedError
+            raise NotExercisedError("the episode did not end again")
     return t, ended
 
 

@@ -122,17 +122,17 @@ def _with_known_start(play: Play) -> int:
     """
     known = play.subject.capabilities.get("row_seeds") or play.n == 1
     if not known or not play.subject.capabilities.get("seeding"):
-        raise NotExercisedError
+        raise NotExercisedError("rows have no seeds of their own, or it takes none")
     rows = both_to_ending(play, behind=1)
     if play.script.steps < 2:
-        raise NotExercisedError
+        raise NotExercisedError("an episode ends in its first step")
     play.run("twin_obs, twin_infos = twin.reset()")
     play.run("third = make_env()")
     play.run(reset_like_env(play, "third"))
     play.run("undisturbed = third.reset()[0]")
     i = play.draw(st.sampled_from(rows))
     if not play.value(f"equal({at(play, 'undisturbed', i)}, {at(play, 'twin_obs', i)})"):
-        raise NotExercisedError  # steps draw, too
+        raise NotExercisedError("steps draw random numbers, too")
     return i
 
 
@@ -189,7 +189,7 @@ def final_obs_is_last(play: Play) -> None:
 def _not_the_next_first(play: Play) -> None:
     i = episode_ends(play)
     if _obs_known_wrong(play):
-        raise NotExercisedError  # `obs_is_reset_obs` says so
+        raise NotExercisedError("the first observation is the wrong one")
     should = f"the last ones, not the first of the next: {short(play.value('first'))}"
     play.demand("not all(map(equal, last, first))", "last", should, i)
 
@@ -232,7 +232,7 @@ def final_info_is_step_info(play: Play) -> None:
         if not play.ended():
             play.run("steps.update(infos)")
     if not play.value("steps"):  # there are no infos
-        raise NotExercisedError
+        raise NotExercisedError("steps have no infos")
     default = f"np.zeros({play.n}, bool)"
     play.demand(
         "isinstance(infos.get('final_info'), dict) and "
