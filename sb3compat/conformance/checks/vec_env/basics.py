@@ -78,7 +78,7 @@ def render_mode_uniform(play: Play) -> None:
     try:
         play.value("env.get_attr('render_mode')")
     except Exception as reason:  # then it is None by SB3's rule
-        raise NotExercisedError from reason
+        raise NotExercisedError("render modes of rows cannot be reached") from reason
     play.run("modes = env.get_attr('render_mode')")
     play.demand(
         "all(mode == env.render_mode for mode in modes)",

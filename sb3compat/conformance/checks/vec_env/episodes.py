@@ -149,7 +149,7 @@ def _begins_anew(play: Play) -> None:
     traits = play.subject.traits
     if not (traits.continuous and traits.starts_vary and traits.resets_move):
         raise NotExercisedError(
-            "observations may be equal by chance: they are no vectors of floats, or stay as they are"
+            "equal observations may be chance: they are no vectors of floats, or do not vary"
         )
     firsts: list[list[str]] = [[] for _ in range(play.n)]
     play.run("firsts = []")
@@ -178,7 +178,7 @@ def _rows_whose_ends_equal_starts(play: Play) -> list[int]:
     traits = play.subject.traits
     if not (traits.continuous and traits.starts_vary and traits.steps_move and traits.resets_move):
         raise NotExercisedError(
-            "observations may be equal by chance: they are no vectors of floats, or stay as they are"
+            "equal observations may be chance: they are no vectors of floats, or do not vary"
         )
     same = dict.fromkeys(range(play.n), True)
     ended: list[int] = []
