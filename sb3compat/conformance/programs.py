@@ -150,7 +150,7 @@ def _long_actions(subject: Subject, number: int) -> Any:
     if simple and number % 2 == 0:
         return Drawn(sample_source(subject))
     longest = max(subject.endings, key=lambda ending: (ending.truncated, ending.steps))
-    return Drawn(longest.actions)
+    return Drawn(longest.actions) if longest.setup else eval(longest.actions, {"np": np})
 
 
 def _affordable(subject: Subject, record: Record) -> int:

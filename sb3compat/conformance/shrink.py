@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sb3compat.conformance.record import Op
+from sb3compat.conformance.record import Drawn, Op
 
 Ops = tuple[Op, ...]
 
@@ -40,6 +40,7 @@ class _Shrinking:
         self.ops, self._fails, self._tries = ops, fails, tries
         self._calls = max(_MOST_CALLS, _FEWEST_RUNS * len(ops))
         self._known = {self._key(ops)}
+        self._seeded = any(map(_seeds, ops))
 
     @property
     def left(self) -> int:
@@ -47,8 +48,12 @@ class _Shrinking:
         return min(self._tries, self._calls)
 
     def smaller(self, other: Ops) -> bool:
-        """Take a program if it fails, too."""
-        if self.left <= 0 or (key := self._key(other)) in self._known:
+        """Take a program if it fails, too; whether it is the smallest now."""
+        if self._key(other) == self._key(self.ops):
+            return True
+        if self.left <= 0 or (key := self._key(other)) in self._known or _is_loose(other):
+            return False
+        if self._seeded and not any(map(_seeds, other)):
             return False
         self._known.add(key)
         self._tries -= 1
@@ -77,6 +82,17 @@ class _Shrinking:
     @staticmethod
     def _key(ops: Ops) -> tuple[str, ...]:
         return tuple(op.text for op in ops)
+
+
+def _seeds(op: Op) -> bool:
+    """Whether a call seeds the environment: a script without such a call may pass by chance."""
+    return op.method == "seed" or op.kwargs.get("seed") is not None
+
+
+def _is_loose(ops: Ops) -> bool:
+    """Whether actions are drawn from a space that is not seeded."""
+    drawn = any(isinstance(argument, Drawn) for op in ops for argument in op.args)
+    return drawn and not any(op.method.endswith("space.seed") for op in ops)
 
 
 def _with(op: Op, actions: Any) -> Op:

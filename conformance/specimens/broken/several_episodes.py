@@ -164,7 +164,7 @@ class EmptyEntriesOfOtherRows(Points):
         return obs, rewards, dones, infos
 
 
-@vec_env_mutant("limits_by_row", config=_TERMINATED)
+@vec_env_mutant("limits_by_row", config=_TERMINATED, may_fail=("no_phantom_transition",))
 class OneCounterForAllRows(Points):
     most = 7
 
@@ -191,7 +191,7 @@ class OneCounterForAllRows(Points):
 # VectorEnv
 
 
-class _RowsCounted(RowsEnv):
+class RowsCounted(RowsEnv):
     """Has a monitor over all rows."""
 
     def __init__(self, form: Form) -> None:
@@ -216,13 +216,13 @@ class _RowsCounted(RowsEnv):
 
 
 @vector_env_mutant("episode_statistics_of_the_episode", modes=("NextStep", "SameStep"))
-class StatisticsOverAllEpisodes(_RowsCounted):
+class StatisticsOverAllEpisodes(RowsCounted):
     def over(self, i: int) -> None:
         pass
 
 
 @vector_env_mutant("episode_statistics_of_the_episode")
-class StatisticsOverAllResets(_RowsCounted):
+class StatisticsOverAllResets(RowsCounted):
     def clear(self, rows: Any, masked: bool) -> None:
         RowsEnv.clear(self, rows, masked)
 
