@@ -12,8 +12,8 @@ from conformance.specimens.registry import Specimen
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.search import run_check
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.settings import Settings
 
 # How often a check is run, each time with other programs: with two of them, the fewest that there
 # are, so that no clock has a say in what comes out.

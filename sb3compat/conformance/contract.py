@@ -107,9 +107,10 @@ def check(
     """Register a function as a check of the conformance kit; a decorator.
 
     The name of the function is the id of the check, and the first line of its docstring the clause
-    of the contract. The function gets a `Play`: it runs statements on `env`, as a script would, and
-    demands what has to hold. The kit calls it many times, with other draws each time, and shrinks
-    what fails.
+    of the contract. The function gets a `Record`, the calls of a program with what they returned,
+    and yields what has to hold, each with `expect`. The kit runs the programs, once for all checks,
+    and shrinks what fails. A function whose first parameter is not called `record` gets a `Play`
+    instead, on which it runs statements of its own.
 
     Args:
         family: The interface that it concerns: `"vec_env"` or `"vector_env"`.
@@ -136,11 +137,10 @@ def check(
     Example::
 
         @check("vec_env", severity="warning")
-        def rewards_are_finite(play):
+        def rewards_are_finite(record: Record) -> Iterator[Demand]:
             "No reward is infinite or NaN."
-            play.start()
-            for _ in play.steps():
-                play.demand("np.isfinite(rewards).all()", "rewards", "finite")
+            for step in record.steps:
+                yield expect("np.isfinite({0}).all()", step.rewards, should="finite")
     """
 
     def register(function: CheckFunction) -> CheckFunction:

@@ -21,12 +21,12 @@ import numpy as np
 from sb3compat.conformance.findings import NotExercisedError, said_by, short
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
+from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.program.trace import trace_of
-from sb3compat.conformance.programs import Draws, episodes, program
+from sb3compat.conformance.programs import Draws, episodes, opening, program
 from sb3compat.conformance.record import Op, Record, Value, recorded
-from sb3compat.conformance.run.perturb import perturb
-from sb3compat.conformance.run.settings import Settings
+from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
 
@@ -95,7 +95,24 @@ def expect(
     what: str = "{0}",
     bounds: bool = False,
 ) -> Demand:
-    """What has to hold; see `Demand`."""
+    """What has to hold of the values of a record; a check yields it.
+
+    Args:
+        condition: An expression with `{0}`, `{1}` and so on in the place of the values. It may use
+            `np` (NumPy).
+        values: Parts of what calls have returned, such as `step.infos[0]`.
+        should: What was expected, in words, for the message.
+        row: The row concerned, or None.
+        what: The expression that the message shows, with the same places.
+        bounds: Whether only bounds of a space are wrong if it does not hold.
+
+    Returns:
+        The demand, which the kit evaluates.
+
+    Example::
+
+        expect("{0}.dtype == np.float32", step.rewards, what="{0}.dtype", should="float32")
+    """
     return Demand(condition, values, should, row, what, bounds)
 
 
@@ -169,6 +186,12 @@ class Records:
         if key not in self._long:
             self._long[key] = list(self._make(settings, _LONG_PROGRAMS, episodes))
         return [(record,) for record in (*self._known[key], *self._long[key])]
+
+    def resets(self, settings: Settings) -> list[tuple[Record, ...]]:
+        """A record of two resets, without a step."""
+        seed = 0 if self._subject.capabilities.get("seeding") else None
+        ops = (*opening(self._subject, seed), *opening(self._subject, None))
+        return [(self._fill(Record(self._subject), settings, lambda *_: ops, new=self._new),)]
 
     def _with(self, record: Record, variant: Variant, settings: Settings) -> tuple[Record, ...]:
         if (record, variant) not in self._variants:

@@ -403,7 +403,7 @@ def recorded(
     for op in ops:
         steps += op.method in ("step", "step_async")
         call = Call(record.begin + len(record.calls), op, record.name, steps)
-        before_call(source_of(call, record.calls))
+        before_call(_announced(record.family, call, record.calls))
         try:
             args, kwargs = _arguments(op, env)
             actions = snapshot(args[0]) if op.method == "step" else None
@@ -425,6 +425,12 @@ def recorded(
     for earlier in record.calls[: -1 - _WATCHED]:
         _look_again(earlier, record.calls[-1].number)
     return record
+
+
+def _announced(family: Family, call: Call, before: Sequence[Call]) -> str:
+    """The statement of a call whose results are not known yet."""
+    names = [call.name_of(name) for name in _RESULTS.get((family, call.op.method), ())]
+    return " = ".join([*([", ".join(names)] if names else []), source_of(call, before)])
 
 
 def _arguments(op: Op, env: Any) -> tuple[list[Any], dict[str, Any]]:

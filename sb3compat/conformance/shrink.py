@@ -41,6 +41,7 @@ class _Shrinking:
         self._calls = max(_MOST_CALLS, _FEWEST_RUNS * len(ops))
         self._known = {self._key(ops)}
         self._seeded = any(map(_seeds, ops))
+        self._reset = any(op.method == "reset" for op in ops)
 
     @property
     def left(self) -> int:
@@ -51,9 +52,7 @@ class _Shrinking:
         """Take a program if it fails, too; whether it is the smallest now."""
         if self._key(other) == self._key(self.ops):
             return True
-        if self.left <= 0 or (key := self._key(other)) in self._known or _is_loose(other):
-            return False
-        if self._seeded and not any(map(_seeds, other)):
+        if self.left <= 0 or (key := self._key(other)) in self._known or self._is_loose(other):
             return False
         self._known.add(key)
         self._tries -= 1
@@ -79,6 +78,21 @@ class _Shrinking:
         if self.left > 0:
             self.smaller((*self.ops[:k], _with(self.ops[k], actions), *self.ops[k + 1 :]))
 
+    def _is_loose(self, ops: Ops) -> bool:
+        """Whether the program leaves out what no script should: the first reset, and its seed.
+
+        Nor may actions be drawn from a space that is not seeded.
+        """
+        methods = [op.method for op in ops]
+        steps = [k for k, method in enumerate(methods) if method.startswith("step")]
+        opening = ops[: steps[0]] if steps else ops
+        if self._reset and not any(op.method == "reset" for op in opening):
+            return True
+        if self._seeded and not any(map(_seeds, opening)):
+            return True
+        drawn = any(isinstance(argument, Drawn) for op in ops for argument in op.args)
+        return drawn and not any(method.endswith("space.seed") for method in methods)
+
     @staticmethod
     def _key(ops: Ops) -> tuple[str, ...]:
         return tuple(op.text for op in ops)
@@ -87,12 +101,6 @@ class _Shrinking:
 def _seeds(op: Op) -> bool:
     """Whether a call seeds the environment: a script without such a call may pass by chance."""
     return op.method == "seed" or op.kwargs.get("seed") is not None
-
-
-def _is_loose(ops: Ops) -> bool:
-    """Whether actions are drawn from a space that is not seeded."""
-    drawn = any(isinstance(argument, Drawn) for op in ops for argument in op.args)
-    return drawn and not any(op.method.endswith("space.seed") for op in ops)
 
 
 def _with(op: Op, actions: Any) -> Op:

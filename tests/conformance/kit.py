@@ -14,9 +14,9 @@ from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import Family
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.search import run_check
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.pace import MOST_PROGRAMS
+from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 from tests.profiles import nightly, spread
 

@@ -22,9 +22,9 @@ from sb3compat.conformance.run.reproduction import (
     failed,
     failure_to_make,
 )
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.shrink import Ops, shrunk
 from sb3compat.conformance.subject.pace import shrinks_of
+from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
 # The clause that reports an exception in the step after an end.
@@ -63,7 +63,13 @@ class _Judging:
 
     def result(self) -> Result | None:
         """The result; None if new instances are needed first."""
-        groups = self._records.of(self._settings, self._check.variant)
+        # What hangs or crashes in a step is told by the clause about steps.
+        first = self._check.id == BASICS[self._check.family][0]
+        groups = (
+            self._records.resets(self._settings)
+            if first
+            else self._records.of(self._settings, self._check.variant)
+        )
         self.programs = len(groups)
         verdicts = [verdict(self._check.clause, *records) for records in groups]
         for found in verdicts:
@@ -129,20 +135,19 @@ class _Judging:
     def _reports(self, record: Record, exercised: bool) -> bool:
         """Whether this clause is the one to report an exception.
 
-        The first clause about a method does, a comparison if its variant alone raises, and each
-        clause that no record exercises. A step of a `VectorEnv` that raises after an end is left to
-        the clause that comes after the check of the autoreset mode.
+        The first clause of all reports those of its resets, and the clause about steps all
+        others; but a step of a `VectorEnv` that raises after an end is left to the clause that
+        comes after the check of the autoreset mode. A comparison reports those of its variant
+        alone, and each clause those of records if none exercises it.
         """
         if record.name != "env" or not exercised:
             return True
-        method = "reset" if record.failed_op is None else record.failed_op.method
+        first, second, *_ = BASICS[self._check.family]
         last = record.calls[-1] if record.calls else None
         ended = last is not None and last.is_step and last.complete and bool(last.ended)
-        if ended and self._check.family == "vector_env" and method == "step":
+        if ended and self._check.family == "vector_env" and record.ops[-1].method == "step":
             return self._check.id == _AFTER_AN_END
-        basics = BASICS[self._check.family]
-        about = (name for name in basics if name.startswith(method))
-        return self._check.id == next(about, basics[0])
+        return self._check.id in (first, second)
 
     def _unbroken(self, verdicts: Iterable[Verdict]) -> Result:
         """The result of a clause that no record breaks."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercisedError, said_by
 from sb3compat.conformance.program.journal import Journal
+from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.plain import Plain, without_helpers
 from sb3compat.conformance.program.script import Script
-from sb3compat.conformance.run.perturb import perturb
 from sb3compat.conformance.run.report import Moment, Result, Status
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.run.timeline import WATCH, Timeline, watched
+from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.singles import reference_line
 from sb3compat.conformance.subject.subject import Subject
 

@@ -20,10 +20,10 @@ from sb3compat.conformance.findings import (
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
+from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.script import Script
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.run.judging import judged
-from sb3compat.conformance.run.perturb import perturb
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.reproduction import (
     FACTORY_FAILS,
@@ -34,8 +34,8 @@ from sb3compat.conformance.run.reproduction import (
     failure_to_make,
     repeats,
 )
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.pace import makes_of, program_seconds, shrinks_of
+from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
 _FEWEST_EXAMPLES = 2

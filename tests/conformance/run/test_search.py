@@ -18,8 +18,8 @@ from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.reproduction import NOT_EVERY_TIME
 from sb3compat.conformance.run.search import run_check
 from sb3compat.conformance.run.session import Session
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.settings import Settings
 from tests.conformance import tiny
 from tests.conformance.runs import FEW, IFF_DONE, checked, here, lost
 from tests.conformance.tiny import TinyVecEnv, one_at_a_time

@@ -36,7 +36,7 @@ def alike(
 
 
 def _by_row(value: Value, n: int) -> bool:
-    return np.shape(value.value)[:1] == (n,)
+    return bool(np.shape(value.value)[:1] == (n,))
 
 
 def results(a: Call, b: Call) -> Iterator[tuple[Value, Value]]:
