@@ -71,6 +71,8 @@ def growth(env, act, warm, steps, disabled=False):
     import tracemalloc
 
     sizes, ends = [], []
+    gc.collect()
+    gc.freeze()  # what there is already need not be looked at in each collection
     tracemalloc.start()
     for number in (warm, steps, steps, steps):
         ends.append(0)
@@ -84,6 +86,7 @@ def growth(env, act, warm, steps, disabled=False):
         gc.collect()
         sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
+    gc.unfreeze()
     return [int(size / max(many, 1)) for size, many in zip(np.diff(sizes), ends[1:])]  # noqa: B905
 
 
