@@ -34,7 +34,7 @@ environments that are wrong on purpose: [the kill matrix](kill-matrix.md).
 
 An *error* breaks the contract, and fails the run. A *warning* works, but is hazardous; it fails the
 run with `--strict` only. A check is *skipped* if the environment lacks a capability that it needs,
-and *not exercised* if no program reached its situation, for example if no episode ended.
+and *not exercised* if no program had a case of it, for example if no episode ended.
 """
 
 

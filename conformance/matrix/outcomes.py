@@ -12,8 +12,8 @@ from conformance.specimens.registry import Specimen
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.search import run_check
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.settings import Settings
 
 # How often a check is run, each time with other programs: with two of them, the fewest that there
 # are, so that no clock has a say in what comes out.
@@ -73,6 +73,8 @@ def examine_all(section: Section, specimen: Specimen) -> Outcome:
 
 def _run(checks: tuple[Check, ...], specimen: Specimen, given: dict[str, Any]) -> dict[str, str]:
     subject = examine(specimen.factory, seconds=60, **given)
+    # Clauses judge the same records.
+    instances = subject.instances()
 
     def run(check: Check) -> Result:
         looks = LOOKS if specimen.broken else LOOKS_AT_CORRECT
@@ -82,7 +84,8 @@ def _run(checks: tuple[Check, ...], specimen: Specimen, given: dict[str, Any]) -
             looks = 1
         results = []
         for seed in range(looks):
-            result = run_check(check, subject, Settings(seed, programs=PROGRAMS, seconds=0))
+            settings = Settings(seed, programs=PROGRAMS, seconds=0)
+            result = run_check(check, subject, settings, instances if check.is_clause else None)
             if _WORDS[result.status] in (KILLED, SKIPPED):
                 return result
             results.append(result)
@@ -92,6 +95,7 @@ def _run(checks: tuple[Check, ...], specimen: Specimen, given: dict[str, Any]) -
         check.id: BLOCKED if result is None else _WORDS[result.status]
         for check, result in in_turn(subject, checks, run)
     }
+    instances.close()
     return {check.id: found[check.id] for check in checks}
 
 

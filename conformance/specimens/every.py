@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from conformance.specimens import forms
 from conformance.specimens.broken import (
+    several_episodes,
     vec_env_access,
     vec_env_alike,
     vec_env_episodes,
@@ -30,5 +31,6 @@ MODULES = (
     vector_env_resets,
     vector_env_endings,
     vector_env_alike,
+    several_episodes,
     forms,
 )

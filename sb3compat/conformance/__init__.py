@@ -1,15 +1,22 @@
 """The conformance kit: does a vector environment keep its contract?
 
 `check_vec_env` checks a Stable-Baselines3 `VecEnv`, `check_vector_env` a Gymnasium `VectorEnv`.
-They draw programs with Hypothesis, compare the results with the contract, and shrink a failure to
-a script of a few lines. Needs Hypothesis: `pip install "sb3compat[conformance]"`.
+They draw programs, compare the results with the contract, and shrink a failure to a script of a few
+lines. Needs Hypothesis: `pip install "sb3compat[conformance]"`.
 
 The rooms, from the lowest to the highest. A module imports from lower rooms and from its own:
 
 - `findings`: findings and errors.
 - `program`: statements that run as they are written down, and the scripts made of them.
 - `subject`: facts about the environment under test.
-- `play`: one run of a check on a subject.
+- `play`: one run of a check that runs statements of its own.
+- `record`: a program that was run, with all that went in and came out.
+- `rows`: a record as the episodes of its rows.
+- `programs`: the programs that are recorded, drawn and steered to ends of episodes.
+- `variants`: a program once more, with one difference.
+- `judge`: clauses of the contract, judged on records.
+- `render`: the script of what a clause found.
+- `shrink`: the smallest program that shows it.
 - `contract`: what a check is.
 - `checks`: the checks, a folder for each interface.
 - `run`: the search for a failing program, in this process or a child; results and reports.
@@ -27,32 +34,40 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sb3compat.conformance.contract import check
     from sb3compat.conformance.findings import CheckError, FactoryError
+    from sb3compat.conformance.judge import Demand, expect
     from sb3compat.conformance.play import Play
+    from sb3compat.conformance.record import Record
     from sb3compat.conformance.run.entry import ConformanceError, check_vec_env, check_vector_env
     from sb3compat.conformance.run.report import Report, Result
 
 __all__ = [
     "CheckError",
     "ConformanceError",
+    "Demand",
     "FactoryError",
     "Play",
+    "Record",
     "Report",
     "Result",
     "check",
     "check_vec_env",
     "check_vector_env",
+    "expect",
 ]
 
 _HOME = {
     "CheckError": "findings",
     "ConformanceError": "run.entry",
+    "Demand": "judge",
     "FactoryError": "findings",
     "Play": "play",
+    "Record": "record",
     "Report": "run.report",
     "Result": "run.report",
     "check": "contract",
     "check_vec_env": "run.entry",
     "check_vector_env": "run.entry",
+    "expect": "judge",
 }
 
 

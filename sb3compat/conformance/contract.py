@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from sb3compat.conformance.findings import FAMILIES, CheckError, Family
+from sb3compat.conformance.judge import Clause, Variant
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.subject.capabilities import CAPABILITIES
 from sb3compat.errors import nearest, shown
@@ -17,7 +18,7 @@ from sb3compat.errors import nearest, shown
 CONTRACT_VERSION = 1
 
 Severity = Literal["error", "warning"]
-CheckFunction = Callable[[Play], None]
+CheckFunction = Callable[[Play], None] | Clause
 
 # Where the contracts are written down.
 SB3_GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
@@ -52,6 +53,8 @@ class Check:
         after: Checks whose failure makes this one pointless.
         modes: The autoreset modes in which it applies; empty for all.
         new: Whether it needs instances that no other program has used.
+        variant: The program that a comparison holds a program against, made from its calls.
+        programs: The most programs that it runs; None for those of the run.
         function: The check itself.
     """
 
@@ -65,7 +68,19 @@ class Check:
     after: tuple[str, ...]
     modes: tuple[str, ...]
     new: bool
+    variant: Variant | None
+    programs: int | None
     function: CheckFunction
+
+    @property
+    def is_clause(self) -> bool:
+        """Whether its function judges records, and does not run programs of its own."""
+        return next(iter(inspect.signature(self.function).parameters), "") == "record"
+
+    @property
+    def clause(self) -> Clause:
+        """Its function, if that judges records."""
+        return cast(Clause, self.function)
 
     @property
     def explanation(self) -> str:
@@ -87,13 +102,16 @@ def check(
     after: Iterable[str] | None = None,
     modes: Iterable[str] = (),
     new: bool = False,
+    variant: Variant | None = None,
+    programs: int | None = None,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a function as a check of the conformance kit; a decorator.
 
     The name of the function is the id of the check, and the first line of its docstring the clause
-    of the contract. The function gets a `Play`: it runs statements on `env`, as a script would, and
-    demands what has to hold. The kit calls it many times, with other draws each time, and shrinks
-    what fails.
+    of the contract. The function gets a `Record`, the calls of a program with what they returned,
+    and yields what has to hold, each with `expect`. The kit runs the programs, once for all checks,
+    and shrinks what fails. A function whose first parameter is not called `record` gets a `Play`
+    instead, on which it runs statements of its own.
 
     Args:
         family: The interface that it concerns: `"vec_env"` or `"vector_env"`.
@@ -106,6 +124,9 @@ def check(
         modes: The autoreset modes in which it applies; empty for all.
         new: Whether it needs instances that no other program has used. Otherwise programs share
             those that take long to make.
+        variant: The program to hold a program against, made from its calls: see `variants`. The
+            function gets the records of both.
+        programs: The most programs that it needs, where each of them shows a lot.
 
     Returns:
         The decorator, which returns the function as it is.
@@ -117,11 +138,10 @@ def check(
     Example::
 
         @check("vec_env", severity="warning")
-        def rewards_are_finite(play):
+        def rewards_are_finite(record: Record) -> Iterator[Demand]:
             "No reward is infinite or NaN."
-            play.start()
-            for _ in play.steps():
-                play.demand("np.isfinite(rewards).all()", "rewards", "finite")
+            for step in record.steps:
+                yield expect("np.isfinite({0}).all()", step.rewards, should="finite")
     """
     lists = {"needs": needs, "after": after or (), "modes": modes}
     for what, value in (lists | {"source": source, "group": group, "new": new}).items():
@@ -141,7 +161,7 @@ def check(
         basics = BASICS.get(family, ()) if after is None else tuple(after)
         made = Check(
             name, family, group or module.partition(".")[0], severity, contract, source,
-            tuple(needs), basics, tuple(modes), new, function,
+            tuple(needs), basics, tuple(modes), new, variant, programs, function,
         )  # fmt: skip
         _refuse(made)
         _REGISTRY[family, name] = made

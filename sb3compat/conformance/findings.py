@@ -66,7 +66,14 @@ class ViolationError(Exception):
 
 
 class NotExercisedError(Exception):
-    """No program reached the situation that the check is about, so there is no verdict."""
+    """No program reached the situation that the check is about, so there is no verdict.
+
+    Args:
+        reason: Why, for the report.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
 
 
 class EnvFailureError(Exception):

@@ -162,7 +162,7 @@ class Play:
             if self.ended():
                 break
         else:
-            raise NotExercisedError
+            raise NotExercisedError("the episode did not end again")
         for more in range(self.draw(st.integers(0, after))):
             self.go_on(ending.actions)
             yield number + more + 1
@@ -180,7 +180,7 @@ class Play:
             NotExercisedError: If none is known.
         """
         if not self.subject.endings:
-            raise NotExercisedError
+            raise NotExercisedError("no episode ended")
         return self.draw(st.sampled_from(self.subject.endings))
 
     def known_ending(self) -> Ending | None:

@@ -14,9 +14,9 @@ from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import Family
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.search import run_check
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.pace import MOST_PROGRAMS
+from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 from tests.profiles import nightly, spread
 
@@ -78,14 +78,19 @@ def judge(
         share = max(seconds, thorough_seconds) if check.id in thorough else seconds
         programs = MOST_PROGRAMS if share else 2
         settings = Settings(seed, programs=programs, seconds=share, make_env=make_env)
-        return run_check(check, subject, settings)
+        return run_check(check, subject, settings, instances if check.is_clause else None)
 
+    # Clauses judge the same records.
+    instances = subject.instances()
     needed = _with_those_before(wanted, known)
-    return {
-        check.id: result or Result.of(check, "skipped", message="comes after a failed check")
-        for check, result in in_turn(subject, needed, run)
-        if check.id in wanted
-    }
+    try:
+        return {
+            check.id: result or Result.of(check, "skipped", message="comes after a failed check")
+            for check, result in in_turn(subject, needed, run)
+            if check.id in wanted
+        }
+    finally:
+        instances.close()
 
 
 def _with_those_before(wanted: Collection[str], known: dict[str, Check]) -> list[Check]:

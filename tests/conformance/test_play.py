@@ -15,8 +15,8 @@ from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.script import Script
 from sb3compat.conformance.run.search import run_check
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 from tests.conformance.tiny import TinyVecEnv
 

@@ -123,7 +123,7 @@ class TimeIsUpForGoodAfterAnEnd(Points):
         return first
 
 
-@mutant("terminal_observation_is_last", config=Config(lengths=(9,)), referenced=False)
+@mutant("terminal_observation_like_others", config=Config(lengths=(9,)), referenced=False)
 class TerminalObservationNotNormalised(Points):
     def batch(self, observations: list[Any]) -> Any:
         return super().batch(observations) / np.float32(50)

@@ -158,24 +158,16 @@ class _LastObs(RowsEnv):
         raise NotImplementedError
 
 
+@mutant("last_obs_like_others", **{**ALIKE, "lengths": (9,)})
 class LastObsOfZeros(_LastObs):
     def changed(self, last: Any) -> Any:
         return last * 0
 
 
+@mutant("last_obs_like_others", **{**ALIKE, "lengths": (9,)})
 class LastObsNotNormalised(_LastObs):
     def changed(self, last: Any) -> Any:
         return last * 20
-
-
-IS_LAST = {
-    "NextStep": "done_step_returns_final_obs",
-    "SameStep": "final_obs_is_last",
-    "Disabled": "no_reset_unasked",
-}
-for _mode, _name in IS_LAST.items():
-    for _cls in (LastObsOfZeros, LastObsNotNormalised):
-        mutant(_name, modes=(_mode,), **{**ALIKE, "lengths": (9,)})(_cls)
 
 
 # Seeds

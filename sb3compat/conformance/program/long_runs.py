@@ -19,59 +19,6 @@ def rows_of(env, obs):
     return [snapshot(value) for value in rows]
 
 
-def episodes_of(env, act, rounds, most, mode=None, resets=1):
-    """What each row shows in some rounds: resets, and steps until every row has ended.
-
-    In every other round until they have ended three times.
-    """
-    kinds = ("starts", "steps", "ends", "firsts", "lengths")
-    seen = [{kind: [] for kind in kinds} for _ in range(env.num_envs)]
-    everywhere = np.ones(env.num_envs, bool)
-    ages = np.zeros(env.num_envs, int)
-
-    def note(batch, rows, kind):
-        obs = rows_of(env, batch)
-        for i in np.flatnonzero(rows):
-            seen[i][kind].append(obs[i])
-        return obs
-
-    for number in range(rounds):
-        for _ in range(resets):
-            obs = note(env.reset()[0] if mode else env.reset(), everywhere, "starts")
-        over, ends = ~everywhere, 0 * ages
-        ages[:] = 0
-        for _ in range(most):
-            before, due = obs, over & (mode == "NextStep")
-            *result, infos = env.step(act())
-            over = ended(result[2], result[-1]) & ~due
-            ages += ~due
-            obs = note(result[0], due, "firsts")
-            for i in np.flatnonzero(~due & ~over):
-                seen[i]["steps"].append((before[i], obs[i]))
-            for i in np.flatnonzero(over):
-                seen[i]["ends"].append((before[i], *how_it_ended(result, infos, obs, i, mode)))
-                # Of the first episode after a reset, or of a later one.
-                seen[i]["lengths"].append((int(ages[i]), bool(ends[i] == 0)))
-            ages[over] = 0
-            ends += over
-            if mode == "Disabled" and over.any():
-                result = env.reset(options={"reset_mask": over})
-            if mode != "NextStep":
-                obs = note(result[0], over, "firsts")
-            if ends.min() > 2 * (number % 2) and not (over.any() and mode == "NextStep"):
-                break
-    return seen
-
-
-def how_it_ended(result, infos, obs, i, mode):
-    """The last observation of a row, and whether its episode was truncated."""
-    if mode is None:
-        last = infos[i].get("terminal_observation")
-        return snapshot(last), bool(infos[i].get("TimeLimit.truncated", False))
-    last = snapshot(row(infos["final_obs"], i)) if mode == "SameStep" else obs[i]
-    return last, bool(result[3][i] and not result[2][i])
-
-
 def pieces(obs):
     """The simple parts of an observation, flat."""
     if isinstance(obs, (dict, list, tuple)):
@@ -94,26 +41,28 @@ def kept(starts, firsts):
     return True
 
 
-def lasting(lengths):
-    """Whether some later episode has more than one step, or some first one had only that."""
-    return any((length > 1) != first for length, first in lengths)
-
-
-def leaps(steps, ends):
-    """Whether a float leaps before all truncations: eight times as far as any other step leads."""
+def leaps(before, after, next_to_last, last):
+    """Whether a float leaps before all these ends: eight times as far as any other step leads."""
 
     def floats(obs):
         return np.concatenate([np.zeros(0), *(p for p in pieces(obs) if p.dtype.kind == "f")])
 
-    cuts = [end[:2] for end in ends if end[2]]
-    steps, cuts = ([[floats(obs) for obs in pair] for pair in pairs] for pairs in (steps, cuts))
-    if not cuts or len({obs.shape for pair in [*steps, *cuts] for obs in pair}) != 1:
+    before, after, next_to_last, last = (
+        [floats(obs) for obs in some] for some in (before, after, next_to_last, last)
+    )
+    if not last or len({obs.shape for obs in [*before, *after, *next_to_last, *last]}) != 1:
         return False
-    moves, jumps = ([abs(b - a) for a, b in pairs] for pairs in (steps, cuts))
+    moves, jumps = abs(np.array(after) - before), abs(np.array(last) - next_to_last)
     # What often stays as it is may be a flag.
-    moving = np.mean(np.array(moves) > 0, axis=0) > 0.9
-    far = np.all(np.array(jumps) > 8 * np.max(moves, axis=0), axis=0)
+    moving = np.mean(moves > 0, axis=0) > 0.9
+    far = np.all(jumps > 8 * np.max(moves, axis=0), axis=0)
     return bool((moving & far).any())
+
+
+def pushed(before, after, axis, count):
+    """Whether each stack of frames is the one before it, moved on by so many entries of an axis."""
+    pairs = [[np.moveaxis(np.asarray(obs), axis, 0) for obs in some] for some in (before, after)]
+    return all(np.array_equal(a[count:], b[:-count]) for a, b in zip(*pairs))  # noqa: B905
 
 
 def growth(env, act, warm, steps, disabled=False):
@@ -122,6 +71,8 @@ def growth(env, act, warm, steps, disabled=False):
     import tracemalloc
 
     sizes, ends = [], []
+    gc.collect()
+    gc.freeze()  # what there is already need not be looked at in each collection
     tracemalloc.start()
     for number in (warm, steps, steps, steps):
         ends.append(0)
@@ -135,6 +86,7 @@ def growth(env, act, warm, steps, disabled=False):
         gc.collect()
         sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
+    gc.unfreeze()
     return [int(size / max(many, 1)) for size, many in zip(np.diff(sizes), ends[1:])]  # noqa: B905
 
 

@@ -267,6 +267,14 @@ def info_of(infos, i):
     return info
 
 
+def tells_statistics(infos, i):
+    """Whether infos have the return and length of an episode of row i."""
+    told = infos.get("episode")
+    if not isinstance(told, dict) or not {"r", "l"} <= told.keys():
+        return False
+    return "_episode" not in infos or bool(infos["_episode"][i])
+
+
 def bad_masks(infos, n):
     """The masks that are no bool arrays of length n."""
     bad = {}

@@ -31,9 +31,9 @@ from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.run.death import cause_of_death
 from sb3compat.conformance.run.log import last_words, stack_in
 from sb3compat.conformance.run.report import Moment, Result
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.run.wire import carried, receive, send
 from sb3compat.conformance.subject.examine import Given
+from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
 # Called with what is going on.

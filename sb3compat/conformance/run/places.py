@@ -18,9 +18,9 @@ from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.reproduction import reproduction
 from sb3compat.conformance.run.search import run_check
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import Given, examine
 from sb3compat.conformance.subject.scout import scout, unscouted
+from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
 # A statement may take so many seconds before it counts as hung. A slow environment gets the time of

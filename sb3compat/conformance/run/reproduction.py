@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sb3compat.conformance.contract import Check
-from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercisedError
+from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercisedError, said_by
 from sb3compat.conformance.program.journal import Journal
+from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.plain import Plain, without_helpers
 from sb3compat.conformance.program.script import Script
-from sb3compat.conformance.run.perturb import perturb
 from sb3compat.conformance.run.report import Moment, Result, Status
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.run.timeline import WATCH, Timeline, watched
+from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.singles import reference_line
 from sb3compat.conformance.subject.subject import Subject
 
@@ -50,6 +50,14 @@ class Failure:
         """What the search minimizes: a broken contract before an exception, then the length."""
         violated = 0 if self.status == "failed" else 1
         return violated, len(self.lines), sum(map(len, self.lines))
+
+
+def failure_to_make(calls: int, error: BaseException, trace: str) -> Failure:
+    """The factory has made instances, and raises in this call: the calls alone are the program."""
+    line = f"for _ in range({calls}):\n    env = make_env()\n    env.close()"
+    message = f"{FACTORY_FAILS} {said_by(error)}, in call {calls} within one process"
+    finding = Finding("make_env()", said_by(error), "an environment, each time", 0)
+    return Failure("errored", message, trace, (line,), finding)
 
 
 def failed(check: Check, subject: Subject, settings: Settings, failure: Failure) -> Result:

@@ -20,9 +20,10 @@ from sb3compat.conformance.findings import (
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
+from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.script import Script
 from sb3compat.conformance.program.trace import trace_of
-from sb3compat.conformance.run.perturb import perturb
+from sb3compat.conformance.run.judging import judged
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.reproduction import (
     FACTORY_FAILS,
@@ -30,10 +31,11 @@ from sb3compat.conformance.run.reproduction import (
     OWN_MISTAKE,
     Failure,
     failed,
+    failure_to_make,
     repeats,
 )
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.pace import makes_of, program_seconds, shrinks_of
+from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
 _FEWEST_EXAMPLES = 2
@@ -72,8 +74,16 @@ def run_check(
     """
     if skipped := lacking(check, subject):
         return skipped
-    begin = time.perf_counter()
     shared = instances or subject.instances()
+    if check.programs is not None:
+        settings = replace(settings, programs=min(settings.programs, check.programs))
+    if check.is_clause:
+        try:
+            return judged(check, subject, settings, shared)
+        finally:
+            if instances is None:
+                shared.close()
+    begin = time.perf_counter()
     search = _Search(check, subject, settings, shared)
     try:
         try:
@@ -97,8 +107,7 @@ def run_check(
     elif search.missing:
         result = Result.of(check, "partly_exercised", message=search.missing)
     else:
-        why = search.reason or ("no program reached it" if subject.endings else "no episode ended")
-        result = Result.of(check, "not_exercised", message=why)
+        result = Result.of(check, "not_exercised", message=search.reason)
     return replace(result, seconds=seconds, examples=search.examples)
 
 
@@ -189,7 +198,7 @@ class _Search:
             case ViolationError():
                 return Failure("failed", str(error), "", lines, error.finding)
             case EnvFailureError() if error.error is self._instances.failure:
-                return self._failure_to_make(error)
+                return failure_to_make(self._instances.failed_in, error.error, error.trace)
             case EnvFailureError():
                 got = said_by(error.error)
                 finding = Finding(lines[-1], got, "no exception", script.steps)
@@ -200,14 +209,6 @@ class _Search:
                 message = f"the check itself raised {said_by(error)}. {OWN_MISTAKE}"
                 return Failure("errored", message, trace_of(error), lines, None, own=True)
         return None
-
-    def _failure_to_make(self, error: EnvFailureError) -> Failure:
-        """The factory has made instances, and now raises: its calls alone are the program."""
-        calls = self._instances.failed_in
-        line = f"for _ in range({calls}):\n    env = make_env()\n    env.close()"
-        message = f"{FACTORY_FAILS} {said_by(error.error)}, in call {calls} within one process"
-        finding = Finding("make_env()", said_by(error.error), "an environment, each time", 0)
-        return Failure("errored", message, error.trace, (line,), finding)
 
     def close(self) -> None:
         """Close the journal."""

@@ -20,10 +20,10 @@ from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.reproduction import timeline_of
 from sb3compat.conformance.run.search import run_check
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.run.wire import receive, send
 from sb3compat.conformance.subject.examine import Given, look_at, try_out
 from sb3compat.conformance.subject.scout import scout
+from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
 _PR_SET_PDEATHSIG = 1

@@ -21,10 +21,10 @@ from sb3compat.conformance.run.places import ChildProcess, Place, ThisProcess
 from sb3compat.conformance.run.report import Report, Result
 from sb3compat.conformance.run.reproduction import FACTORY_FAILS
 from sb3compat.conformance.run.search import lacking
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.run.versions import versions
 from sb3compat.conformance.subject.capabilities import CAPABILITIES, PROBED
 from sb3compat.conformance.subject.pace import estimate, programs_of
+from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
 # The share of the time that the user allows for the search for endings.

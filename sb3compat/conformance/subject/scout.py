@@ -81,7 +81,8 @@ def scout(
         traits = Traits()
         if subject.family == "vec_env" and search.step_seconds < _LONGEST_STEP:
             tell("resetting it a few times")
-            actions = endings[0].actions if endings else policies(subject)[-1][1]
+            usual = replace(subject, endings=tuple(endings)).usual_ending
+            actions = usual.actions if usual else policies(subject)[-1][1]
             seeded = not subject.missing(("seeding",))
             resets = search.reset_seconds
             traits = traits_of(instances, subject.num_envs, seeded, actions, resets)
@@ -165,7 +166,7 @@ class _Scouting:
             share = left if again else left / (len(ways) - number)
             seed = number // len(ways) if self.subject.capabilities.get("seeding") else None
             kind = number % len(ways)
-            most = min(_MOST_STEPS, 4 * self._shortest()) if again else _MOST_STEPS
+            most = min(_MOST_STEPS, 4 * self._usual()) if again else _MOST_STEPS
             self._try(kind, *ways[kind], seed, most, share)
 
     @property
@@ -178,8 +179,8 @@ class _Scouting:
         """How long a step takes."""
         return median(self._steps) if self._steps else min(self.makes, default=0.0)
 
-    def _shortest(self) -> int:
-        return min((ending.steps for _, ending in self.found), default=_MOST_STEPS)
+    def _usual(self) -> int:
+        return int(median([ending.steps for _, ending in self.found] or [_MOST_STEPS]))
 
     def _try(
         self, kind: int, setup: str, actions: str, seed: int | None, most: int, share: float

@@ -24,6 +24,7 @@ LIMIT = 1.0
 
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
+    checks_of()  # those of the kit are registered once
     before = dict(contract._REGISTRY)
     yield
     contract._REGISTRY.clear()
@@ -140,17 +141,16 @@ def test_the_same_module_may_be_imported_again() -> None:
 
 
 MODULE = '''
-from sb3compat.conformance import check
+from sb3compat.conformance import check, expect
 
 
 @check("vec_env", severity="error", source="https://example.org/battery")
-def battery_within_bounds(play):
+def battery_within_bounds(record):
     """The battery of each row is between 0 and 1."""
-    play.start()
-    for _ in play.steps():
-        for i in range(play.n):
-            level = f"infos[{i}]['battery']"
-            play.demand(f"0 <= {level} <= 1", level, "between 0 and 1", i)
+    for step in record.steps:
+        for i in record.rows:
+            level = step.infos[i]["battery"]
+            yield expect("0 <= {0} <= 1", level, should="between 0 and 1", row=i)
 '''
 ENVIRONMENT = """
 from tests.conformance.tiny import TinyVecEnv

@@ -8,6 +8,7 @@ import gymnasium as gym
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
+from conformance.specimens.broken.several_episodes import RowsCounted
 from conformance.specimens.rows_env import MODES, Form, RowEnv, RowsEnv, reference
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.subject.examine import examine
@@ -24,6 +25,8 @@ def look(factory: Callable[[], Any], **given: Any) -> dict[str, Result]:
 
 # The checks of rows that differ by their seeds only.
 ALIKE = ("rows_are_alike", "endings_together")
+# And of those that have a monitor.
+COUNTED = ("episode_statistics_of_the_episode",)
 
 
 def test_a_correct_environment_exercises_every_check() -> None:
@@ -32,6 +35,7 @@ def test_a_correct_environment_exercises_every_check() -> None:
         results = look(lambda mode=mode: RowsEnv(Form(mode=mode)), seconds=0.1, **given)
         alike = Form(mode, (6,), kind="counted", steady=True)
         more = look(lambda alike=alike: RowsEnv(alike), seconds=0.1, only=ALIKE)
+        more |= look(lambda mode=mode: RowsCounted(Form(mode=mode)), seconds=0.1, only=COUNTED)
         passed = {name for name, each in (results | more).items() if each.status == "passed"}
         assert passed | CLOSES == set(results), mode
 

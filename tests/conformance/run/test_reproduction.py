@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sb3compat.conformance.run.reproduction import _replay, timeline_of
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.settings import Settings
 from tests.conformance.runs import here
 from tests.conformance.tiny import FloatDones, Noisy, TinyVecEnv
 

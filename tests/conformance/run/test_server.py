@@ -6,7 +6,7 @@ from sb3compat.conformance.checks.catalogue import find_check
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.places import given_by
 from sb3compat.conformance.run.server import Server
-from sb3compat.conformance.run.settings import Settings
+from sb3compat.conformance.subject.settings import Settings
 from tests.conformance.tiny import FloatDones
 
 BOOL = find_check("vec_env", "dones_bool_array")

@@ -11,8 +11,8 @@ from gymnasium.vector import SyncVectorEnv
 
 from sb3compat.conformance.checks.catalogue import find_check
 from sb3compat.conformance.run.reproduction import reproduction
-from sb3compat.conformance.run.settings import Settings
 from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.settings import Settings
 from tests.conformance.kit import judge
 
 CARTPOLE = partial(gym.make, "CartPole-v1")

@@ -16,7 +16,7 @@ def other_action(play: Play, i: int) -> str:
     current = play.value(at(play, "actions", i))
     others = [a for a in play.subject.actions if not play.value("equal")(a, current)]
     if not others:
-        raise NotExercisedError
+        raise NotExercisedError("there is one action only")
     return f"replaced(actions, {i}, {to_source(play.draw(st.sampled_from(others)))})"
 
 
@@ -31,16 +31,3 @@ def other_actions(play: Play, i: int) -> tuple[str, str]:
     ]
     first, second = (batch_source("vec_env", batch) for batch in batches)
     return first, second
-
-
-def demand_actions_unchanged(play: Play) -> None:
-    """Demand that steps do not write into their actions."""
-    extreme = play.subject.actions[1]
-    play.start()
-    for number in range(play.draw(st.integers(1, 4))):
-        # The simplest action might be zero, which scaling does not change.
-        actions = play.actions() if number else batch_source(play.family, [extreme] * play.n)
-        play.run(f"actions = {actions}")
-        play.run("before = deepcopy(actions)")
-        play.go_on("actions")
-        play.demand("equal(actions, before)", "actions", "as the caller made them")

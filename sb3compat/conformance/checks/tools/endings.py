@@ -34,7 +34,7 @@ def varied(play: Play) -> Ending:
     """
     sampled = [ending for ending in play.subject.endings if ending.setup]
     if not sampled and not (play.subject.endings and play.subject.traits.continuous):
-        raise NotExercisedError
+        raise NotExercisedError("observations may stay as they are by design")
     return (sampled or play.subject.endings)[0]
 
 
@@ -52,14 +52,15 @@ def several_endings(
     Raises:
         NotExercisedError: If there were fewer.
     """
-    if not play.subject.endings:
-        raise NotExercisedError
-    ending = ending or play.subject.endings[0]
+    ending = ending or play.subject.usual_ending
+    if ending is None:
+        raise NotExercisedError("no episode ended")
+    longest = max(known.steps for known in play.subject.endings)
     play.make()
     for line in opening("vec_env", ending.setup, ending.seed):
         play.run(line)
     affordable = int(_MOST_SECONDS / max(play.subject.step_seconds, 1e-6))
-    for _ in range(min(3 * wanted * ending.steps + 20, max(affordable, ending.steps))):
+    for _ in range(min(3 * wanted * longest + 20, max(affordable, longest))):
         if keep:
             play.run(keep)
         play.step(ending.actions)
@@ -69,7 +70,7 @@ def several_endings(
             yield ended
         if wanted <= 0:
             return
-    raise NotExercisedError
+    raise NotExercisedError("too few episodes ended")
 
 
 def episode_ends(play: Play) -> int:
@@ -112,5 +113,5 @@ def episode_ends(play: Play) -> int:
                 play.run(f"first.append(deepcopy({at(play, 'obs', i)}))")
             over = mode == "NextStep"
     if i is None or play.value("len(first)") < 3 or play.value("distinct(first)") < 3:
-        raise NotExercisedError
+        raise NotExercisedError("too few episodes of a row ended, or all begin alike")
     return i

@@ -137,7 +137,7 @@ def _suitable(play: Play) -> list[tuple[Ending, list[Any]]]:
     if play.subject.missing(("seeding", "repeatable", "separate_rows")):
         raise NotExercisedError("the last step cannot be repeated without seeds")
     if len(actions) < _FEWEST_ACTIONS - 1:
-        raise NotExercisedError
+        raise NotExercisedError("there are too few actions")
     step = max(play.subject.step_seconds, 1e-6)
     found = []
     for ending in play.subject.endings:

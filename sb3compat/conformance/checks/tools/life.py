@@ -44,7 +44,7 @@ def demand_no_growth(play: Play) -> None:
     """
     subject = play.subject
     if not subject.endings or isinstance(subject.actions[0], dict | tuple):
-        raise NotExercisedError
+        raise NotExercisedError("no episode ended, or actions are no arrays")
     if subject.workers:
         raise NotExercisedError("the rows are in processes of their own")
     ending = subject.endings[0]

@@ -77,7 +77,7 @@ def lockstep(
                 return
             over = False
     if not ends:
-        raise NotExercisedError
+        raise NotExercisedError("no episode of the row ended")
 
 
 def _start(play: Play, ending: Ending, i: int, infos: bool) -> _Single:
@@ -95,7 +95,7 @@ def _start(play: Play, ending: Ending, i: int, infos: bool) -> _Single:
     if not play.value(f"agrees({at(play, 'obs', i)}, expected)") or not play.value("agrees")(
         play.value(at(play, "obs", j)), own
     ):
-        raise NotExercisedError
+        raise NotExercisedError("rows do not begin as their single environments do")
     return single
 
 

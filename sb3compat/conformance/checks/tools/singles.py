@@ -98,7 +98,9 @@ class Beside:
                     seen = True
                     yield i
         if not seen:
-            raise NotExercisedError
+            raise NotExercisedError(
+                "no row agrees with its single environment up to the end of an episode"
+            )
 
     def demand(self, what: str, key: str, should: str, i: int) -> None:
         """Demand that an expression equals a result of the single environment."""

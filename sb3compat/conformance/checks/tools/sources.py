@@ -19,7 +19,10 @@ Places: TypeAlias = dict[str, dict[str, tuple[int, int, str]]]
 
 VEC_ENV: Places = {
     "monitor": {
-        "Monitor.step": (87, 113, "episode_statistics_at_end_only"),
+        "Monitor.step": (
+            87, 113,
+            "episode_statistics_at_end_only episode_statistics_of_the_episode",
+        ),
     },
     "vec_env/base_vec_env": {
         "VecEnv": (50, 57, "metadata_is_dict subclasses_vec_env"),
@@ -58,6 +61,7 @@ VEC_ENV: Places = {
         "DummyVecEnv.step_wait": (
             56, 73,
             "truncated_flag_present truncated_flag_exclusive truncated_flag_is_bool "
+            "infos_without_old_entries infos_without_others_entries "
             "reset_infos_updated_on_autoreset reset_infos_others_unchanged "
             "done_info_is_step_info infos_is_list infos_distinct",
         ),
@@ -100,10 +104,17 @@ VECTOR_ENV: Places = {
     },
     "vector/vector_env": {
         "VectorEnv": (49, 142, "metadata_not_shared"),
-        "VectorEnv._add_info": (284, 345, "info_masks info_values_keep_type"),
+        "VectorEnv._add_info": (
+            284, 345,
+            "info_masks info_values_keep_type infos_without_old_entries "
+            "infos_without_others_entries",
+        ),
     },
     "wrappers/vector/common": {
-        "RecordEpisodeStatistics.step": (159, 238, "episode_statistics_at_end_only"),
+        "RecordEpisodeStatistics.step": (
+            159, 238,
+            "episode_statistics_at_end_only episode_statistics_of_the_episode",
+        ),
     },
     "wrappers/vector/dict_info_to_list": {
         "DictInfoToList._convert_info_to_list": (

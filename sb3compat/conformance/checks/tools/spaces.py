@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from gymnasium import spaces
 
-from sb3compat.conformance.findings import EnvFailureError, ViolationError, short
 from sb3compat.conformance.play import Play
 
 
@@ -44,33 +41,3 @@ def at(play: Play, name: str, i: int | str | None) -> str:
 def obs_of(play: Play, i: int, name: str = "obs") -> str:
     """Source for row i of a batch of observations, of either interface."""
     return f"row({name}, {i})" if play.family == "vec_env" else at(play, name, i)
-
-
-def demand_in_space(play: Play, what: str, at_row: int) -> None:
-    """Demand that an expression is an observation of a single environment."""
-    try:
-        play.demand(
-            f"inside(env.observation_space, {what})",
-            what,
-            f"in {short(play.value('env.observation_space'), 80)}",
-            at_row,
-        )
-    except ViolationError as error:
-        with suppress(EnvFailureError):
-            bounds = bool(play.value(f"inside(env.observation_space, {what}, bounded=False)"))
-            error.finding = replace(error.finding, bounds=bounds) if error.finding else None
-        raise
-
-
-def demand_batch_in_space(play: Play) -> None:
-    """Demand that `obs` is a batch of n observations."""
-    for path, space in arrays(play.value("env.observation_space")):
-        shape = (play.n, *space.shape)
-        play.demand(f"isinstance(obs{path}, np.ndarray)", f"type(obs{path})", "an array")
-        play.demand(
-            f"obs{path}.shape == {shape}",
-            f"obs{path}.shape",
-            f"{shape}: {play.n} rows, each of shape {space.shape}",
-        )
-    for i in range(play.n):
-        demand_in_space(play, f"row(obs, {i})", i)

@@ -102,7 +102,7 @@ def start_at(play: Play, ending: Ending, *, twin: bool = False) -> int:
         NotExercisedError: If there is no seed.
     """
     if ending.seed is None:
-        raise NotExercisedError
+        raise NotExercisedError("it takes no seeds")
     play.make()
     if twin:
         play.run("twin = make_env()")
@@ -146,9 +146,9 @@ def both_to_ending(play: Play, behind: int = 0) -> list[int]:
             play.run(f"actions = {ending.actions}")
             play.go_on("actions")
         if play.ended() and number < ending.steps:
-            raise NotExercisedError
+            raise NotExercisedError("an episode ended earlier than before")
     if not play.ended():
-        raise NotExercisedError
+        raise NotExercisedError("the episode did not end again")
     return play.ended()
 
 
@@ -170,7 +170,7 @@ def demand_no_reset_by_ending(play: Play, begin: Callable[[list[int]], None]) ->
             an end may equal a start by chance.
     """
     if not (play.subject.capabilities.get("row_seeds") or play.n == 1):
-        raise NotExercisedError
+        raise NotExercisedError("rows have no seeds of their own")
     rows = both_to_ending(play, behind=1)
     play.run("last = deepcopy(obs)")
     play.run("twin_obs, twin_infos = twin.reset()")
@@ -178,7 +178,7 @@ def demand_no_reset_by_ending(play: Play, begin: Callable[[list[int]], None]) ->
     # Where steps draw as well, the twin begins elsewhere: fractions are then not equal by chance.
     rows = [i for i in rows if (floats(play.value(at(play, "twin_obs", i))) % 1).any()]
     if not rows:
-        raise NotExercisedError
+        raise NotExercisedError("an end may equal a start by chance")
     for i in rows:
         last, first, known = (at(play, name, i) for name in ("last", "obs", "twin_obs"))
         play.demand(
@@ -202,7 +202,7 @@ def demand_last_as_in_first_episode(play: Play, last: Callable[[str, int], str])
         NotExercisedError: If nothing can be seeded, or the two differ before the last step.
     """
     if play.subject.missing(("seeding",)):
-        raise NotExercisedError
+        raise NotExercisedError("it takes no seeds")
     ending = play.ending()
     seed = start_at(play, ending, twin=True)
     play.reset(seed + play.n, "twin")
@@ -213,24 +213,24 @@ def demand_last_as_in_first_episode(play: Play, last: Callable[[str, int], str])
         if play.value(f"({over}).any()"):
             break
     else:
-        raise NotExercisedError
+        raise NotExercisedError("the episode did not end again")
     for line in opening(play.family, ending.setup, seed):
         play.run(line)
     play.reset(seed, "twin")
     for number in range(1, ending.steps + 1):
         if not play.value("equal(obs, twin_obs)"):
-            raise NotExercisedError  # other checks judge that
+            raise NotExercisedError("two instances under one seed are not alike")
         play.run(f"actions = {ending.actions}")
         play.step("deepcopy(actions)")
         try:
             play.step("actions", "twin")
         except EnvFailureError as error:  # other checks judge that, too
-            raise NotExercisedError from error
+            raise NotExercisedError("an instance raised after another episode") from error
         if number < ending.steps and (play.ended() or play.value(f"({over}).any()")):
-            raise NotExercisedError
+            raise NotExercisedError("an episode ended earlier than before")
     rows = [i for i in play.ended() if play.value(f"bool(({over})[{i}])")]
     if not rows:
-        raise NotExercisedError
+        raise NotExercisedError("the episodes of both do not end together")
     for i in rows:
         got, other = last("twin_", i), last("", i)
         should = f"{short(play.value(other), 80)}, as in an instance that has ended no episode"

@@ -149,7 +149,7 @@ def has_attr_truthful(play: Play) -> None:
     """
     play.make()
     if not offers(play.value("env"), "has_attr"):
-        raise NotExercisedError
+        raise NotExercisedError("it has no method has_attr")
     if play.value("env.has_attr('kit_mark')"):
         _rows_have_their_limits(play)
     play.demand("not env.has_attr('kit_mark')", "env.has_attr('kit_mark')", "False")
@@ -257,7 +257,7 @@ def render_mismatch_warns(play: Play) -> None:
     """
     play.start()
     if not offers(play.value("env"), "render"):
-        raise NotExercisedError
+        raise NotExercisedError("it has no method render")
     mode = "rgb_array" if play.value("env.render_mode == 'ansi'") else "ansi"
     play.run("found = []")
     play.run(f"error = caught(lambda: found.extend(warned(lambda: env.render(mode={mode!r}))))")
@@ -337,7 +337,7 @@ def worker_exception_keeps_type(play: Play) -> None:
     play.make()
     play.run("error = caught(lambda: env.env_method('reset', no_such_argument=1))")
     if play.value("error is None"):
-        raise NotExercisedError
+        raise NotExercisedError("the method takes any argument")
     play.demand(
         "not isinstance(error, (EOFError, OSError))",
         "error",

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
 
+from sb3compat.conformance.checks.tools.clauses import batch_in_space, parts
 from sb3compat.conformance.checks.tools.singles import Beside, beside
-from sb3compat.conformance.checks.tools.spaces import arrays, demand_batch_in_space
+from sb3compat.conformance.checks.tools.spaces import arrays
 from sb3compat.conformance.checks.tools.twins import Twins
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
 
 _BASICS = BASICS["vec_env"]
 
@@ -73,7 +78,7 @@ def render_mode_uniform(play: Play) -> None:
     try:
         play.value("env.get_attr('render_mode')")
     except Exception as reason:  # then it is None by SB3's rule
-        raise NotExercisedError from reason
+        raise NotExercisedError("render modes of rows cannot be reached") from reason
     play.run("modes = env.get_attr('render_mode')")
     play.demand(
         "all(mode == env.render_mode for mode in modes)",
@@ -105,70 +110,63 @@ def subclasses_vec_env(play: Play) -> None:
 
 
 @error(group="reset", source=SB3_GUIDE, after=())
-def reset_returns_obs_only(play: Play) -> None:
+def reset_returns_obs_only(record: Record) -> Iterator[Demand]:
     """`reset()` returns the observations alone, not a tuple of observations and infos.
 
     SB3's VecEnv kept the older signature when Gymnasium changed. The infos of resets are in
     `env.reset_infos`, a list with a dict for each row.
     """
-    play.make()
-    play.run("obs = env.reset()")
-    play.demand(
-        "not (isinstance(obs, tuple) and len(obs) == 2 and isinstance(obs[1], (dict, list)))",
-        "type(obs)",
-        "the observations alone; the infos belong into env.reset_infos",
-    )
+    for reset in record.resets:
+        yield expect(
+            "not (isinstance({0}, tuple) and len({0}) == 2 and isinstance({0}[1], (dict, list)))",
+            reset.whole,
+            what="type({0})",
+            should="the observations alone; the infos belong into env.reset_infos",
+        )
 
 
 @error(group="reset", source=SB3_GUIDE, after=("reset_returns_obs_only", "spaces_are_single"))
-def reset_obs_in_space(play: Play) -> None:
+def reset_obs_in_space(record: Record) -> Iterator[Demand]:
     """`reset()` returns a batch of n observations, each of them in `observation_space`.
 
     For a Dict space that is a dict with exactly its keys, for a Tuple space a tuple, of arrays
     whose first axis has length n. Typical mistakes: an axis too few for n = 1, a list of
     observations, keys that the space does not have, values out of its bounds.
     """
-    play.start()
-    for _ in range(play.draw(st.integers(1, 3))):
-        demand_batch_in_space(play)
-        play.run("obs = env.reset()")
+    for reset in record.resets:
+        yield from batch_in_space(record, reset)
 
 
 @warning(group="reset", source=SB3_GUIDE, after=(*_BASICS, "reset_obs_in_space"))
-def obs_dtype_matches_space(play: Play) -> None:
+def obs_dtype_matches_space(record: Record) -> Iterator[Demand]:
     """Observations have the dtype of their space, after resets and after steps.
 
     A float64 batch for a float32 space doubles the memory of buffers or is converted in each
     step, and images that have become floats are not recognised as images.
     """
-    play.start()
-    for number in range(play.draw(st.integers(1, 3))):
-        if number:
-            play.step()
-        for path, space in arrays(play.value("env.observation_space")):
-            play.demand(
-                f"obs{path}.dtype == np.{space.dtype}", f"obs{path}.dtype", str(space.dtype)
+    for call in record.batches:
+        for space, obs in parts(record.attribute("observation_space"), call.obs):
+            yield expect(
+                "{0}.dtype == {1}.dtype",
+                obs,
+                space,
+                what="{0}.dtype",
+                should=str(space.value.dtype),
             )
-    play.step()
-    for path, space in arrays(play.value("env.observation_space")):
-        play.demand(f"obs{path}.dtype == np.{space.dtype}", f"obs{path}.dtype", str(space.dtype))
 
 
 @warning(group="reset", source=SB3_SOURCE)
-def reset_infos_n_dicts(play: Play) -> None:
+def reset_infos_n_dicts(record: Record) -> Iterator[Demand]:
     """`env.reset_infos` has n elements, each a dict, after a reset and after steps.
 
     The infos of resets are in no other place, though SB3's algorithms do not read them.
     """
-    play.start()
-    for number in range(play.draw(st.integers(1, 4))):
-        if number:
-            play.step()
-        play.demand(
-            f"len(env.reset_infos) == {play.n}"
-            " and all(isinstance(info, dict) for info in env.reset_infos)",
-            "env.reset_infos",
-            f"{play.n} dicts",
+    n = record.num_envs
+    for call in record.batches:
+        yield expect(
+            f"len({{0}}) == {n} and all(isinstance(info, dict) for info in {{0}})",
+            call.reset_infos,
+            should=f"{n} dicts",
         )
 
 
@@ -193,7 +191,7 @@ def reset_starts_fresh_episodes(play: Play) -> None:
         twins.choose()
         play.step("deepcopy(actions)")
         if play.ended():  # one episode more than the twin, which may matter even under a seed
-            raise NotExercisedError
+            raise NotExercisedError("an episode ended too early")
     twins.reset()
     for i in range(play.n):
         play.demand(
@@ -212,7 +210,7 @@ def _leaves_the_episode(play: Play) -> None:
     wanted = play.draw(st.integers(1, 5))
     for number in singles.steps():
         if play.ended():
-            raise NotExercisedError
+            raise NotExercisedError("an episode ended too early")
         if number == wanted:
             break
     play.run("before = snapshot(obs)")

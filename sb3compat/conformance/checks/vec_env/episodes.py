@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
 
+from sb3compat.conformance.checks.tools.clauses import in_space
 from sb3compat.conformance.checks.tools.endings import several_endings
-from sb3compat.conformance.checks.tools.episodes import demand_like_reset, demand_like_steps
+from sb3compat.conformance.checks.tools.evidence import last_like_steps, like_reset
 from sb3compat.conformance.checks.tools.last_step import demand_not_stale
 from sb3compat.conformance.checks.tools.singles import Beside, beside
-from sb3compat.conformance.checks.tools.spaces import demand_in_space
 from sb3compat.conformance.checks.tools.twins import demand_last_as_in_first_episode
 from sb3compat.conformance.checks.vec_env.marks import (
     COMPARED,
@@ -19,7 +21,9 @@ from sb3compat.conformance.checks.vec_env.marks import (
 )
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
 from sb3compat.conformance.subject.actions import sample_seed_source
 
 # So many ends at the time limit, and the time for the steps up to them.
@@ -32,7 +36,7 @@ _FIRST = "obs_after_done_is_reset_obs"
     source=SB3_GUIDE,
     after=(*BASICS["vec_env"], "dones_shape", "infos_n_dicts"),
 )
-def terminal_observation_iff_done(play: Play) -> None:
+def terminal_observation_iff_done(record: Record) -> Iterator[Demand]:
     """`infos[i]` has `terminal_observation` where `dones[i]` is true, and nowhere else.
 
     When `step` returns, the row has been reset, so the last observation of the episode is in no
@@ -41,27 +45,29 @@ def terminal_observation_iff_done(play: Play) -> None:
     observation of the next episode. Set it before the row is reset, and begin each step with new
     dicts, so that no old one is left.
     """
-    for _ in play.through_ending():
-        for i in range(play.n):
-            play.demand(
-                f"('terminal_observation' in infos[{i}]) == bool(dones[{i}])",
-                f"list(infos[{i}])",
-                "with 'terminal_observation' exactly if the row is done",
-                i,
+    for step in record.through_endings:
+        for i in record.rows:
+            yield expect(
+                "('terminal_observation' in {0}) == bool({1})",
+                step.infos[i],
+                step.dones[i],
+                what="list({0})",
+                should="with 'terminal_observation' exactly if the row is done",
+                row=i,
             )
 
 
 @error(group="episode end", source=SB3_GUIDE, after=(*ENDINGS, "step_obs_in_space"))
-def terminal_observation_in_space(play: Play) -> None:
+def terminal_observation_in_space(record: Record) -> Iterator[Demand]:
     """`terminal_observation` is an observation of a single environment, in its space.
 
     Algorithms feed it to the policy, or store it in the replay buffer, as they do with the rows
     of `obs`. Typical mistakes: the batch of all rows, a row with an axis of length one before it,
     or an observation that has not gone through the wrappers.
     """
-    for _ in play.through_ending():
-        for i in play.ended():
-            demand_in_space(play, f"infos[{i}]['terminal_observation']", i)
+    for step in record.endings:
+        for i in step.ended:
+            yield in_space(record, step.infos[i]["terminal_observation"], i)
 
 
 @error(group="episode end", source=SB3_GUIDE, after=(*ENDINGS, "terminal_observation_in_space"))
@@ -128,21 +134,23 @@ def obs_after_done_is_reset_obs(play: Play) -> None:
         "seed_used_once",
     ),
 )
-def autoreset_like_reset(play: Play) -> None:
+def autoreset_like_reset(record: Record) -> Iterator[Demand]:
     """Episodes begin after an end as they do after `reset()`.
 
     What each reset sets back to the same value, such as a step counter within the observation, has
     that value there, too; and what each reset draws is drawn. Typical mistakes: the reset within a
     step sets back a part of the state only, or hands out zeros.
     """
-    demand_like_reset(play)
+    yield from like_reset(record)
 
 
 def _begins_anew(play: Play) -> None:
     """Where each reset draws a new start, the resets within steps do so as well."""
     traits = play.subject.traits
     if not (traits.continuous and traits.starts_vary and traits.resets_move):
-        raise NotExercisedError
+        raise NotExercisedError(
+            "equal observations may be chance: they are no vectors of floats, or do not vary"
+        )
     firsts: list[list[str]] = [[] for _ in range(play.n)]
     play.run("firsts = []")
     for ended in several_endings(play, 4 * play.n):
@@ -169,7 +177,9 @@ def _rows_whose_ends_equal_starts(play: Play) -> list[int]:
     """
     traits = play.subject.traits
     if not (traits.continuous and traits.starts_vary and traits.steps_move and traits.resets_move):
-        raise NotExercisedError
+        raise NotExercisedError(
+            "equal observations may be chance: they are no vectors of floats, or do not vary"
+        )
     same = dict.fromkeys(range(play.n), True)
     ended: list[int] = []
     for ended in several_endings(play):
@@ -187,8 +197,7 @@ def terminal_observation_is_last(play: Play) -> None:
     """`terminal_observation` is the observation that the last step of the episode led to.
 
     Typical mistakes: the observation before the last action, the observation of another row, zeros,
-    or an observation without the processing that `obs` has been through. Without single
-    environments the last observations of truncated episodes are held against what other steps do.
+    or an observation without the processing that `obs` has been through.
     """
     if beside(play):
         singles = Beside(play, play.ending())
@@ -197,10 +206,7 @@ def terminal_observation_is_last(play: Play) -> None:
             singles.demand(what, "last", "the last observation of the episode", i)
         return
     play.without_reference()
-    way = play.draw(st.sampled_from(("step", "steps", "episode")))
-    if way == "steps":
-        demand_like_steps(play)
-    elif way == "episode":
+    if play.draw(st.booleans()):
         demand_last_as_in_first_episode(play, "{}infos[{}]['terminal_observation']".format)
     else:
         demand_not_stale(
@@ -208,8 +214,29 @@ def terminal_observation_is_last(play: Play) -> None:
         )
 
 
+@error(
+    group="episode end",
+    source=SB3_GUIDE,
+    after=(
+        *ENDINGS,
+        "terminal_observation_in_space",
+        "terminal_observation_is_last",
+        "obs_after_done_is_reset_obs",
+    ),
+)
+def terminal_observation_like_others(record: Record) -> Iterator[Demand]:
+    """`terminal_observation` comes about as the observations of all other steps do.
+
+    The last observations of several episodes are held against what other steps do. Typical
+    mistakes: an observation without the processing that `obs` has been through, or without the last
+    frame of a stack; zeros; the observation before the last action; the first one of the next
+    episode.
+    """
+    yield from last_like_steps(record)
+
+
 @warning(group="episode end", source=DUMMY_VEC_ENV, after=ENDINGS)
-def truncated_flag_present(play: Play) -> None:
+def truncated_flag_present(record: Record) -> Iterator[Demand]:
     """`infos[i]` has `TimeLimit.truncated` where `dones[i]` is true.
 
     `dones` does not say whether an episode terminated or was truncated; this key does. Without
@@ -217,13 +244,14 @@ def truncated_flag_present(play: Play) -> None:
     harmless after a termination, while `truncated_flag_exclusive` judges truncations.
     Set `infos[i]["TimeLimit.truncated"] = truncated and not terminated` in each step.
     """
-    for _ in play.through_ending():
-        for i in play.ended():
-            play.demand(
-                f"'TimeLimit.truncated' in infos[{i}]",
-                f"list(infos[{i}])",
-                "with 'TimeLimit.truncated', true or false",
-                i,
+    for step in record.endings:
+        for i in step.ended:
+            yield expect(
+                "'TimeLimit.truncated' in {0}",
+                step.infos[i],
+                what="list({0})",
+                should="with 'TimeLimit.truncated', true or false",
+                row=i,
             )
 
 
@@ -260,7 +288,7 @@ def _at_the_time_limit(play: Play) -> None:
     In one of them the state may be terminal as well, but not in all.
     """
     if play.subject.missing(("sub_envs",)) or not play.subject.endings:
-        raise NotExercisedError
+        raise NotExercisedError("sub-environments cannot be reached, or no episode ended")
     play.make()
     if play.value("caught(lambda: env.get_attr('spec')) is not None"):
         raise NotExercisedError("single environments have no spec")
@@ -291,13 +319,17 @@ def _at_the_time_limit(play: Play) -> None:
 
 
 @warning(group="episode end", source=DUMMY_VEC_ENV, after=(*ENDINGS, "truncated_flag_present"))
-def truncated_flag_is_bool(play: Play) -> None:
+def truncated_flag_is_bool(record: Record) -> Iterator[Demand]:
     """`TimeLimit.truncated` is a bool.
 
     A number or an array works by accident where it is asked whether it is true, and fails where
     it is negated, compared with `is`, or put into an array of flags.
     """
-    for _ in play.through_ending():
-        for i in play.ended():
-            what = f"infos[{i}]['TimeLimit.truncated']"
-            play.demand(f"isinstance({what}, (bool, np.bool_))", what, "True or False", i)
+    for step in record.endings:
+        for i in step.ended:
+            yield expect(
+                "isinstance({0}, (bool, np.bool_))",
+                step.infos[i]["TimeLimit.truncated"],
+                should="True or False",
+                row=i,
+            )

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import several_endings
+from sb3compat.conformance.checks.tools.leaks import (
+    infos_of_their_own_step,
+    keys_of_their_own_row,
+    statistics_of_the_episode,
+)
 from sb3compat.conformance.checks.tools.singles import Beside, beside
 from sb3compat.conformance.checks.vec_env.marks import (
     COMPARED,
@@ -15,9 +22,17 @@ from sb3compat.conformance.checks.vec_env.marks import (
 )
 from sb3compat.conformance.contract import BASICS, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
-from sb3compat.conformance.program.calls import opening
+from sb3compat.conformance.record import Record
 
+_INFOS = (
+    *BASICS["vec_env"],
+    "dones_shape",
+    "infos_n_dicts",
+    "infos_unchanged_by_later_steps",
+    "terminal_observation_iff_done",
+)
 MONITOR = SB3_SOURCE.replace("vec_env/base_vec_env", "monitor")
 
 
@@ -26,21 +41,53 @@ MONITOR = SB3_SOURCE.replace("vec_env/base_vec_env", "monitor")
     source=MONITOR,
     after=(*BASICS["vec_env"], "dones_shape", "infos_n_dicts", "infos_unchanged_by_later_steps"),
 )
-def episode_statistics_at_end_only(play: Play) -> None:
+def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
     """`infos[i]["episode"]`, the return and length of an episode, is there in rows that are done.
 
     SB3's algorithms append whatever they find under that key to their statistics: where it is in
     rows that go on, unfinished episodes count as well. Typical mistake: the entry of the last
     episode stays in a dict that each step hands out again.
     """
-    for _ in play.through_ending():
-        for i in play.running():
-            play.demand(
-                f"'episode' not in infos[{i}]",
-                f"infos[{i}]['episode']",
-                "no such entry, as the row is not done",
-                i,
+    for step in record.through_endings:
+        for i in record.running(step):
+            yield expect(
+                "'episode' not in {0}",
+                step.infos[i],
+                what="{0}['episode']",
+                should="no such entry, as the row is not done",
+                row=i,
             )
+
+
+@warning(group="episode end", source=MONITOR, after=(*_INFOS, "episode_statistics_at_end_only"))
+def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
+    """`infos[i]["episode"]` has the return `r` and the length `l` of the episode that has ended.
+
+    Typical mistakes: they are summed up over episodes, or go on after `reset()`. A monitor that
+    counts something else at each end, such as the frames below a wrapper that skips some, is left
+    alone.
+    """
+    yield from statistics_of_the_episode(record)
+
+
+@error(group="episode end", source=DUMMY_VEC_ENV, after=_INFOS)
+def infos_without_old_entries(record: Record) -> Iterator[Demand]:
+    """`infos[i]` has no entry that is left from the end of the episode before.
+
+    Code that looks for the entry finds another end. Typical mistake: `infos[i].update(…)` on a dict
+    that is not emptied between steps.
+    """
+    yield from infos_of_their_own_step(record)
+
+
+@warning(group="episode end", source=DUMMY_VEC_ENV, after=_INFOS)
+def infos_without_others_entries(record: Record) -> Iterator[Demand]:
+    """`infos[i]` has no empty entry because another row has that entry.
+
+    `"is_success" in infos[i]` is then true of rows whose environment tells nothing. Typical
+    mistake: a dict of arrays is split by row without its masks.
+    """
+    yield from keys_of_their_own_row(record)
 
 
 @error(group="episode end", source=DUMMY_VEC_ENV, after=(*COMPARED, "reset_infos_n_dicts"))
@@ -65,7 +112,7 @@ def reset_infos_updated_on_autoreset(play: Play) -> None:
         _infos_of_resets(play)
         return
     if not play.subject.traits.reset_infos_vary:
-        raise NotExercisedError
+        raise NotExercisedError("infos of resets are equal")
     changed = False
     ended: list[int] = []
     for ended in several_endings(play, keep="before = snapshot(env.reset_infos)"):
@@ -108,33 +155,21 @@ def _infos_of_resets(play: Play) -> None:
 
 
 @error(group="episode end", source=DUMMY_VEC_ENV, after=(*ENDINGS, "reset_infos_n_dicts"))
-def reset_infos_others_unchanged(play: Play) -> None:
+def reset_infos_others_unchanged(record: Record) -> Iterator[Demand]:
     """Where a row is not done, `env.reset_infos[i]` stays as it was.
 
     Its episode goes on, so the info of its start is still valid. Typical mistake: the whole list
     is made anew whenever any row is reset.
     """
-    ending = play.ending()
-    play.make()
-    for line in opening("vec_env", ending.setup, ending.seed):
-        play.run(line)
-    exercised = False
-    for _ in range(3 * ending.steps + 20):
-        play.run("before = snapshot(env.reset_infos)")
-        play.step(ending.actions)
-        if not play.ended():
-            continue
-        for i in play.running():
-            exercised = True
-            play.demand(
-                f"equal(env.reset_infos[{i}], before[{i}])",
-                f"env.reset_infos[{i}]",
-                f"{short(play.value(f'before[{i}]'), 80)}, as the row was not reset",
-                i,
+    for before, step in record.pairs:
+        for i in record.running(step) if step.flags.any() else ():
+            yield expect(
+                "equal({0}, {1})",
+                step.reset_infos[i],
+                before.reset_infos[i],
+                should=f"{short(before.reset_infos[i].value, 80)}, as the row was not reset",
+                row=i,
             )
-        if exercised:
-            return
-    raise NotExercisedError
 
 
 @error(group="episode end", source=DUMMY_VEC_ENV, after=(*COMPARED, "reset_infos_n_dicts"))

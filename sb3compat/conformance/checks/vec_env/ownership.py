@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
+from collections.abc import Iterator
 
-from sb3compat.conformance.checks.tools.actions import demand_actions_unchanged
-from sb3compat.conformance.checks.tools.twins import Twins
+from sb3compat.conformance.checks.tools.clauses import actions_as_before, unchanged_by
+from sb3compat.conformance.checks.tools.comparing import alike
 from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
     ENDINGS,
@@ -13,129 +13,96 @@ from sb3compat.conformance.checks.vec_env.marks import (
     warning,
 )
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
-from sb3compat.conformance.findings import NotExercisedError, short
-from sb3compat.conformance.play import Play
-from sb3compat.conformance.program.calls import opening
+from sb3compat.conformance.findings import short
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.record import Record
+from sb3compat.conformance.variants import with_writing
 
 _BASICS = BASICS["vec_env"]
 
 
 @error(group="ownership", source=SB3_GUIDE)
-def outputs_unchanged_by_later_steps(play: Play) -> None:
+def outputs_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
     """Later steps do not change the observations, rewards and dones that a step returned.
 
     Algorithms keep the last observations during the next step, and store both. If the
     environment writes each batch into the same array, both are equal. Return copies, as
     `DummyVecEnv` does, or new arrays.
     """
-    play.start()
-    play.run("given = [obs]")
-    if play.draw(st.booleans()):
-        play.step()
-        play.run("given = [obs, rewards, dones]")
-    play.run("copies = snapshot(given)")
-    for _ in play.steps(4):
-        for k in range(len(play.value("given"))):
-            what = ("observations", "rewards", "dones")[k]
-            was = short(play.value(f"copies[{k}]"), 80)
-            should = f"{was}, the {what} that were returned, not changed by a later step"
-            play.demand(f"equal(given[{k}], copies[{k}])", f"given[{k}]", should)
+    for call in record.batches:
+        yield from unchanged_by(record, call, "step", "a later step")
 
 
 @warning(group="ownership", source=SB3_GUIDE, after=(*_BASICS, "outputs_unchanged_by_later_steps"))
-def outputs_unchanged_by_reset(play: Play) -> None:
+def outputs_unchanged_by_reset(record: Record) -> Iterator[Demand]:
     """A reset does not change the observations, rewards and dones that a step returned.
 
     Otherwise a caller who keeps the last observations before a reset finds others in their
     place.
     """
-    play.start()
-    play.step()
-    play.run("given = [obs, rewards, dones]")
-    play.run("copies = snapshot(given)")
-    play.run("obs = env.reset()")
-    for k, what in enumerate(("observations", "rewards", "dones")):
-        was = short(play.value(f"copies[{k}]"), 80)
-        should = f"{was}, the {what} that were returned, not changed by the reset"
-        play.demand(f"equal(given[{k}], copies[{k}])", f"given[{k}]", should)
+    for call in record.steps:
+        yield from unchanged_by(record, call, "reset", "the reset")
 
 
 @error(group="ownership", source=SB3_GUIDE, after=ENDINGS)
-def terminal_observation_not_aliased(play: Play) -> None:
+def terminal_observation_not_aliased(record: Record) -> Iterator[Demand]:
     """`terminal_observation` has memory of its own, which nothing writes to later.
 
     A view of a row of `obs`, or of a buffer, changes with it: when the row is reset, or at the
     next end. Typical mistake: `terminal_observation = obs[i]`.
     """
-    rows = None
-    for _ in play.through_ending(after=0):
-        rows = play.ended()
-    if not rows:
-        raise NotExercisedError
-    i = rows[0]
-    play.demand(
-        f"not overlap(infos[{i}]['terminal_observation'], obs)",
-        f"infos[{i}]['terminal_observation']",
-        "an array of its own, not a view of obs",
-        i,
-    )
-    play.run(f"last = infos[{i}]['terminal_observation']")
-    play.run("copy = snapshot(last)")
-    ending = play.subject.endings[0]
-    for _ in range(min(3 * ending.steps + 5, 100)):
-        play.step(ending.actions)
-        was = short(play.value("copy"), 80)
-        play.demand("equal(last, copy)", "last", f"{was}, the last of the episode, as it was", i)
-        if i in play.ended():
-            return
+    for step in record.endings:
+        for i in step.ended:
+            last = step.infos.held[i]["terminal_observation"]
+            yield expect(
+                "not overlap({0}, {1})",
+                last,
+                step.obs.held,
+                should="an array of its own, not a view of obs",
+                row=i,
+            )
+            was = step.infos[i]["terminal_observation"]
+            should = f"{short(was.value, 80)}, the last of the episode, as it was"
+            yield expect("equal({0}, {1})", last, was, should=should, row=i)
 
 
 @error(group="ownership", source=SB3_GUIDE, after=(*_BASICS, "infos_n_dicts"))
-def infos_unchanged_by_later_steps(play: Play) -> None:
+def infos_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
     """Later steps do not change the infos that a step returned.
 
     Algorithms and callbacks keep them, and read episode statistics after the rollout. Typical
     mistake: one dict for each row that each step fills again. Make new dicts.
     """
-    ending = play.known_ending()
-    play.make()
-    seed = None if ending is None else ending.seed
-    for line in opening("vec_env", ending.setup if ending else "", seed):
-        play.run(line)
-    actions = None if ending is None else ending.actions
-    most = 4 if ending is None else min(2 * ending.steps + 2, 60)
-    for _ in range(play.draw(st.integers(1, most))):
-        play.step(actions)
-    play.run("given = infos")
-    play.run("copies = snapshot(given)")
-    for _ in range(play.draw(st.integers(1, 4))):
-        play.step(actions)
-        for i in range(play.n):
-            was = short(play.value(f"copies[{i}]"), 80)
-            should = f"{was}, the info that was returned, not changed by a later step"
-            play.demand(f"unchanged(given[{i}], copies[{i}])", f"given[{i}]", should, i)
+    for step in record.steps:
+        for i in record.rows if record.follows(step, "step") else ():
+            was = step.infos[i]
+            should = (
+                f"{short(was.value, 80)}, the info that was returned, not changed by a later step"
+            )
+            yield expect("unchanged({0}, {1})", step.infos.held[i], was, should=should, row=i)
 
 
-@error(group="ownership", source=SB3_GUIDE, needs=("seeding",), after=DETERMINISTIC)
-def writing_outputs_does_not_change_env(play: Play) -> None:
+@error(
+    group="ownership",
+    source=SB3_GUIDE,
+    needs=("seeding",),
+    after=DETERMINISTIC,
+    variant=with_writing,
+)
+def writing_outputs_does_not_change_env(record: Record, twin: Record) -> Iterator[Demand]:
     """Writing into observations, rewards, dones and infos does not change the environment.
 
     Algorithms do write: they correct rewards for time limits, normalise observations, and add
     keys to infos. If the environment returns its own state, that changes it. Return copies.
     """
-    twins = Twins(play, play.known_ending())
-    twins.reset()
-    play.run("overwrite(obs)")
-    for _ in twins.steps():
-        twins.demand_same("as in an instance whose results nobody wrote into")
-        play.run("overwrite((obs, rewards, infos))")
+    yield from alike(record, twin, "as in an instance whose results nobody wrote into")
 
 
 @warning(group="ownership", source=SB3_GUIDE)
-def actions_unchanged(play: Play) -> None:
+def actions_unchanged(record: Record) -> Iterator[Demand]:
     """`step` does not write into the actions that it is given.
 
     The algorithm stores the actions after the step. If they are clipped or scaled in place, it
     learns from actions that it did not choose.
     """
-    demand_actions_unchanged(play)
+    yield from actions_as_before(record)

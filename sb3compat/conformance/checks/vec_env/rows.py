@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.actions import other_actions
 from sb3compat.conformance.checks.tools.endings import several_endings, varied
+from sb3compat.conformance.checks.tools.leaks import limits_of_their_own
 from sb3compat.conformance.checks.tools.shifted import demand_endings_together, demand_rows_alike
 from sb3compat.conformance.checks.tools.singles import Beside, beside
 from sb3compat.conformance.checks.vec_env.marks import (
@@ -15,12 +18,16 @@ from sb3compat.conformance.checks.vec_env.marks import (
 )
 from sb3compat.conformance.contract import SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
 from sb3compat.conformance.subject.subject import Ending
 
 _ALIKE = ("seeding", "alike_rows", "separate_rows")
 # So many steps, so that chance is no explanation.
 _FEWEST = 3
+# So many programs of several episodes each are enough.
+_SEVERAL_EPISODES = 8
 _COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
 
 
@@ -82,17 +89,19 @@ def no_phantom_transition(play: Play) -> None:
                 if not play.value(f"dones[{i}]"):
                     singles.demand(f"row(obs, {i})", "obs", "as after a step with this action", i)
         if not exercised:
-            raise NotExercisedError
+            raise NotExercisedError(
+                "no step follows an end at which row and single environment agree"
+            )
         return
     play.without_reference()
     if not play.subject.traits.steps_move or not play.subject.endings:
-        raise NotExercisedError
-    ends = _watched(play, 4 * play.n, play.subject.endings[0])
+        raise NotExercisedError("steps leave observations as they are, or no episode ended")
+    ends = _watched(play, 4 * play.n, play.subject.usual_ending)
     should = "another than before, as the row was stepped; no other step left it so"
     after = [[k + 1 for k, ended in ends.items() if i in ended] for i in range(play.n)]
     judged = [_moves(play, i, ends, after[i], should) for i in range(play.n)]
     if not any(judged):
-        raise NotExercisedError
+        raise NotExercisedError("rows stand still in other steps, too")
 
 
 @error(group="episode end", source=SB3_GUIDE, needs=("separate_rows",), after=_COMPARED)
@@ -105,7 +114,7 @@ def rows_independent(play: Play) -> None:
     If the rows share a world, or statistics, declare the capability `separate_rows` as missing.
     """
     if play.n < 2:
-        raise NotExercisedError
+        raise NotExercisedError("there is one row")
     if beside(play):
         _held_against_singles(play)
         return
@@ -118,6 +127,17 @@ def rows_independent(play: Play) -> None:
             return
         play.script.lines.clear()  # the statements so far are another program, which passed
     _not_frozen(play)
+
+
+@error(group="episode end", source=SB3_GUIDE, needs=("separate_rows",), after=ENDINGS)
+def limits_by_row(record: Record) -> Iterator[Demand]:
+    """A row's time limit cuts that row alone, not the episodes of other rows.
+
+    The other rows have begun their episodes later, as an end of their own came first. Their
+    episodes would be truncated at ages that have nothing to do with the limit. Typical mistake: one
+    counter of steps for all rows.
+    """
+    yield from limits_of_their_own(record)
 
 
 def _held_against_singles(play: Play) -> None:
@@ -133,7 +153,9 @@ def _held_against_singles(play: Play) -> None:
             singles.demand(f"bool(dones[{i}])", "done", "as without an end in another row", i)
             singles.demand(f"row(obs, {i})", "obs", "as without an end in another row", i)
     if not exercised:
-        raise NotExercisedError
+        raise NotExercisedError(
+            "no row agrees with its single environment up to an end of another row"
+        )
 
 
 def _held_against_other_actions(play: Play) -> None:
@@ -174,16 +196,16 @@ _OTHERS = ", as in the other instance, where only the actions of other rows diff
 def _not_frozen(play: Play) -> None:
     """Rows that may share a generator cannot be compared, but a row that stands still shows."""
     if not play.subject.traits.steps_move or not play.subject.endings:
-        raise NotExercisedError
+        raise NotExercisedError("steps leave observations as they are, or no episode ended")
     ends = _watched(play, 3 * play.n, varied(play))
     should = "another than before, as the row was stepped while others were reset"
     others = [[k for k, ended in ends.items() if i not in ended] for i in range(play.n)]
     judged = [_moves(play, i, ends, others[i], should) for i in range(play.n)]
     if not any(judged):
-        raise NotExercisedError
+        raise NotExercisedError("rows stand still in other steps, too")
 
 
-def _watched(play: Play, wanted: int, ending: Ending) -> dict[int, list[int]]:
+def _watched(play: Play, wanted: int, ending: Ending | None) -> dict[int, list[int]]:
     """Step until so many rows have ended; returns the rows that ended, by step.
 
     In the script `seen[k]` are the observations after step k.
@@ -222,6 +244,7 @@ def _moves(play: Play, i: int, ends: dict[int, list[int]], steps: list[int], sho
     group="step",
     source=SB3_SOURCE,
     needs=_ALIKE,
+    programs=_SEVERAL_EPISODES,
     after=(
         *_COMPARED,
         "seed_works_again",
@@ -245,7 +268,13 @@ def rows_are_alike(play: Play) -> None:
     demand_rows_alike(play)
 
 
-@error(group="episode end", source=SB3_GUIDE, needs=_ALIKE, after=(*_COMPARED, "rows_are_alike"))
+@error(
+    group="episode end",
+    source=SB3_GUIDE,
+    needs=_ALIKE,
+    after=(*_COMPARED, "rows_are_alike"),
+    programs=_SEVERAL_EPISODES,
+)
 def endings_together(play: Play) -> None:
     """If several episodes end in one step, each row is reset, and has its own last observation.
 

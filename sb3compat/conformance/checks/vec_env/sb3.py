@@ -49,7 +49,7 @@ def _entries(space: Any) -> dict[str, Any]:
     nested = isinstance(space, spaces.Dict | spaces.Tuple)
     parts = list(leaves(space))
     if len(parts) != (len(space.spaces) if nested else 1) or any(p.shape is None for _, p in parts):
-        raise NotExercisedError
+        raise NotExercisedError("observations are nested deeper, or no arrays")
     return dict(parts)
 
 
@@ -140,7 +140,7 @@ def works_under_vec_normalize(play: Play) -> None:
     space = play.value("env.observation_space")
     boxes = all(isinstance(part, spaces.Box) for part in _entries(space).values())
     if isinstance(space, spaces.Tuple) or not boxes:
-        raise NotExercisedError
+        raise NotExercisedError("observations are no Box or Dict of Boxes")
     _must_fit(_STATISTICS * 8 * play.n * _values(space))
     # VecNormalize writes into a Dict space, which other instances may share.
     parts = dict(space.spaces) if isinstance(space, spaces.Dict) else {}
@@ -177,7 +177,7 @@ def works_under_vec_frame_stack(play: Play) -> None:
     if isinstance(space, spaces.Tuple) or not all(
         isinstance(part, spaces.Box) and part.shape for part in _entries(space).values()
     ):
-        raise NotExercisedError
+        raise NotExercisedError("observations are no Box or Dict of Boxes with axes")
     _wrap(play, "VecFrameStack", "VecFrameStack(env, 2)")
     for _ in _walk(play):
         for i in play.ended():
@@ -195,7 +195,7 @@ def works_under_vec_check_nan(play: Play) -> None:
     play.make()
     _entries(play.value("env.observation_space"))
     if isinstance(play.value("env.action_space"), spaces.Dict):
-        raise NotExercisedError
+        raise NotExercisedError("actions are a Dict")
     _wrap(play, "VecCheckNan", "VecCheckNan(env, raise_exception=True)")
     for _ in _walk(play):
         pass
@@ -238,7 +238,7 @@ def works_under_vec_extract_dict_obs(play: Play) -> None:
     space = play.value("env.observation_space")
     key = next((key for key in space if getattr(space[key], "shape", None) is not None), None)
     if key is None:
-        raise NotExercisedError
+        raise NotExercisedError("no part of the observations is an array")
     _wrap(play, "VecExtractDictObs", f"VecExtractDictObs(env, {key!r})")
     for _ in _walk(play):
         play.demand("isinstance(obs, np.ndarray)", "type(obs)", "an array")
@@ -273,7 +273,7 @@ def trains_off_policy(play: Play) -> None:
 def _train(play: Play, algorithm: str, settings: str, kept: int) -> None:
     space, actions = play.value("env.observation_space"), play.value("env.action_space")
     if not _learnable(space) or not _usable(actions, algorithm):
-        raise NotExercisedError
+        raise NotExercisedError("the algorithm does not take these spaces")
     # In the buffer observations may be of bytes; a minibatch of 16 is of floats.
     _must_fit(_values(space) * (_PER_VALUE + 16 * 4) + kept * _bytes(space))
     policy = "MultiInputPolicy" if isinstance(space, spaces.Dict) else "MlpPolicy"

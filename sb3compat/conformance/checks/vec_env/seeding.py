@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.tools.twins import Twins
+from sb3compat.conformance.checks.tools.comparing import alike
 from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
     error,
@@ -12,8 +14,11 @@ from sb3compat.conformance.checks.vec_env.marks import (
 )
 from sb3compat.conformance.contract import SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.script import to_source
+from sb3compat.conformance.record import Record
+from sb3compat.conformance.variants import again, seeded_late
 
 _SEEDED = (*DETERMINISTIC, "seed_returns_n")
 _RESET_INFOS = (*DETERMINISTIC, "reset_infos_n_dicts")
@@ -34,8 +39,8 @@ def seed_returns_n(play: Play) -> None:
     )
 
 
-@error(group="seeding", source=SB3_SOURCE, needs=("seeding",))
-def same_seed_same_trajectory(play: Play) -> None:
+@error(group="seeding", source=SB3_SOURCE, needs=("seeding",), variant=again)
+def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     """The same seed and the same actions give the same observations, rewards and dones.
 
     Each row's seed goes into the reset of its environment, and all random numbers come from it.
@@ -44,26 +49,17 @@ def same_seed_same_trajectory(play: Play) -> None:
     compare two runs are skipped. For an environment that takes no seeds, declare the capability
     `seeding` as missing.
     """
-    twins = Twins(play, play.known_ending())
-    twins.reset()
-    twins.demand_same("as in another instance under the same seed")
-    for _ in twins.steps():
-        twins.demand_same("as in another instance under the same seed and actions")
+    yield from alike(record, twin, "as in another instance under the same seed and actions")
 
 
-@error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED)
-def seed_applies_at_next_reset_only(play: Play) -> None:
+@error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED, variant=seeded_late)
+def seed_applies_at_next_reset_only(record: Record, twin: Record) -> Iterator[Demand]:
     """`seed(s)` changes nothing until the next `reset()`, the rows' own resets included.
 
     A seed belongs to the next call of `reset()`. Typical mistakes: `seed` resets the environment
     or its generators at once, or the seed is used up by the first row whose episode ends.
     """
-    twins = Twins(play, play.known_ending())
-    twins.reset()
-    twins.step()
-    play.run(f"env.seed({twins.seed + 7})")
-    for _ in twins.steps():
-        twins.demand_same("as without the call of seed, since there was no reset")
+    yield from alike(record, twin, "as without the call of seed, since there was no reset")
 
 
 @error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED)
@@ -75,7 +71,9 @@ def seed_used_once(play: Play) -> None:
     """
     # If a reset moves nothing, as with a real robot, there is only one start.
     if not (play.subject.traits.seeds_vary and play.subject.traits.resets_move):
-        raise NotExercisedError
+        raise NotExercisedError(
+            "episodes under different seeds begin alike, or a reset moves nothing"
+        )
     play.make()
     play.run(f"env.seed({play.draw_seed()})")
     play.run("first = snapshot(env.reset())")
@@ -100,7 +98,7 @@ def seed_works_again(play: Play) -> None:
     generator is made with the first seed, and later ones are ignored.
     """
     if not play.subject.traits.seeds_vary:
-        raise NotExercisedError
+        raise NotExercisedError("episodes under different seeds begin alike")
     seed = play.draw_seed()
     play.run("again = []")
     for other in range(seed + 1, seed + 5):
@@ -148,7 +146,7 @@ def seeds_differ_by_row(play: Play) -> None:
     no more than a single row.
     """
     if play.n < 2 or not play.subject.traits.seeds_vary:
-        raise NotExercisedError
+        raise NotExercisedError("there is one row, or episodes under different seeds begin alike")
     play.make()
     seed = play.draw_seed()
     play.run(

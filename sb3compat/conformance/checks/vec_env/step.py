@@ -2,166 +2,159 @@
 
 from __future__ import annotations
 
-from sb3compat.conformance.checks.tools.spaces import demand_batch_in_space
+from collections.abc import Iterator
+
+from sb3compat.conformance.checks.tools.clauses import batch_in_space
+from sb3compat.conformance.checks.tools.comparing import alike
 from sb3compat.conformance.checks.tools.twins import Twins
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
 from sb3compat.conformance.subject.actions import batch_source
+from sb3compat.conformance.variants import in_two_halves
 
 _BASICS = BASICS["vec_env"]
 
 
 @error(group="step", source=SB3_GUIDE, after=("reset_returns_obs_only",))
-def step_returns_four(play: Play) -> None:
+def step_returns_four(record: Record) -> Iterator[Demand]:
     """`step(actions)` returns observations, rewards, dones and infos.
 
     Gymnasium returns five values. Here `infos[i]["TimeLimit.truncated"]` says whether an episode
     was truncated.
     """
-    play.start()
-    play.run(f"result = env.step({play.actions()})")
-    play.demand(
-        "isinstance(result, tuple) and len(result) == 4",
-        "len(result)",
-        "4: observations, rewards, dones, infos",
-    )
+    for step in record.all_steps:
+        yield expect(
+            "isinstance({0}, tuple) and len({0}) == 4",
+            step.whole,
+            what="len({0})",
+            should="4: observations, rewards, dones, infos",
+        )
 
 
 @error(group="step", source=SB3_SOURCE)
-def rewards_shape(play: Play) -> None:
+def rewards_shape(record: Record) -> Iterator[Demand]:
     """`rewards` is a NumPy array of n numbers.
 
     A list is wrong, and so are the shapes (n, 1) and (n, k): broadcast against `dones` of shape
     (n,) they become n-by-n matrices without an error.
     """
-    play.start()
-    for _ in play.steps():
-        play.demand(
-            f"isinstance(rewards, np.ndarray) and rewards.shape == ({play.n},)"
-            " and rewards.dtype.kind in 'fiu'",
-            "rewards",
-            f"an array of numbers of shape ({play.n},)",
+    n = record.num_envs
+    for step in record.steps:
+        yield expect(
+            f"isinstance({{0}}, np.ndarray) and {{0}}.shape == ({n},)"
+            " and {0}.dtype.kind in 'fiu'",
+            step.rewards,
+            should=f"an array of numbers of shape ({n},)",
         )
 
 
 @warning(group="step", source=SB3_SOURCE, after=(*_BASICS, "rewards_shape"))
-def rewards_float32(play: Play) -> None:
+def rewards_float32(record: Record) -> Iterator[Demand]:
     """`rewards` has the dtype float32, as in `DummyVecEnv`.
 
     Sums over float64 rewards differ in the last digits, so that a run is not the same as with
     `DummyVecEnv`; integer rewards raise where a value is added to them in place.
     """
-    play.start()
-    for _ in play.steps(3):
-        play.demand("rewards.dtype == np.float32", "rewards.dtype", "float32")
+    for step in record.steps:
+        yield expect("{0}.dtype == np.float32", step.rewards, what="{0}.dtype", should="float32")
 
 
 @error(group="step", source=SB3_SOURCE)
-def dones_shape(play: Play) -> None:
+def dones_shape(record: Record) -> Iterator[Demand]:
     """`dones` has n elements, each true or false.
 
     One flag for all rows is wrong, and so is a column, which NumPy broadcasts over the rows.
     """
-    play.start()
-    for _ in play.steps():
-        play.demand(
-            f"np.shape(dones) == ({play.n},) and all(done in (0, 1) for done in dones)",
-            "dones",
-            f"of shape ({play.n},), each true or false",
+    n = record.num_envs
+    for step in record.steps:
+        yield expect(
+            f"np.shape({{0}}) == ({n},) and all(done in (0, 1) for done in {{0}})",
+            step.dones,
+            should=f"of shape ({n},), each true or false",
         )
 
 
 @error(group="step", source=SB3_SOURCE, after=(*_BASICS, "dones_shape"))
-def dones_bool_array(play: Play) -> None:
+def dones_bool_array(record: Record) -> Iterator[Demand]:
     """`dones` is a NumPy array of bools.
 
     It is used as a mask: with integers, `returns[dones] = 0` sets the rows 0 and 1 to zero, and
     `~dones` is no negation.
     """
-    play.start()
-    for _ in play.steps():
-        play.demand(
-            "isinstance(dones, np.ndarray) and dones.dtype == bool",
-            "dones",
-            f"a bool array of shape ({play.n},)",
+    for step in record.steps:
+        yield expect(
+            "isinstance({0}, np.ndarray) and {0}.dtype == bool",
+            step.dones,
+            should=f"a bool array of shape ({record.num_envs},)",
         )
 
 
 @error(group="step", source=SB3_GUIDE)
-def infos_n_dicts(play: Play) -> None:
+def infos_n_dicts(record: Record) -> Iterator[Demand]:
     """`infos` has n elements, each a dict.
 
     Gymnasium's vector environments have one dict of arrays instead.
     """
-    play.start()
-    for _ in play.steps(3):
-        play.demand(
-            f"isinstance(infos, (list, tuple)) and len(infos) == {play.n}"
-            " and all(isinstance(info, dict) for info in infos)",
-            "infos",
-            f"a list of {play.n} dicts",
+    n = record.num_envs
+    for step in record.steps:
+        yield expect(
+            f"isinstance({{0}}, (list, tuple)) and len({{0}}) == {n}"
+            " and all(isinstance(info, dict) for info in {0})",
+            step.infos,
+            should=f"a list of {n} dicts",
         )
 
 
 @warning(group="step", source=SB3_SOURCE, after=(*_BASICS, "infos_n_dicts"))
-def infos_is_list(play: Play) -> None:
+def infos_is_list(record: Record) -> Iterator[Demand]:
     """`infos` is a list.
 
     That is its type by SB3's annotations; a wrapper that replaces one info by another fails on a
     tuple.
     """
-    play.start()
-    for _ in play.steps(2):
-        play.demand("isinstance(infos, list)", "type(infos)", "list")
+    for step in record.steps:
+        yield expect("isinstance({0}, list)", step.infos.held, what="type({0})", should="list")
 
 
 @error(group="step", source=SB3_SOURCE, after=(*_BASICS, "infos_n_dicts"))
-def infos_distinct(play: Play) -> None:
+def infos_distinct(record: Record) -> Iterator[Demand]:
     """Each row has an info dict of its own.
 
     Wrappers write into them: `terminal_observation` or `episode` of one row would show in others.
     Typical mistake: `[{}] * n`.
     """
-    play.start()
-    for _ in play.steps(3):
-        play.demand(
-            f"len({{id(info) for info in infos}}) == {play.n}",
-            "[id(info) for info in infos]",
-            f"{play.n} different dicts",
+    n = record.num_envs
+    for step in record.steps:
+        yield expect(
+            f"len({{{{id(info) for info in {{0}}}}}}) == {n}",
+            step.infos.held,
+            what="[id(info) for info in {0}]",
+            should=f"{n} different dicts",
         )
 
 
 @error(group="step", source=SB3_GUIDE, after=(*_BASICS, "dones_shape", "reset_obs_in_space"))
-def step_obs_in_space(play: Play) -> None:
+def step_obs_in_space(record: Record) -> Iterator[Demand]:
     """`step` returns a batch of n observations, each of them in `observation_space`.
 
     This holds before and after ends of episodes. For typical mistakes see `reset_obs_in_space`.
     """
-    if play.subject.endings:
-        for _ in play.through_ending():
-            demand_batch_in_space(play)
-        return
-    play.start()
-    for _ in play.steps():
-        demand_batch_in_space(play)
+    for step in record.steps:
+        yield from batch_in_space(record, step)
 
 
-@error(group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
-def step_equals_async_wait(play: Play) -> None:
+@error(
+    group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC, variant=in_two_halves
+)
+def step_equals_async_wait(record: Record, twin: Record) -> Iterator[Demand]:
     """`step(actions)` returns the results of `step_async(actions)` and `step_wait()`.
 
     Wrappers override the two halves, and algorithms call the whole.
     """
-    twins = Twins(play, play.known_ending())
-    twins.reset()
-    ending = twins.ending
-    for _ in range(6 if ending is None else min(ending.steps + 2, 100)):
-        twins.choose()
-        play.step("deepcopy(actions)")
-        play.run("twin.step_async(actions)")
-        play.run("twin_obs, twin_rewards, twin_dones, twin_infos = twin.step_wait()")
-        twins.demand_same("as from step_async and step_wait")
+    yield from alike(record, twin, "as from step")
 
 
 @warning(group="step", source=SB3_GUIDE)

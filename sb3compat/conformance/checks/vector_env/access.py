@@ -99,7 +99,9 @@ def reading_changes_nothing(play: Play) -> None:
         ways += ["env.get_attr('render_mode')", "env.call('action_space')"]
     ending = play.known_ending()
     if not ways or ending is None or ending.seed is None:
-        raise NotExercisedError
+        raise NotExercisedError(
+            "nothing is known to look at, or no end of an episode that can be repeated"
+        )
     reading = f"caught(lambda: {play.draw(st.sampled_from(ways))})"
     start_at(play, ending, twin=True)
     play.run(reading)
@@ -157,7 +159,7 @@ def wrapper_deletion_keeps_env_open(play: Play) -> None:
     # What is innermost may be a simulator, which is no vector environment and closes otherwise.
     play.run("below = env.unwrapped if isinstance(env, VectorWrapper) else env")
     if not play.value("isinstance(below, VectorEnv)"):
-        raise NotExercisedError
+        raise NotExercisedError("what is innermost is no VectorEnv")
     if play.value("below is env"):
         play.run("env = VectorWrapper(env)")
     play.script.opened[:] = [play.value("below")]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from sb3compat.conformance.checks.tools.endings import some_steps
+from collections.abc import Iterator
+
 from sb3compat.conformance.checks.vector_env.marks import RESET, STEP, VECTOR_ENV, error, warning
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import short
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
 
 
 @error(group="declarations", source=GYM_AUTORESET, after=())
@@ -73,108 +76,100 @@ def batched_spaces_match_single(play: Play) -> None:
 
 
 @error(group="reset", source=RESET, after=())
-def reset_returns_two(play: Play) -> None:
+def reset_returns_two(record: Record) -> Iterator[Demand]:
     """`reset()` returns a tuple of observations and infos.
 
     Interfaces older than Gym 0.26 returned the observations alone: a caller that unpacks them
     gets the first two rows. Return `(observations, {})` if there are no infos.
     """
-    play.make()
-    play.run("result = env.reset()")
-    play.demand(
-        "isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)",
-        "result",
-        "a tuple of observations and a dict",
-    )
+    for reset in record.resets:
+        yield expect(
+            "isinstance({0}, tuple) and len({0}) == 2 and isinstance({0}[1], dict)",
+            reset.whole,
+            should="a tuple of observations and a dict",
+        )
 
 
 @error(group="step", source=STEP, after=("reset_returns_two",))
-def step_returns_five(play: Play) -> None:
+def step_returns_five(record: Record) -> Iterator[Demand]:
     """`step(actions)` returns observations, rewards, terminations, truncations and infos.
 
     Four values, with `dones` in place of the two flags, are the interface of Gym before 0.26. It
     does not tell a termination from a truncation.
     """
-    play.start()
-    play.run(f"result = env.step({play.actions()})")
-    play.demand(
-        "isinstance(result, tuple) and len(result) == 5 and isinstance(result[4], dict)",
-        "result",
-        "a tuple of five: observations, rewards, terminations, truncations and a dict",
-    )
+    for step in record.all_steps:
+        yield expect(
+            "isinstance({0}, tuple) and len({0}) == 5 and isinstance({0}[4], dict)",
+            step.whole,
+            should="a tuple of five: observations, rewards, terminations, truncations and a dict",
+        )
 
 
 @error(group="step", source=STEP, after=(*BASICS["vector_env"], "batched_spaces_match_single"))
-def obs_in_batched_space(play: Play) -> None:
+def obs_in_batched_space(record: Record) -> Iterator[Demand]:
     """Observations of `reset` and `step` are inside `observation_space`.
 
     Networks and buffers are built for the structure, the shapes and the bounds of that space. A
     common mistake: the observation of an ending step is out of bounds. Widen the space, or clip.
     """
-    inside = "inside(env.observation_space, obs)"
-    play.start()
-    should = f"inside {play.n} rows of its space: {short(play.value('env.observation_space'))}"
-    play.demand(inside, "obs", should)
-    for _ in some_steps(play):
-        play.demand(inside, "obs", should)
+    space = record.attribute("observation_space")
+    should = f"inside {record.num_envs} rows of its space: {short(space.value)}"
+    for call in record.batches:
+        yield expect("inside({1}, {0})", call.obs, space, should=should)
 
 
 @warning(group="step", source=STEP)
-def obs_dtype_matches_space(play: Play) -> None:
+def obs_dtype_matches_space(record: Record) -> Iterator[Demand]:
     """Observations have the dtype of `observation_space`.
 
     Buffers that are made from the space cast silently, so that an observation is float64 in one
     place and float32 in another. Cast once, where the observation is made.
     """
-    play.start()
-    play.demand("has_dtypes(env.observation_space, obs)", "obs", "of the dtypes of its space")
-    for _ in some_steps(play):
-        play.demand("has_dtypes(env.observation_space, obs)", "obs", "of the dtypes of its space")
+    space = record.attribute("observation_space")
+    for call in record.batches:
+        yield expect("has_dtypes({1}, {0})", call.obs, space, should="of the dtypes of its space")
 
 
 @error(group="step", source=STEP)
-def rewards_shape(play: Play) -> None:
+def rewards_shape(record: Record) -> Iterator[Demand]:
     """`rewards` is a numeric array of shape `(num_envs,)`.
 
     A column of shape (n, 1) broadcasts against the flags to (n, n) without an error, and the
     losses are wrong. Rewards of several objectives need an interface of their own.
     """
-    shape = f"({play.n},)"
-    play.start()
-    for _ in some_steps(play):
-        play.demand(
-            f"tuple(getattr(rewards, 'shape', ())) == {shape} "
-            "and np.asarray(rewards).dtype.kind in 'fiu'",
-            "rewards",
-            f"an array of numbers of shape {shape}",
+    shape = f"({record.num_envs},)"
+    for step in record.steps:
+        yield expect(
+            f"tuple(getattr({{0}}, 'shape', ())) == {shape} "
+            "and np.asarray({0}).dtype.kind in 'fiu'",
+            step.rewards,
+            should=f"an array of numbers of shape {shape}",
         )
 
 
 @error(group="step", source=STEP, after=("step_returns_five",))
-def flags_shape(play: Play) -> None:
+def flags_shape(record: Record) -> Iterator[Demand]:
     """`terminations` and `truncations` are arrays of shape `(num_envs,)`.
 
     NumPy broadcasts a single flag, or a column, over the rows of other arrays.
     """
-    shape = f"({play.n},)"
-    play.start()
-    for _ in some_steps(play):
-        for name in ("terminations", "truncations"):
-            play.demand(
-                f"tuple(getattr({name}, 'shape', ())) == {shape}",
-                name,
-                f"an array of shape {shape}",
+    shape = f"({record.num_envs},)"
+    for step in record.steps:
+        for flags in (step.terminations, step.truncations):
+            yield expect(
+                f"tuple(getattr({{0}}, 'shape', ())) == {shape}",
+                flags,
+                should=f"an array of shape {shape}",
             )
 
 
 @error(group="step", source=STEP)
-def flags_are_bool(play: Play) -> None:
+def flags_are_bool(record: Record) -> Iterator[Demand]:
     """`terminations` and `truncations` are arrays of bools.
 
     With ints, `~terminations` is -1 or -2, true either way, and as an index they select rows 0
     and 1. Cast where they are made: `.astype(bool)`.
     """
-    play.start()
-    for _ in some_steps(play):
-        for name in ("terminations", "truncations"):
-            play.demand(f"np.asarray({name}).dtype == bool", name, "an array of bools")
+    for step in record.steps:
+        for flags in (step.terminations, step.truncations):
+            yield expect("np.asarray({0}).dtype == bool", flags, should="an array of bools")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import episode_ends
-from sb3compat.conformance.checks.tools.episodes import demand_like_steps
 from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import (
@@ -31,7 +30,7 @@ def no_reset_unasked(play: Play) -> None:
     next episode. If the row was reset before, an episode's start is lost, or the value of a
     truncated state is that of a fresh one. Remove the autoreset.
     """
-    choice = play.draw(st.integers(0, 3))
+    choice = play.draw(st.integers(0, 2))
     if play.subject.referenced:
         i = play.draw(st.integers(0, play.n - 1))
         for event in lockstep(play, i, 1, episodes=play.draw(st.integers(1, 2))):
@@ -41,9 +40,7 @@ def no_reset_unasked(play: Play) -> None:
     play.without_reference()
     if choice == 0:
         demand_no_reset_by_ending(play, play.reset_rows)
-    elif choice == 2:
-        demand_like_steps(play)
-    elif choice == 3:
+    elif choice == 1:
         demand_last_as_in_first_episode(play, lambda env, i: at(play, f"{env}obs", i))
     elif play.draw(st.booleans()):
         _no_reset_by_step(play)

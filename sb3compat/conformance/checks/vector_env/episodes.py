@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from sb3compat.conformance.checks.tools.episodes import demand_like_reset
+from collections.abc import Iterator
+
+from sb3compat.conformance.checks.tools.evidence import last_like_steps, like_reset
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import start_at
 from sb3compat.conformance.checks.vector_env.marks import error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
 
 
 @error(group="episode end", source=GYM_AUTORESET)
@@ -33,7 +37,7 @@ def autoreset_mode_matches_behaviour(play: Play) -> None:
             break
     rows = play.ended()
     if not rows:
-        raise NotExercisedError
+        raise NotExercisedError("no episode ended")
     mode = play.subject.mode
     has_final = play.value("'final_obs' in infos or 'final_observation' in infos")
     for i in rows if has_final and mode != "SameStep" else []:
@@ -74,7 +78,7 @@ def autoreset_mode_matches_behaviour(play: Play) -> None:
         "seed_used_once",
     ),
 )
-def autoreset_like_reset(play: Play) -> None:
+def autoreset_like_reset(record: Record) -> Iterator[Demand]:
     """Episodes begin after an end as they do after `reset()`.
 
     What each reset sets back to the same value, such as a step counter within the observation, has
@@ -82,4 +86,29 @@ def autoreset_like_reset(play: Play) -> None:
     sets back a part of the state only, or hands out zeros. In DISABLED mode this is about the
     masked resets that the caller asks for.
     """
-    demand_like_reset(play)
+    yield from like_reset(record)
+
+
+@error(
+    group="episode end",
+    source=GYM_AUTORESET,
+    after=(
+        *BASICS["vector_env"],
+        "autoreset_mode_matches_behaviour",
+        "obs_in_batched_space",
+        "final_obs_in_space",
+        "final_obs_is_last",
+        "obs_is_reset_obs",
+        "done_step_returns_final_obs",
+        "no_reset_unasked",
+    ),
+)
+def last_obs_like_others(record: Record) -> Iterator[Demand]:
+    """The last observation of an episode comes about as the observations of all other steps do.
+
+    The last observations of several episodes are held against what other steps do. Typical
+    mistakes: an observation without the processing that others have been through, or without the
+    last frame of a stack; zeros; the observation before the last action; the first one of the next
+    episode.
+    """
+    yield from last_like_steps(record)

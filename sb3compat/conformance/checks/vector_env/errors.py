@@ -35,7 +35,7 @@ def wrong_action_count_rejected(play: Play) -> None:
 def _wrong_count(play: Play) -> str:
     action = play.subject.actions[0]
     if isinstance(action, dict | tuple):
-        raise NotExercisedError
+        raise NotExercisedError("actions are no arrays")
     more = play.draw(st.booleans()) or play.n == 1
     return to_source(np.stack([action] * (play.n + 1 if more else play.n - 1)))
 
@@ -66,7 +66,7 @@ def no_stale_result_after_error(play: Play) -> None:
         play.run(f"by_{name} = record({name}, {batches}, disabled={_disabled(play)})")
     whole, flags = _telling(play, range(4), 1), _telling(play, range(1, 4), most)
     if whole is None and flags is None:
-        raise NotExercisedError
+        raise NotExercisedError("no row can tell a batch that is too long from one that is not")
     play.run("results = []")
     play.run("error = caught(lambda: results.extend(env.step(actions)))")
     if play.value("error") is not None:
@@ -94,7 +94,7 @@ def _rejected_step(play: Play) -> tuple[int, Any, Any]:
     """
     known = play.subject.actions
     if len(known) < 2 or isinstance(known[0], dict | tuple):
-        raise NotExercisedError
+        raise NotExercisedError("there is one action only, or actions are no arrays")
     rejected, right = known[play.draw(st.integers(0, 1))], known[1]
     if play.value("equal")(rejected, right):
         rejected, right = right, known[0]
@@ -105,7 +105,7 @@ def _rejected_step(play: Play) -> tuple[int, Any, Any]:
     wrong = to_source(np.stack([rejected] * (play.n + 1)))
     play.run(f"error = caught(lambda: env.step({wrong}))")
     if play.value("error") is None:
-        raise NotExercisedError
+        raise NotExercisedError("the step takes any number of actions")
     return seed, rejected, right
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import some_steps
+from sb3compat.conformance.checks.tools.leaks import (
+    infos_of_their_own_step,
+    keys_of_their_own_row,
+    statistics_of_the_episode,
+)
 from sb3compat.conformance.checks.tools.lockstep import lockstep
 from sb3compat.conformance.checks.vector_env.marks import (
     DICT_INFO,
@@ -15,7 +22,11 @@ from sb3compat.conformance.checks.vector_env.marks import (
 )
 from sb3compat.conformance.contract import BASICS
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
+
+_INFOS = (*BASICS["vector_env"], "info_masks", "autoreset_mode_matches_behaviour")
 
 
 @error(group="infos", source=VECTOR_ENV)
@@ -62,36 +73,70 @@ def _rows_have_their_keys(play: Play) -> None:
 
 
 @warning(group="infos", source=DICT_INFO)
-def info_values_batched(play: Play) -> None:
+def info_values_batched(record: Record) -> Iterator[Demand]:
     """Each value in `infos` has one entry for each row, or is a dict of such values.
 
     A single number or string for all rows cannot be split by row: `DictInfoToList` raises. Repeat
     it: `np.full(num_envs, value)`.
     """
-    play.start()
-    should = f"{{}}: values have {play.n} entries"
-    play.demand(f"not unbatched(infos, {play.n})", f"unbatched(infos, {play.n})", should)
-    for _ in some_steps(play):
-        play.demand(f"not unbatched(infos, {play.n})", f"unbatched(infos, {play.n})", should)
+    n = record.num_envs
+    for call in record.batches:
+        yield expect(
+            f"not unbatched({{0}}, {n})",
+            call.infos,
+            what=f"unbatched({{0}}, {n})",
+            should=f"{{}}: values have {n} entries",
+        )
 
 
 @warning(group="infos", source=STATISTICS, after=(*BASICS["vector_env"], "info_masks"))
-def episode_statistics_at_end_only(play: Play) -> None:
+def episode_statistics_at_end_only(record: Record) -> Iterator[Demand]:
     """`infos["episode"]`, the return and length of an episode, is about rows that have ended.
 
     Training code takes whatever is there for the statistics of a finished episode. Its mask
     `_episode` is true in these rows only. Typical mistake: the entry of the last episode stays in
     the infos of later steps.
     """
-    for _ in play.through_ending():
-        told = "isinstance(infos.get('episode'), dict) and {'r', 'l'} <= infos['episode'].keys()"
-        for i in play.running() if play.value(told) else []:
-            play.demand(
-                f"not infos.get('_episode', np.ones({play.n}, bool))[{i}]",
-                f"info_of(infos['episode'], {i})",
-                "none of this row, as its episode goes on",
-                i,
+    for step in record.through_endings:
+        for i in record.running(step):
+            yield expect(
+                f"not tells_statistics({{0}}, {i})",
+                step.infos,
+                what=f"info_of({{0}}['episode'], {i})",
+                should="none of this row, as its episode goes on",
+                row=i,
             )
+
+
+@warning(group="infos", source=STATISTICS, after=(*_INFOS, "episode_statistics_at_end_only"))
+def episode_statistics_of_the_episode(record: Record) -> Iterator[Demand]:
+    """`infos["episode"]` has the return `r` and the length `l` of the episode that has ended.
+
+    Typical mistakes: they are summed up over episodes, or go on after `reset()`. A monitor that
+    counts something else at each end, such as the frames below a wrapper that skips some, is left
+    alone.
+    """
+    yield from statistics_of_the_episode(record)
+
+
+@error(group="infos", source=VECTOR_ENV, after=_INFOS)
+def infos_without_old_entries(record: Record) -> Iterator[Demand]:
+    """`infos` has no entry of a row that is left from the end of its episode before.
+
+    Code that looks for the entry finds another end. Typical mistake: the dict of the last step is
+    filled again, and its masks stay as they were.
+    """
+    yield from infos_of_their_own_step(record)
+
+
+@warning(group="infos", source=VECTOR_ENV, after=_INFOS)
+def infos_without_others_entries(record: Record) -> Iterator[Demand]:
+    """`infos` has no empty entry in a row because another row has that entry.
+
+    Without the mask `_key`, or with one that is true in all rows, the row seems to have given the
+    value `None`. `_add_info` of `VectorEnv` makes the mask.
+    """
+    yield from keys_of_their_own_row(record)
 
 
 @warning(group="infos", source=VECTOR_ENV, needs=("reference",))
@@ -117,4 +162,4 @@ def info_values_keep_type(play: Play) -> None:
                 i,
             )
     if not seen:
-        raise NotExercisedError
+        raise NotExercisedError("the single environment of the row gives no infos")

@@ -24,7 +24,7 @@ def masked_reset_leaves_others(play: Play) -> None:
     `options["reset_mask"]`.
     """
     if play.n < 2:
-        raise NotExercisedError
+        raise NotExercisedError("there is one row")
     play.start()
     for _ in play.steps(4):
         pass
@@ -50,7 +50,7 @@ def masked_reset_lets_others_go_on(play: Play) -> None:
     under the mask only.
     """
     if play.n < 2:
-        raise NotExercisedError
+        raise NotExercisedError("there is one row")
     ending = play.ending()
     start_at(play, ending, twin=True)
     before = play.draw(st.integers(0, min(ending.steps, 50)))
@@ -58,7 +58,7 @@ def masked_reset_lets_others_go_on(play: Play) -> None:
         step_both(play, ending.actions)
     free = [i for i in range(play.n) if not play.script.steps or i not in play.ended()]
     if not free:
-        raise NotExercisedError
+        raise NotExercisedError("all rows ended at once")
     i = play.draw(st.sampled_from(free))
     due = play.awaiting_reset()
     if due:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import episode_ends
-from sb3compat.conformance.checks.tools.episodes import demand_like_steps
 from sb3compat.conformance.checks.tools.last_step import demand_not_stale
 from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
 from sb3compat.conformance.checks.tools.spaces import at
@@ -21,7 +21,9 @@ from sb3compat.conformance.checks.tools.twins import (
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
 
 MODES = ("NextStep",)
 GROUP = "episode end: NEXT_STEP"
@@ -37,8 +39,7 @@ def done_step_returns_final_obs(play: Play) -> None:
     The value of a truncated state is computed from it. If the first observation of the next
     episode is in its place, that value is wrong. Leave the reset to the next step. Without a
     reference, the check fails if each last observation equals the next first one, or that of the
-    step before, whatever the last action is, or if truncated episodes end as no other step does:
-    all with zeros, or without the processing that other observations have been through.
+    step before, whatever the last action is.
     """
     if play.subject.referenced:
         i = play.draw(st.integers(0, play.n - 1))
@@ -47,10 +48,7 @@ def done_step_returns_final_obs(play: Play) -> None:
                 demand_like_single(play, i, "the last one of the episode")
         return
     play.without_reference()
-    way = play.draw(st.sampled_from(("first", "step", "steps", "reset", "episode")))
-    if way == "steps":
-        demand_like_steps(play)
-        return
+    way = play.draw(st.sampled_from(("first", "step", "reset", "episode")))
     if way == "episode":
         demand_last_as_in_first_episode(play, lambda env, i: at(play, f"{env}obs", i))
         return
@@ -90,34 +88,31 @@ def reset_step_ignores_action(play: Play) -> None:
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*AFTER, "rewards_shape"))
-def reset_step_reward_zero(play: Play) -> None:
+def reset_step_reward_zero(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the reward of the step that resets a row is 0.
 
     That step belongs to no episode. Its reward would count in the return of the next one. Write
     zero there after the rewards of all rows are computed.
     """
-    for i in _into_reset_step(play):
-        play.demand(f"rewards[{i}] == 0", f"rewards[{i}]", "0 in the step that resets the row", i)
+    for step, i in record.reset_steps:
+        yield expect(
+            "{0} == 0",
+            step.rewards[i],
+            should="0 in the step that resets the row",
+            row=i,
+        )
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
-def reset_step_flags_false(play: Play) -> None:
+def reset_step_flags_false(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the step that resets a row neither terminates nor truncates it.
 
     A flag there ends an episode without a step. Flags are often computed for all rows from the
     old state: set them to false in the rows that are reset.
     """
-    for i in _into_reset_step(play):
-        for name in ("terminations", "truncations"):
-            play.demand(
-                f"not {name}[{i}]", f"{name}[{i}]", "False in the step that resets the row", i
-            )
-
-
-def _into_reset_step(play: Play) -> list[int]:
-    rows = play.to_ending()
-    play.step(play.actions())
-    return rows
+    for step, i in record.reset_steps:
+        for flags in (step.terminations, step.truncations):
+            yield expect("not {0}", flags[i], should="False in the step that resets the row", row=i)
 
 
 @error(
@@ -144,7 +139,7 @@ def one_reset_per_episode(play: Play) -> None:
                 demand_like_single(play, i, "as after a single reset")
         return
     if not (play.subject.capabilities.get("row_seeds") or play.n == 1):
-        raise NotExercisedError
+        raise NotExercisedError("rows have no seeds of their own")
     rows = both_to_ending(play)
     play.run("twin_obs, twin_infos = twin.reset()")
     play.step(play.actions())

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.tools.actions import demand_actions_unchanged
+from sb3compat.conformance.checks.tools.clauses import actions_as_before, unchanged_by
 from sb3compat.conformance.checks.tools.twins import start_at, step_both
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, STEP, SYNC, error
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
 
 _RESULTS = ("obs", "rewards", "terminations", "truncations")
 
 
 @error(group="ownership", source=STEP)
-def outputs_unchanged_by_later_steps(play: Play) -> None:
+def outputs_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
     """Later steps do not change the results of `reset` and `step`.
 
     If the environment fills one buffer again and again, every transition of a rollout has the
     values of the last one. Return copies. (`SyncVectorEnv` with `copy=False` does this on request.)
     """
-    play.start()
-    play.run("held = [obs]")
-    for _ in play.steps(3):
-        play.run("held += [obs, rewards, terminations, truncations, infos]")
-    play.run("before = snapshot(held)")
-    for _ in play.steps(3):
-        pass
-    names = ["obs", *["obs", "rewards", "terminations", "truncations", "infos"] * 3]
-    for k in range(play.value("len(held)")):
-        # The last observations of episodes have a check of their own.
-        what, was = f"held[{k}]", f"before[{k}]"
-        if names[k] == "infos" and "final_obs" in play.value(what):
-            continue
-        returned = f"as it was returned ({names[k]}): {short(play.value(was), 80)}"
-        play.demand(f"equal({what}, {was})", what, returned)
+    for call in record.batches:
+        yield from unchanged_by(record, call, "step", "a later step")
 
 
 @error(group="ownership", source=SYNC, needs=("seeding",), after=DETERMINISTIC)
@@ -47,7 +38,7 @@ def writing_outputs_does_not_change_env(play: Play) -> None:
     """
     ending = play.known_ending()
     if ending is None or ending.seed is None:
-        raise NotExercisedError
+        raise NotExercisedError("no end of an episode that can be repeated")
     start_at(play, ending, twin=True)
     play.run("overwrite(obs)")
     for _ in range(ending.steps + play.draw(st.integers(1, 4))):
@@ -60,10 +51,10 @@ def writing_outputs_does_not_change_env(play: Play) -> None:
 
 
 @error(group="ownership", source=STEP)
-def actions_unchanged(play: Play) -> None:
+def actions_unchanged(record: Record) -> Iterator[Demand]:
     """`step` does not write into the actions that it is given.
 
     The caller stores the actions after the step. If they are clipped or scaled in place, an agent
     learns from actions that it did not choose.
     """
-    demand_actions_unchanged(play)
+    yield from actions_as_before(record)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -9,21 +10,26 @@ from gymnasium import spaces
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.actions import other_action
+from sb3compat.conformance.checks.tools.leaks import limits_of_their_own
 from sb3compat.conformance.checks.tools.lockstep import lockstep
 from sb3compat.conformance.checks.tools.shifted import demand_endings_together, demand_rows_alike
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import start_at
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error
-from sb3compat.conformance.contract import GYM_AUTORESET, GYM_VECTOR
+from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.script import to_source
+from sb3compat.conformance.record import Record
 from sb3compat.conformance.subject.actions import sample_seed_source
 
 _RESULTS = ("obs", "rewards", "terminations", "truncations")
 # So many steps must be late by one before the row counts as late.
 _LATE = 4
 _DRAWN = 4
+# So many programs of several episodes each are enough.
+_SEVERAL_EPISODES = 8
 
 
 @error(group="rows", source=GYM_VECTOR, needs=("reference",))
@@ -64,7 +70,7 @@ def rows_independent(play: Play) -> None:
     `separate_rows` as missing.
     """
     if play.n < 2:
-        raise NotExercisedError
+        raise NotExercisedError("there is one row")
     if any(map(play.subject.capabilities.get, ("row_seeds", "alike_rows"))):
         _others_alike(play)
     else:
@@ -125,9 +131,9 @@ def _no_row_late(play: Play) -> None:
     play.make()
     single = play.value("env.single_observation_space")
     if not isinstance(single, spaces.Box) or single.dtype.kind != "f":
-        raise NotExercisedError  # values that repeat by chance prove nothing
+        raise NotExercisedError("observations are no vectors of floats")
     if not play.subject.capabilities.get("seeding"):
-        raise NotExercisedError
+        raise NotExercisedError("it takes no seeds")
     seed = play.draw_seed()
     t, ended = _past_an_end(play, seed)
     i = play.draw(st.sampled_from(ended))
@@ -144,7 +150,7 @@ def _no_row_late(play: Play) -> None:
                 exercised = _in_time(play, i, j, start) or exercised
         del play.script.lines[before:]
     if not exercised:
-        raise NotExercisedError
+        raise NotExercisedError("no row moves in a way that tells")
 
 
 def _past_an_end(play: Play, seed: int) -> tuple[int, list[int]]:
@@ -171,7 +177,7 @@ def _past_an_end(play: Play, seed: int) -> tuple[int, list[int]]:
         elif left is not None:
             left -= 1
         if play.script.steps > 300:
-            raise NotExercisedError
+            raise NotExercisedError("the episode did not end again")
     return t, ended
 
 
@@ -216,8 +222,25 @@ _ALIKE = ("seeding", "alike_rows", "separate_rows")
 
 @error(
     group="rows",
+    source=GYM_AUTORESET,
+    needs=("separate_rows",),
+    after=(*BASICS["vector_env"], "autoreset_mode_matches_behaviour"),
+)
+def limits_by_row(record: Record) -> Iterator[Demand]:
+    """A row's time limit cuts that row alone, not the episodes of other rows.
+
+    The other rows have begun their episodes later, as an end of their own came first. Their
+    episodes would be truncated at ages that have nothing to do with the limit. Typical mistake: one
+    counter of steps for all rows.
+    """
+    yield from limits_of_their_own(record)
+
+
+@error(
+    group="rows",
     source=SYNC,
     needs=_ALIKE,
+    programs=_SEVERAL_EPISODES,
     after=(
         *DETERMINISTIC,
         "autoreset_mode_matches_behaviour",
@@ -246,6 +269,7 @@ def rows_are_alike(play: Play) -> None:
     group="rows",
     source=GYM_AUTORESET,
     needs=_ALIKE,
+    programs=_SEVERAL_EPISODES,
     after=(*DETERMINISTIC, "autoreset_mode_matches_behaviour", "rows_are_alike"),
 )
 def endings_together(play: Play) -> None:

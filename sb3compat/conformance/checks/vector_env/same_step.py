@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.endings import episode_ends
-from sb3compat.conformance.checks.tools.episodes import demand_like_steps
 from sb3compat.conformance.checks.tools.last_step import demand_not_stale
+from sb3compat.conformance.checks.tools.leaks import infos_of_autoresets
 from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import (
@@ -19,7 +20,9 @@ from sb3compat.conformance.checks.tools.twins import (
 from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
 
 MODES = ("SameStep",)
 AFTER = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
@@ -30,54 +33,59 @@ _DONE = "ended(terminations, truncations)"
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
-def final_obs_present(play: Play) -> None:
+def final_obs_present(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode `infos["final_obs"]` has the last observation of each row that ended.
 
     The observation returned is the first of the next episode. Without the last one there is no
     state to bootstrap a truncated episode from. The key was `final_observation` before Gymnasium
     1.0.
     """
-    for _ in play.through_ending():
-        for i in play.ended():
-            play.demand(
-                f"'final_obs' in infos and row(infos['final_obs'], {i}) is not None",
-                "list(infos)",
-                f"with 'final_obs', and a value for row {i}",
-                i,
+    for step in record.endings:
+        for i in step.ended:
+            yield expect(
+                f"'final_obs' in {{0}} and row({{0}}['final_obs'], {i}) is not None",
+                step.infos,
+                what="list({0})",
+                should=f"with 'final_obs', and a value for row {i}",
+                row=i,
             )
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*FINALS, "obs_in_batched_space"))
-def final_obs_in_space(play: Play) -> None:
+def final_obs_in_space(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode last observations are inside `single_observation_space`.
 
     They are used as any other observation. A wrapper that transforms observations must transform
     them, too.
     """
-    for _ in play.through_ending():
-        for i in play.ended():
-            got = _final(play, i)
-            play.demand(
-                f"inside(env.single_observation_space, {got})",
-                got,
-                f"inside {short(play.value('env.single_observation_space'))}",
-                i,
+    space = record.attribute("single_observation_space")
+    for step in record.endings:
+        for i in step.ended:
+            yield expect(
+                "inside({1}, {0})",
+                step.infos["final_obs"].row(i),
+                space,
+                should=f"inside {short(space.value)}",
+                row=i,
             )
 
 
 @error(group=GROUP, source=DICT_INFO, modes=MODES, after=FINALS)
-def final_obs_mask_equals_done(play: Play) -> None:
+def final_obs_mask_equals_done(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode the mask `infos["_final_obs"]` is true for the rows that ended only.
 
     Without a mask, or with a wrong one, code that splits infos by row, such as Gymnasium's
     `DictInfoToList`, finds last observations of episodes that go on.
     """
-    for _ in play.through_ending():
-        default = f"np.zeros({play.n}, bool)"
-        play.demand(
-            f"equal(infos.get('_final_obs', {default}), {_DONE})",
-            "infos.get('_final_obs')",
-            f"{short(play.value(_DONE))}: the rows that ended",
+    default = f"np.zeros({record.num_envs}, bool)"
+    for step in record.through_endings:
+        yield expect(
+            f"equal({{0}}.get('_final_obs', {default}), ended({{1}}, {{2}}))",
+            step.infos,
+            step.terminations,
+            step.truncations,
+            what="{0}.get('_final_obs')",
+            should=f"{short(step.flags)}: the rows that ended",
         )
 
 
@@ -114,22 +122,22 @@ def _with_known_start(play: Play) -> int:
     """
     known = play.subject.capabilities.get("row_seeds") or play.n == 1
     if not known or not play.subject.capabilities.get("seeding"):
-        raise NotExercisedError
+        raise NotExercisedError("rows have no seeds of their own, or it takes none")
     rows = both_to_ending(play, behind=1)
     if play.script.steps < 2:
-        raise NotExercisedError
+        raise NotExercisedError("an episode ends in its first step")
     play.run("twin_obs, twin_infos = twin.reset()")
     play.run("third = make_env()")
     play.run(reset_like_env(play, "third"))
     play.run("undisturbed = third.reset()[0]")
     i = play.draw(st.sampled_from(rows))
     if not play.value(f"equal({at(play, 'undisturbed', i)}, {at(play, 'twin_obs', i)})"):
-        raise NotExercisedError  # steps draw, too
+        raise NotExercisedError("steps draw random numbers, too")
     return i
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=FINALS)
-def final_obs_not_aliased(play: Play) -> None:
+def final_obs_not_aliased(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode the last observation is a copy that the reset does not overwrite.
 
     `final_obs = self.obs[i]` is a view: when the reset writes the next first observation into the
@@ -137,15 +145,12 @@ def final_obs_not_aliased(play: Play) -> None:
     Copy it before the reset. Gymnasium's own environments do not copy it either, so the check
     fails for a sub-environment that returns the same array each time.
     """
-    rows = play.to_ending()
-    play.run("final = infos['final_obs']")
-    play.run("before = deepcopy(final)")
-    for _ in range(3):
-        play.step(play.actions())
-    for i in rows:
-        got, before = f"row(final, {i})", f"row(before, {i})"
-        should = f"{short(play.value(before))}, as it was before later steps"
-        play.demand(f"equal({got}, {before})", got, should, i)
+    for step in record.endings:
+        for i in step.ended:
+            was = step.infos["final_obs"].row(i)
+            should = f"{short(was.value)}, as it was before later steps"
+            held = step.infos.held["final_obs"].row(i)
+            yield expect("equal({0}, {1})", held, was, should=should, row=i)
 
 
 @error(
@@ -159,8 +164,7 @@ def final_obs_is_last(play: Play) -> None:
 
     Typical mistakes: the observation before the last action, that of another row or of an earlier
     episode, the first one of the next, zeros. Without a reference, the check fails if the last
-    observations of truncated episodes are those of the step before, whatever the last action is,
-    or come about as in no other step.
+    observations of truncated episodes are those of the step before, whatever the last action is.
     """
     if play.subject.referenced:
         i = play.draw(st.integers(0, play.n - 1))
@@ -171,10 +175,8 @@ def final_obs_is_last(play: Play) -> None:
                 play.demand(f"agrees({got}, final)", got, should, i)
         return
     play.without_reference()
-    way = play.draw(st.sampled_from(("first", "step", "steps", "episode")))
-    if way == "steps":
-        demand_like_steps(play)
-    elif way == "first":
+    way = play.draw(st.sampled_from(("first", "step", "episode")))
+    if way == "first":
         _not_the_next_first(play)
     elif way == "episode":
         demand_last_as_in_first_episode(play, "row({}infos['final_obs'], {})".format)
@@ -187,7 +189,7 @@ def final_obs_is_last(play: Play) -> None:
 def _not_the_next_first(play: Play) -> None:
     i = episode_ends(play)
     if _obs_known_wrong(play):
-        raise NotExercisedError  # `obs_is_reset_obs` says so
+        raise NotExercisedError("the first observation is the wrong one")
     should = f"the last ones, not the first of the next: {short(play.value('first'))}"
     play.demand("not all(map(equal, last, first))", "last", should, i)
 
@@ -230,7 +232,7 @@ def final_info_is_step_info(play: Play) -> None:
         if not play.ended():
             play.run("steps.update(infos)")
     if not play.value("steps"):  # there are no infos
-        raise NotExercisedError
+        raise NotExercisedError("steps have no infos")
     default = f"np.zeros({play.n}, bool)"
     play.demand(
         "isinstance(infos.get('final_info'), dict) and "
@@ -239,6 +241,17 @@ def final_info_is_step_info(play: Play) -> None:
         f"a dict with the infos of the step, and the mask {short(play.value(_DONE))}",
     )
     _not_swapped(play)
+
+
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*FINALS, "final_info_is_step_info"))
+def infos_of_the_autoreset(record: Record) -> Iterator[Demand]:
+    """In SAME_STEP mode `infos` of an ending step has what the reset of the row gives.
+
+    Masks, goals and seeds of the new episode are read from it. `infos["final_info"]` has none of
+    the entries that resets alone give. Typical mistake: the infos of the reset are dropped, or put
+    into `final_info`, too.
+    """
+    yield from infos_of_autoresets(record)
 
 
 def _holds(play: Play, i: int, got: str, name: str, what: str) -> None:

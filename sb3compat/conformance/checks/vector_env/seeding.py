@@ -72,7 +72,7 @@ def seed_used_once(play: Play) -> None:
     play.run("later = [deepcopy(env.reset()[0]) for _ in range(4)]")
     play.run(f"others = [deepcopy(env.reset(seed={seed} + k)[0]) for k in range(1, 5)]")
     if play.value("distinct([first, *others])") < 3:  # it does not start at random
-        raise NotExercisedError
+        raise NotExercisedError("it does not start at random")
     play.demand(
         "distinct([first, *later]) > 1",
         "later",
@@ -96,7 +96,7 @@ def seed_works_again(play: Play) -> None:
         play.run(f"env.reset(seed={seed})")
         play.run(f"again.append(deepcopy(env.reset(seed={other})[0]))")
     if play.value("distinct(first)") < 3:  # it does not start at random
-        raise NotExercisedError
+        raise NotExercisedError("it does not start at random")
     should = f"another with another seed after the first one, {seed}"
     play.demand("distinct(again) > 1", "again", should)
 
@@ -132,7 +132,7 @@ def _varied_starts(play: Play, seed: int) -> list[int]:
     play.run(f"starts = [deepcopy(env.reset(seed={seed} + 1000 * k)[0]) for k in range(6)]")
     rows = [i for i in range(play.n) if play.value(f"distinct({_row_of_each(play, i)})") > 3]
     if not rows:
-        raise NotExercisedError
+        raise NotExercisedError("it does not start at random")
     return rows
 
 
@@ -199,7 +199,7 @@ def seed_int_is_seed_plus_i(play: Play) -> None:
             play.demand(f"agrees({got}, expected)", got, _alone(play, seed + i), i)
         return
     if not play.subject.capabilities.get("row_seeds"):
-        raise NotExercisedError
+        raise NotExercisedError("rows have no seeds of their own")
     play.run("twin = make_env()")
     play.run(f"twin_obs, twin_infos = twin.reset(seed={list(range(seed, seed + play.n))})")
     play.demand("equal(obs, twin_obs)", "obs", f"{short(play.value('twin_obs'))}, as with the list")
@@ -246,7 +246,7 @@ def reset_clears_counters(play: Play) -> None:
     """
     ending = play.ending()
     if ending.steps < 2:
-        raise NotExercisedError
+        raise NotExercisedError("an episode ends in its first step")
     start_at(play, ending)
     for _ in range(min(play.draw(st.integers(1, ending.steps - 1)), 50)):
         play.run(f"actions = {ending.actions}")
@@ -259,8 +259,8 @@ def reset_clears_counters(play: Play) -> None:
         if play.ended():
             return
         if not play.value("equal(obs, twin_obs)"):
-            raise NotExercisedError
-    raise NotExercisedError
+            raise NotExercisedError("two instances under one seed are not alike")
+    raise NotExercisedError("the episode did not end again")
 
 
 def _reset_like_new(play: Play, ending: Ending) -> None:
@@ -270,13 +270,13 @@ def _reset_like_new(play: Play, ending: Ending) -> None:
         NotExercisedError: If something lasts over a reset that may last.
     """
     if ending.seed is None:
-        raise NotExercisedError
+        raise NotExercisedError("it takes no seeds")
     for line in opening(play.family, ending.setup, ending.seed):
         play.run(line)
     play.run("twin = make_env()")
     play.run(f"twin_obs, twin_infos = twin.reset(seed={ending.seed})")
     if not play.value("equal(obs, twin_obs)"):
-        raise NotExercisedError
+        raise NotExercisedError("something lasts over a reset")
 
 
 @warning(group="options", source=RESET)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sb3compat.conformance.run.perturb import perturb
+from sb3compat.conformance.program.perturb import perturb
 
 
 def test_each_construction_finds_another_global_random_state() -> None:

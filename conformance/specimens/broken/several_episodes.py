@@ -1,0 +1,302 @@
+"""Mutants whose mistake shows in several episodes together."""
+
+from __future__ import annotations
+
+from collections import deque
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from conformance.specimens.points import Config, Points
+from conformance.specimens.registry import vec_env_mutant, vector_env_mutant
+from conformance.specimens.rows_env import Form, RowsEnv
+
+_TERMINATED = Config(lengths=(3, 4, 5), ends=("terminated",))
+
+# VecEnv
+
+
+class _Stacked(Points):
+    """Observations are stacks of three frames of one number."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.frames = [deque(np.zeros(3), 3) for _ in self.envs]
+
+    def start(self, i: int) -> Any:
+        return self.stacked(i, super().start(i), new=True)
+
+    def stacked(self, i: int, obs: Any, *, new: bool = False) -> Any:
+        if new:
+            self.frames[i].extend(np.zeros(3))
+        self.frames[i].append(obs[0])
+        return np.array(self.frames[i], np.float32)
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        return (obs if done else self.stacked(i, obs)), reward, done, info
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, self.last(i, last), info)
+        return self.stacked(i, first, new=True)
+
+    def last(self, i: int, last: Any) -> Any:
+        return self.stacked(i, last)
+
+
+@vec_env_mutant("terminal_observation_like_others", referenced=False, config=_TERMINATED)
+class TerminalStackWithoutTheLastFrame(_Stacked):
+    def last(self, i: int, last: Any) -> Any:
+        return np.array(self.frames[i], np.float32)
+
+
+class _Grid(Points):
+    """Each row walks along a line of places, from a drawn one, and is cut after some steps."""
+
+    varied = True
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.observation_space = spaces.Discrete(40)
+        self.places = [0] * self.num_envs
+
+    def start(self, i: int) -> Any:
+        super().start(i)
+        return self.first(i)
+
+    def first(self, i: int) -> Any:
+        self.places[i] = int(self.envs[i].np_random.integers(4)) if self.varied else 0
+        return np.int64(self.places[i])
+
+    def step_row(self, i: int, action: Any) -> Any:
+        self.places[i] += int(self.envs[i].np_random.integers(1, 5))
+        obs, reward, done, info = super().step_row(i, action)
+        return (obs if done else np.int64(self.places[i])), reward, done, info
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        super().end(i, last, info)
+        info["terminal_observation"] = first = self.first(i)
+        return first
+
+
+_GRID = Config(lengths=(4, 5, 6), ends=("truncated",))
+
+
+@vec_env_mutant("terminal_observation_like_others", referenced=False, config=_GRID)
+class TerminalPlaceIsTheNextFirst(_Grid):
+    pass
+
+
+@vec_env_mutant("terminal_observation_like_others", referenced=False, config=_GRID)
+class TerminalPlaceIsTheOnlyFirst(_Grid):
+    varied = False
+
+
+class _Counting(Points):
+    """Has a monitor in each row."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.returns = np.zeros(self.num_envs)
+        self.lengths = np.zeros(self.num_envs, int)
+
+    def reset(self) -> Any:
+        self.returns[:], self.lengths[:] = 0, 0
+        return super().reset()
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        self.returns[i] += reward
+        self.lengths[i] += 1
+        if done:
+            told = {"r": round(float(self.returns[i]), 6), "l": int(self.lengths[i]), "t": 0.1}
+            info["episode"] = told
+            self.clear(i)
+        return obs, reward, done, info
+
+    def clear(self, i: int) -> None:
+        self.returns[i], self.lengths[i] = 0, 0
+
+
+@vec_env_mutant("episode_statistics_of_the_episode")
+class StatisticsOverEpisodes(_Counting):
+    def clear(self, i: int) -> None:
+        pass
+
+
+@vec_env_mutant("episode_statistics_of_the_episode")
+class StatisticsOverResets(_Counting):
+    def reset(self) -> Any:
+        return Points.reset(self)
+
+
+@vec_env_mutant("episode_statistics_of_the_episode")
+class ReturnsOverEpisodes(_Counting):
+    def clear(self, i: int) -> None:
+        self.lengths[i] = 0
+
+
+@vec_env_mutant("infos_without_old_entries")
+class SuccessIsLeftOver(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.old: list[dict[str, Any]] = [{} for _ in self.envs]
+
+    def reset(self) -> Any:
+        self.old = [{} for _ in self.envs]
+        return super().reset()
+
+    def step_row(self, i: int, action: Any) -> Any:
+        obs, reward, done, info = super().step_row(i, action)
+        old, self.old[i] = self.old[i], {"is_success": reward > 0} if done else {}
+        return obs, reward, done, {**info, **old, **self.old[i]}
+
+
+@vec_env_mutant("infos_without_others_entries")
+class EmptyEntriesOfOtherRows(Points):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        events = [i for i, info in enumerate(infos) if info.get("time") == 2]
+        for i, info in enumerate(infos) if events else ():
+            info["event"] = "half time" if i in events else None
+        return obs, rewards, dones, infos
+
+
+@vec_env_mutant("limits_by_row", config=_TERMINATED, may_fail=("no_phantom_transition",))
+class OneCounterForAllRows(Points):
+    most = 7
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.count = 0
+
+    def reset(self) -> Any:
+        self.count = 0
+        return super().reset()
+
+    def step_wait(self) -> Any:
+        self.count += 1
+        return super().step_wait()
+
+    def step_row(self, i: int, action: Any) -> Any:
+        if self.count % self.most:
+            return super().step_row(i, action)
+        obs, reward, terminated, _, info = self.envs[i].step(action)
+        info["TimeLimit.truncated"] = not terminated
+        return self.end(i, obs, info), reward, True, info
+
+
+# VectorEnv
+
+
+class RowsCounted(RowsEnv):
+    """Has a monitor over all rows."""
+
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.returns, self.counts = np.zeros(self.num_envs), np.zeros(self.num_envs, int)
+
+    def clear(self, rows: Any, masked: bool) -> None:
+        super().clear(rows, masked)
+        self.returns[rows], self.counts[rows] = 0, 0
+
+    def step_row(self, i: int, action: Any) -> None:
+        super().step_row(i, action)
+        self.returns[i] += self.rewards[i]
+        self.counts[i] += 1
+        if self.flags[:, i].any():
+            told = {"r": self.returns[i], "l": self.counts[i], "t": 0.1}
+            self.infos = self.add_info(self.infos, {"episode": told}, i)
+            self.over(i)
+
+    def over(self, i: int) -> None:
+        self.returns[i], self.counts[i] = 0, 0
+
+
+@vector_env_mutant("episode_statistics_of_the_episode", modes=("NextStep", "SameStep"))
+class StatisticsOverAllEpisodes(RowsCounted):
+    def over(self, i: int) -> None:
+        pass
+
+
+@vector_env_mutant("episode_statistics_of_the_episode")
+class StatisticsOverAllResets(RowsCounted):
+    def clear(self, rows: Any, masked: bool) -> None:
+        RowsEnv.clear(self, rows, masked)
+
+
+@vector_env_mutant("infos_without_old_entries", modes=("NextStep", "SameStep"))
+class SuccessIsLeft(RowsEnv):
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.old: dict[int, bool] = {}
+
+    def clear(self, rows: Any, masked: bool) -> None:
+        super().clear(rows, masked)
+        self.old = {}
+
+    def step(self, actions: Any) -> Any:
+        *results, infos = super().step(actions)
+        ended = {int(i): True for i in np.flatnonzero(self.flags.any(axis=0))}
+        for i, told in {**self.old, **ended}.items():
+            infos = self.add_info(infos, {"success": told}, i)
+        self.old = ended
+        return (*results, infos)
+
+
+@vector_env_mutant("infos_without_others_entries")
+class NoneInOtherRows(RowsEnv):
+    def step(self, actions: Any) -> Any:
+        *results, infos = super().step(actions)
+        events = [row.done == 2 for row in self.rows]
+        if any(events):
+            infos["event"] = np.array(["half time" if event else None for event in events])
+        return (*results, infos)
+
+
+@vector_env_mutant("infos_of_the_autoreset", modes=("SameStep",))
+class InfosOfAutoresetsAreLost(RowsEnv):
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        super().restart(i, info)
+        return {}
+
+
+@vector_env_mutant("infos_of_the_autoreset", modes=("SameStep",))
+class InfosOfAutoresetsAreFinal(RowsEnv):
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        first = super().restart(i, info)
+        self.finals[i] = self.finals[i][0], {**deepcopy(first), **info}
+        return first
+
+
+@vector_env_mutant("limits_by_row", endings=("terminated",))
+class OneCounterForAll(RowsEnv):
+    most = 7
+
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.count = 0
+
+    def clear(self, rows: Any, masked: bool) -> None:
+        super().clear(rows, masked)
+        if not masked:
+            self.count = 0
+
+    def advance(self, actions: list[Any]) -> None:
+        self.count += 1
+        super().advance(actions)
+
+    def step_row(self, i: int, action: Any) -> None:
+        row = self.rows[i]
+        step = row.step
+        if self.count % self.most == 0:
+            row.step = lambda action: _cut(step(action))  # type: ignore[method-assign]
+        super().step_row(i, action)
+        row.step = step  # type: ignore[method-assign]
+
+
+def _cut(result: Any) -> Any:
+    obs, reward, terminated, _, info = result
+    return obs, reward, terminated, True, info

@@ -1,0 +1,85 @@
+"""Demands that several clauses make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gymnasium import spaces
+
+from sb3compat.conformance.findings import short
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.record import Call, Record, Value
+
+_WORDS = {"obs": "observations"}
+
+
+def parts(space: Value, batch: Value) -> Iterator[tuple[Value, Value]]:
+    """The simple spaces whose batches are arrays, each with its part of a batch."""
+    if not isinstance(space.value, spaces.Dict | spaces.Tuple):
+        if space.value.shape is not None:
+            yield space, batch
+        return
+    inner = space.value.spaces
+    for key in inner if isinstance(inner, dict) else range(len(inner)):
+        yield from parts(space[key], batch[key])
+
+
+def batch_in_space(record: Record, call: Call) -> Iterator[Demand]:
+    """The observations of a `VecEnv` are a batch of n observations of its space."""
+    n, whole = record.num_envs, record.attribute("observation_space")
+    try:
+        pairs = list(parts(whole, call.obs))
+    except (KeyError, IndexError, TypeError):  # another structure, which the rows show
+        pairs = []
+    for space, obs in pairs:
+        shape = (n, *space.value.shape)
+        yield expect("isinstance({0}, np.ndarray)", obs, what="type({0})", should="an array")
+        yield expect(
+            f"{{0}}.shape == {shape}",
+            obs,
+            what="{0}.shape",
+            should=f"{shape}: {n} rows, each of shape {space.value.shape}",
+        )
+    for i in record.rows:
+        yield in_space(record, call.obs.row(i), i)
+
+
+def in_space(record: Record, obs: Value, i: int) -> Demand:
+    """An observation of row i is one of the space of a `VecEnv`."""
+    space = record.attribute("observation_space")
+    bounds = bool(_unbounded(space.value, obs.value))
+    should = f"in {short(space.value, 80)}"
+    return expect("inside({1}, {0})", obs, space, should=should, row=i, bounds=bounds)
+
+
+def _unbounded(space: Any, obs: Any) -> bool:
+    try:
+        return bool(PRELUDE["inside"](space, obs, bounded=False))
+    except Exception:  # the demand tells
+        return False
+
+
+def unchanged_by(record: Record, call: Call, method: str, by: str) -> Iterator[Demand]:
+    """What a call has returned is not changed by a later call of a method."""
+    for name in ("obs", "rewards", "dones", "terminations", "truncations"):
+        changed = record.changed_by(call, name)
+        if name not in call.copies or changed not in ("", method):
+            continue
+        if changed or record.follows(call, method):
+            value = getattr(call, name)
+            what = f"the {_WORDS.get(name, name)} that were returned, not changed by {by}"
+            should = f"{short(value.value, 80)}, {what}"
+            yield expect("equal({0}, {1})", value.held, value, should=should)
+
+
+def actions_as_before(record: Record) -> Iterator[Demand]:
+    """Steps do not write into their actions."""
+    for step in record.steps:
+        yield expect(
+            "equal({0}, {1})",
+            step.actions.held,
+            step.actions,
+            should="as the caller made them",
+        )

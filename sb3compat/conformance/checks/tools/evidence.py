@@ -1,0 +1,278 @@
+"""What the episodes of a record show together, where one of them alone proves nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.record import Record, Several, Value
+from sb3compat.conformance.rows import Episode, by_row
+
+# So many episodes of a row, so that chance is no explanation, and such a chance is small.
+_FEWEST, _CHANCE = 4, 1e-5
+# Starts drawn from very many possible ones occur once each, and rarely a second time.
+_DRAWN = 2
+# So many steps tell what steps do, and so many truncations from different places that all lead to
+# one place are no chance.
+_STEPS, _CUTS = 20, 6
+# So many different ones show that something varies.
+_VARIED = 3
+
+equal, distinct, kept, leaps, pieces, pushed = map(
+    PRELUDE.__getitem__, ("equal", "distinct", "kept", "leaps", "pieces", "pushed")
+)
+
+
+def values(parts: Sequence[Value]) -> list[Any]:
+    """What the values were."""
+    return [value.value for value in parts]
+
+
+# First observations
+
+
+def like_reset(record: Record) -> Iterator[Demand]:
+    """Episodes after an end begin as those after a reset do.
+
+    Raises:
+        NotExercisedError: If too few episodes end.
+    """
+    judged = False
+    for i, found in enumerate(by_row(record)):
+        starts = [episode.first for episode in found if episode.by == "reset"]
+        firsts = [episode.first for episode in found if episode.by != "reset"]
+        if len(firsts) < _FEWEST or len(starts) < 2 or _stays(found):
+            continue
+        judged = True
+        yield from _begins_as_known(starts, firsts, i)
+        yield from _lasts(found, len(starts), i)
+    if not judged:
+        raise NotExercisedError("too few episodes ended")
+
+
+def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:
+    should = f"{short(starts[0].value, 80)}, as after each of {len(starts)} resets"
+    yield expect(
+        "kept({0}, {1})", Several(starts), Several(firsts), what="{1}[-1]", should=should, row=i
+    )
+    if _too_much_alike(values(starts), values(firsts)):
+        should = f"drawn anew, as after resets, not the same at {len(firsts)} ends"
+        condition = f"distinct({{0}}) > {distinct(values(firsts))}"
+        yield expect(condition, Several(firsts), what="{0}[-1]", should=should, row=i)
+
+
+def _stays(found: list[Episode]) -> bool:
+    """Whether an episode begins where the last one ended: then an end leaves its mark by design."""
+    over = [episode for episode in found if episode.over]
+    after = {id(a): b for a, b in pairwise(found) if b.by != "reset"}
+    pairs = [(episode, after[id(episode)]) for episode in over if id(episode) in after]
+    return any(equal(one.last.value, other.first.value) for one, other in pairs)
+
+
+def _too_much_alike(starts: list[Any], firsts: list[Any]) -> bool:
+    """Whether equal first observations after ends are no chance, by those after resets."""
+    if distinct(starts) == len(starts) > _DRAWN * _FEWEST:
+        return bool(_DRAWN * distinct(firsts) <= len(firsts))
+    if any(not equal(first, firsts[0]) for first in firsts):
+        return False
+    groups: list[Any] = []
+    counts: Counter[int] = Counter()
+    for start in starts:
+        known = [k for k, other in enumerate(groups) if equal(start, other)]
+        groups += [] if known else [start]
+        counts[known[0] if known else len(groups) - 1] += 1
+    likeliest = (max(counts.values()) + 2) / (len(starts) + 2)
+    return bool(likeliest ** (len(firsts) - 1) < _CHANCE)
+
+
+def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
+    """Episodes after an end are not cut at their first step, where those after resets never are.
+
+    Then the time limit goes on counting. So many of them are no chance, by those after resets.
+    """
+    first = [len(episode.steps) for episode in found if episode.over and episode.by == "reset"]
+    later = [episode for episode in found if episode.over and episode.by != "reset"]
+    if not first or not later or min(first) == 1:
+        return
+    if any(len(episode.steps) > 1 or not episode.cut for episode in later):
+        return
+    if (2 / (len(first) + 2)) ** len(later) < _CHANCE:
+        ends = Several([_flags(episode) for episode in later])
+        should = f"longer episodes, as after {resets} resets, not cut at their first step"
+        yield expect("not all({0})", ends, what="{0}", should=should, row=i)
+
+
+def _flags(episode: Episode) -> Value:
+    """The flag of a truncated end."""
+    end = episode.end
+    flags = end.dones if episode.record.family == "vec_env" else end.truncations
+    return flags[episode.row]
+
+
+# Last observations
+
+
+def last_like_steps(record: Record) -> Iterator[Demand]:
+    """The last observations of episodes come about as all other observations do.
+
+    Raises:
+        NotExercisedError: If it cannot be told.
+    """
+    judged = False
+    for i, found in enumerate(by_row(record)):
+        yield from _not_the_next_first(found, i)
+        yield from _pushed_on(found, i)
+        cuts = [episode for episode in found if episode.cut]
+        if len(cuts) < _FEWEST:
+            continue
+        judged = True
+        moves = [pair for episode in found for pair in _moves(episode)]
+        yield from _no_one_place(found, cuts, moves, i)
+        yield from _not_the_one_before(cuts, moves, i)
+        yield from _no_leaps(cuts, moves, i)
+    if not judged:
+        raise NotExercisedError("too few episodes were truncated")
+
+
+def _moves(episode: Episode) -> list[tuple[Value, Value]]:
+    """The observations before and after each step but the last."""
+    seen = episode.seen[:-1] if episode.over else episode.seen
+    return list(pairwise(seen))
+
+
+def _no_one_place(
+    found: list[Episode], cuts: list[Episode], moves: list[tuple[Value, Value]], i: int
+) -> Iterator[Demand]:
+    """Truncated episodes, from wherever, do not all end with zeros that are seen nowhere else.
+
+    A world may lead to one place when the time is up. It is another one, or is met elsewhere, too.
+    """
+    lasts = [episode.last for episode in cuts]
+    befores = [episode.seen[-2].value for episode in cuts]
+    known = values(lasts)
+    if len(known) < _CUTS or distinct(known) > 1 or distinct(befores) < _FEWEST:
+        return
+    parts = pieces(known[0])
+    if any(piece.dtype.kind not in "biufc" or piece.any() for piece in parts):
+        return
+    places = [*(e.first.value for e in found), *(after.value for _, after in moves)]
+    if not any(equal(known[0], place) for place in places):
+        should = f"the observation after the last action, not zeros at {len(known)} ends"
+        yield expect("distinct({0}) > 1", Several(lasts), what="{0}[-1]", should=should, row=i)
+
+
+def _not_the_one_before(
+    cuts: list[Episode], moves: list[tuple[Value, Value]], i: int
+) -> Iterator[Demand]:
+    """Truncated episodes do not all end where they were a step before, if other steps move."""
+    befores, lasts = [episode.seen[-2] for episode in cuts], [episode.last for episode in cuts]
+    still = sum(equal(before.value, after.value) for before, after in moves)
+    if len(moves) < _STEPS or distinct(values(lasts)) < _FEWEST:
+        return
+    if ((still + 1) / (len(moves) + 2)) ** len(cuts) < _CHANCE:
+        yield expect(
+            "not all(map(equal, {1}, {0}))",
+            Several(lasts),
+            Several(befores),
+            what="{0}[-1]",
+            should="the observation after the last action, not the one before it at all ends",
+            row=i,
+        )
+
+
+def _not_the_next_first(found: list[Episode], i: int) -> Iterator[Demand]:
+    """Last observations are not the first ones of the episodes that follow.
+
+    That is so by design where nothing is moved by a reset, and by chance where all episodes begin
+    in one place: then truncations count only, from different places and with that place seen rarely
+    otherwise.
+    """
+    pairs = [(a, b) for a, b in pairwise(found) if a.over and b.by != "reset"]
+    lasts, firsts = ([pair[k] for pair in pairs] for k in (0, 1))
+    known = [(a.last.value, b.first.value) for a, b in pairs]
+    if len(pairs) < _FEWEST or not all(equal(last, first) for last, first in known):
+        return
+    if distinct([first for _, first in known]) >= _VARIED:
+        broken = [(a, b) for a, b in pairwise(found) if not a.over and b.by == "reset"]
+        moved = sum(not equal(a.seen[-1].value, b.first.value) for a, b in broken)
+        told = moved >= _VARIED
+    else:
+        start = firsts[0].first.value
+        moves = [pair for episode in found for pair in _moves(episode)]
+        there = sum(equal(after.value, start) for _, after in moves)
+        befores = [a.seen[-2].value for a in lasts]
+        rare = ((there + 1) / (len(moves) + 2)) ** len(pairs) < _CHANCE
+        told = all(a.cut for a in lasts) and distinct(befores) >= _VARIED and rare
+    if told:
+        yield expect(
+            "not all(map(equal, {0}, {1}))",
+            Several([a.last for a in lasts]),
+            Several([b.first for b in firsts]),
+            what="{0}[-1]",
+            should="the last of its episode, not the first of the next one as at all ends; or else "
+            "the first ones are wrong",
+            row=i,
+        )
+
+
+def _pushed_on(found: list[Episode], i: int) -> Iterator[Demand]:
+    """A last observation is a stack of frames as all others are: the one before, moved on."""
+    moves = [pair for episode in found for pair in _moves(episode)]
+    over = [episode for episode in found if episode.over and len(episode.steps) > 1]
+    if len(moves) < _STEPS or len(over) < _FEWEST:
+        return
+    before, after = ([pair[k] for pair in moves] for k in (0, 1))
+    stack = _stack(values(before), values(after))
+    if stack is None:
+        return
+    lasts, befores = [episode.last for episode in over], [episode.seen[-2] for episode in over]
+    if any(pushed([b.value], [a.value], *stack) for b, a in zip(befores, lasts, strict=True)):
+        return
+    axis, count = stack
+    yield expect(
+        f"pushed([{{1}}], [{{0}}], {axis}, {count})",
+        lasts[-1],
+        befores[-1],
+        should="the frames before the last action, moved on by one, as after all other steps",
+        row=i,
+    )
+
+
+def _stack(before: list[Any], after: list[Any]) -> tuple[int, int] | None:
+    """The axis of a stack of frames, and the size of a frame along it; None if there is none."""
+    first = before[0]
+    if not isinstance(first, np.ndarray) or not first.ndim or distinct(after[:_STEPS]) < _STEPS / 2:
+        return None
+    for axis in {0, first.ndim - 1}:
+        for frames in range(2, 9):
+            count, rest = divmod(first.shape[axis], frames)
+            if count and not rest and pushed(before, after, axis, count):
+                return axis, count
+    return None
+
+
+def _no_leaps(cuts: list[Episode], moves: list[tuple[Value, Value]], i: int) -> Iterator[Demand]:
+    """No float leaps at all truncations as at no other step."""
+    lasts, befores = [episode.last for episode in cuts], [episode.seen[-2] for episode in cuts]
+    if len(moves) < _STEPS or distinct(values(lasts)) < 2:
+        return
+    before, after = ([pair[k] for pair in moves] for k in (0, 1))
+    if not leaps(*map(values, (before, after, befores, lasts))):
+        return
+    yield expect(
+        "not leaps({0}, {1}, {2}, {3})",
+        Several(before),
+        Several(after),
+        Several(befores),
+        Several(lasts),
+        what="{3}[-1]",
+        should=f"in reach of one step from {short(befores[-1].value, 80)}",
+        row=i,
+    )

@@ -1,0 +1,272 @@
+"""What infos, statistics and time limits of several episodes show together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sb3compat.conformance.findings import NotExercisedError
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.record import Call, Record, Several, Value
+from sb3compat.conformance.rows import Episode, by_row, episodes, info_of
+
+# So often must something be seen, so that chance is no explanation.
+_FEWEST = 3
+# What wrappers and vector environments add to the infos of an ending; other checks judge them.
+_ADDED = {
+    "terminal_observation", "TimeLimit.truncated", "episode", "final_info", "final_obs",
+    "final_observation",
+}  # fmt: skip
+
+equal = PRELUDE["equal"]
+
+
+# Statistics
+
+
+def statistics_of_the_episode(record: Record) -> Iterator[Demand]:
+    """The return and length in the infos are those of the episode that has ended.
+
+    What counts other steps, such as those of frames that are skipped, is never what the record
+    shows, and is left alone; so is an environment without an entry at each end.
+
+    Raises:
+        NotExercisedError: If it cannot be told.
+    """
+    over = [episode for episode in episodes(record) if episode.over]
+    entries = [_statistics(episode) for episode in over]
+    known = [(e, entry) for e, entry in zip(over, entries, strict=True) if entry is not None]
+    if not known or len(known) < len(over):
+        raise NotExercisedError("the infos have no returns and lengths of all episodes")
+    exact = [(e, entry) for e, entry in known if _are_numbers(entry)]
+    if any(_length(entry) == len(e.steps) for e, entry in exact):
+        for episode, entry in exact:
+            count = len(episode.steps)
+            should = f"{count}, the number of its steps"
+            yield expect(f"{{0}} == {count}", entry["l"], should=should, row=episode.row)
+    if any(_fits(e, entry) and abs(_return(e)) > 1e-6 for e, entry in exact):
+        for episode, entry in exact:
+            total = round(_return(episode), 6)
+            should = f"{total}, the sum of its rewards"
+            condition = f"abs({{0}} - {total}) <= {_tolerance(episode):.2g}"
+            yield expect(condition, entry["r"], should=should, row=episode.row)
+
+
+def _statistics(episode: Episode) -> Value | None:
+    """The entry of an episode in the infos of its last step."""
+    if episode.record.family == "vec_env":
+        info = episode.end.infos[episode.row]
+        return info["episode"] if isinstance(info.value.get("episode"), dict) else None
+    infos = episode.end.infos
+    final = infos.value.get("final_info")
+    for place in (infos, *([infos["final_info"]] if isinstance(final, dict) else [])):
+        if PRELUDE["tells_statistics"](place.value, episode.row):
+            return place.info(episode.row)["episode"]
+    return None
+
+
+def _are_numbers(entry: Value) -> bool:
+    try:
+        return all(np.isfinite(float(entry.value[key])) for key in ("l", "r"))
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+def _length(entry: Value) -> float:
+    return float(entry.value["l"])
+
+
+def _return(episode: Episode) -> float:
+    return math.fsum(float(step.copies["rewards"][episode.row]) for step in episode.steps)
+
+
+def _tolerance(episode: Episode) -> float:
+    size = sum(abs(float(step.copies["rewards"][episode.row])) for step in episode.steps)
+    return 1e-4 + 1e-4 * size
+
+
+def _fits(episode: Episode, entry: Value) -> bool:
+    return abs(float(entry.value["r"]) - _return(episode)) <= _tolerance(episode)
+
+
+# Time limits
+
+
+def limits_of_their_own(record: Record) -> Iterator[Demand]:
+    """A row's time limit does not cut the episodes of other rows.
+
+    Raises:
+        NotExercisedError: If no rows of different ages were truncated.
+    """
+    cuts = _cuts_at_different_ages(record)
+    if len(cuts) < _FEWEST:
+        raise NotExercisedError("no rows of different ages were truncated")
+    name = "dones" if record.family == "vec_env" else "truncations"
+    ages = cuts[-1][1]
+    yield expect(
+        "not all(np.all(flags) for flags in {0})",
+        Several([getattr(step, name) for step, _ in cuts]),
+        what="{0}[-1]",
+        should=f"true in the row at its limit only, after {max(ages)} steps: another row has made "
+        f"{min(ages)}",
+        row=int(np.argmin(ages)),
+    )
+
+
+def _cuts_at_different_ages(record: Record) -> list[tuple[Call, list[int]]]:
+    """The steps that truncate a row while another one is in another step, with all rows' steps."""
+    ages: dict[int, dict[int, int]] = {}
+    cut: set[int] = set()
+    for episode in episodes(record):
+        for age, step in enumerate(episode.steps, 1):
+            ages.setdefault(id(step), {})[episode.row] = age
+        if episode.cut:
+            cut.add(id(episode.end))
+    found = [(step, ages.get(id(step), {})) for step in record.endings if id(step) in cut]
+    return [
+        (step, [by_row[i] for i in record.rows])
+        for step, by_row in found
+        if len(by_row) == record.num_envs and len(set(by_row.values())) > 1
+    ]
+
+
+# Infos
+
+
+def infos_of_their_own_step(record: Record) -> Iterator[Demand]:
+    """The infos of a step have no key that is left from the end of an episode before."""
+    judged = False
+    for i, found in enumerate(by_row(record)):
+        pairs = [(a, b) for a, b in pairwise(found) if a.over and b.by == "auto" and b.steps]
+        if len(pairs) < _FEWEST:
+            continue
+        judged = True
+        ends = [info_of(record, a.end, i) for a, _ in pairs]
+        nexts = [info_of(record, _after(record, a, b), i) for a, b in pairs]
+        first = {id(_after(record, a, b)) for a, b in pairs}
+        others = [
+            set(info_of(record, step, i).value)
+            for episode in found
+            for step in episode.steps
+            if not (episode.over and step is episode.end) and id(step) not in first
+        ]
+        if len(others) < _FEWEST:
+            continue
+        for key in _left(ends, nexts, others):
+            yield expect(
+                f"{key!r} not in {{0}}",
+                nexts[-1],
+                what=f"{{0}}[{key!r}]",
+                should=f"no such entry: it is of the step before, in which the episode of row {i} "
+                "ended",
+                row=i,
+            )
+    record.judged = judged
+
+
+def _after(record: Record, episode: Episode, later: Episode) -> Call:
+    """The call after the end of an episode: a step of the next one, or the step that resets."""
+    return later.start if record.mode == "NextStep" else later.steps[0]
+
+
+def _left(ends: list[Value], nexts: list[Value], others: list[set[Any]]) -> list[Any]:
+    """The keys that ends of episodes have, and steps after them with the same value, only."""
+    keys = set.intersection(*(set(info.value) for info in (*ends, *nexts)))
+    rare = keys - set().union(*others) - _ADDED
+    same = [k for k in rare if all(_same(a, b, k) for a, b in zip(ends, nexts, strict=True))]
+    return sorted(same, key=str)
+
+
+def _same(one: Value, other: Value, key: Any) -> bool:
+    return bool(equal(one.value[key], other.value[key]))
+
+
+def keys_of_their_own_row(record: Record) -> Iterator[Demand]:
+    """A row's info has no empty entry because another row has that entry."""
+    infos = [[info_of(record, step, i) for i in record.rows] for step in record.steps]
+    known = [[dict(info.value) for info in row] for row in infos]
+    keys = {key for row in known for info in row for key in info} - _ADDED
+    differ = False
+    for key in sorted(keys, key=str):
+        with_it = [k for k, row in enumerate(known) if any(_told(info, key) for info in row)]
+        partial = [k for k in with_it if not all(_told(info, key) for info in known[k])]
+        differ = differ or bool(partial)
+        if len(partial) < _FEWEST:
+            continue
+        empty = [
+            (k, i)
+            for k in partial
+            for i in record.rows
+            if key in known[k][i] and not _told(known[k][i], key)
+        ]
+        missing = sum(key not in info for k in partial for info in known[k])
+        without = [k for k in range(len(known)) if k not in with_it]
+        alone = any(key in info for k in without for info in known[k])
+        if len(empty) >= _FEWEST and not missing and not alone and without:
+            k, i = empty[-1]
+            yield expect(
+                f"{{0}}.get({key!r}, 0) is not None",
+                infos[k][i],
+                what=f"{{0}}[{key!r}]",
+                should="no such entry, as the environment of this row has given none",
+                row=i,
+            )
+    record.judged = differ
+
+
+def _told(info: dict[Any, Any], key: Any) -> bool:
+    return info.get(key) is not None
+
+
+def infos_of_autoresets(record: Record) -> Iterator[Demand]:
+    """In SAME_STEP mode the infos of an ending step have what the reset of the row gives."""
+    judged = False
+    for i, found in enumerate(by_row(record)):
+        resets = [info_of(record, e.start, i).value for e in found if e.by == "reset"]
+        over = [episode for episode in found if episode.over]
+        if len(over) < _FEWEST or len(resets) < 2:
+            continue
+        always = set.intersection(*map(set, resets)) - _ADDED
+        ends = [info_of(record, episode.end, i) for episode in over]
+        steps = _steps_only(record, found, i)
+        for key in sorted(always, key=str):
+            judged = True
+            if all(key not in info.value for info in ends):
+                yield expect(
+                    f"{key!r} in {{0}}",
+                    ends[-1],
+                    what="{0}",
+                    should=f"with {key!r}, as the reset of the row gives it",
+                    row=i,
+                )
+        yield from _no_reset_info_in_final(over, always - steps, i)
+    record.judged = judged
+
+
+def _steps_only(record: Record, found: Sequence[Episode], i: int) -> set[Any]:
+    """The keys that the infos of steps before the end have."""
+    infos = (info_of(record, step, i) for e in found for step in e.steps if step is not e.end)
+    return {key for info in infos for key in info.value}
+
+
+def _no_reset_info_in_final(
+    over: Sequence[Episode], of_resets: set[Any], i: int
+) -> Iterator[Demand]:
+    """The infos of the last step have no key that resets alone have."""
+    finals = [e.end.infos["final_info"].info(i) for e in over if "final_info" in e.end.infos.value]
+    if len(finals) < _FEWEST:
+        return
+    for key in sorted(of_resets, key=str):
+        if all(key in info.value for info in finals):
+            yield expect(
+                f"{key!r} not in {{0}}",
+                finals[-1],
+                what="{0}",
+                should=f"without {key!r}, which resets give and steps do not",
+                row=i,
+            )

@@ -1,0 +1,276 @@
+"""Clauses of the contract, judged on records.
+
+A clause is a function of a record that yields what has to hold, one demand after the other. A
+demand is one condition: it is evaluated on the values of the record, and it is the assertion of the
+script that reproduces a failure.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from random import Random
+from types import CodeType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from sb3compat.conformance.findings import NotExercisedError, said_by, short
+from sb3compat.conformance.program.instances import Instances
+from sb3compat.conformance.program.journal import Journal
+from sb3compat.conformance.program.perturb import perturb
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.program.trace import trace_of
+from sb3compat.conformance.programs import Draws, episodes, opening, program
+from sb3compat.conformance.record import Op, Record, Value, recorded
+from sb3compat.conformance.subject.settings import Settings
+from sb3compat.conformance.subject.subject import Subject
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What has to hold.
+
+    Attributes:
+        condition: An expression with `{0}`, `{1}` and so on in the place of values.
+        values: The values, the one that the message names first.
+        should: The value expected, in words.
+        row: The row concerned.
+        what: The expression that the message names, with the same places.
+        bounds: Whether only bounds are wrong if it does not hold.
+    """
+
+    condition: str
+    values: tuple[Value, ...]
+    should: str
+    row: int | None = None
+    what: str = "{0}"
+    bounds: bool = False
+
+    def holds(self) -> bool:
+        """Whether the condition holds. An exception counts as no."""
+        try:
+            return bool(self._evaluate(self.condition))
+        except (Exception, SystemExit):
+            return False
+
+    def _evaluate(self, template: str) -> Any:
+        names = [f"_{k}" for k in range(len(self.values))]
+        code = compiled(template.format(*names))
+        values = {name: value.judged for name, value in zip(names, self.values, strict=True)}
+        return eval(code, _NAMES, values)
+
+    @property
+    def because(self) -> str:
+        """The exception of the condition, in words; empty if it has a value."""
+        try:
+            self._evaluate(self.condition)
+        except (Exception, SystemExit) as error:
+            return f" ({said_by(error)})"
+        return ""
+
+    @property
+    def got(self) -> str:
+        """The value that the message names."""
+        try:
+            return short(self._evaluate(self.what))
+        except (Exception, SystemExit) as error:
+            return f"<{said_by(error)}>"
+
+
+@lru_cache(4096)
+def compiled(source: str) -> CodeType:
+    """The code of an expression."""
+    return compile(source, "<condition>", "eval")
+
+
+def expect(
+    condition: str,
+    *values: Value,
+    should: str,
+    row: int | None = None,
+    what: str = "{0}",
+    bounds: bool = False,
+) -> Demand:
+    """What has to hold of the values of a record; a check yields it.
+
+    Args:
+        condition: An expression with `{0}`, `{1}` and so on in the place of the values. It may use
+            `np` (NumPy).
+        values: Parts of what calls have returned, such as `step.infos[0]`.
+        should: What was expected, in words, for the message.
+        row: The row concerned, or None.
+        what: The expression that the message shows, with the same places.
+        bounds: Whether only bounds of a space are wrong if it does not hold.
+
+    Returns:
+        The demand, which the kit evaluates.
+
+    Example::
+
+        expect("{0}.dtype == np.float32", step.rewards, what="{0}.dtype", should="float32")
+    """
+    return Demand(condition, values, should, row, what, bounds)
+
+
+_NAMES = {"np": np, **PRELUDE}
+
+# So many programs of several episodes each row follow the others.
+_LONG_PROGRAMS = 3
+
+# A clause judges one record; a comparison judges it together with a variant of it.
+Clause = Callable[..., Iterator[Demand]]
+Variant = Callable[[tuple[Op, ...]], tuple[Op, ...]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a clause says of one record.
+
+    Attributes:
+        broken: The first demand that does not hold, or None.
+        exercised: Whether there was a demand at all.
+        reason: Why there was none.
+        missing: What could not be told, and what would help.
+        mistake: An exception of the clause itself.
+    """
+
+    broken: Demand | None = None
+    exercised: bool = False
+    reason: str = ""
+    missing: str = ""
+    mistake: Exception | None = None
+
+
+def verdict(clause: Clause, *records: Record) -> Verdict:
+    """Judge a record by one clause, or a record and its variant by a comparison."""
+    records[0].missing, records[0].judged = "", False
+    exercised = False
+    try:
+        for demand in clause(*records):
+            exercised = True
+            if not demand.holds():
+                return Verdict(demand, True, missing=records[0].missing)
+    except NotExercisedError as error:
+        return Verdict(exercised=exercised, reason=str(error), missing=records[0].missing)
+    except Exception as error:
+        return Verdict(mistake=error)
+    return Verdict(exercised=exercised or records[0].judged, missing=records[0].missing)
+
+
+class Records:
+    """The records of an environment, made once for all clauses.
+
+    Args:
+        subject: The environment.
+        instances: Those of the process.
+    """
+
+    def __init__(self, subject: Subject, instances: Instances) -> None:
+        self._subject, self._instances = subject, instances
+        self._known: dict[tuple[int, int], list[Record]] = {}
+        self._long: dict[tuple[int, int], list[Record]] = {}
+        self._variants: dict[tuple[Record, Variant], Record] = {}
+        self._new = False
+
+    def of(self, settings: Settings, variant: Variant | None = None) -> list[tuple[Record, ...]]:
+        """The records of the programs; of the short ones with their variants, if one is asked."""
+        key = (settings.seed, settings.programs)
+        if key not in self._known:
+            self._known[key] = list(self._make(settings, settings.programs, program))
+        if variant is not None:
+            return [self._with(record, variant, settings) for record in self._known[key]]
+        if key not in self._long:
+            self._long[key] = list(self._make(settings, _LONG_PROGRAMS, episodes))
+        return [(record,) for record in (*self._known[key], *self._long[key])]
+
+    def resets(self, settings: Settings) -> list[tuple[Record, ...]]:
+        """A record of two resets, without a step."""
+        seed = 0 if self._subject.capabilities.get("seeding") else None
+        ops = (*opening(self._subject, seed), *opening(self._subject, None))
+        return [(self._fill(Record(self._subject), settings, lambda *_: ops, new=self._new),)]
+
+    def _with(self, record: Record, variant: Variant, settings: Settings) -> tuple[Record, ...]:
+        if (record, variant) not in self._variants:
+            self._variants[record, variant] = self._twin(record, variant, settings)
+        return record, self._variants[record, variant]
+
+    def _twin(
+        self, record: Record, variant: Variant, settings: Settings, *, new: bool = False
+    ) -> Record:
+        ops = variant(tuple(call.op for call in record.calls))
+        twin = Record(self._subject, "twin", len(record.calls))
+        return self._fill(twin, settings, lambda *_: ops, new=new)
+
+    def again(
+        self, settings: Settings, ops: tuple[Op, ...], variant: Variant | None
+    ) -> tuple[Record, ...]:
+        """Records of a program, and of its variant if one is asked, on new instances."""
+        record = self._fill(Record(self._subject), settings, lambda *_: ops, new=True)
+        if variant is None:
+            return (record,)
+        return record, self._twin(record, variant, settings, new=True)
+
+    def renew(self) -> bool:
+        """Forget all records, and make new ones on new instances; whether that is another thing."""
+        if self._new or not self._instances.shared:
+            return False
+        self._new = True
+        self._known.clear()
+        self._long.clear()
+        self._variants.clear()
+        self._instances.close()
+        return True
+
+    def _make(self, settings: Settings, programs: int, draws: Draws) -> Iterator[Record]:
+        deadline = time.perf_counter() + settings.seconds
+        for number in range(programs):
+            draw = Random(1_000_003 * settings.seed + number)
+            ops = partial(draws, self._subject, number, draw)
+            yield self._fill(Record(self._subject), settings, ops, new=self._new)
+            if number and time.perf_counter() > deadline:
+                return
+
+    def _fill(
+        self,
+        record: Record,
+        settings: Settings,
+        ops: Callable[[Record, Any], Iterable[Op]],
+        *,
+        new: bool,
+    ) -> Record:
+        """Run a program, on a new instance or on one that the programs share."""
+        journal = Journal(settings.journal)
+        write = journal.begin()
+        write(f"{record.name} = make_env()")
+        perturb(settings.seed)()
+        try:
+            env, record.used = self._instances.take(0, new=new)
+        except (Exception, SystemExit) as error:
+            record.error, record.trace = error, trace_of(error, last=12)
+            if error is self._instances.failure:
+                record.failed_in, self._instances.excused = self._instances.failed_in, True
+            journal.close()
+            return record
+        try:
+            recorded(record, env, ops(record, env), write)
+        finally:
+            keep = self._instances.shared and record.settled
+            for one in self._instances.give_back([env], keep=keep):
+                write(f"{record.name}.close()")
+                self._instances.end(one)
+            journal.close()
+        return record
+
+
+_RECORDS: WeakKeyDictionary[Instances, Records] = WeakKeyDictionary()
+
+
+def records_of(subject: Subject, instances: Instances) -> Records:
+    """The records of the process."""
+    if instances not in _RECORDS:
+        _RECORDS[instances] = Records(subject, instances)
+    return _RECORDS[instances]

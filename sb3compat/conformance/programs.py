@@ -1,0 +1,166 @@
+"""Programs to record: calls that are drawn, and steered to the ends of episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.record import Drawn, Op, Record
+from sb3compat.conformance.subject.actions import batch_source, sample_source
+from sb3compat.conformance.subject.subject import Ending, Subject
+
+# The most steps of a program that leads to no end, and after an end.
+_FREE, _AFTER = 8, 4
+# How much longer than the known way to an end a program may take.
+_SLACK = 20
+# The rounds of a program of several episodes, the resets before each round, how often each row ends
+# in it at most, and the steps, time and memory for all.
+_ROUNDS, _RESETS, _ENDS = 8, 3, 3
+_MOST_STEPS, _MOST_SECONDS, _MOST_BYTES = 1500, 1.0, 1e8
+
+Draws = Callable[[Subject, int, Random, Record, Any], Iterator[Op]]
+
+
+def program(subject: Subject, number: int, draw: Random, record: Record, env: Any) -> Iterator[Op]:
+    """The calls of a program, drawn one by one.
+
+    The first programs lead to the known ends of episodes, one after the other. Later ones do so or
+    make some steps under drawn actions, and some begin with a reset in the middle of an episode.
+
+    Args:
+        subject: The environment.
+        number: The number of the program.
+        draw: The source of all that is drawn.
+        record: What the calls so far have returned.
+        env: The environment, whose action space some programs sample from.
+    """
+    known = subject.endings
+    if known and (number < len(known) or draw.random() < 0.7):
+        yield from _to_an_end(
+            subject, known[number] if number < len(known) else draw.choice(known), draw, record, env
+        )
+        return
+    yield from _opening(subject, draw)
+    if draw.random() < 0.3:
+        for _ in range(draw.randint(1, _FREE // 2)):
+            yield from _step(subject, _actions(subject, draw), record)
+        yield from _opening(subject, draw)
+    for _ in range(draw.randint(1, _FREE)):
+        yield from _step(subject, _actions(subject, draw), record)
+
+
+def _to_an_end(
+    subject: Subject, ending: Ending, draw: Random, record: Record, env: Any
+) -> Iterator[Op]:
+    names = {"env": env, "np": np, **PRELUDE}
+    if ending.setup:
+        exec(ending.setup, names)
+    act = compile(ending.actions, "<actions>", "eval")
+    yield from opening(subject, ending.seed)
+    left = 3 * ending.steps + _SLACK
+    ends = draw.choice((1, 1, 2))
+    while left > 0 and ends:
+        left -= 1
+        yield from _step(subject, eval(act, names), record)
+        ends -= bool(record.steps and record.calls[-1].complete and record.calls[-1].ended)
+    for _ in range(draw.randint(0, _AFTER)):
+        yield from _step(subject, eval(act, names), record)
+
+
+def opening(subject: Subject, seed: int | None) -> Iterator[Op]:
+    """The calls that reset all rows, with a seed unless it is None."""
+    if subject.family == "vec_env":
+        if seed is not None:
+            yield Op("seed", (seed,))
+        yield Op("reset")
+    else:
+        yield Op("reset", kwargs={} if seed is None else {"seed": seed})
+
+
+def _opening(subject: Subject, draw: Random) -> Iterator[Op]:
+    seeding = subject.capabilities.get("seeding")
+    return opening(subject, draw.randint(0, 9) if seeding else None)
+
+
+def _step(subject: Subject, actions: Any, record: Record) -> Iterator[Op]:
+    """A step; in DISABLED mode, a reset of the rows that ended comes first."""
+    last = record.calls[-1]
+    if subject.mode == "Disabled" and last.op.method == "step" and last.flags.any():
+        yield Op("reset", kwargs={"options": {"reset_mask": last.flags.copy()}})
+    yield Op("step", (actions,))
+
+
+def _actions(subject: Subject, draw: Random) -> Any:
+    known = subject.actions
+    first = draw.choice(known)
+    alike = draw.random() < 0.5
+    return batch(subject, [first if alike else draw.choice(known) for _ in range(subject.num_envs)])
+
+
+def batch(subject: Subject, actions: list[Any]) -> Any:
+    """A batch of these single actions, one for each row."""
+    return eval(batch_source(subject.family, actions), {"np": np})
+
+
+def episodes(subject: Subject, number: int, draw: Random, record: Record, env: Any) -> Iterator[Op]:
+    """Several episodes of each row, and resets between them, some in the middle of an episode.
+
+    The actions are sampled in every other program, and otherwise those under which an episode
+    takes longest. Without a known end there are no calls.
+
+    Args:
+        subject: The environment.
+        number: The number of the program.
+        draw: The source of all that is drawn.
+        record: What the calls so far have returned.
+        env: The environment; unused.
+    """
+    if not subject.endings:
+        return
+    act = _long_actions(subject, number)
+    if isinstance(act, Drawn):
+        single = subject.family == "vector_env" and not subject.batched_actions
+        yield Op(f"{'single_' * single}action_space.seed", (draw.randint(0, 99),))
+    yield from _opening(subject, draw)
+    longest = 3 * max(ending.steps for ending in subject.endings) + 10
+    left = _affordable(subject, record)
+    for turn in range(_ROUNDS):
+        for _ in range(_RESETS):
+            yield from opening(subject, None)
+        ends = np.zeros(subject.num_envs, int)
+        for _ in range(longest):
+            yield from _step(subject, act, record)
+            left -= 1
+            last = record.calls[-1]
+            if left <= 0 or not last.complete:
+                return
+            ends[[i for i in last.ended if i < subject.num_envs]] += 1
+            waits = subject.mode == "NextStep" and last.flags.any()
+            if ends.min() >= (1 if turn % 2 else _ENDS) and not waits:
+                break
+
+
+def _long_actions(subject: Subject, number: int) -> Any:
+    """The actions of a program of several episodes."""
+    simple = not isinstance(subject.actions[0], dict | tuple)
+    if simple and number % 2 == 0:
+        return Drawn(sample_source(subject))
+    longest = max(subject.endings, key=lambda ending: (ending.truncated, ending.steps))
+    return Drawn(longest.actions) if longest.setup else eval(longest.actions, {"np": np})
+
+
+def _affordable(subject: Subject, record: Record) -> int:
+    """How many steps a program of several episodes may take."""
+    size = sum(map(_size, record.calls[-1].copies.values())) if record.calls else 0
+    seconds, size = max(subject.step_seconds, 1e-6), max(size, 1)
+    return min(_MOST_STEPS, int(_MOST_SECONDS / seconds), int(_MOST_BYTES / size))
+
+
+def _size(value: object) -> int:
+    if isinstance(value, dict | list | tuple):
+        return sum(map(_size, value.values() if isinstance(value, dict) else value))
+    return int(getattr(value, "nbytes", 0))

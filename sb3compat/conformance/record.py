@@ -1,0 +1,481 @@
+"""A program, run once, and all that went in and came out: clauses judge it afterwards.
+
+The environment is called directly. The statements that a script would have for the same calls are
+made from the calls when they are needed: for the journal, and for the reproduction of a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from operator import attrgetter
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from sb3compat.conformance.findings import Family, said_by
+from sb3compat.conformance.program.script import PRELUDE, to_source
+from sb3compat.conformance.program.trace import trace_of
+from sb3compat.conformance.subject.subject import Subject
+
+# The call that writes into the results of the call before it; no method of an environment.
+OVERWRITE = "overwrite"
+
+# Where the name of a value stands in the source of a part of it.
+HOLE = "\0"
+
+_RESULTS: Mapping[tuple[Family, str], tuple[str, ...]] = {
+    ("vec_env", "reset"): ("obs",),
+    ("vec_env", "step"): ("obs", "rewards", "dones", "infos"),
+    ("vec_env", "step_wait"): ("obs", "rewards", "dones", "infos"),
+    ("vector_env", "reset"): ("obs", "infos"),
+    ("vector_env", "step"): ("obs", "rewards", "terminations", "truncations", "infos"),
+}
+# What clauses ask of the environment itself, which is looked at once, after it was made.
+_ATTRIBUTES = (
+    "num_envs", "observation_space", "action_space", "single_observation_space",
+    "single_action_space", "metadata",
+)  # fmt: skip
+
+# What a seed and a reset undo.
+_HARMLESS = {"reset", "seed", "step", "action_space.seed", "single_action_space.seed"}
+
+# What stands for a part of an object that a later call has taken out.
+_GONE = SimpleNamespace()
+
+# For so many calls it is watched whether results stay as they were returned.
+_WATCHED = 4
+
+equal, row, part, info_of, snapshot = map(
+    PRELUDE.__getitem__, ("equal", "row", "part", "info_of", "snapshot")
+)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An argument that is drawn anew in each call, as the expression that draws it.
+
+    Attributes:
+        source: The expression, over `env` and the helpers of scripts.
+    """
+
+    source: str
+
+    def __repr__(self) -> str:
+        return self.source
+
+
+@dataclass(frozen=True)
+class Op:
+    """One call of a program.
+
+    Attributes:
+        method: The method of the environment, or of a part of it, with dots between.
+        args: Its arguments.
+        kwargs: Its arguments by name.
+    """
+
+    method: str
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def text(self) -> str:
+        """The call as source, on `env`."""
+        return self.source()
+
+    def source(self, env: str = "env") -> str:
+        """The call as source, on the environment of this name."""
+        given = [*map(to_source, self.args)]
+        given += [f"{name}={to_source(value)}" for name, value in self.kwargs.items()]
+        return f"{env}.{self.method}({', '.join(given)})"
+
+
+class Value:
+    """A value of a record: as it was when it came out, and under which name a script has it.
+
+    Attributes:
+        value: A copy from the moment when the call returned.
+        live: The object itself.
+        call: The number of the call.
+        name: The name that a script gives the value it is a part of.
+        path: The source of the part, with `HOLE` for that name.
+        is_held: Whether demands are about the object itself, as it is after all calls.
+    """
+
+    __slots__ = ("call", "is_held", "live", "name", "path", "value")
+
+    def __init__(
+        self,
+        call: int,
+        name: str,
+        value: Any,
+        live: Any,
+        path: str = HOLE,
+        *,
+        is_held: bool = False,
+    ) -> None:
+        self.call, self.name, self.path, self.is_held = call, name, path, is_held
+        self.value, self.live = value, live
+
+    @property
+    def held(self) -> Value:
+        """The object itself, as it is after all calls of the record."""
+        return Value(self.call, self.name, self.value, self.live, self.path, is_held=True)
+
+    @property
+    def judged(self) -> Any:
+        """What demands are about."""
+        return self.live if self.is_held else self.value
+
+    def __getitem__(self, key: Any) -> Value:
+        return self._part(lambda whole: whole[key], f"{self.path}[{key!r}]")
+
+    def get(self, key: str, default: object) -> Value:
+        """The value of a key, as `dict.get` returns it."""
+        return self._part(
+            lambda whole: whole.get(key, default), f"{self.path}.get({key!r}, {default!r})"
+        )
+
+    def row(self, i: int) -> Value:
+        """Row i of a batch of observations."""
+        return self._part(lambda whole: row(whole, i), f"row({self.path}, {i})")
+
+    def part(self, space: Any, i: int) -> Value:
+        """Row i of a batch of a composite single space, of a `VectorEnv`."""
+        source = f"part(env.single_observation_space, {self.path}, {i})"
+        return self._part(lambda whole: part(space, whole, i), source)
+
+    def info(self, i: int) -> Value:
+        """The info of row i of a `VectorEnv`."""
+        return self._part(lambda whole: info_of(whole, i), f"info_of({self.path}, {i})")
+
+    def _part(self, take: Callable[[Any], Any], path: str) -> Value:
+        value, live = take(self.value), None
+        if self.is_held:
+            try:
+                live = take(self.live)
+            except (KeyError, IndexError, TypeError):
+                live = _GONE
+        return Value(self.call, self.name, value, live, path, is_held=self.is_held)
+
+    def source(self, name: str) -> str:
+        """The source of this value, where a script has the whole under this name."""
+        return self.path.replace(HOLE, name)
+
+
+class Several(Value):
+    """Values of several calls, of the same kind: in a script a list of them."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Sequence[Value]) -> None:
+        first = parts[0]
+        super().__init__(first.call, first.name, [p.value for p in parts], None, first.path)
+        self.parts = parts
+
+    def source(self, name: str) -> str:
+        """The source of the list, where a script has one of the values under this name."""
+        one, _, many = name.partition(" for ")
+        return f"[{super().source(one)} for {many}]"
+
+
+class Call:
+    """One call of a record, and what it returned.
+
+    Attributes:
+        number: Its place in the script.
+        op: The call.
+        env: What a script calls the environment, and with what the names of its results begin.
+        names: The names that a script gives the results; the single name `result` if they are of
+            another number than the contract says, or if nobody looks at them.
+        live: The results.
+        copies: Copies of the results, made when the call returned.
+        step: The number of steps up to here.
+        changed: For each result that is no longer as it was returned, the call that changed it.
+    """
+
+    def __init__(self, number: int, op: Op, env: str, step: int) -> None:
+        self.number, self.op, self.env, self.step = number, op, env, step
+        self.changed: dict[str, int] = {}
+        self.names: tuple[str, ...] = ()
+        self.result: Any = None
+        self.live: dict[str, Any] = {}
+        self.copies: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Value:
+        copies = self.__dict__.get("copies", {})
+        if name not in copies:
+            raise AttributeError(name)
+        return Value(self.number, self.name_of(name), copies[name], self.live[name])
+
+    def name_of(self, result: str) -> str:
+        """What a script calls a result."""
+        if result == "reset_infos":
+            return f"{self.env}.reset_infos"
+        return result if self.env == "env" else f"{self.env}_{result}"
+
+    @property
+    def whole(self) -> Value:
+        """All that it returned."""
+        return Value(self.number, self.name_of("result"), self.result, self.result)
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it returned the results of a step."""
+        return self.op.method in ("step", "step_wait")
+
+    @property
+    def complete(self) -> bool:
+        """Whether it returned as many results as the contract says."""
+        return "result" not in self.names
+
+    @property
+    def flags(self) -> np.ndarray[Any, Any]:
+        """Which rows have ended, of a step; of none if the flags are malformed."""
+        names = ("dones", "dones") if "dones" in self.copies else ("terminations", "truncations")
+        with suppress(Exception):  # a check reports it
+            found: np.ndarray[Any, Any] = PRELUDE["ended"](*(self.copies[name] for name in names))
+            return found
+        return np.zeros(0, bool)
+
+    @property
+    def ended(self) -> list[int]:
+        """The rows that ended in this step."""
+        return [int(i) for i in np.flatnonzero(self.flags)]
+
+
+class Record:
+    """The calls of a program on one environment.
+
+    Args:
+        subject: The environment.
+        name: What a script calls it.
+        begin: The number of the first call.
+
+    Attributes:
+        subject: The environment.
+        family: Its interface.
+        num_envs: The number of its rows.
+        mode: The value of its autoreset mode, for a `VectorEnv`.
+        calls: The calls that returned.
+        error: The exception that ended the record, or None.
+        failed_op: The call that raised it.
+        trace: Its traceback.
+        missing: What a clause could not tell on this record, and what would help.
+        judged: Whether a clause has looked at what it is about, and found nothing to demand.
+        used: Whether other programs have used the instance before.
+        failed_in: The number of the call of the factory that raised, after others that did not.
+    """
+
+    def __init__(self, subject: Subject, name: str = "env", begin: int = 0) -> None:
+        self.subject, self.name, self.begin = subject, name, begin
+        self.family, self.num_envs, self.mode = subject.family, subject.num_envs, subject.mode
+        self.calls: list[Call] = []
+        self.error: BaseException | None = None
+        self.failed_op: Op | None = None
+        self.trace = ""
+        self.missing = ""
+        self.judged = False
+        self.used = False
+        self.failed_in = 0
+        self._attributes: dict[str, Any] = {}
+
+    @property
+    def rows(self) -> range:
+        """The numbers of the rows."""
+        return range(self.num_envs)
+
+    @property
+    def resets(self) -> list[Call]:
+        """The resets, with what they returned."""
+        return [call for call in self.calls if call.op.method == "reset"]
+
+    @property
+    def all_steps(self) -> list[Call]:
+        """The steps, whatever they returned."""
+        return [call for call in self.calls if call.is_step]
+
+    @property
+    def steps(self) -> list[Call]:
+        """The steps that returned as many results as the contract says."""
+        return [step for step in self.all_steps if step.complete]
+
+    @property
+    def batches(self) -> list[Call]:
+        """The resets and steps that returned observations."""
+        return [call for call in self.calls if "obs" in call.copies]
+
+    @property
+    def endings(self) -> list[Call]:
+        """The steps in which a row ended."""
+        return [step for step in self.steps if step.flags.any()]
+
+    @property
+    def through_endings(self) -> list[Call]:
+        """The steps, if a row ended in one of them."""
+        return self.steps if self.endings else []
+
+    @property
+    def pairs(self) -> Iterator[tuple[Call, Call]]:
+        """Each step with the reset or step before it."""
+        batches = self.batches
+        return ((a, b) for a, b in pairwise(batches) if b.is_step)
+
+    @property
+    def reset_steps(self) -> Iterator[tuple[Call, int]]:
+        """The steps of NEXT_STEP mode that reset a row instead of stepping it, with the row."""
+        for before, step in self.pairs:
+            for i in before.ended if before.is_step else ():
+                yield step, i
+
+    def changed_by(self, call: Call, name: str) -> str:
+        """The method whose call has changed a result of an earlier one; empty if none has."""
+        number = call.changed.get(name)
+        return "" if number is None else self.calls[number - self.begin].op.method
+
+    def follows(self, call: Call, method: str) -> bool:
+        """Whether a call of this method comes after a call, soon enough to be watched."""
+        place = call.number - self.begin + 1
+        later = self.calls[place : place + _WATCHED]
+        return any(other.op.method == method for other in later)
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """The calls of the program, with the one that raised."""
+        made = tuple(call.op for call in self.calls)
+        return made if self.failed_op is None else (*made, self.failed_op)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the program leaves nothing behind that a seed and a reset do not undo."""
+        methods = [call.op.method for call in self.calls]
+        seeds = [k for k, method in enumerate(methods) if method == "seed"]
+        return (
+            self.error is None
+            and set(methods) <= _HARMLESS
+            and not (seeds and "reset" not in methods[seeds[-1] :])
+        )
+
+    def running(self, step: Call) -> list[int]:
+        """The rows that did not end in a step."""
+        return [i for i in self.rows if i not in step.ended]
+
+    def attribute(self, name: str) -> Value:
+        """An attribute of the environment."""
+        value = self._attributes[name]
+        return Value(-1, f"{self.name}.{name}", value, value)
+
+    def partly(self, missing: str) -> None:
+        """Note that a clause can tell a part only, and what would help."""
+        self.missing = self.missing or missing
+
+    def look_at(self, env: Any) -> None:
+        """Take down the attributes."""
+        for name in _ATTRIBUTES:
+            try:
+                self._attributes[name] = getattr(env, name)
+            except Exception:  # noqa: PERF203  (a check of attributes reports it)
+                self._attributes[name] = None
+
+
+def recorded(
+    record: Record,
+    env: Any,
+    ops: Iterable[Op],
+    before_call: Callable[[str], None] = lambda text: None,
+) -> Record:
+    """Make the calls of a program, up to its end or to an exception.
+
+    Args:
+        record: The record to fill.
+        env: The environment, new or as a reset leaves it.
+        ops: The calls. They may be made one by one, from what the record has so far.
+        before_call: Called with the source of each call.
+    """
+    record.look_at(env)
+    steps = 0
+    for op in ops:
+        steps += op.method in ("step", "step_async")
+        call = Call(record.begin + len(record.calls), op, record.name, steps)
+        before_call(_announced(record.family, call, record.calls))
+        try:
+            args, kwargs = _arguments(op, env)
+            actions = snapshot(args[0]) if op.method == "step" else None
+            if op.method == OVERWRITE:
+                PRELUDE[OVERWRITE]([record.calls[-1].live[name] for name in _given(record.calls)])
+            else:
+                call.result = attrgetter(op.method)(env)(*args, **kwargs)
+        except (Exception, SystemExit) as error:
+            record.error, record.failed_op, record.trace = error, op, trace_of(error, last=12)
+            break
+        _take_down(record, call, env)
+        if op.method == "step":
+            call.live["actions"], call.copies["actions"] = args[0], actions
+        record.calls.append(call)
+        for earlier in record.calls[-1 - _WATCHED : -1]:
+            _look_again(earlier, call.number)
+        if not call.complete and op.method in ("reset", "step"):
+            break
+    for earlier in record.calls[: -1 - _WATCHED]:
+        _look_again(earlier, record.calls[-1].number)
+    return record
+
+
+def _announced(family: Family, call: Call, before: Sequence[Call]) -> str:
+    """The statement of a call whose results are not known yet."""
+    names = [call.name_of(name) for name in _RESULTS.get((family, call.op.method), ())]
+    return " = ".join([*([", ".join(names)] if names else []), source_of(call, before)])
+
+
+def _arguments(op: Op, env: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call, out of the reach of the program."""
+    names = {"env": env, "np": np, **PRELUDE}
+    drawn = [eval(a.source, names) if isinstance(a, Drawn) else deepcopy(a) for a in op.args]
+    return drawn, deepcopy(dict(op.kwargs))
+
+
+def _given(calls: Sequence[Call]) -> tuple[str, ...]:
+    """The results of the last call that a caller writes into: all but the flags."""
+    return tuple(name for name in calls[-1].names if name in ("obs", "rewards", "infos"))
+
+
+def source_of(call: Call, before: Sequence[Call]) -> str:
+    """The source of a call, by the calls before it."""
+    if call.op.method == OVERWRITE:
+        names = ", ".join(before[-1].name_of(name) for name in _given(before))
+        return f"{OVERWRITE}(({names},))"
+    return call.op.source(call.env)
+
+
+def _look_again(call: Call, number: int) -> None:
+    """Note which results of a call are not as they were returned, after a later call."""
+    for name, copy in call.copies.items():
+        if name not in call.changed and not equal(call.live[name], copy):
+            call.changed[name] = number
+
+
+def _take_down(record: Record, call: Call, env: Any) -> None:
+    names = _RESULTS.get((record.family, call.op.method))
+    results = (call.result,) if names is not None and len(names) == 1 else call.result
+    if names is None or not isinstance(results, tuple | list) or len(results) != len(names):
+        call.names = ("result",)
+        return
+    call.names = names
+    call.live = dict(zip(names, results, strict=True))
+    call.copies = {name: snapshot(value) for name, value in call.live.items()}
+    if record.family == "vec_env":
+        infos = getattr(env, "reset_infos", None)
+        call.live["reset_infos"], call.copies["reset_infos"] = infos, snapshot(infos)
+
+
+def raised(record: Record) -> str:
+    """The call that raised, and its exception, in words."""
+    assert record.error is not None
+    call = "make_env()" if record.failed_op is None else record.failed_op.source(record.name)
+    return f"{call} raised {said_by(record.error)}"

@@ -1,0 +1,153 @@
+"""The script of a demand that does not hold: the calls of the records, and the assertion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sb3compat.conformance.findings import Finding
+from sb3compat.conformance.judge import Demand
+from sb3compat.conformance.program.script import to_source
+from sb3compat.conformance.record import Call, Record, Several, Value, source_of
+
+# What a script calls a value of an earlier call, a copy of it or the object itself.
+_COPY, _HELD = "before", "held"
+# What it calls the actions as they were before a step.
+_GIVEN = "given"
+# A script that needs the results of more calls than these keeps all results in a list.
+_LOG, _MOST_KEPT = "log", 4
+
+Named = list[tuple[Value, str]]
+
+
+def lines_of(records: Sequence[Record], demand: Demand) -> tuple[str, ...]:
+    """The statements of a script that ends with the assertion.
+
+    Args:
+        records: The records, whose last calls are the last that matter.
+        demand: What does not hold.
+    """
+    named = _named(records, demand)
+    logged = _is_logged(demand)
+    lines: list[str] = [f"{_LOG} = []"] if logged else []
+    for record in records:
+        lines.append(f"{record.name} = make_env()")
+        for place, call in enumerate(record.calls):
+            before = record.calls[:place]
+            lines += _logging(call, before) if logged else _statements(call, before, named)
+    return (*lines, _assertion(records, demand, named))
+
+
+def _is_logged(demand: Demand) -> bool:
+    """Whether the values of a demand are from too many calls to keep each by itself."""
+    several = any(isinstance(value, Several) for value in demand.values)
+    return several or len({value.call for value in demand.values}) > _MOST_KEPT
+
+
+def _logging(call: Call, before: Sequence[Call]) -> list[str]:
+    """The statements of a call, and the one that adds its results to the log."""
+    results = f"({_results(call)}{',' * (len(call.names) == 1)})"
+    added = [f"{_LOG}.append(snapshot({results}))"] if _has_results(call) else []
+    return [statement(call, before), *added]
+
+
+def _has_results(call: Call) -> bool:
+    return call.complete and bool(call.names)
+
+
+def statements(records: Sequence[Record]) -> Iterator[str]:
+    """The statements of records, the last of which an exception has ended."""
+    for record in records:
+        yield f"{record.name} = make_env()"
+        yield from (
+            statement(call, record.calls[:place]) for place, call in enumerate(record.calls)
+        )
+        if record.failed_op is not None:
+            yield record.failed_op.source(record.name)
+
+
+def _statements(call: Call, before: Sequence[Call], named: Named) -> list[str]:
+    """The statements of a call, and those that keep what the assertion is about."""
+    mine = {value.name for value, _ in named if value.call == call.number}
+    if "actions" in mine:
+        given = to_source(call.op.args[0])
+        lines = [f"{_GIVEN} = {given}", f"actions = deepcopy({_GIVEN})"]
+        return [*lines, f"{_results(call)} = {call.env}.step(actions)"]
+    lines = [statement(call, before, whole=call.name_of("result") in mine)]
+    kept = {name: value for value, name in named if value.call == call.number}
+    for name, value in kept.items():
+        if name != value.name:
+            lines.append(f"{name} = {value.name if value.is_held else f'snapshot({value.name})'}")
+    return lines
+
+
+def _results(call: Call) -> str:
+    return ", ".join(call.name_of(name) for name in call.names)
+
+
+def statement(call: Call, before: Sequence[Call] = (), *, whole: bool = False) -> str:
+    """The statement of a call, with names for the results if the script looks at them."""
+    source = source_of(call, before)
+    if whole:
+        return f"{call.name_of('result')} = {source}"
+    return f"{_results(call)} = {source}" if _has_results(call) else source
+
+
+def _named(records: Sequence[Record], demand: Demand) -> Named:
+    """The values, each with the name that the script has for the whole of it."""
+    if _is_logged(demand):
+        calls = [call for record in records for call in record.calls if _has_results(call)]
+        return [(value, _in_log(value, calls)) for value in demand.values]
+    latest = {
+        call.name_of(name): call.number
+        for record in records
+        for call in record.calls
+        for name in (*call.copies, "result")
+    }
+    found: dict[tuple[int, str, bool], str] = {}
+    for value in demand.values:
+        key = (value.call, value.name, value.is_held)
+        if value.name == "actions":
+            found[key] = "actions" if value.is_held else _GIVEN
+        elif value.call in (-1, latest.get(value.name)):
+            found[key] = value.name
+        elif key not in found:
+            kind = _HELD if value.is_held else _COPY
+            taken = sum(name.startswith(kind) for name in found.values())
+            found[key] = f"{kind}_{taken + 1}" if taken else kind
+    return [(value, found[value.call, value.name, value.is_held]) for value in demand.values]
+
+
+def _in_log(value: Value, calls: Sequence[Call]) -> str:
+    """The source for a value of a call, or of several calls, in the log."""
+    if value.call < 0:
+        return value.name
+    parts = value.parts if isinstance(value, Several) else (value,)
+    places = {call.number: place for place, call in enumerate(calls)}
+    call = calls[places[value.call]]
+    names = [call.name_of(name) for name in call.names]
+    where = tuple(places[part.call] for part in parts)
+    k = "k" if isinstance(value, Several) else where[0]
+    whole = f"{_LOG}[{k}][{names.index(value.name)}]"
+    return f"{whole} for k in {where}" if isinstance(value, Several) else whole
+
+
+def _assertion(records: Sequence[Record], demand: Demand, named: Named) -> str:
+    sources = [value.source(name) for value, name in named]
+    condition = demand.condition.format(*sources)
+    _, message = told(records, demand)
+    if not demand.because:
+        return f"assert {condition}, {message!r}"
+    return (
+        f"try:\n    assert {condition}\n"
+        f"except Exception as error:\n    raise AssertionError({message!r}) from error"
+    )
+
+
+def told(records: Sequence[Record], demand: Demand) -> tuple[Finding, str]:
+    """The broken demand in parts, and in one line."""
+    sources = [value.source(name) for value, name in _named(records, demand)]
+    what = demand.what.format(*sources)
+    step = max((call.step for call in records[0].calls), default=0)
+    finding = Finding(what, demand.got, demand.should, step, demand.row, demand.bounds)
+    place = f"[{finding.place}]{demand.because}"
+    return finding, f"{what}={finding.got}, but should be {finding.should} {place}"

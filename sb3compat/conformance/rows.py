@@ -1,0 +1,136 @@
+"""The episodes of a record, row by row: one form for both interfaces and all autoreset modes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from sb3compat.conformance.record import Call, Record, Value
+
+Start = Literal["reset", "mask", "auto"]
+
+
+@dataclass
+class Episode:
+    """One episode of a row, as far as the record goes.
+
+    Attributes:
+        record: The record.
+        row: The row.
+        start: The call that returned its first observation. In SAME_STEP mode, and of a `VecEnv`,
+            that is the last step of the episode before; in NEXT_STEP mode the step after that.
+        by: How it began: by a reset of all rows, by one under a mask, or by itself.
+        steps: Its steps; a step that resets the row instead is none.
+        over: Whether it has ended.
+    """
+
+    record: Record
+    row: int
+    start: Call
+    by: Start
+    steps: list[Call] = field(default_factory=list)
+    over: bool = False
+
+    @property
+    def end(self) -> Call:
+        """Its last step."""
+        return self.steps[-1]
+
+    @property
+    def cut(self) -> bool:
+        """Whether it was truncated, and not terminated."""
+        if not self.over:
+            return False
+        if self.record.family == "vec_env":
+            return bool(self.end.copies["infos"][self.row].get("TimeLimit.truncated", False))
+        flags = (self.end.copies[name][self.row] for name in ("truncations", "terminations"))
+        truncated, terminated = map(bool, flags)
+        return truncated and not terminated
+
+    @property
+    def first(self) -> Value:
+        """The first observation."""
+        return obs_of(self.record, self.start, self.row)
+
+    @property
+    def last(self) -> Value:
+        """The last observation."""
+        if self.record.family == "vec_env":
+            return self.end.infos[self.row]["terminal_observation"]
+        if self.record.mode == "SameStep":
+            return self.end.infos["final_obs"].row(self.row)
+        return obs_of(self.record, self.end, self.row)
+
+    @property
+    def seen(self) -> list[Value]:
+        """Its observations, from the first up to the last."""
+        calls = self.steps[:-1] if self.over else self.steps
+        between = [obs_of(self.record, call, self.row) for call in calls]
+        return [self.first, *between, *([self.last] if self.over else [])]
+
+
+def obs_of(record: Record, call: Call, i: int) -> Value:
+    """Row i of the observations of a call."""
+    if record.family == "vector_env":
+        space = record.attribute("single_observation_space").value
+        if isinstance(space, spaces.Dict | spaces.Tuple):
+            return call.obs.part(space, i)
+    return call.obs.row(i)
+
+
+def info_of(record: Record, call: Call, i: int) -> Value:
+    """The info of row i of a call."""
+    if record.family == "vector_env":
+        return call.infos.info(i)
+    return call.reset_infos[i] if call.op.method == "reset" else call.infos[i]
+
+
+def episodes(record: Record) -> list[Episode]:
+    """The episodes of all rows, in the order in which they began."""
+    found: list[Episode] = []
+    running: dict[int, Episode] = {}
+    waiting: set[int] = set()
+    mode = record.mode if record.family == "vector_env" else "SameStep"
+
+    def begin(call: Call, i: int, by: Start) -> None:
+        running[i] = Episode(record, i, call, by)
+        found.append(running[i])
+        waiting.discard(i)
+
+    for call in record.batches:
+        if not call.is_step:
+            for i, by in _reset(call, record):
+                begin(call, i, by)
+            continue
+        ended = set(call.ended)
+        for i in record.rows:
+            if i in waiting and mode == "NextStep":
+                begin(call, i, "auto")
+            elif i in running:
+                running[i].steps.append(call)
+                if i in ended:
+                    running.pop(i).over = True
+                    waiting.add(i)
+                    if mode == "SameStep":
+                        begin(call, i, "auto")
+    return found
+
+
+def _reset(call: Call, record: Record) -> Iterator[tuple[int, Start]]:
+    """The rows that a reset has begun anew."""
+    options = call.op.kwargs.get("options") or {}
+    mask = options.get("reset_mask") if isinstance(options, dict) else None
+    if mask is None:
+        yield from ((i, "reset") for i in record.rows)
+    else:
+        yield from ((int(i), "mask") for i in np.flatnonzero(mask))
+
+
+def by_row(record: Record) -> list[list[Episode]]:
+    """The episodes of each row."""
+    found = episodes(record)
+    return [[episode for episode in found if episode.row == i] for i in record.rows]
