@@ -38,6 +38,7 @@ from multiprocessing import get_context
 import stable_baselines3
 
 def run(script):
+    sys.path.insert(0, os.path.dirname(script))
     out = os.open(script + ".out", os.O_WRONLY | os.O_CREAT)
     os.dup2(out, 1)
     os.dup2(out, 2)
@@ -55,9 +56,17 @@ print(json.dumps(codes))
 
 
 def scripts_of(page: str) -> list[str]:
-    """A page's snippets may build on one another; those of the README stand alone as well."""
+    """A page's snippets may build on one another; those of the README stand alone as well.
+
+    So do those that begin with the name of a file, of a page that has only such.
+    """
     snippets = SNIPPETS[page]
-    return [quick(code) for code in (snippets if page == "README.md" else ["\n".join(snippets)])]
+    alone = page == "README.md" or (len(snippets) > 1 and all(map(FILE.match, snippets)))
+    return [quick(code) for code in (snippets if alone else ["\n".join(snippets)])]
+
+
+# The first line of a snippet that the reader saves.
+FILE = re.compile(r"# (\w+\.py)\n")
 
 
 def quick(code: str) -> str:
@@ -86,7 +95,10 @@ def ran(
     for number, page in enumerate(page for page in SNIPPETS if page in asked):
         scripts[page] = []
         for code in scripts_of(page) if SNIPPETS[page] else []:
-            path = folder / f"page{number}_{len(scripts[page])}.py"
+            found = FILE.match(code)
+            name = found[1] if found else f"page{number}_{len(scripts[page])}.py"
+            path = folder / f"page{number}" / name
+            path.parent.mkdir(exist_ok=True)
             path.write_text(code)
             scripts[page].append(path)
     paths = [str(path) for paths in scripts.values() for path in paths]
@@ -111,3 +123,27 @@ def test_links_between_pages_lead_to_files(page: str) -> None:
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", text):
         assert (ROOT / page).parent.joinpath(target).exists(), target
+
+
+def checked(factory: str, folder: Path) -> list[str]:
+    """The headings of findings, and the counts, that the command of the tutorial prints."""
+    command = [sys.executable, "-m", "sb3compat", "check", f"{factory}:make_env"]
+    command += ["--no-capability", "sub_envs"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    heads = re.findall(r"^(?:failed|warning): \w+", done.stdout, re.M)
+    return [*heads, *re.findall(r"^\d.* skipped(?= in )", done.stdout, re.M)]
+
+
+def test_the_tutorial_on_checking_shows_what_the_command_prints(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    page = "docs/tutorial/5-fix-a-vec-env.md"
+    for code in SNIPPETS[page]:
+        found = FILE.match(code)
+        assert found
+        (tmp_path / found[1]).write_text(code)
+    text = (ROOT / page).read_text()
+    first = text.partition("After some seconds:")[2].partition("Below each")[0]
+    shown = re.findall(r"^(?:(?:failed|warning): \w+|\d.* skipped)", first, re.M)
+    assert checked("rover.py", tmp_path) == shown
+    (counts,) = checked("fixed_rover.py", tmp_path)
+    assert f"`{counts}`" in text
