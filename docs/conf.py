@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
+import textwrap
+from html import escape
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[1]
@@ -100,8 +104,23 @@ def _skip(app: Sphinx, what: str, name: str, value: object, skip: bool, options:
     return skip or (isinstance(value, FunctionType) and value.__module__ == "sb3compat.errors")
 
 
+def _describe(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Give a page that has no description its first paragraph, which search engines show."""
+    if doctree is None or 'name="description"' in context["metatags"]:
+        return
+    texts = [each.astext() for each in doctree.findall(nodes.paragraph)]
+    # A table and a list have paragraphs as well, of a word or two.
+    first = next((text for text in texts if len(text) > 60), "")
+    if first:
+        text = escape(textwrap.shorten(first, 160, placeholder=" …"), quote=True)
+        context["metatags"] += f'<meta content="{text}" name="description" />'
+
+
 def setup(app: Sphinx) -> None:
     """Write the parts of the pages that come from the code."""
     app.connect("builder-inited", lambda app: generate.write_parts())
     app.connect("source-read", _read)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("html-page-context", _describe)

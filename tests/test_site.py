@@ -76,3 +76,14 @@ def test_site_has_the_messages_the_commands_and_the_copied_pages(site: Path) -> 
     }.items():
         written = (site / f"{page}.html").read_text(encoding="utf-8")
         assert all(each in written for each in words), page
+
+
+def test_each_page_describes_itself(site: Path) -> None:
+    pages = [p for p in site.rglob("*.html") if p.stem not in ("genindex", "py-modindex", "search")]
+    pages = [page for page in pages if "_modules" not in page.parts]
+    assert len(pages) > 60
+    for page in pages:
+        head = page.read_text(encoding="utf-8").partition("</head>")[0]
+        found = re.findall(r'<meta [^>]*name="description"[^>]*>', head)
+        assert len(found) == 1, page
+        assert len(found[0]) > 60, page
