@@ -1,1 +1,1 @@
-"""The kit run on the world; not packaged."""
+"""The kit, run on popular libraries; not packaged."""

@@ -20,7 +20,7 @@ LIBRARIES = {
 }
 
 _RESULTS = """\
-# The kit, run on the world
+# Results for popular libraries
 
 The failures that `sb3compat check` finds in vector environments that people use, with the
 versions named below. This page is generated: `make conformance`. The known failures, each with its

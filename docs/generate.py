@@ -30,7 +30,7 @@ _HEAD = """\
 
 The checks of `sb3compat check`. This page is generated: `make docs`. See
 [how to check an environment](../how-to/check-an-environment.md). Each check is tried on
-environments that are wrong on purpose: [the kill matrix](kill-matrix.md).
+environments that are wrong on purpose: [the mutation test results](kill-matrix.md).
 
 An *error* breaks the contract, and fails the run. A *warning* works, but is hazardous; it fails the
 run with `--strict` only. A check is *skipped* if the environment lacks a capability that it needs,

@@ -109,7 +109,7 @@ def _findings(gone: list[Name], *, supported: bool, too_old: bool) -> Iterator[s
         yield 'pip install "sb3compat[sb3]"'
     absent = [each for each in dict.fromkeys(n.library for n in NAMES) if find_spec(each) is None]
     if absent:
-        yield f"Not looked into, as they are not installed: {', '.join(absent)}."
+        yield f"Skipped (not installed): {', '.join(absent)}."
     if too_old:
         yield "Only the adapters need private names of Gymnasium, so these are not looked into."
     if not gone:

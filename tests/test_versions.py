@@ -112,7 +112,7 @@ def test_command_needs_neither_hypothesis_nor_sb3_and_loads_no_library() -> None
     hidden = "sys.modules['hypothesis'] = sys.modules['stable_baselines3'] = None"
     code, out = printed(before=hidden)
     assert code == 0
-    assert "Not looked into, as they are not installed: stable_baselines3" in out
+    assert "Skipped (not installed): stable_baselines3" in out
     assert "Gymnasium without Stable-Baselines3 is supported.\nEverything works without" in out
     assert 'pip install "sb3compat[sb3]"' in out
     _, out = printed()

@@ -27,7 +27,7 @@ from sb3compat.conformance.contract import Check
 Anchors = dict[tuple[str, str], str]
 
 _HEAD = """\
-# The kill matrix
+# Mutation test results
 
 A check is worth something only if it finds mistakes. So every check is run on *mutants*: a mutant
 is a correct environment with one small change that breaks a contract, and its class name says

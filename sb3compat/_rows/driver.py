@@ -32,7 +32,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 class Driver:
-    """The place of an adapter at the wheel.
+    """The adapter's claim to be the only one that steps an environment.
 
     Args:
         env: The `VecEnv` or `VectorEnv`, with its wrappers.
@@ -64,7 +64,7 @@ class Driver:
         self._seen = self._look()
 
     def check(self) -> None:
-        """Refuse to go on where someone else was at the wheel.
+        """Refuse to go on where someone else has stepped the environment.
 
         Raises:
             CallOrderError: If another adapter has reset the environment since this one has, or it

@@ -44,7 +44,7 @@ from sb3compat.errors import CallOrderError, EndedRowError, cannot_copy, shown
 
 _log = logging.getLogger("sb3compat")
 
-# What a message says after "Expected reset()": why only a reset of all rows leads on.
+# What a message says after "Expected reset()": why only a reset of all rows is possible.
 _NEW = "before the first step or masked reset"
 _LOST = (
     "without a mask, as the last step or reset raised an exception and its results are lost, "

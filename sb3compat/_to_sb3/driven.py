@@ -67,7 +67,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         self._driver = Driver(env)
         self._waiting = False
         self._closed = self._released = False
-        # Whether only a reset leads on; noted before each call, and taken back when it is done.
+        # Whether only a reset is possible; noted before each call, and taken back after it.
         self._lost_step = False
         # Whether this adapter has reset it; the user may have reset the environment before.
         self._was_reset = False

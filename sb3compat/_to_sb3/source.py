@@ -164,7 +164,7 @@ def _no_partial_reset(base: AnyVectorEnv) -> PartialResetError:
     return PartialResetError(
         f"Expected a way to reset single rows of {base}, which is in NEXT_STEP mode: "
         f"Stable-Baselines3 needs an ended row reset within the step.{known} "
-        "Three ways out: build it with "
+        "Alternatives: build it with "
         "autoreset_mode=AutoresetMode.SAME_STEP, if it can; teach sb3compat how with "
         f"sb3compat.register_partial_reset({type(base).__name__}, function) (or "
         "sb3compat.reset_with_mask as the function, if its reset honours options['reset_mask']); "

@@ -18,7 +18,7 @@ from sb3compat.conformance.subject.subject import Ending, Subject
 T = TypeVar("T")
 
 _NO_REFERENCE = (
-    "without the single environments only a part of this can be told: pass them, --reference "
+    "partly checked: pass the single environments to check fully, --reference "
     "package.module:name, in Python reference=[…]"
 )
 _NO_TRUNCATION = (

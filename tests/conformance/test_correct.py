@@ -1,4 +1,4 @@
-"""No check accuses a correct environment, of whatever kind: a sample of them, nightly all."""
+"""No check reports a correct environment, of whatever kind: a sample of them, nightly all."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NAMES = [*CORRECT] if nightly() else [name for name in FEW if name in CORRECT]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_check_accuses_it(name: str) -> None:
+def test_no_check_reports_it(name: str) -> None:
     specimen = CORRECT[name]
     if specimen.family == "vec_env":
         pytest.importorskip("stable_baselines3")

@@ -1,4 +1,4 @@
-"""Refused objects and arguments, each with the way out."""
+"""Refused objects and arguments, each with an alternative."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refused objects and environments, each with the way out, and the autoreset mode."""
+"""Refused objects and environments, each with an alternative, and the autoreset mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every vector wrapper of Gymnasium: exact, or refused with the way out.
+"""Every vector wrapper of Gymnasium: exact, or refused with an alternative.
 
 Exact means: what `DummyVecEnv` yields with the wrapper's twin for single environments around each
 of its sub-environments.
