@@ -48,6 +48,7 @@ def program(subject: Subject, number: int, draw: Random, record: Record, env: An
     if draw.random() < 0.3:
         for _ in range(draw.randint(1, _FREE // 2)):
             yield from _step(subject, _actions(subject, draw), record)
+        yield from _due(subject, record)
         yield from _opening(subject, draw)
     for _ in range(draw.randint(1, _FREE)):
         yield from _step(subject, _actions(subject, draw), record)
@@ -88,10 +89,17 @@ def _opening(subject: Subject, draw: Random) -> Iterator[Op]:
 
 def _step(subject: Subject, actions: Any, record: Record) -> Iterator[Op]:
     """A step; in DISABLED mode, a reset of the rows that ended comes first."""
-    last = record.calls[-1]
-    if subject.mode == "Disabled" and last.op.method == "step" and last.flags.any():
-        yield Op("reset", kwargs={"options": {"reset_mask": last.flags.copy()}})
+    yield from _due(subject, record)
     yield Op("step", (actions,))
+
+
+def _due(subject: Subject, record: Record) -> Iterator[Op]:
+    """The reset of the rows that ended, which is up to the caller in DISABLED mode."""
+    last = record.calls[-1] if record.calls else None
+    if subject.mode == "Disabled" and last is not None and last.is_step and last.flags.any():
+        mask = np.ravel(last.flags)
+        if mask.size == subject.num_envs:  # otherwise a check reports it
+            yield Op("reset", kwargs={"options": {"reset_mask": mask.copy()}})
 
 
 def _actions(subject: Subject, draw: Random) -> Any:
@@ -129,6 +137,7 @@ def episodes(subject: Subject, number: int, draw: Random, record: Record, env: A
     longest = 3 * max(ending.steps for ending in subject.endings) + 10
     left = _affordable(subject, record)
     for turn in range(_ROUNDS):
+        yield from _due(subject, record)
         for _ in range(_RESETS):
             yield from opening(subject, None)
         ends = np.zeros(subject.num_envs, int)

@@ -174,7 +174,7 @@ class TerminalObservationInABuffer(Points):
         return first
 
 
-@mutant("infos_unchanged_by_later_steps")
+@mutant("infos_unchanged_by_later_steps", may_fail=("terminal_observation_not_aliased",))
 class InfosUsedAgain(Points):
     def __init__(self, config: Config) -> None:
         super().__init__(config)

@@ -104,7 +104,11 @@ def limits_of_their_own(record: Record) -> Iterator[Demand]:
         NotExercisedError: If no rows of different ages were truncated.
     """
     cuts = _cuts_at_different_ages(record)
-    if len(cuts) < _FEWEST:
+    # Rows whose limits are multiples of one another are truncated together as well, but at ages
+    # beyond which they never get.
+    longest = {i: max(len(e.steps) for e in found) for i, found in enumerate(by_row(record))}
+    early = any(ages[i] < longest[i] for _, ages in cuts for i in record.rows)
+    if len(cuts) < _FEWEST or not early:
         raise NotExercisedError("no rows of different ages were truncated")
     name = "dones" if record.family == "vec_env" else "truncations"
     ages = cuts[-1][1]

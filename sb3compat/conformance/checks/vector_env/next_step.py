@@ -87,7 +87,12 @@ def reset_step_ignores_action(play: Play) -> None:
     )
 
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*AFTER, "rewards_shape"))
+@error(
+    group=GROUP,
+    source=GYM_AUTORESET,
+    modes=MODES,
+    after=(*AFTER, "rewards_shape", "reset_step_flags_false"),
+)
 def reset_step_reward_zero(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the reward of the step that resets a row is 0.
 
