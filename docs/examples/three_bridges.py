@@ -61,8 +61,8 @@ BRIDGES: dict[str, Callable[[int], VecEnv]] = {
 
 
 LABELS = {
-    "exact": "exact, as to_sb3 reports it",
-    "first observation": "the first observation of the next episode as terminal_observation",
+    "exact": "exact (to_sb3)",
+    "first observation": "first observation of the next episode",
     "no flag": "no TimeLimit.truncated",
 }
 
