@@ -144,7 +144,8 @@ def values(model: Any, seed: int, rows: int = 32) -> tuple[float, float]:
 def look(model: Any, observations: Any) -> tuple[Array, Array, Array]:
     """Sampled actions, their value by the critic, and the bonus for entropy (PPO has none)."""
     seen = torch.as_tensor(observations)
-    if isinstance(model, PPO):
+    on_policy = isinstance(model, PPO)
+    if on_policy:
         drawn, value, _ = model.policy(seen)
         actions = np.clip(drawn.numpy(), model.action_space.low, model.action_space.high)
         scale = np.sqrt(model.env.ret_rms.var + model.env.epsilon)
