@@ -92,7 +92,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
             TypeError: If there are arguments.
         """
         if args or unknown:
-            given = [*map(shown, args), *(f"{name}={shown(v)}" for name, v in unknown.items())]
+            given = [*map(shown, args), *(f"{name}={shown(unknown[name])}" for name in unknown)]
             raise TypeError(
                 f"Expected reset() without arguments, as a VecEnv has it, got {', '.join(given)}. "
                 "Call env.seed(…) or env.set_options(…) before env.reset()."

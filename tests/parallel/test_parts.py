@@ -19,7 +19,7 @@ from tests.parallel.teams import forked
 
 def made(*env_fns: Any) -> Parts:
     result = Parts()
-    result.make(env_fns, 4)
+    result.make(env_fns, 4, lambda number: None)
     return result
 
 
