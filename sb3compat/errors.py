@@ -143,19 +143,23 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-def nearest(name: object, known: Iterable[object], otherwise: str = "") -> str:
+def nearest(
+    name: object, known: Iterable[object], otherwise: str = "", likeness: float = 0.6
+) -> str:
     """The question whether a similar known name was meant, for the end of a message.
 
     Args:
         name: What was given.
         known: The names that there are; those that are no strings are left out.
         otherwise: What to say where no name is similar.
+        likeness: From which share of equal letters on a name is similar; 1 is for equal names.
     """
     names = {other.casefold(): other for other in known if isinstance(other, str)}
     found: list[str] = []
     if isinstance(name, str) and name:
         asked = name.casefold()
-        found = get_close_matches(asked, names, n=1) or [other for other in names if asked in other]
+        found = get_close_matches(asked, names, n=1, cutoff=likeness)
+        found = found or [other for other in names if asked in other]
     return f" Did you mean {names[found[0]]!r}?" if found else otherwise and f" {otherwise}"
 
 

@@ -173,12 +173,17 @@ TABLE: dict[str, dict[str, tuple[Any, ...]]] = {
         "after": ("dones_bool_array", 3, STRANGE),
         "modes": ("SameStep", ["sameStep"], 3, None, STRANGE),
         "new": FLAG,
+        "variant": (3, STRANGE),
+        "programs": COUNT,
     },
     **{f"VecEnvAdapter.{name}": row for name, row in ROWS.items()},
     **{f"ParallelVecEnv.{name}": row for name, row in ROWS.items()},
 }
 # Classes that the package makes, and hands out.
-MADE_BY_US = {"Trace", "conformance.Play", "conformance.Report", "conformance.Result"}
+MADE_BY_US = {
+    "Trace",
+    *(f"conformance.{name}" for name in ("Play", "Record", "Demand", "Report", "Result", "expect")),
+}
 # Methods that the two packages call on each other, and those that are Gymnasium's.
 NOT_FOR_USERS = re.compile(r"\.(original|settled|reset_rows|pass_options|read|row_commands|__\w+)$")
 

@@ -179,15 +179,10 @@ def make_vec_env(
     n_envs, seed = plain_count("n_envs", n_envs), plain_seed(seed)
     check_timeout(timeout)
     _check_types(env_id, start_index, monitor_dir, wrapper_class)
-    env_kwargs, monitor_kwargs, vec_env_kwargs, wrapper_kwargs = (
-        _own_kwargs(name, given)
-        for name, given in (
-            ("env_kwargs", env_kwargs),
-            ("monitor_kwargs", monitor_kwargs),
-            ("vec_env_kwargs", vec_env_kwargs),
-            ("wrapper_kwargs", wrapper_kwargs),
-        )
-    )
+    env_kwargs = _own_kwargs("env_kwargs", env_kwargs)
+    monitor_kwargs = _own_kwargs("monitor_kwargs", monitor_kwargs)
+    vec_env_kwargs = _own_kwargs("vec_env_kwargs", vec_env_kwargs)
+    wrapper_kwargs = _own_kwargs("wrapper_kwargs", wrapper_kwargs)
     needs_singles = [
         name
         for name, given in (
@@ -269,7 +264,7 @@ def _check_types(env_id: Any, start_index: Any, monitor_dir: Any, wrapper_class:
     check_fits(fits, "wrapper_class", wrapper_class, wanted, "Pass the class itself.")
 
 
-def _own_kwargs(name: str, given: Any) -> Kwargs:
+def _own_kwargs(name: str, given: Any) -> dict[str, Any]:
     """A new dict with these arguments."""
     fits = given is None or isinstance(given, Mapping)
     check_fits(fits, name, given, "a dict or None", "Pass a dict of arguments by name.")
@@ -288,14 +283,15 @@ def _fastest(
 
 def _refuse_unknown(unknown: Kwargs) -> None:
     for name in unknown:
-        known = [each for each in inspect.signature(make_vec_env).parameters if each != "unknown"]
-        near = f" Did you mean {_MEANT[name]!r}?" if name in _MEANT else nearest(name, known)
-        own = f"Did you mean env_kwargs={{{name!r}: ...}}?"
-        if near:
-            own = f"For the environment, write env_kwargs={{{name!r}: ...}}."
+        own = f"env_kwargs={{{name!r}: ...}}"
+        meant = f" Did you mean {_MEANT.get(name, own)}{'=' * (name in _MEANT)}?"
+        # `render_mode` is not far from `autoreset_mode`, and is meant for the environment.
+        near = nearest(name, inspect.signature(make_vec_env).parameters, likeness=0.8)
+        if near and name not in _MEANT:
+            meant = f"{near} For the environment, write {own}."
         raise TypeError(
             f"Expected the arguments of SB3's make_vec_env, got {name}={shown(unknown[name])}."
-            f"{near} {own}"
+            f"{meant}"
         )
 
 

@@ -67,7 +67,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         self._driver = Driver(env)
         self._waiting = False
         self._closed = self._released = False
-        # Whether only a reset is possible; noted before each call, and taken back after it.
+        # Whether only a reset leads on; noted before each call, and taken back when it is done.
         self._lost_step = False
         # Whether this adapter has reset it; the user may have reset the environment before.
         self._was_reset = False
@@ -92,8 +92,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
             TypeError: If there are arguments.
         """
         if args or unknown:
-            named: dict[str, Any] = dict(unknown)
-            given = [*map(shown, args), *(f"{name}={shown(named[name])}" for name in named)]
+            given = [*map(shown, args), *(f"{name}={shown(unknown[name])}" for name in unknown)]
             raise TypeError(
                 f"Expected reset() without arguments, as a VecEnv has it, got {', '.join(given)}. "
                 "Call env.seed(…) or env.set_options(…) before env.reset()."

@@ -188,6 +188,16 @@ def _refuse(made: Check) -> None:
                 choices = ", ".join(map(repr, known))
                 hint = nearest(name, known, "Use one of these.")
                 raise CheckError(f"Expected {what} ({choices}) for {where}, got {name!r}.{hint}")
+    if made.variant is not None and not callable(made.variant):
+        raise CheckError(
+            f"Expected variant to be a function of the calls of a program for {where}, got "
+            f"{made.variant!r}. Pass one, or None for a check of single records."
+        )
+    if made.programs is not None and (type(made.programs) is not int or made.programs < 1):
+        raise CheckError(
+            f"Expected programs to be a positive int for {where}, got {made.programs!r}. "
+            "Pass how many are enough, or None for all."
+        )
     if not made.contract:
         raise CheckError(
             f"Expected {where} to have a docstring, whose first line says what is asked for, got "

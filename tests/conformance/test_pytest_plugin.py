@@ -181,7 +181,9 @@ def test_the_knowledge_of_an_environment_is_passed_on(run: Run, pytester: pytest
         f"{TINY}:TinyVecEnv::dones_bool_array"
     ]
     pytester.makepyprojecttoml("[tool.sb3compat]\nonly = 'dones_*'\n")
-    run("TinyVecEnv").stdout.fnmatch_lines(["Expected a list of strings, got only = 'dones_[*]'. *"])
+    run("TinyVecEnv").stdout.fnmatch_lines(
+        ["Expected a list of strings, got only = 'dones_[*]'. *"]
+    )
 
 
 CONFTEST = '''

@@ -33,7 +33,6 @@ make_cartpole = partial(gym.make, "CartPole-v1")
         ({"backend": "threads"}, "backend='threads'"),
         ({"start_method": "thread"}, "start_method='thread'"),
         ({"on_worker_lost": "ignore"}, "on_worker_lost='ignore'"),
-        ({"parent_steps": "yes"}, "parent_steps='yes'"),
         ({"spin_seconds": -1.0}, "spin_seconds to be a positive.*-1.0.*0 is for not to look"),
         ({"parent_steps": True, "backend": "ray"}, "no parent_steps with backend='ray'"),
         ({"spin_seconds": 1e-5, "backend": "ray"}, "no spin_seconds with backend='ray'"),

@@ -164,7 +164,7 @@ class EmptyEntriesOfOtherRows(Points):
         return obs, rewards, dones, infos
 
 
-@vec_env_mutant("limits_by_row", config=_TERMINATED, may_fail=("no_phantom_transition",))
+@vec_env_mutant("limits_by_row", config=_TERMINATED, referenced=False)
 class OneCounterForAllRows(Points):
     most = 7
 
@@ -227,7 +227,7 @@ class StatisticsOverAllResets(RowsCounted):
         RowsEnv.clear(self, rows, masked)
 
 
-@vector_env_mutant("infos_without_old_entries", modes=("NextStep", "SameStep"))
+@vector_env_mutant("infos_without_old_entries")
 class SuccessIsLeft(RowsEnv):
     def __init__(self, form: Form) -> None:
         super().__init__(form)
@@ -235,7 +235,7 @@ class SuccessIsLeft(RowsEnv):
 
     def clear(self, rows: Any, masked: bool) -> None:
         super().clear(rows, masked)
-        self.old = {}
+        self.old = self.old if masked else {}
 
     def step(self, actions: Any) -> Any:
         *results, infos = super().step(actions)

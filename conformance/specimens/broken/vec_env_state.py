@@ -174,6 +174,18 @@ class TerminalObservationInABuffer(Points):
         return first
 
 
+@mutant("infos_unchanged_by_later_steps")
+class InfosAreMarkedLater(Points):
+    before: Any = ()
+
+    def step_wait(self) -> Any:
+        for info in self.before:
+            info["old"] = True
+        results = super().step_wait()
+        self.before = results[3]
+        return results
+
+
 @mutant("infos_unchanged_by_later_steps", may_fail=("terminal_observation_not_aliased",))
 class InfosUsedAgain(Points):
     def __init__(self, config: Config) -> None:

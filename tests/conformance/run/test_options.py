@@ -41,7 +41,7 @@ GIVEN: dict[str, Any] = {
         ({"skip": ("trains_pp",)}, r"`skip`, got 'trains_pp'\. Did you mean 'trains_ppo'"),
         # A pattern would let any failure through.
         ({"expected_failures": {"dones_*": "x"}}, r"in `expected_failures`, got 'dones_\*'"),
-        ({"expected_failures": {"qqq": "x"}}, r"in `expected_failures`, got 'qqq'\. `sb3compat list` shows them\.$"),
+        ({"expected_failures": {"qqq": "x"}}, r"got 'qqq'\. `sb3compat list` shows them\.$"),
         ({"capabilities": {"rendr": True}}, r"a capability, got 'rendr'\. Did you mean 'render'"),
     ],
 )

@@ -146,7 +146,7 @@ def infos_of_their_own_step(record: Record) -> Iterator[Demand]:
     """The infos of a step have no key that is left from the end of an episode before."""
     judged = False
     for i, found in enumerate(by_row(record)):
-        pairs = [(a, b) for a, b in pairwise(found) if a.over and b.by == "auto" and b.steps]
+        pairs = [(a, b) for a, b in pairwise(found) if a.over and b.by != "reset" and b.steps]
         if len(pairs) < _FEWEST:
             continue
         judged = True
