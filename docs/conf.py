@@ -8,10 +8,10 @@ import sys
 import textwrap
 from html import escape
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[1]
@@ -101,7 +101,9 @@ def _linked(link: re.Match[str], old: Path, new: Path) -> str:
 
 def _skip(app: Sphinx, what: str, name: str, value: object, skip: bool, options: object) -> bool:
     """Of the module of the exceptions, the functions are for this package alone."""
-    return skip or (isinstance(value, FunctionType) and value.__module__ == "sb3compat.errors")
+    own = getattr(value, "__module__", None) == "sb3compat.errors" and not isinstance(value, type)
+    # A method has its class in its name, and a cached function is no `FunctionType`.
+    return skip or (own and getattr(value, "__qualname__", ".") == name)
 
 
 def _describe(
@@ -118,9 +120,17 @@ def _describe(
         context["metatags"] += f'<meta content="{text}" name="description" />'
 
 
+def _contents(app: Sphinx, domain: str, objtype: str, contentnode: nodes.Element) -> None:
+    """Let the contents of a page name what is public, without the parts of each class."""
+    if objtype in ("attribute", "method", "property") and contentnode.parent is not None:
+        for signature in contentnode.parent.findall(addnodes.desc_signature):
+            signature["_toc_name"] = ""
+
+
 def setup(app: Sphinx) -> None:
     """Write the parts of the pages that come from the code."""
     app.connect("builder-inited", lambda app: generate.write_parts())
     app.connect("source-read", _read)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("object-description-transform", _contents)
     app.connect("html-page-context", _describe)

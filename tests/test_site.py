@@ -87,3 +87,17 @@ def test_each_page_describes_itself(site: Path) -> None:
         found = re.findall(r'<meta [^>]*name="description"[^>]*>', head)
         assert len(found) == 1, page
         assert len(found[0]) > 60, page
+
+
+def test_contents_of_the_api_are_the_public_names(site: Path) -> None:
+    """No methods and attributes, and nothing that is not for users."""
+    text = (site / "reference" / "api.html").read_text(encoding="utf-8")
+    contents = text.partition('class="toc-tree"')[2].partition("</aside>")[0]
+    own = {
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and value.__module__ == errors.__name__ and name[0] != "_"
+    }
+    public = {name for name in sb3compat.__all__ if name != "__version__"}
+    named = set(re.findall(r'class="pre">([\w.]+)', contents))
+    assert named == public | own | {*conformance.__all__}
