@@ -83,16 +83,43 @@ def _within_destructor(frame: FrameType | None) -> bool:
     return False
 
 
-def _run(tracer: _Tracer, operation: Callable[[], Any]) -> None:
-    # What earlier tests have left behind is not to be collected, and interrupted, within this one.
+@contextmanager
+def _collecting_nothing() -> Iterator[None]:
+    """Let no exception be raised within a collection: Python reports it there, and goes on.
+
+    What is left of earlier tests would have its destructors called, and Hypothesis notes how long
+    each collection takes.
+    """
     gc.disable()
-    before = sys.gettrace()
-    sys.settrace(tracer)
     try:
-        operation()
+        yield
     finally:
-        sys.settrace(before)
         gc.enable()
+
+
+def _run(tracer: _Tracer, operation: Callable[[], Any]) -> None:
+    with _collecting_nothing():
+        before = sys.gettrace()
+        sys.settrace(tracer)
+        try:
+            operation()
+        finally:
+            sys.settrace(before)
+
+
+@contextmanager
+def raised_by(number: signal.Signals, error: type[BaseException]) -> Iterator[None]:
+    """Let the handler of this signal raise the error."""
+
+    def handle(*_: Any) -> None:
+        raise error
+
+    with _collecting_nothing():
+        before = signal.signal(number, handle)
+        try:
+            yield
+        finally:
+            signal.signal(number, before)
 
 
 def count(operation: Callable[[], Any]) -> int:
@@ -149,7 +176,7 @@ def within(seconds: int) -> Iterator[None]:
 _FEW = 3
 
 
-def points(total: int, number: int = 400) -> Iterator[tuple[int, type[BaseException]]]:
+def points(total: int, number: int = 150) -> Iterator[tuple[int, type[BaseException]]]:
     """A few points, evenly spread, with the errors by turns; nightly `number` of them."""
     some = min(number if nightly() else _FEW, total)
     chosen = np.unique(np.linspace(1, total, some).astype(int))

@@ -13,8 +13,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 VARIABLE = "SB3COMPAT_PROFILE"
-# The share of a test's examples that each profile runs. A night has room for half of them.
-SHARES = {"dev": 0.1, "ci": 0.15, "nightly": 0.5}
+# The share of a test's examples that each profile runs. A night has room for a quarter of them.
+SHARES = {"dev": 0.1, "ci": 0.15, "nightly": 0.25}
 FEWEST = 10
 
 

@@ -15,7 +15,7 @@ from sb3compat._ipc import framing, pipes
 from sb3compat._ipc import ready as ready_module
 from sb3compat._ipc.pipes import Exchange, end_processes, pickled
 from sb3compat._ipc.ready import Line, PollReady, WaitReady
-from tests.interrupts import count, interrupt
+from tests.interrupts import count, interrupt, raised_by
 from tests.ipc.pipe_workers import LONG, Workers, fork
 from tests.profiles import nightly
 
@@ -174,16 +174,6 @@ class InterruptedByHandlerError(TimeoutError):
     """What a handler raises; also an OSError, as the errors of pipes are."""
 
 
-@pytest.fixture
-def handler() -> Iterator[None]:
-    def handle(*_: Any) -> None:
-        raise InterruptedByHandlerError
-
-    before = signal.signal(signal.SIGUSR1, handle)
-    yield
-    signal.signal(signal.SIGUSR1, before)
-
-
 @POSIX
 @pytest.mark.parametrize(
     ("size", "same"), [(1, False), (1, True), (200_000, False)], ids=["short", "same", "long"]
@@ -217,14 +207,13 @@ def test_exception_at_any_point_leaves_every_message_accounted_for(
         assert exchange.answers == dict.fromkeys((0, 1), ("answer", f"{-at}," * size)), at
 
 
-def test_signal_handler_that_raises_while_a_message_is_sent(
-    make: Make, workers: Workers, handler: None
-) -> None:
+def test_signal_handler_that_raises_while_a_message_is_sent(make: Make, workers: Workers) -> None:
     stuck = started(make(), _2="wait")
     exchange = make()
     # Row 2 reads nothing, so that its message cannot have been sent when row 0 gives the signal.
     messages = {0: pickled(("signal", os.getpid())), 2: pickled(("answer", LONG))}
-    with pytest.raises(InterruptedByHandlerError):
+    raised = raised_by(signal.SIGUSR1, InterruptedByHandlerError)
+    with raised, pytest.raises(InterruptedByHandlerError):
         exchange.send({**messages, 1: pickled(("answer", 1))})
     assert 0 in exchange.owed
     assert set(exchange.unsent) <= set(exchange.owed)
@@ -280,9 +269,10 @@ def test_size_of_a_message_beyond_two_gigabytes_is_written_and_read() -> None:
         assert all(framing.body_of(start[:end]) is None for end in range(len(start)))
 
 
-def test_error_of_a_handler_is_no_sign_of_death(make: Make, handler: None) -> None:
+def test_error_of_a_handler_is_no_sign_of_death(make: Make) -> None:
     exchange = make()
-    with pytest.raises(InterruptedByHandlerError):  # noqa: PT012
+    raised = raised_by(signal.SIGUSR1, InterruptedByHandlerError)
+    with raised, pytest.raises(InterruptedByHandlerError):  # noqa: PT012
         exchange.send({1: pickled(("signal", os.getpid()))})  # the signal may come already here
         exchange.receive()
     assert (set(exchange.owed), exchange.answers, exchange.dead) == ({1}, {}, {})

@@ -39,7 +39,7 @@ def test_interrupt_at_any_point_leaves_no_answer_for_the_next_call(
     env = started()
     expected = transcript(DummyVecEnv(counting(3)))
     total = count(lambda: OPERATIONS[name](env))
-    for at, error in points(total, 400):
+    for at, error in points(total):
         where = f"{name}, {error.__name__} at point {at} of {total}"
         with within(120):
             raised = interrupt(lambda env=env: OPERATIONS[name](env), at, error)

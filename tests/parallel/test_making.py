@@ -19,7 +19,7 @@ import pytest
 import sb3compat
 from sb3compat._parallel import processes, workers
 from sb3compat._parallel.launch import signals_held
-from tests.interrupts import attempt, count, counting, interrupt, points, within
+from tests.interrupts import attempt, count, counting, interrupt, points, raised_by, within
 from tests.lockstep import same
 from tests.parallel.failing import OPENED, opened
 from tests.parallel.teams import children, forked
@@ -280,9 +280,6 @@ def test_parent_that_is_not_asked_for_the_ends_of_its_children_closes_all_the_sa
 
 
 def test_signals_that_come_while_a_worker_starts_are_handled_afterwards() -> None:
-    def alarm(*_: Any) -> None:
-        raise KeyboardInterrupt
-
     def start() -> None:
         with signals_held():
             # To this thread, as any other one would take it.
@@ -290,11 +287,7 @@ def test_signals_that_come_while_a_worker_starts_are_handled_afterwards() -> Non
             held.append(signal.SIGALRM in signal.sigpending())
 
     held: list[bool] = []
-    before = signal.signal(signal.SIGALRM, alarm)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            start()
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    with raised_by(signal.SIGALRM, KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        start()
     assert held == [True]
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())

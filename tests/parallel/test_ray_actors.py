@@ -19,7 +19,7 @@ import sb3compat
 from sb3compat import ParallelVecEnv
 from sb3compat._parallel.messages import Failure, failure_of
 from tests.envs import script
-from tests.interrupts import within
+from tests.interrupts import raised_by, within
 from tests.lockstep import lockstep
 from tests.parallel.conftest import STORE
 from tests.parallel.failing import ACTIONS, WorkerProcess, known, on_ray, opened, processes_of
@@ -249,15 +249,9 @@ def test_actors_answer_what_they_are_asked_or_are_dead(actors: dict[int, Any]) -
 def test_signal_handler_may_raise(actors: dict[int, Any]) -> None:
     from sb3compat._parallel.ray_actors import ActorExchange
 
-    def alarm(*_: Any) -> None:
-        raise KeyboardInterrupt
-
     exchange = hanging(ActorExchange(actors, restarts=False), actors)
-    before = signal.signal(signal.SIGALRM, alarm)
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
-    try:
+    with raised_by(signal.SIGALRM, KeyboardInterrupt):
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
         with pytest.raises(KeyboardInterrupt):
             exchange.receive(None)
-    finally:
-        signal.signal(signal.SIGALRM, before)
     assert exchange.owed.keys() == {1}

@@ -18,7 +18,7 @@ from gymnasium.vector import AutoresetMode
 import sb3compat
 from sb3compat._ipc import pipes, subproc_vec_env
 from tests.envs import ScriptedEnv, script
-from tests.interrupts import Counting, counting, within
+from tests.interrupts import Counting, counting, raised_by, within
 from tests.lockstep import same
 from tests.lockstep_back import dummy
 from tests.vec_wrappers import HandsOn
@@ -323,19 +323,14 @@ class Stopped(Hanging):
 def test_worker_that_hangs_in_an_interrupted_step_is_ended_by_close(
     kind: str, cls: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(pipes, "_TERMINATE_SECONDS", 0.1)
     monkeypatch.setattr(subproc_vec_env, "_CLOSE_SECONDS", 0.1)
     venv = subproc(cls)
     envs = sb3compat.to_gymnasium(WRAPPED[kind](venv))
     envs.reset()
     envs.step(ACTIONS)
-    before = signal.signal(signal.SIGUSR1, interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    with raised_by(signal.SIGUSR1, KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         envs.step(ACTIONS)
-    signal.signal(signal.SIGUSR1, before)
     for use in ("step", "reset", "call"):
         with pytest.raises(sb3compat.WorkerError, match="Close this environment"):
             USES[use](envs)

@@ -145,7 +145,7 @@ def test_interrupted_operation(name: str, kind: str, mode: AutoresetMode) -> Non
         late = [after_reset.step(ACTIONS)]
     elif name == "step" and mode != AutoresetMode.DISABLED:
         late = [same_step.step(ACTIONS)]
-    for at, error in points(total, 200):
+    for at, error in points(total):
         envs = started(kind, mode)
         where = f"{name} of {kind}, {error.__name__} at point {at} of {total}"
         with within(120):

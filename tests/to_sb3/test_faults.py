@@ -16,6 +16,7 @@ import sb3compat
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._ipc import pipes
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, script
+from tests.interrupts import raised_by
 from tests.to_sb3.driving import ASYNC, made, mode_of
 
 
@@ -237,15 +238,10 @@ def test_stopped_worker_is_a_timeout_error(kind: str, use: Callable[[Any], Any])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
 def test_interrupt_in_a_step_loses_the_workers(kind: str, error: type[BaseException]) -> None:
     """An interrupt of the user, or the exception of a signal handler that limits the time."""
-
-    def interrupt(*_: Any) -> None:
-        raise error
-
     env = adapted(kind, failing("hang"))
     step(env)
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
-    with pytest.raises(error):
-        step(env)
-    signal.signal(signal.SIGALRM, before)
+    with raised_by(signal.SIGALRM, error):
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(error):
+            step(env)
     check_lost(env)

@@ -181,7 +181,7 @@ def test_interrupted_operation(name: str, kind: str) -> None:
         env.reset()
         after[1] = step(env)
     led_out = []
-    for at, error in points(total, 400 if kind in COUNTING else 60):
+    for at, error in points(total, 150 if kind in COUNTING else 60):
         env = started(kind)
         where = f"{name} of {kind}, {error.__name__} at point {at} of {total}"
         with within(120):
