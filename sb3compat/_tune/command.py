@@ -40,8 +40,10 @@ def command(env_id: EnvId, shown: str, n_envs: int, seconds: float, *, as_json: 
         for env in made.values():
             env.close()
     if not found:
-        for name, reason in reasons.items():
-            print(f"sb3compat: {name} cannot be made: {reason}", file=sys.stderr)
+        for reason in dict.fromkeys(reasons.values()):
+            names = [name for name, other in reasons.items() if other == reason]
+            what = shown if len(names) == len(reasons) else "; ".join(names)
+            print(f"sb3compat: {what} cannot be made: {reason}", file=sys.stderr)
         return 2
     best = advised(candidates, found)
     if as_json:

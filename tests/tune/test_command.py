@@ -58,9 +58,15 @@ def test_functions_are_timed_too(
     assert "native" not in [way["name"] for way in found["ways"]]
     assert "make_vec_env(make_env, n_envs=2" in found["use"]["line"]
     assert main(["tune", f"{file}:fails", "--n-envs", "1"]) == 2
-    assert "sync cannot be made: OSError: no simulator" in capsys.readouterr().err
+    assert "cannot be made: OSError: no simulator" in capsys.readouterr().err
     assert main(["tune", f"{file}:nothing"]) == 2
     assert "Expected" in capsys.readouterr().err
+
+
+def test_id_with_a_typo_is_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "CartPol-v1", "--n-envs", "2"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("sb3compat: 'CartPol-v1' cannot be made: NameNotFound: ")
 
 
 def test_ways_that_are_impossible_are_named_with_the_reason(
