@@ -43,7 +43,7 @@ def initialised() -> Iterator[Any]:
     """Ray, started for the benchmark; the number of cores is only what it thinks there are."""
     import ray
 
-    ray.init(num_cpus=N + WORKERS, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=N + WORKERS, include_dashboard=False, log_to_driver=False)
     try:
         yield ray
     finally:
