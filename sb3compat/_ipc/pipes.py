@@ -113,8 +113,8 @@ class Exchange:
         owed: The rows that were sent a message and have not answered, each with what was read of
             its answer. A row is noted before its message is sent, and forgotten when its whole
             answer was read, so that an exception at any line leaves no answer unaccounted for.
-        unsent: The messages that were not sent in time, or not before an exception, by row; these
-            rows are `owed`, too.
+        unsent: The messages that were not sent in time, or not before an exception, by row. These
+            rows are `owed`, too; the last one perhaps only once the next call has begun.
         answers: The answers that have come, by row.
         dead: The rows whose worker has died before it answered, with what showed it.
     """
