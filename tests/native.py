@@ -144,6 +144,8 @@ class UnknownEnv(VectorEnv[Any, Any, Any]):
             empty = create_empty_array(self.single_observation_space, n)
             dense = concatenate(self.single_observation_space, filled, empty)
             out[form.final_key] = self._out(dense)
+            if isinstance(out[form.final_key], list):  # of Python's numbers: a form of its own
+                out[form.final_key] = dense
         out["final_info"] = arrays if form.final_info == "arrays" else infos
         if form.final_mask:
             out |= {f"_{form.final_key}": mask, "_final_info": mask}

@@ -161,7 +161,8 @@ class Observations(BatchLayout):
             name: The info key, for messages.
 
         Returns:
-            A function of the row. Its results may share memory with `value`.
+            A function of the row. Its results may share memory with `value`. Those of a batch have
+            the dtypes of the space, as in `batch`.
         """
         if isinstance(value, list):
             value = np.array([*value, None], dtype=object)[:-1]  # the None keeps it from nesting
@@ -175,9 +176,18 @@ class Observations(BatchLayout):
                     f"Expected infos[{name!r}] to hold one observation for each row, of shape "
                     f"{shape}, got shape={array.shape}."
                 )
-        if listed or self.keys is None:
+        if listed:
             return lambda row: arrays[0][row]
-        return lambda row: self.pack([array[row] for array in arrays])
+
+        def part(leaf: Leaf, array: Array, row: int) -> Any:
+            if self._keep_dtypes or array.dtype == leaf.dtype or array.dtype.hasobject:
+                return array[row]
+            # Of this row alone, as the others hold anything.
+            return _cast(array[row : row + 1], leaf, f"infos[{name!r}]")[0]
+
+        return lambda row: self.pack(
+            [part(*pair, row) for pair in zip(self.leaves, arrays, strict=True)]
+        )
 
     def rows(self, batch: list[Array], rows: Rows) -> list[Observation]:
         """Copies of some rows: NumPy scalars where a leaf has no shape, as `DummyVecEnv` has.

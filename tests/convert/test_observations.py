@@ -78,6 +78,18 @@ def test_final_observations_are_picked_from_a_list_with_gaps() -> None:
     assert pick(1) is last
 
 
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_final_observations_in_a_batch_are_cast_as_observations_are(shape: tuple[int]) -> None:
+    observations = Observations(spaces.Box(0, 9, shape, np.uint8), 2)
+    # Nothing is asked of row 0, which has not ended.
+    finals = np.array([np.nan, 2.0]).reshape(2, *shape)
+    pick = observations.picker(finals, "final_obs")
+    (batch,) = observations.batch(np.full((2, *shape), 2.0), copy=True)
+    same(pick(1), batch[1])
+    with pytest.raises(ConversionError, match=r"dtype uint8.*got dtype=float64 from infos\['final"):
+        pick(0)
+
+
 def test_batches_are_cast_only_where_the_values_stay() -> None:
     observations = Observations(spaces.Box(0, 9, (1,), np.uint8), 2)
     same(observations.batch(np.array([[2.0], [3.0]]), copy=True), [TWO_THREE])
