@@ -22,6 +22,7 @@ CASES = {
     "conformance/checks/vec_env_awkward::odd_infos_pass": 0,
     "conformance/run/known::a_vec_env_of_stable_baselines3_has_known_failures": 0,
     "conformance/run/known::a_known_failure_is_expected_and_others_are_not": 1,
+    "conformance/world::a_target_has_the_expected_failures_only": 1,
     # A page: 4 to 20 s.
     "docs::snippets_of_a_page_run": 2,
     "docs::the_tutorial_on_checking_shows_what_the_command_prints": 0,

@@ -6,6 +6,7 @@ import ast
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from pathlib import Path
 from textwrap import dedent
@@ -62,7 +63,8 @@ class Target:
 TARGETS: dict[str, Target] = {}
 
 
-def reasons(path: Path) -> dict[str, str]:
+@cache
+def reasons(path: Path) -> Mapping[str, str]:
     """The reason, with the link, for each expected failure in a file.
 
     What `--known-upstream` knows as well is written down there: such an entry only names the class.
