@@ -181,7 +181,13 @@ def run(backend: str, number: int, seed: int = 0) -> dict[str, Any]:
     if backend == "ray":
         import ray
 
-        ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        ray.init(
+            address="local",
+            num_cpus=4,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="ERROR",
+        )
     ended: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
         faults = Faults(backend, Path(folder), seed)

@@ -49,7 +49,13 @@ def processes(n: int) -> Any:
 def on_ray(n: int) -> Any:
     import ray
 
-    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init(
+        address="local",
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+    )
     return sb3compat.ParallelVecEnv(fns(n), workers=2, backend="ray")
 
 
