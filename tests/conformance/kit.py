@@ -18,7 +18,7 @@ from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.pace import MOST_PROGRAMS
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
-from tests.profiles import nightly, spread
+from tests.profiles import spread
 
 assert every.MODULES, "they have to be imported before `specimens` is asked"
 TRAINING = {"trains_ppo", "trains_off_policy"}
@@ -30,11 +30,9 @@ def sampled(family: Family) -> list[Specimen]:
     """The mutants that the tests try: one for each module of checks.
 
     `make matrix` runs every check on every mutant. Where the sources have changed since, more of
-    them are tried; nightly all.
+    them are tried.
     """
     mutants = specimens("mutant", family)
-    if nightly():
-        return mutants
     homes = {check.id: check.function.__module__ for check in checks_of(family)}
     first: dict[str, Specimen] = {}
     for mutant in mutants:

@@ -43,9 +43,8 @@ def test_no_check_reports_it(name: str) -> None:
     if specimen.family == "vec_env":
         pytest.importorskip("stable_baselines3")
     subject = examine(specimen.factory, family=specimen.family, seconds=4, **specimen.given)
-    for seed in range(3 if nightly() else 1):
-        found = bad(judge(subject, seconds=0.01, seed=seed, skip=TRAINING))
-        assert set(found) <= CLOSES | specimen.rightly.keys(), found
+    found = bad(judge(subject, seconds=0.01, skip=TRAINING))
+    assert set(found) <= CLOSES | specimen.rightly.keys(), found
 
 
 def test_episodes_need_not_end_while_the_kit_looks_on() -> None:

@@ -1,4 +1,4 @@
-"""The mutants: a sample of them, or all in the profile `nightly`; `make matrix` runs all."""
+"""The mutants: a sample of them; `make matrix` runs all."""
 
 from __future__ import annotations
 
