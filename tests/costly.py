@@ -24,7 +24,7 @@ CASES = {
     "conformance/run/known::a_known_failure_is_expected_and_others_are_not": 1,
     "conformance/world::a_target_has_the_expected_failures_only": 1,
     # A page: 4 to 20 s.
-    "docs::snippets_of_a_page_run": 2,
+    "docs::snippets_of_a_page_run": 1,
     "docs::the_tutorial_on_checking_shows_what_the_command_prints": 0,
     "examples::ppo_in_a_single_file_learns": 0,
     "examples::ppo_learns_the_same_from_both_environments": 0,

@@ -9,11 +9,13 @@ from tests import side_by_side
 
 
 def test_each_test_is_in_exactly_one_part(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nmarkers = jax: brings in JAX")
-    module = "import pytest\ndef test_one(): ...\n@pytest.mark.jax\ndef test_two(): ...\n"
-    paths = ("tests/test_a.py", "tests/to_sb3/test_b.py", "tests/new/test_c.py")
-    paths = (*paths, "tests/conformance/test_d.py", "tests/conformance/checks/test_e.py")
-    for path in paths:
+    pytester.makeini("[pytest]\nmarkers =\n  jax: brings in JAX\n  ray: needs Ray")
+    folders = ("", "new/", "conformance/", "conformance/checks/")
+    paths = {f"tests/{folder}test_it.py": "" for folder in folders}
+    for mark, homes in side_by_side.APART.items():
+        paths |= {f"{home}/test_it.py": f"@pytest.mark.{mark}\n" for home in homes}
+    for path, mark in paths.items():
+        module = f"import pytest\ndef test_one(): ...\n{mark}def test_two(): ...\n"
         pytester.path.joinpath(path).parent.mkdir(parents=True, exist_ok=True)
         pytester.path.joinpath(path).write_text(module)
 
@@ -23,9 +25,18 @@ def test_each_test_is_in_exactly_one_part(pytester: pytest.Pytester) -> None:
         return [line for line in lines if "::" in line]
 
     everything = collected("tests")
-    assert len(everything) == 10
+    assert len(everything) == 2 * len(paths)
     in_parts = [name for part in side_by_side.SUITE.values() for name in collected(*part)]
     assert Counter(in_parts) == Counter(everything)
+
+
+def test_test_that_no_part_would_run_is_refused(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nmarkers = ray: needs Ray")
+    pytester.makeconftest("from tests.conftest import pytest_collection_modifyitems")
+    pytester.makepyfile("import pytest\n@pytest.mark.ray\ndef test_one(): ...\n")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*Expected tests with the mark ray in tests/parallel*"])
 
 
 @pytest.mark.parametrize("failing", [(), ("kit",), ("lint",)])
