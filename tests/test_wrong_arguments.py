@@ -197,7 +197,9 @@ def public() -> Iterator[tuple[str, Callable[..., Any]]]:
             if callable(value) and not is_error and prefix + name not in MADE_BY_US:
                 yield prefix + name, value
     for cls in (sb3compat.VecEnvAdapter, sb3compat.ParallelVecEnv):
-        own = [base for base in cls.__mro__ if base.__module__.startswith("sb3compat._")]
+        # The base class is SB3's, or a stand-in for it.
+        ours = re.compile(r"sb3compat\._(?!upstream\.)")
+        own = [base for base in cls.__mro__ if ours.match(base.__module__)]
         for name in {name for base in own for name in vars(base) if name[0] != "_"}:
             value = inspect.getattr_static(cls, name)
             if inspect.isfunction(value) and not NOT_FOR_USERS.search(f".{name}"):

@@ -14,8 +14,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.envs import ENDINGS, MakeEnv, Script, script
-from tests.lockstep import lockstep
+from tests.envs import ENDINGS, MakeEnv, Script, fns, script
+from tests.lockstep import lockstep, same
 from tests.native import Form, NativeEnv, RestartsRows
 from tests.parallel.own_values import CUT, DTYPES, ODD, CastVector, cast, split
 from tests.parallel.teams import KINDS, forked, parts_of, unshifted
@@ -25,6 +25,8 @@ from tests.strategies import boxes, programs, scripts
 pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVecEnv")
 
 from stable_baselines3.common import vec_env as sb3
+
+import sb3compat
 
 Shape = Sequence[tuple[str, int]]
 Build = Callable[[list[MakeEnv]], Any]
@@ -100,6 +102,52 @@ def test_native_parts_equal_dummy_vec_env(data: st.DataObject, workers: int, cha
     # They take one seed, and the same options.
     program = [(name, given[0] if isinstance(given, list) else given) for name, given in program]
     lockstep(chosen, n, build, program)
+
+
+class KeepsInfos(RestartsRows):
+    """Returns the same arrays as infos in each step; a restart writes into them."""
+
+    def __init__(self, env_fns: Any, bag: bool) -> None:
+        super().__init__(env_fns, AutoresetMode.NEXT_STEP)
+        n = self.num_envs
+        self.kept = {"energy": np.zeros(n)}
+        if bag:
+            self.kept["bag"] = np.array([*([] for _ in range(n)), None], object)[:-1]
+
+    def step(self, actions: Any) -> Any:
+        *results, infos = super().step(actions)
+        self.kept["energy"] += 1
+        for one in self.kept.get("bag", ()):
+            one.append("step")
+        return *results, {**infos, **self.kept}
+
+
+class _Empties:
+    def __call__(self, env: KeepsInfos, mask: Any) -> Any:
+        env.kept["energy"][mask] = 0
+        for one in env.kept.get("bag", ()):
+            one.clear()
+        return env.reset_rows(mask, None, None)
+
+    def restart_rows(self, env: KeepsInfos, rows: Any) -> Any:
+        return self(env, np.isin(np.arange(env.num_envs), rows))[0][rows], {}
+
+
+sb3compat.register_partial_reset(KeepsInfos, _Empties())
+
+
+@pytest.mark.parametrize("bag", [False, True])
+def test_infos_of_a_native_part_are_those_of_the_step_and_not_of_the_restart(bag: bool) -> None:
+    def make() -> KeepsInfos:
+        return KeepsInfos(fns(lengths=(2, 3), infos="none"), bag)
+
+    def infos(env: Any) -> list[Any]:
+        env.reset()
+        found = [env.step([0, 0])[3] for _ in range(6)]
+        env.close()
+        return found
+
+    same(infos(forked([make], 1)), infos(sb3compat.to_sb3(make())))
 
 
 @pytest.mark.parametrize("kind", KINDS)
