@@ -26,6 +26,7 @@ from sb3compat._convert.types import (
     RowState,
     Seeds,
     VecEnvLike,
+    VectorEnvBase,
     holds_vector_env,
 )
 from sb3compat._rows.driver import Driver
@@ -111,7 +112,8 @@ def to_gymnasium(
     )
 
 
-class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv):
+# skrl tells what an environment is from its direct base classes.
+class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
     """A Stable-Baselines3 `VecEnv` as a Gymnasium vector environment; `to_gymnasium` makes them.
 
     Args:

@@ -34,6 +34,11 @@ def test_vector_env_is_returned_as_it_is() -> None:
     assert sb3compat.to_gymnasium(ours) is ours
 
 
+def test_base_class_is_gymnasiums_for_those_who_look_at_it() -> None:
+    """`skrl.envs.wrappers.torch.wrap_env` finds its wrapper by the direct base classes."""
+    assert VectorEnv in type(sb3compat.to_gymnasium(dummy(fns()))).__bases__
+
+
 def test_attributes_equal_those_of_sync_vector_env() -> None:
     vec_env = dummy([lambda: gym.make("CartPole-v1", render_mode="rgb_array")] * 3)
     ours: Any = sb3compat.to_gymnasium(vec_env, autoreset_mode="NextStep")
