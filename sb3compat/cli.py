@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = _parser().parse_args(arguments)
     try:
-        # Leave by way of the clean-up, so that no process stays behind.
+        # Exit through the clean-up code, so that no process is left running.
         with suppress(AttributeError, ValueError):  # what it cannot encode is not to stop it
             sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         with suppress(ValueError):  # in another thread than the main one
@@ -165,8 +165,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain("interrupted")
         return 130
     except BrokenPipeError:
-        # Whoever read the output has enough: `sb3compat list | head`. At its end Python would
-        # flush once more, and complain.
+        # The reader has closed the pipe: `sb3compat list | head`. At exit, Python would flush
+        # again, and report an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 

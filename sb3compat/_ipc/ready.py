@@ -1,4 +1,4 @@
-"""Which workers have something to read, or have ended; over `multiprocessing` pipes."""
+"""Which workers have sent data, or have ended; over `multiprocessing` pipes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PollReady:
     would build a selector for each call, which doubles the time of a quick step.
 
     Args:
-        spin: Looks for answers before sleeping until they come.
+        spin: Polls for answers before sleeping until they arrive.
     """
 
     def __init__(self, spin: Spin | None = None) -> None:
@@ -42,7 +42,7 @@ class PollReady:
         self._numbers: dict[int, tuple[int, int]] = {}
 
     def add(self, row: int, line: Line) -> int:
-        """Look at this worker from now on; returns the descriptor of its pipe."""
+        """Watch this worker from now on; returns the descriptor of its pipe."""
         if row in self._numbers:
             return self._numbers[row][0]
         numbers = line.pipe.fileno(), line.process.sentinel
@@ -61,7 +61,7 @@ class PollReady:
         """Wait until some of these rows have answered or ended, or the time is over.
 
         Args:
-            rows: The rows. Others are looked at no more, if there is something to see.
+            rows: The rows. Others that have something to read are no longer watched.
             timeout: How many seconds to wait at most; None for ever.
 
         Returns:

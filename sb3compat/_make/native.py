@@ -55,9 +55,9 @@ def is_native_only(env_id: object) -> bool:
 
 
 def why_not_native(env_id: object, env_kwargs: Kwargs, autoreset_mode: Any) -> str | None:
-    """Why the native environment cannot stand in for single ones; None if nothing shows.
+    """Why the native environment cannot replace single ones; None if no reason is known.
 
-    Equal spaces are all that is compared. The native environment may differ in what it does.
+    Only the spaces are compared. The native environment may still behave differently.
     """
     spec = find_spec(env_id)
     if spec is None or spec.vector_entry_point is None:

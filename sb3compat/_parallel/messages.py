@@ -1,4 +1,4 @@
-"""What a parent and its workers say to each other, apart from arrays of fixed size."""
+"""The messages between a parent and its workers, apart from arrays of fixed size."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Failure(NamedTuple):
 
 
 class Described(NamedTuple):
-    """What the parts of one worker are.
+    """A description of the parts of one worker.
 
     Attributes:
         rows: The number of rows of each part.
@@ -59,7 +59,7 @@ def named(rows: slice) -> str:
 
 
 def dumps(value: Any) -> bytes:
-    """Pickle a value; what has no importable name, such as a class of a notebook, goes by value."""
+    """Pickle a value; classes without an importable name, as in a notebook, by value."""
     try:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except Exception:

@@ -1,4 +1,4 @@
-"""Workers that start: which function each of them calls, for how long, and where it hangs.
+"""The start of workers: which function each of them calls, for how long, and where it hangs.
 
 A worker writes into a pipe which function it calls. All workers of an environment have the same
 pipe, as notes are short, and written only while parts are made.
@@ -21,7 +21,7 @@ from sb3compat._ipc.pipes import Deadline
 from sb3compat._ipc.ready import READABLE, milliseconds, polled
 from sb3compat._parallel.signs import TURN_SECONDS, Signs, name_of
 
-# How long a worker may take to say where it is, and to go on once it has begun.
+# How long a worker may take to begin reporting its stack, and to continue once it has begun.
 _STACK_SECONDS = 1.0
 _REST_SECONDS = 0.05
 # How many workers a message names, and how many calls of each.
@@ -34,7 +34,7 @@ HAS_NOTES = sys.platform != "win32"
 
 
 class Noting:
-    """Tells the parent which function this worker calls, and where it is if the parent asks.
+    """Tells the parent which function this worker calls and, on request, its stack.
 
     The parent asks by SIGUSR1. Its handler is written in C: it also runs where a function holds
     Python's lock, and it takes no thread, beside which a function could not fork.
@@ -101,7 +101,7 @@ class _At(NamedTuple):
 
 
 class Starting:
-    """What the parent knows of workers while they make their parts.
+    """The parent's information about workers while they make their parts.
 
     Args:
         noun: What a worker is.
@@ -125,7 +125,7 @@ class Starting:
         self._signs.clear()
 
     def note(self, function: int) -> None:
-        """Note that this process itself calls this function now, and show it."""
+        """Record that this process itself calls this function now, and show it."""
         self._note(function, os.getpid())
         workers = range(len(self._shares))
         self._signs.tell(lambda: self._line(workers, workers, making=True))
@@ -133,7 +133,7 @@ class Starting:
     def watch(
         self, workers: Collection[int], owed: Collection[int], *, making: bool
     ) -> Callable[[float | None], float | None]:
-        """A function to call before each wait for answers: it shows how far the workers are.
+        """A function to call before each wait for answers: it shows the progress of the workers.
 
         It takes how many seconds are left, and returns for how many of them to wait.
 
@@ -167,7 +167,7 @@ class Starting:
         return "\n".join([*texts, *[f"{more} more are late as well."] * bool(more)])
 
     def _line(self, workers: Collection[int], owed: Collection[int], *, making: bool) -> str:
-        """How far all of them are, and the function that takes longest."""
+        """The progress of all workers, and the function that takes longest."""
         if not making:
             done = len(workers) - len(owed)
             return (
@@ -206,7 +206,7 @@ class Starting:
         self._at[worker] = _At(function, pid, time.monotonic())
 
     def _read(self, wait: float = 0.0) -> bytes:
-        """Take the notes that have come; what else has come is returned."""
+        """Read the notes of the workers; other data is returned."""
         data = b""
         if self._notes is not None and polled({self._notes: READABLE}, milliseconds(wait)):
             with suppress(OSError):

@@ -1,8 +1,9 @@
 """The observation space to present: one that contains the observations.
 
-SB3's wrappers declare other spaces than they hand out. `VecNormalize` keeps the bounds and the
-dtype of the space inside, so that saved policies still load. `VecFrameStack` repeats the bounds of
-each number, while it puts whole observations side by side and fills the missing ones with zeros.
+SB3's wrappers declare other spaces than those of the observations that they return. `VecNormalize`
+keeps the bounds and the dtype of the space inside, so that saved policies still load.
+`VecFrameStack` repeats the bounds of each number, while it puts whole observations side by side and
+fills the missing ones with zeros.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def make_stepper(
     missing_truncation: str | None,
     require_final_obs: bool,
 ) -> tuple[Stepper, SubEnvs]:
-    """What steps this environment, and what reaches its sub-environments.
+    """The stepper of this environment, and the access to its sub-environments.
 
     Raises:
         AutoresetModeError: If the environment cannot be driven in that mode.
@@ -119,7 +119,8 @@ def make_stepper(
 def read_if_any(subenvs: SubEnvs, name: str, num_envs: int) -> list[Any] | None:
     """The attribute of each sub-environment, called if it is a method; None if that fails.
 
-    In many hand-written environments without sub-environments, `get_attr` and the like are stubs.
+    In many hand-written environments without sub-environments, `get_attr` and similar methods are
+    stubs.
     """
     try:
         return subenvs.ask(("read", name, (), {}), range(num_envs))
@@ -150,7 +151,8 @@ def check_rows_alike(vec_env: Any, subenvs: SubEnvs, observation_space: Space) -
     """Refuse sub-environments whose spaces are not those of the first one.
 
     Args:
-        vec_env: The environment. Where a wrapper declares a space, those below may differ.
+        vec_env: The environment. If a wrapper declares a space, the spaces of the sub-environments
+            may differ.
         subenvs: Its sub-environments.
         observation_space: The space that is presented.
 

@@ -49,7 +49,7 @@ def as_vec_env(env: object, **options: object) -> VecEnv | None:
 
 
 def accept(env: AnyVectorEnv, autoreset_mode: AutoresetMode | str | None) -> AutoresetMode:
-    """Refuse what cannot be adapted whoever drives it, and find the autoreset mode.
+    """Refuse environments that no source can drive, and find the autoreset mode.
 
     Args:
         env: The environment with its wrappers.
@@ -114,7 +114,7 @@ def _check_distinct(env: AnySync) -> None:
             )
 
 
-# What else a subclass of the adapter may present in its own way.
+# Further methods that a subclass of the adapter may override.
 ADAPTER_REACHES = ("call", "get_attr", "set_attr", "render", "subenvs")
 
 
@@ -128,7 +128,7 @@ def _vec_env_inside(env: object) -> VecEnv | None:
 
 
 def _check_starts(env: AnyVectorEnv) -> None:
-    """Refuse rows whose spaces start at different numbers, as one shift is for all rows."""
+    """Refuse rows whose spaces start at different numbers, because all rows are shifted alike."""
     if getattr(env.unwrapped, "observation_mode", "same") == "same":
         return
     spaces = subenvs_of(env).ask(("get", "observation_space"), range(env.num_envs))

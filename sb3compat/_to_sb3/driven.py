@@ -1,4 +1,4 @@
-"""A `VecEnv` over a `Source`: resets, steps and sub-environments, wherever the rows live."""
+"""A `VecEnv` over a `Source`: resets, steps and access to sub-environments."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         self._driver = Driver(env)
         self._waiting = False
         self._closed = self._released = False
-        # Whether only a reset leads on; noted before each call, and taken back when it is done.
+        # Whether a reset is needed before the next step; set before each call, and cleared after
+        # it.
         self._lost_step = False
         # Whether this adapter has reset it; the user may have reset the environment before.
         self._was_reset = False
@@ -99,7 +100,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
             )
         self._check_open()
         self._lost_step = True
-        # Also where no step waits: an interrupt may have come just after one was started.
+        # Even if no step is pending: an interrupt may have come just after one was started.
         self._source.cancel()
         self._waiting = False
         batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))

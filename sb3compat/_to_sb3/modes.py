@@ -1,6 +1,6 @@
-"""What the end of an episode looks like: one small object for each autoreset mode.
+"""How the end of an episode is converted: one small object for each autoreset mode.
 
-Each is given what a step has returned, and says what SB3 gets of it.
+Each converts the results of a step to those of SB3.
 
 - `SameStep`: the environment hands out the last observation and has reset already.
 - `ResetWithin`: NEXT_STEP with a partial reset, and DISABLED. The rows that ended are still to be
@@ -70,17 +70,17 @@ class Stepped(NamedTuple):
 
 
 class Mode(Protocol):
-    """Says what SB3 gets of a step."""
+    """Converts a step to SB3's."""
 
     @property
     def leaves_resets(self) -> bool:
-        """Whether the rows that have ended are still to be reset, any of them."""
+        """Whether the caller has to reset the rows that have ended."""
 
     def reset(self, infos: list[Info]) -> None:
-        """Take note of a reset of all rows, and refuse infos that would pass for others."""
+        """Handle a reset of all rows, and refuse infos that would be mistaken for others."""
 
     def transition(self, step: Stepped) -> Transition:
-        """What SB3 gets; where `leaves_resets`, without the resets of the ended rows."""
+        """The transition for SB3; if `leaves_resets`, without the resets of the ended rows."""
 
 
 class ResetWithin:
@@ -122,7 +122,7 @@ class SameStep:
         self._repeats = RepeatWatch()
 
     def reset(self, infos: list[Info]) -> None:
-        """Refuse infos that would pass for last observations."""
+        """Refuse infos that would be mistaken for last observations."""
         for info in infos:
             refuse_final_keys(info, (*self._obs_keys, FINAL_INFO))
 
@@ -131,7 +131,7 @@ class SameStep:
         finals = [key for key in (*self._obs_keys, FINAL_INFO) if key in step.infos]
         if finals:
             refuse_mixed_final(step.infos, self.num_envs)
-        # A mask goes with its key. Without that key, it is none.
+        # A mask belongs to its key. Without that key, it is not a mask.
         reserved = {*finals, *(f"_{key}" for key in finals)}
         top = {key: value for key, value in step.infos.items() if key not in reserved}
         row_infos = split_step_infos(top, step.truncated)

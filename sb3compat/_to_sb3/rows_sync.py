@@ -54,7 +54,7 @@ class EnvRows:
         actions: The layout of a batch of actions.
         copy: Whether infos are copied.
         batch: Where observations are written; None for new arrays with each step.
-        held: What each row has returned last is kept here.
+        held: The last observation of each row is stored here.
 
     Attributes:
         batch: As given.

@@ -1,4 +1,4 @@
-"""An environment with vector wrappers, and the tap inside of them that sees what reaches it."""
+"""Drive an environment with vector wrappers, with a tap inside of the wrappers."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ class MaskOptions(dict[str, Any]):
 
 
 class Tap(AnyWrapper):
-    """Seated directly above the base environment, below every vector wrapper of the user.
+    """A wrapper directly around the base environment, inside of all vector wrappers of the user.
 
-    It hands everything on to the environment. While the adapter steps and resets, it drives the
-    environment as the adapter would, and notes what arrives: the wrappers may have changed it.
+    It forwards every call to the environment. While the adapter steps or resets, it drives the
+    environment as the adapter would, and records the arguments that arrive, as the wrappers may
+    have changed them.
 
     Attributes:
         driven: Drives the environment, for the adapter that is stepping or resetting.
@@ -73,7 +74,7 @@ class Tap(AnyWrapper):
         self._copies = not getattr(env, "copy", True)
 
     def begin(self) -> None:
-        """Begin a step or reset of the adapter: nothing has arrived yet."""
+        """Begin a step or reset of the adapter, and clear the records of the last one."""
         self.steps = self.resets = 0
         self.mask: Flags | None = None
         self.has_row_options = False
@@ -95,7 +96,7 @@ class Tap(AnyWrapper):
         return result
 
     def step(self, actions: Action) -> VectorStepResult:
-        """Step, and note the endings and the keys of the infos."""
+        """Step, and record the endings and the keys of the infos."""
         result = self.driven.step(actions)
         self.own_keys = self._keys_of(result[4])
         self.steps += 1
@@ -169,7 +170,7 @@ class Wrapped:
         return checked_step(result, self.env)
 
     def check_endings(self, ended: Flags, *, any_row: bool) -> None:
-        """Refuse wrappers that hide an ending, or invent one where the rows reset by themselves.
+        """Refuse wrappers that hide an ending, or end episodes early in SAME_STEP mode.
 
         Args:
             ended: The rows that end, as the wrappers say.
@@ -208,9 +209,9 @@ class Wrapped:
         return result
 
     def check_others(self, before: list[Array], after: list[Array], rows: Rows) -> None:
-        """Refuse a wrapper that took a masked reset for one of all rows, if that can be seen.
+        """Refuse a wrapper that treated a masked reset as one of all rows, if this can be detected.
 
-        It can be seen where the environment itself returns the other rows unchanged.
+        It can be detected if the environment itself returns the other rows unchanged.
         """
         if not self.base.resets_rows:
             return

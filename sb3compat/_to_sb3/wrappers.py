@@ -1,4 +1,4 @@
-"""Gymnasium's vector wrappers: which can be adapted, and where the others belong instead."""
+"""Gymnasium's vector wrappers: which ones can be adapted, and where to put the others."""
 
 from __future__ import annotations
 

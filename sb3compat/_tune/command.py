@@ -12,7 +12,7 @@ from sb3compat._tune.turns import Rate, rates
 from sb3compat._tune.ways import EnvId, Way, ways
 from sb3compat._upstream.sb3 import VecEnv
 
-# A simpler way is advised if it reaches this share of the fastest one.
+# A simpler way is recommended if it reaches this share of the speed of the fastest one.
 NEARLY = 0.95
 
 
@@ -104,7 +104,7 @@ def table(
 
 
 def _cost(found: dict[str, Rate], first: str, n_envs: int) -> str:
-    """What a step of one environment costs, and from which cost on workers pay."""
+    """The cost of a step of one environment, and the cost from which on workers are faster."""
     cost = 1e6 / found[first].steps
     text = f"One step of one environment takes {cost:,.1f} us in this process."
     crossover = pays_from(found, cost, n_envs)
@@ -114,7 +114,7 @@ def _cost(found: dict[str, Rate], first: str, n_envs: int) -> str:
 
 
 def pays_from(found: dict[str, Rate], cost: float, n_envs: int) -> float | None:
-    """From which cost of a step on, in microseconds, the most workers are faster than none.
+    """The cost of a step in microseconds from which on the most workers are faster than none.
 
     A step of n rows takes `n * cost` without workers, and `n * cost / workers + exchange` with
     them. None where that was not measured, or the exchange is lost in the noise.

@@ -1,7 +1,7 @@
 """ale-py's `AtariVectorEnv`: `options["reset_mask"]` resets just those rows, and returns all.
 
-Its autoreset is that reset, with every setting but one: with `life_loss_info`, a lost life is
-reported as a termination, but the game goes on.
+Its autoreset does the same, with one exception: with `life_loss_info`, a lost life is reported as a
+termination, but the game continues.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INSTEAD = (
 
 
 class LivesWatch:
-    """Refuses terminations by a lost life where the game goes on, or where it may.
+    """Refuses terminations by a lost life if the game continues, or may continue.
 
     The environment does not tell its settings. In SAME_STEP mode, the frame numbers tell if the
     game goes on. In NEXT_STEP mode, a new game is seen one step too late.
@@ -38,7 +38,7 @@ class LivesWatch:
         self._before: VectorInfos | None = None
 
     def reset(self, infos: VectorInfos) -> None:
-        """Take note of the lives and frame numbers."""
+        """Store the lives and frame numbers."""
         self._before = infos
 
     def step(self, terminations: Flags, truncations: Flags, infos: VectorInfos) -> None:

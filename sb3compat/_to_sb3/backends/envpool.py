@@ -20,7 +20,7 @@ class ResetRows:
     """Resets the rows in the mask by index; `restart` has the ended ones do their autoreset."""
 
     def __call__(self, env: Any, mask: Flags) -> VectorResetResult:
-        """Reset by index, and spread the results over full batches."""
+        """Reset by index, and copy the results into full batches."""
         return _spread([env.reset(_ids(mask))], env.num_envs)
 
     def restart(self, env: Any, mask: Flags, ended: Flags) -> VectorResetResult:
