@@ -152,8 +152,8 @@ RUN = (
     Argument("seed", "integer", "the seed of the random programs (default: 0)", "N"),
     Argument(
         "max-seconds", "seconds",
-        "how long all checks may take together; the run ends within ten seconds after that, "
-        "whatever hangs (default: no limit)", "S",
+        "how long all checks may take together; even if a call hangs, the run ends within ten "
+        "seconds after that (default: no limit)", "S",
     ),
     Argument(
         "programs", "count",
@@ -169,16 +169,16 @@ RUN = (
     ),
     Argument(
         "skip", "list",
-        "leave this check out (repeatable); * and ? as for --only; the report says so", "ID",
+        "leave this check out (repeatable); * and ? as for --only; the report lists it", "ID",
     ),
     Argument(
         "expected-failures", "path",
-        "a TOML file with the failures that are known: [id], reason = …, link = …", "FILE",
+        "a TOML file with known failures: [id], reason = …, link = …", "FILE",
     ),
     Argument(
         "known-upstream", "flag",
-        "expect the failures of Gymnasium, Stable-Baselines3, EnvPool and ale-py that the kit "
-        "knows, by class and version",
+        "expect the known failures of Gymnasium, Stable-Baselines3, EnvPool and ale-py, by class "
+        "and version",
     ),
     Argument(
         "strict", "flag", "let warnings, and expected failures that pass, fail the run"
@@ -200,7 +200,7 @@ KNOWLEDGE = (
     ),
     Argument(
         "reset-options", "object",
-        "options that reset understands; without them, the checks of options are skipped", "JSON",
+        "options for reset; without this, the checks of options are skipped", "JSON",
     ),
     Argument(
         "reference", "text",
@@ -267,8 +267,8 @@ class Settings:
             if len(self.targets) != 1:
                 known = ", ".join(self.targets) or "none"
                 raise SettingsError(
-                    'Expected a TARGET, or [tool.sb3compat.targets."…"] for one in pyproject.toml,'
-                    f" got neither. There: {known}."
+                    'Expected a TARGET, or exactly one table [tool.sb3compat.targets."…"] in '
+                    f"pyproject.toml, got no TARGET. Tables in pyproject.toml: {known}."
                 )
             (target,) = self.targets
         merged = {**vars(given), "target": target}

@@ -84,10 +84,10 @@ class Watch:
         data = pickled(message)
         if row in self.exchange.owed:
             raise WorkerError(
-                f"Expected the worker of row {row} to owe no answer, but its answer to an earlier "
-                "call was not received. If step_async() was called, call step_wait(). If an "
-                "exception or interrupt came in between, that answer may never come. Close this "
-                "environment and build a new one."
+                f"Expected no outstanding answer from the worker of row {row}, but its answer to "
+                "an earlier call was not received. If step_async() was called, call step_wait(). "
+                "If an exception or interrupt came in between, the answer may never come. Close "
+                "this environment and build a new one."
             )
         self.exchange.send({row: data})
         self.check_alive()
@@ -102,9 +102,9 @@ class Watch:
             return self._receive_close(row)
         if row not in self.exchange.owed:
             raise AnswerLostError(
-                f"Expected a call that the worker of row {row} still has to answer, but there is "
-                "none: its answer was received already, or lost by an interrupt. Close this "
-                "environment and build a new one."
+                f"Expected an outstanding answer from the worker of row {row}, but its answer was "
+                "received already, or lost by an interrupt. Close this environment and build a "
+                "new one."
             )
         self.exchange.receive_one(row)
         self.check_alive()

@@ -229,7 +229,8 @@ def spaces_of(env: Any, number: int) -> tuple[Space, Space]:
         return env.observation_space, env.action_space
     raise UnsupportedEnvError(
         f"Expected env_fns[{number}] to return a gymnasium.Env, a gymnasium.vector.VectorEnv or a "
-        f"VecEnv, got {shown(env)} ({type(env).__name__})."
+        f"VecEnv, got {shown(env)} ({type(env).__name__}). Return an environment, for example "
+        "gym.make(id); shimmy converts environments of old gym."
     )
 
 

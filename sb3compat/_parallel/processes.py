@@ -96,8 +96,8 @@ class Processes(Workers):
                     raise
                 raise WorkerError(
                     f"Expected to start a worker process for {self._functions(worker)}, but the "
-                    f"system refuses: {error}. Use fewer workers, or raise its limits "
-                    "(`ulimit -a`)."
+                    f"operating system refused it: {error}. Use fewer workers, or raise the "
+                    "limits of the system (`ulimit -a`)."
                 ) from error
 
     def _alive(self) -> list[int]:

@@ -280,7 +280,7 @@ class ParallelRows:
 
     def _lost(self, worker: int) -> WorkerError:
         way = (
-            "The next step or reset makes them anew."
+            "The next step or reset recreates its environments."
             if self.restarts
             else "Close this environment and build a new one; with on_worker_lost='restart', a "
             "lost worker is replaced."

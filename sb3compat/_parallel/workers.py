@@ -303,7 +303,7 @@ class Workers(ABC):
             raise WorkerTimeoutError(
                 f"The workers of {', '.join(map(self._functions, late))} have not {missing} within "
                 f"timeout={timeout} seconds.\n{self._starting.late(late)}\nGive them more time by "
-                "timeout=, or mend what hangs there."
+                "timeout=, or fix the function that hangs."
             )
         answers, self._exchange.answers = self._exchange.answers, {}
         for worker in sorted(workers):

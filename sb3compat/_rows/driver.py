@@ -75,9 +75,9 @@ class Driver:
         if who is not None:
             raise CallOrderError(
                 f"Expected reset() before anything else, as {who} {self._base} since this adapter "
-                "used it last: what the adapter remembers of the rows is out of date. Use one "
-                "adapter, and only the adapter; or make a second environment, for example for "
-                "evaluation."
+                "used it last: the state that the adapter keeps for the rows is out of date. Use "
+                "the environment only through one adapter; or make a second environment, for "
+                "example for evaluation."
             )
 
     def other(self) -> str | None:

@@ -217,7 +217,8 @@ class NativeSubEnvs:
         owner = self._owner(name)
         if owner is None:
             raise AttributeError(
-                f"{self.env} has no {name!r}, and no sub-environments of its own to ask for it."
+                f"{self.env} has no attribute {name!r}. It is vectorised natively, so there are "
+                "no sub-environments that could have it. Use get_attr with a name that it has."
             )
         return getattr(owner, name)
 
@@ -233,8 +234,8 @@ class NativeSubEnvs:
     def _check_all(self, name: str, rows: Sequence[int]) -> None:
         if set(rows) != set(range(self.env.num_envs)):
             raise ValueError(
-                f"Expected indices=None for {name!r}: {self.env} is vectorised natively, its rows "
-                f"have no environments of their own, got the rows {shown(list(rows))}."
+                f"Expected indices=None for {name!r}: {self.env} is vectorised natively, so all "
+                f"rows share its attributes and methods, got the rows {shown(list(rows))}."
             )
 
 

@@ -96,10 +96,11 @@ def make_stepper(
         return WorkerRows(vec_env, mode, commands), WorkerSubEnvs(commands.ask)
     if mode == AutoresetMode.NEXT_STEP:
         raise AutoresetModeError(
-            f"Expected autoreset_mode='SameStep' or 'Disabled' for {vec_env}, got 'NextStep': it "
-            "steps all rows at once, while in NEXT_STEP mode a row that resets is not stepped. "
-            "Only a DummyVecEnv or SubprocVecEnv without wrappers or subclass can be stepped row "
-            "by row: adapt that, and put Gymnasium's wrappers on top instead of SB3's."
+            f"Expected autoreset_mode='SameStep' or 'Disabled' for {vec_env}, got 'NextStep': its "
+            "step() steps all rows, while in NEXT_STEP mode a row that is being reset must not be "
+            "stepped. Only a DummyVecEnv or SubprocVecEnv without wrappers, and no subclass, can "
+            "be stepped row by row: adapt that environment, and put Gymnasium's wrappers around "
+            "the result instead of SB3's wrappers inside of it."
         )
     if mode == AutoresetMode.DISABLED and not require_final_obs:
         raise ConversionError(

@@ -36,8 +36,17 @@ def as_vec_env(env: object, **options: object) -> VecEnv | None:
         The `VecEnv`, ready to be driven directly; None where an adapter is needed.
 
     Raises:
+        UnsupportedEnvError: If it is a wrapper of SB3 around a Gymnasium vector environment.
         ValueError: If there is one, and an option is not None.
     """
+    # SB3's wrappers accept any object, and the policy fails later. Without SB3, none is a wrapper.
+    inside = getattr(env, "unwrapped", None) if isinstance(env, VecEnv) else None
+    if isinstance(inside, VectorEnv):
+        wrapper = type(env).__name__
+        raise UnsupportedEnvError(
+            f"Expected {wrapper} to be around a VecEnv, got {wrapper} around the VectorEnv "
+            f"{inside}. Adapt the environment first: {wrapper}(to_sb3(env))."
+        )
     vec_env = env if isinstance(env, VecEnv) else _vec_env_inside(env)
     for name, value in options.items():
         if vec_env is not None and value is not None:

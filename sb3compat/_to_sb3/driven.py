@@ -319,8 +319,8 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         if self._lost_step and not self._source.broken:
             raise CallOrderError(
                 "Expected reset(), as the last step or reset raised an exception or was "
-                "interrupted, and its results are lost, perhaps the end of an episode among "
-                f"them; got {called}."
+                "interrupted, so its results are lost, and an episode may have ended in it; "
+                f"got {called}."
             )
 
     def _check_open(self) -> None:

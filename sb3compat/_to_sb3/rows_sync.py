@@ -200,9 +200,9 @@ class SyncRows(EnvRows):
         if cut:
             warn(
                 f"The observations of rows {shown(cut)} have values that the dtype of their "
-                "observation_space cannot hold, and are cut, as DummyVecEnv cuts them. Give the "
-                "sub-environment, or the wrapper that changes its observations, a space of the "
-                "dtype that it returns."
+                "observation_space cannot represent. They are truncated, as in DummyVecEnv. Give "
+                "the sub-environment, or the wrapper that changes its observations, a space of "
+                "the dtype that it returns."
             )
 
     def check_started(self) -> None:

@@ -22,8 +22,8 @@ def check_seed(env: AnyVectorEnv, seed: int) -> None:
     most = largest_first_seed(env)
     if most is not None and not 0 <= seed <= most:
         raise ValueError(
-            f"Expected a seed from 0 to {most}, as {env} takes none above "
-            f"{most + env.num_envs - 1}, and its {env.num_envs} rows count up from the first one, "
+            f"Expected a seed from 0 to {most}, as {env} takes no seeds above "
+            f"{most + env.num_envs - 1}, and its {env.num_envs} rows get seed, seed + 1 and so on, "
             f"got seed={seed}. Nothing was changed."
         )
 

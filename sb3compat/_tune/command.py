@@ -40,6 +40,8 @@ def command(env_id: EnvId, shown: str, n_envs: int, seconds: float, *, as_json: 
         for env in made.values():
             env.close()
     if not found:
+        if len(set(reasons.values())) == 1:
+            reasons = {shown: next(iter(reasons.values()))}
         for name, reason in reasons.items():
             print(f"sb3compat: {name} cannot be made: {reason}", file=sys.stderr)
         return 2
@@ -84,8 +86,8 @@ def table(
     first = next(way.name for way in candidates if way.name in found)
     width = max(len(way.name) for way in candidates)
     lines = [
-        f"{n_envs} environments, {usable_cores()} usable cores. Measured in turns, with whatever "
-        "else this machine is doing.",
+        f"{n_envs} environments, {usable_cores()} usable cores. Measured alternately, under the "
+        "present load of this machine.",
         "",
         f"{'':{width}}  steps per second   slowest to fastest turn   times {first}",
     ]

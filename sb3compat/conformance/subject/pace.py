@@ -20,7 +20,7 @@ _FEWEST_SHRINKS = 8
 # Pairs: up to this many seconds for one step, a search for an ending makes this many steps.
 _STEPS = ((0.0005, 3000), (0.002, 1000), (0.008, 300), (0.032, 100))
 _FEWEST_STEPS = 40
-# The seconds for making the instances of the programs of a check, and their largest number.
+# The seconds for making the instances of the programs of a check, and their smallest number.
 _MAKING, _FEWEST_MAKES = 0.5, 1
 # The needs of a usual program: constructions, resets, and steps in addition to those to an ending.
 _MAKES, _RESETS, _MORE_STEPS = 1.5, 3, 10
