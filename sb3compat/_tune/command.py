@@ -111,7 +111,7 @@ def _cost(found: dict[str, Rate], first: str, n_envs: int) -> str:
     text = f"One step of one environment takes {cost:,.1f} us in this process."
     crossover = pays_from(found, cost, n_envs)
     if crossover is not None:
-        text += f" With n_envs={n_envs}, workers pay here from about {crossover:,.1f} us on."
+        text += f" With n_envs={n_envs}, workers are faster from about {crossover:,.1f} us on."
     return text
 
 
