@@ -102,10 +102,9 @@ _REACHING = ("has_attr", "get_attr", "set_attr", "env_method", "env_is_wrapped")
 
 
 def vec_env_subenvs(vec_env: Any) -> SubEnvs:
-    """How to reach the sub-environments of a `VecEnv`.
+    """The access to the sub-environments of a `VecEnv`.
 
-    In SB3's own workers by commands, after whose exceptions a worker goes on, as it does not after
-    others.
+    For SB3's own workers, by our commands, because a worker survives their exceptions.
 
     Args:
         vec_env: The environment, with its wrappers.
@@ -132,7 +131,7 @@ def inherits_to_base(vec_env: Any, method: str) -> bool:
 
 
 def _own_base(vec_env: Any) -> OwnVecEnv | None:
-    """The `VecEnv` of this package inside, if its rows are reached by its own methods."""
+    """The `VecEnv` of this package inside of the wrappers, if its own methods access the rows."""
     base = getattr(vec_env, "unwrapped", vec_env)
     if not is_own_vec_env(base):
         return None

@@ -40,7 +40,7 @@ def as_vec_env(env: object, **options: object) -> VecEnv | None:
         ValueError: If there is one, and an option is not None.
     """
     # SB3's wrappers accept any object, and the policy fails later. Without SB3, none is a wrapper.
-    inside = getattr(env, "unwrapped", None) if isinstance(env, VecEnv) else None
+    inside = env.unwrapped if isinstance(env, VecEnv) else None
     if isinstance(inside, VectorEnv):
         wrapper = type(env).__name__
         raise UnsupportedEnvError(
