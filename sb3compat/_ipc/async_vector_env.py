@@ -220,7 +220,7 @@ def _reraise(env: AnyAsync, failed: Sequence[int]) -> NoReturn:
         for _ in failed:
             row, kind, error, trace = queue.get(timeout=_ERROR_SECONDS)
             raised[row] = error if isinstance(error, BaseException) else kind(error), trace
-    except Exception as failure:  # Empty; or of a custom worker, whose queue was not mended
+    except Exception as failure:  # Empty; or of a custom worker, whose queue was not fixed
         if not raised:
             raise WorkerError(
                 f"The sub-environment of row {first} has raised an exception that cannot be "

@@ -60,7 +60,7 @@ FOREVER = Deadline(None)
 
 
 def died(row: int) -> WorkerError:
-    """The error to raise where a worker has died."""
+    """The error for a worker that has died."""
     return WorkerError(
         f"The worker process of row {row} has died without an answer; its own output may say why. "
         "Close this environment and build a new one."
@@ -131,7 +131,7 @@ class Exchange:
         self.unsent: dict[int, Message] = {}
         self.answers: dict[int, Any] = {}
         self.dead: dict[int, Exception] = {}
-        # What `send_same` is sending.
+        # The messages that `send_same` is sending.
         self._round: Round | None = None
 
     @property
@@ -296,12 +296,12 @@ class Exchange:
                     self._write(row)
 
     def _read(self, timeout: float | None) -> list[int]:
-        """Wait for the rows that owe an answer, and read what has come; the rows that had any."""
+        """Wait for outstanding answers, and read from their rows; returns the rows with data."""
         ready = self._ready.wait(self.owed, timeout)
         for row, number in ready.items():
             answer = self.owed[row]
             try:
-                if answer.begun and answer.body() is not None:  # it was asked for nothing else
+                if answer.begun and answer.body() is not None:  # no other row was asked for
                     self._ready.discard(row)
                 elif number is None:
                     raise self._ended(row)
@@ -319,7 +319,7 @@ class Exchange:
         data = answer.body() if answer is not None and answer.begun else None
         if data is None:
             return False
-        # First, as no other answer will come: also where this one cannot be unpickled.
+        # First, as no second answer will come, even if this one cannot be unpickled.
         del self.owed[row]
         self.answers[row] = pickle.loads(data)
         return True
@@ -330,7 +330,7 @@ class Exchange:
     def _bury(self, row: int, error: EOFError | OSError) -> None:
         """Record that the row's worker has died, as this error of its pipe shows.
 
-        An error without a number comes from no pipe: the handler of a signal has raised it.
+        An error without an error number is not from a pipe: a signal handler has raised it.
         """
         if isinstance(error, OSError) and error.errno is None:
             raise error

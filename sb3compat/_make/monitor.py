@@ -282,7 +282,7 @@ class MonitoredEnv:
         wrapper_class: Put around the monitored environment.
         wrapper_kwargs: Passed to that wrapper.
         spec: What `env_id` means, for a worker that does not know the id.
-        run: What the monitor files belong to, where the environment may be made anew.
+        run: The run that the monitor files belong to, if the environment may be recreated.
     """
 
     env_id: str | EnvSpec | Callable[..., SingleEnv]

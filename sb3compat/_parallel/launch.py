@@ -20,12 +20,12 @@ from sb3compat._ipc.ready import Line
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.serve import serve
 
-# What the fresh interpreter runs; the user's own main module is not imported.
+# The program of the fresh interpreter; the user's main module is not imported.
 _CODE = "import sys; sys.path[:] = {path!r}; from {module} import main; main{ends}"
 
 
 def _command(*ends: int) -> list[str] | None:
-    """The command of a fresh interpreter with the flags of this one; None where there is none."""
+    """The command of a fresh interpreter with the flags of this one; None if there is none."""
     command = get_command_line()
     if "-c" not in command:  # a program that embeds Python
         return None
@@ -117,12 +117,13 @@ def launch(
     """Start a worker.
 
     Args:
-        start_method: One of `multiprocessing`; None for a fresh interpreter, where there is a way
-            to hand it a pipe, and `"spawn"` elsewhere.
+        start_method: One of `multiprocessing`; None for a fresh interpreter if the system can pass
+            a pipe to it, otherwise `"spawn"`.
         env_fns: The functions that make its parts.
         life: An end of a pipe that nobody writes to; the parent alone holds the other one, so that
             the pipe ends with it.
-        notes: The end of a pipe that takes which function the worker calls; None on Windows.
+        notes: The end of a pipe into which the worker writes which function it calls; None on
+            Windows.
 
     Returns:
         The parent's end of its pipe, and the process. A fork has the functions.

@@ -36,11 +36,11 @@ HAS_NOTES = sys.platform != "win32"
 class Noting:
     """Tells the parent which function this worker calls and, on request, its stack.
 
-    The parent asks by SIGUSR1. Its handler is written in C: it also runs where a function holds
-    Python's lock, and it takes no thread, beside which a function could not fork.
+    The parent asks by SIGUSR1. Its handler is written in C: it also runs while a function holds
+    Python's lock, and it needs no thread, which would make forks in a function unsafe.
 
     Args:
-        number: The descriptor to write to; None where nobody reads.
+        number: The descriptor to write to; None if there is no reader.
         tell: Called with the number of the function, where the parent is this process.
     """
 
@@ -67,7 +67,7 @@ class Noting:
 
 
 class NotesPlace(NamedTuple):
-    """Where a process of the same machine can open the pipe for notes, and what it then is."""
+    """The path by which processes of the same machine open the pipe for notes, and its identity."""
 
     path: str
     pipe: str
@@ -104,7 +104,7 @@ class Starting:
     """The parent's information about workers while they make their parts.
 
     Args:
-        noun: What a worker is.
+        noun: The word for a worker in messages.
         shares: The functions of each worker.
         notes: The descriptor that the workers' notes come from, which does not block; None where
             there is none.
@@ -135,7 +135,7 @@ class Starting:
     ) -> Callable[[float | None], float | None]:
         """A function to call before each wait for answers: it shows the progress of the workers.
 
-        It takes how many seconds are left, and returns for how many of them to wait.
+        The function takes the number of remaining seconds, and returns how many of them to wait.
 
         Args:
             workers: The workers that start.
@@ -154,7 +154,7 @@ class Starting:
         return watch
 
     def late(self, workers: Sequence[int]) -> str:
-        """Where each of these workers is, with the stack there, for a message."""
+        """Which function each of these workers calls, with its stack, for a message."""
         self._read()
         texts = []
         for worker in workers[:_MOST_WORKERS]:

@@ -79,10 +79,11 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
     def reset(self, *args: NoReturn, **unknown: NoReturn) -> Observation:
         """Reset all rows, with the seeds and options set before; a pending step is cancelled.
 
-        Workers that have got the step execute it all the same, as in SB3's `SubprocVecEnv`.
+        Workers that have received the step still execute it, as in SB3's `SubprocVecEnv`.
 
         Args:
-            *args: Nothing is accepted, as in SB3; the error says where seeds and options go.
+            *args: No arguments are accepted, as in SB3; the error says how to pass seeds and
+                options.
             **unknown: The same.
 
         Returns:
@@ -291,7 +292,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         return self._source.seeds_rows
 
     def pass_options(self, options: Sequence[Options]) -> None:
-        """Pass these very dicts to the rows in the next reset; `set_options` copies them."""
+        """Pass these dicts to the rows in the next reset, uncopied; `set_options` copies them."""
         self._source.check_options(options)
         set_waiting_options(self, options)
 
@@ -304,7 +305,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         if self._source.busy:
             self._refuse_lost("another call")
         if self._waiting and self._source.busy:
-            # The answer to the step would be taken for the answer to this call.
+            # The answer to the step would be mistaken for the answer to this call.
             raise CallOrderError(
                 "Expected step_wait() first, or reset() to drop the step: the workers are in the "
                 "middle of it."

@@ -29,7 +29,7 @@ from sb3compat._to_sb3.unwrapped import Unwrapped, checked_reset, checked_step
 from sb3compat._to_sb3.wrappers import paused_videos, wrappers_of
 from sb3compat.errors import PartialResetError, UnsupportedEnvError, shown
 
-# The key under which options for each row travel down to the tap.
+# The key under which options for each row are passed through the wrappers to the tap.
 ROW_OPTIONS = "sb3compat.row_options"
 
 
@@ -37,7 +37,7 @@ class MaskOptions(dict[str, Any]):
     """Options that keep their mask when a wrapper pops it.
 
     Gymnasium's wrappers and environments share one options dict and each pops `reset_mask` from
-    it. The second one then sees no mask, and takes the reset for one of all rows
+    it. The second one then finds no mask, and treats the reset as one of all rows
     (`RecordEpisodeStatistics` then forgets the running episodes).
     """
 
@@ -60,8 +60,8 @@ class Tap(AnyWrapper):
         resets: How often a wrapper has reset it since then.
         mask: The rows of the adapter's last reset, if they arrived; None for all.
         has_row_options: Whether the options for each row arrived with it.
-        own_keys: The info keys that the environment itself gave last, each with a copy of its
-            mask; None where it has none.
+        own_keys: The info keys that the environment itself returned last, each with a copy of its
+            mask, or None if it has no mask.
     """
 
     def __init__(self, env: AnyVectorEnv, driven: Unwrapped) -> None:
@@ -252,7 +252,7 @@ class Wrapped:
         )
 
 
-# Wrappers that hand observations through untouched.
+# Wrappers that do not change observations.
 _TRANSPARENT = (
     Tap,
     vector_wrappers.RecordEpisodeStatistics,

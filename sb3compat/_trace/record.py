@@ -1,4 +1,4 @@
-"""What a trace holds: layouts, endings, calls and values."""
+"""The parts of a trace: layouts, endings, calls and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`trace`: step an environment, and show what each API sees around the ends of episodes."""
+"""`trace`: step an environment, and show what each API returns around the ends of episodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MODES = (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABL
 
 @dataclass(frozen=True)
 class Trace:
-    """The ends of episodes as each API sees them; `trace` makes it.
+    """The ends of episodes as each API returns them; `trace` makes it.
 
     Attributes:
         name: The environment.
@@ -96,7 +96,7 @@ class Trace:
         return as_html(self.name, self.layouts, seed=self.seed, steps=self.steps)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the page in a frame of its own, as its styles are for a page."""
+        """The page in a frame, for notebooks: its styles must not affect the notebook."""
         from html import escape
 
         frame = "width:100%;height:40em;border:0"
