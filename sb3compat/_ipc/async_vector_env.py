@@ -107,8 +107,8 @@ def check_whole(env: AnyAsync) -> None:
     if is_broken(env):
         raise WorkerError(
             f"Expected {env} with all of its workers, but an earlier error or interrupt has "
-            "stopped some, or left an answer on its way. Close this environment and build a new "
-            "one."
+            "stopped some of them, or left an answer outstanding. Close this environment and "
+            "build a new one."
         )
 
 

@@ -376,8 +376,8 @@ def _made(
             raise
         raise UnsupportedSpaceError(
             "Expected sub-environments with spaces that Gymnasium's "
-            f"{_OF_SINGLES[mode].cls.__name__} takes for equal, got: {error} Stable-Baselines3 "
-            "goes by the spaces of the first one, whatever the bounds of the others; so does "
+            f"{_OF_SINGLES[mode].cls.__name__} considers equal, got: {error} Stable-Baselines3 "
+            "uses the spaces of the first one, even if the others have different bounds; so does "
             "vectorization_mode='parallel'."
         ) from error
 

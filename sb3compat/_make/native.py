@@ -118,8 +118,9 @@ def make_native(env_id: object, n_envs: int, env_kwargs: Kwargs) -> AnyVectorEnv
     elif limit < 0:
         raise ValueError(
             "Expected max_episode_steps to be positive or None for a natively vectorized "
-            f"environment, got max_episode_steps={limit!r}, which gymnasium.make takes for 'no "
-            "limit'. Native environments have no such value: use vectorization_mode='sync'."
+            f"environment, got max_episode_steps={limit!r}, which means 'no limit' in "
+            "gymnasium.make. Native environments have no such value: use "
+            "vectorization_mode='sync'."
         )
 
     def make(**kwargs: Any) -> AnyVectorEnv:

@@ -182,7 +182,7 @@ def joined(
         named = " and ".join(f"{dtype} from {part}" for dtype, part in dtypes.items())
         raise ConversionError(
             f"Expected all parts to give the same dtype, got {named}. One batch has one dtype, and "
-            "a cast may cut values off: use the same wrappers in each of env_fns, or have these "
+            "a cast may change values: use the same wrappers in each of env_fns, or let the "
             "wrappers return the dtype of the observation_space (float32 for rewards)."
         )
     return whole

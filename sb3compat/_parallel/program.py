@@ -145,8 +145,8 @@ def refuse_rerun() -> None:
         if script is not None:
             raise WorkerError(
                 f"Expected {script} to start workers only where it is run as the program, but a "
-                "worker is importing it, and it starts workers again. Put what it does behind "
-                f"{_GUARD!r}, as for multiprocessing."
+                "worker is importing it, and it starts workers again. Put its statements, except "
+                f"imports and definitions, below {_GUARD!r}, as for multiprocessing."
             )
 
 

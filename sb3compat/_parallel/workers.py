@@ -334,8 +334,8 @@ class Workers(ABC):
     def _check_owner(self) -> None:
         if os.getpid() != self._owner:
             raise WorkerError(
-                f"Expected the process {self._owner}, which has started the workers, to use them, "
-                f"got a call from {os.getpid()}, a fork of it. Build a new environment there."
+                f"Expected calls only from process {self._owner}, which has started the workers, "
+                f"got a call from its fork {os.getpid()}. Build a new environment in the fork."
             )
 
     def _settle(self) -> None:
@@ -370,8 +370,8 @@ class Workers(ABC):
         rows = ", ".join(named(self._rows[worker]) for worker in workers if self._rows)
         return WorkerTimeoutError(
             f"The workers of {rows} have not answered within "
-            f"timeout={self._timeout} seconds. Close this environment, which ends them; or call "
-            "reset(), which waits as long for them once more."
+            f"timeout={self._timeout} seconds. Close this environment, which ends the workers; or "
+            "call reset(), which waits for up to timeout seconds again."
         )
 
     def _functions(self, worker: int) -> str:

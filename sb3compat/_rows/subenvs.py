@@ -62,7 +62,7 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
         if not -num_envs <= i < num_envs:
             raise IndexError(
                 f"Expected indices in [-{num_envs}, {num_envs}), the number of sub-environments "
-                f"being {num_envs}, got {i}. Pass the numbers of rows that there are."
+                f"being {num_envs}, got {i}. Pass the numbers of existing rows."
             )
     return [i % num_envs for i in wanted]
 

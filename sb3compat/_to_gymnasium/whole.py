@@ -153,8 +153,8 @@ class WholeSteps:
             return
         if not counts_up(seeds) and not self.seeds_rows:
             raise ConversionError(
-                f"Expected one int as seed, from which {self._vec_env} derives those of its rows, "
-                "as it has no way to pass each row a seed of its own; got "
+                f"Expected one int as seed, from which {self._vec_env} derives the seeds of its "
+                "rows, because it cannot pass a separate seed to each row; got "
                 f"seed={shown(list(seeds))}. Nothing was reset."
             )
         if not hasattr(self._vec_env, "seed"):
@@ -235,9 +235,9 @@ class WholeSteps:
         floats = rewards.astype(np.float64)
         if self._marks_infos and shares_infos(self._base):
             raise ConversionError(
-                f"Expected each sub-environment of {self._base} to return an info dict of its own, "
-                "got the same dict from several: DummyVecEnv reads it when all rows have stepped, "
-                f"so that each row gets the infos and {TRUNCATED!r} of the last one. Return a "
+                f"Expected each sub-environment of {self._base} to return its own info dict, got "
+                "the same dict from several: DummyVecEnv reads it after all rows have stepped, so "
+                f"that each row gets the infos and {TRUNCATED!r} of the last row. Return a "
                 "new dict from each step; or adapt the DummyVecEnv without wrappers, which is "
                 "read row by row."
             )

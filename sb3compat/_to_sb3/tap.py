@@ -165,7 +165,7 @@ class Wrapped:
             raise UnsupportedEnvError(
                 f"Expected one step of {self.env} to be one step of {tap.env}, through the "
                 f"wrappers' attribute `env`; it was {tap.steps}. A wrapper in between steps more "
-                "than once, or keeps a reference of its own to the environment."
+                "than once, or keeps its own reference to the environment."
             )
         return checked_step(result, self.env)
 
@@ -245,9 +245,9 @@ class Wrapped:
 
     def _not_handed_on(self, what: str) -> PartialResetError:
         return PartialResetError(
-            f"Expected {what} to reach {self._tap.env}, but a wrapper in {self.env} did not hand "
-            "it on, and all rows were reset without it. Let its reset pass `options` to the "
-            "environment inside, or build the environment with "
+            f"Expected {what} to reach {self._tap.env}, but a wrapper in {self.env} did not pass "
+            "it on, and all rows were reset without it. Let the wrapper's reset pass `options` "
+            "to the environment inside, or build the environment with "
             "autoreset_mode=AutoresetMode.SAME_STEP."
         )
 

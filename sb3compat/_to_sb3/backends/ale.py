@@ -77,9 +77,9 @@ def watch_lives(env: Any, mode: AutoresetMode) -> LivesWatch | None:
 
 def _plays_on(env: AnyVectorEnv, reason: str) -> UnsupportedEnvError:
     return UnsupportedEnvError(
-        f"Expected {env} to start a new game where it reports the end of an episode, but it goes "
-        f"on, as with life_loss_info=True: {reason}. SB3 would take these rows for rows that were "
-        f"reset. {_INSTEAD}."
+        f"Expected {env} to start a new game when it reports the end of an episode, but the game "
+        f"continues, as with life_loss_info=True: {reason}. SB3 would treat these rows as reset. "
+        f"{_INSTEAD}."
     )
 
 
