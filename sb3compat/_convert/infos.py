@@ -28,7 +28,7 @@ SB3_KEYS = (TRUNCATED, TERMINAL_OBSERVATION)
 def own_info(info: Info) -> Info:
     """A copy of an info, to be taken before other code runs that may change the info.
 
-    What cannot be copied (a lock, a generator) is handed on as it is, as Gymnasium does.
+    Values that cannot be copied (a lock, a generator) are passed on uncopied, as in Gymnasium.
     """
     if _SCALARS.issuperset(map(type, info.values())):
         return dict(info)

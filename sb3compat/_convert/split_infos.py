@@ -99,7 +99,7 @@ def split_step_infos(infos: VectorInfos, truncated: Flags) -> list[Info]:
 
 
 def least_infos(count: int) -> list[Info]:
-    """New infos of so many rows whose episodes go on, with nothing else to say."""
+    """New infos of `num_envs` rows whose episodes continue, without other keys."""
     # Copying a dict is the fastest way to make one.
     return list(map(dict.copy, repeat({TRUNCATED: False}, count)))
 

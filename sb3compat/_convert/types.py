@@ -159,7 +159,7 @@ class RowState(Protocol):
 class HoldsVecEnv(Protocol):
     """A `VectorEnv` made from a `VecEnv`, which it hands back for a round trip.
 
-    Its `reset` heeds `options["reset_mask"]` in every autoreset mode, and it hands out new arrays.
+    Its `reset` respects `options["reset_mask"]` in every autoreset mode, and it returns new arrays.
     The adapter to Gymnasium derives from it; the way to SB3 knows the adapter by this protocol
     alone, and asks it for what it also has to know of Gymnasium's own classes.
     """

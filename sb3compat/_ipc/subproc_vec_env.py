@@ -19,7 +19,7 @@ _CLOSE_SECONDS = 5.0
 class SubprocWorkers:
     """The workers of a `SubprocVecEnv`.
 
-    The methods of the environment itself then note what the workers owe, and notice their deaths.
+    The environment's own methods then record outstanding answers, and notice dead workers.
 
     Args:
         vec_env: The environment.

@@ -113,7 +113,7 @@ class ResultsWriter:
     def of(
         cls, monitor: Any, filename: str, override_existing: bool, header: Mapping[str, Any]
     ) -> ResultsWriter:
-        """The file of this monitor, whose header says this besides what SB3's says."""
+        """The file of this monitor, with these entries added to SB3's header."""
         spec = monitor.env.spec
         said = {"t_start": monitor.t_start, "env_id": str(spec.id if spec else None), **header}
         keys = (*monitor.reset_keywords, *monitor.info_keywords)

@@ -96,7 +96,7 @@ class OwnArray(NamedTuple):
 
 
 class Extras(NamedTuple):
-    """What there is besides the arrays; None is sent where there is nothing.
+    """All results that are not in the shared arrays; if there are none, None is sent.
 
     Attributes:
         infos: The infos of a step that say more than the arrays, by row.

@@ -161,8 +161,8 @@ def _end_lines(lines: dict[int, Line], workers: Iterable[int]) -> None:
         lines[worker].process.join(max(0.0, until - time.monotonic()))
     end_processes(lines[worker].process for worker in workers if lines[worker].process.is_alive())
     for worker in workers:
-        # A process of `multiprocessing` frees its descriptors as well. It does not if somebody else
-        # has waited for its end, as Python cannot tell that it has ended.
+        # A process of `multiprocessing` frees its descriptors as well, unless other code has waited
+        # for its end: Python then cannot tell that it has ended.
         with suppress(ValueError):
             lines.pop(worker).process.close()  # type: ignore[attr-defined]
 

@@ -29,7 +29,8 @@ if sys.platform != "win32":
 # The command of which there are most is no pickle.
 STEP = b"step"
 # A tuple each, as a class of ours would cost Ray's serializer more. The answer to a command, and
-# observations if there are new ones. None stands for what is in memory shared with the parent.
+# observations if there are new ones. None means that the arrays are in memory shared with the
+# parent.
 Ran = tuple[bytes, list[Array] | None]
 # Of a step also rewards, ended and truncated.
 Stepped = tuple[bytes, list[Array], Array, Array, Array]

@@ -30,7 +30,7 @@ class Rate(NamedTuple):
 
 
 def rates(envs: Mapping[str, VecEnv], seconds: float) -> dict[str, Rate]:
-    """Step each environment in turns.
+    """Step the environments alternately.
 
     Args:
         envs: The environments by name; they have been reset.

@@ -30,7 +30,7 @@ class LivesWatch:
     """Refuses terminations by a lost life if the game continues, or may continue.
 
     The environment does not tell its settings. In SAME_STEP mode, the frame numbers tell if the
-    game goes on. In NEXT_STEP mode, a new game is seen one step too late.
+    game goes on. In NEXT_STEP mode, a new game can only be detected one step too late.
     """
 
     def __init__(self, env: AnyVectorEnv, mode: AutoresetMode) -> None:

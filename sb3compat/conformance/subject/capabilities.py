@@ -53,7 +53,7 @@ def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict
 
 
 def assumed(env: Any, family: Family) -> dict[str, bool]:
-    """The capabilities of an environment that nobody has tried out; it may hang in any call."""
+    """The capabilities of an environment that was not tried out, as it may hang in any call."""
     disabled = family == "vector_env" and mode_of(env) == "Disabled"
     seeds = family == "vector_env" or offers(env, "seed")
     found = {"sb3": find_spec("stable_baselines3") is not None, "masked_reset": disabled}

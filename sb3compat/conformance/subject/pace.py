@@ -69,5 +69,5 @@ def steps_of(step_seconds: float) -> int:
 
 
 def estimate(subject: Subject, checks: int, programs: int) -> float:
-    """About how many seconds so many checks take."""
+    """About how many seconds this number of checks takes."""
     return checks * programs * program_seconds(subject) + _BESIDES * (checks > _BESIDES)
