@@ -29,12 +29,13 @@ _HEAD = """\
 # The checks
 
 The checks of `sb3compat check`. This page is generated: `make docs`. See
-[how to check an environment](../how-to/check-an-environment.md). Each check is tried on
+[how to check an environment](../how-to/check-an-environment.md). Each check is tested on
 environments that are wrong on purpose: [the mutation test results](kill-matrix.md).
 
-An *error* breaks the contract, and fails the run. A *warning* works, but is hazardous; it fails the
-run with `--strict` only. A check is *skipped* if the environment lacks a capability that it needs,
-and *not exercised* if no program had a case of it, for example if no episode ended.
+If a check of severity *error* fails, the environment breaks the contract, and the run fails. A
+*warning* is about behaviour that works but is risky; it fails the run with `--strict` only. A check
+is *skipped* if the environment lacks a capability that the check needs, and *not exercised* if the
+situation that it tests did not occur in any program, for example if no episode ended.
 """
 
 

@@ -25,11 +25,11 @@ class Argument:
 
     Attributes:
         name: Its name, without dashes in front.
-        kind: What it takes; a `list` may be given several times, an `object` is JSON.
-        help: What it is for.
-        metavar: What stands for its value in the help.
-        choices: The values that there are; empty if there are others.
-        aliases: Other words for some of them.
+        kind: The type of its value; a `list` may be given several times, an `object` is JSON.
+        help: Its help text.
+        metavar: The placeholder for its value in the help.
+        choices: The allowed values; empty if any value of the type is allowed.
+        aliases: Alternative names for some choices.
     """
 
     name: str
@@ -74,12 +74,12 @@ class Argument:
         return chosen
 
     def value(self, written: object, folder: Path) -> Any:
-        """The value that is written down in TOML, as the command line would give it.
+        """A value from TOML, converted as by the command line.
 
-        In place of a file, its tables may be there.
+        For an option that takes a file, the tables of the file are accepted as well.
 
         Raises:
-            SettingsError: If it is of another type, or none of the choices.
+            SettingsError: If it has the wrong type, or is not one of the choices.
         """
         if self.kind == "path" and isinstance(written, str | dict):
             return folder / written if isinstance(written, str) else written
@@ -152,8 +152,8 @@ RUN = (
     Argument("seed", "integer", "the seed of the random programs (default: 0)", "N"),
     Argument(
         "max-seconds", "seconds",
-        "how long all checks may take together; the run ends within ten seconds after that, "
-        "whatever hangs (default: no limit)", "S",
+        "how long all checks may take together; even if a call hangs, the run ends within ten "
+        "seconds after that (default: no limit)", "S",
     ),
     Argument(
         "programs", "count",
@@ -169,16 +169,16 @@ RUN = (
     ),
     Argument(
         "skip", "list",
-        "leave this check out (repeatable); * and ? as for --only; the report says so", "ID",
+        "leave this check out (repeatable); * and ? as for --only; the report lists it", "ID",
     ),
     Argument(
         "expected-failures", "path",
-        "a TOML file with the failures that are known: [id], reason = …, link = …", "FILE",
+        "a TOML file with known failures: [id], reason = …, link = …", "FILE",
     ),
     Argument(
         "known-upstream", "flag",
-        "expect the failures of Gymnasium, Stable-Baselines3, EnvPool and ale-py that the kit "
-        "knows, by class and version",
+        "expect the known failures of Gymnasium, Stable-Baselines3, EnvPool and ale-py, by class "
+        "and version",
     ),
     Argument(
         "strict", "flag", "let warnings, and expected failures that pass, fail the run"
@@ -200,7 +200,7 @@ KNOWLEDGE = (
     ),
     Argument(
         "reset-options", "object",
-        "options that reset understands; without them, the checks of options are skipped", "JSON",
+        "options for reset; without this, the checks of options are skipped", "JSON",
     ),
     Argument(
         "reference", "text",
@@ -243,7 +243,7 @@ class Settings:
     """The table `[tool.sb3compat]` of the nearest pyproject.toml.
 
     Attributes:
-        file: That file; None if there is none with such a table.
+        file: The pyproject.toml; None if no file has such a table.
         common: The settings for every environment.
         targets: The settings for single environments, by target.
     """
@@ -256,8 +256,8 @@ class Settings:
         """The options, with the settings for those that were not given.
 
         Args:
-            given: The options of the command line or of pytest; without a `target`, the only one
-                of the settings is taken.
+            given: The options of the command line or of pytest; without a `target`, the only target
+                of the settings is used.
 
         Raises:
             SettingsError: If a setting makes no sense, or if no target is known.
@@ -267,8 +267,8 @@ class Settings:
             if len(self.targets) != 1:
                 known = ", ".join(self.targets) or "none"
                 raise SettingsError(
-                    'Expected a TARGET, or [tool.sb3compat.targets."…"] for one in pyproject.toml,'
-                    f" got neither. There: {known}."
+                    'Expected a TARGET, or exactly one table [tool.sb3compat.targets."…"] in '
+                    f"pyproject.toml, got no TARGET. Tables in pyproject.toml: {known}."
                 )
             (target,) = self.targets
         merged = {**vars(given), "target": target}

@@ -80,8 +80,8 @@ def print_versions(own_version: str) -> int:
 def missing_names(names: Iterable[Name] = NAMES) -> list[Name]:
     """The names that do not occur in the source code of the module that should have them.
 
-    That is a hint: a name that is there may mean something else by now. Left out are those of
-    libraries that are not installed, and those of later releases than the one that is.
+    This is only a hint: an existing name may have another meaning by now. Names of libraries that
+    are not installed are left out, and so are names of later releases than the installed one.
 
     Args:
         names: The names to look up; by default all that this package relies on.

@@ -41,14 +41,14 @@ examples:
 
 exit codes:
   0  no check has failed, or only warnings and expected failures
-  1  a check has failed, or one that comes before those of --only; or an expected failure hides
-     other checks; or fewer checks have a verdict than --require-exercised asks for; with --strict
-     also a warning, or an expected failure that passes
+  1  a check has failed, or a check that has to pass before those of --only; or an expected failure
+     prevents other checks from running; or fewer checks have a verdict than --require-exercised
+     demands; with --strict also if a check warns, or if an expected failure passes
   2  wrong use, or TARGET cannot be made
   130  interrupted; the report has the checks so far
 """
 _REPLAY = """\
-Run the scripts of a report again, each in a Python of its own, and say which still fail.
+Run the scripts of a report again, each in a new Python process, and say which of them still fail.
 
 FILE is a report (sb3compat check … --json FILE), or one script as a Python file.
 """
@@ -69,26 +69,26 @@ example:
 # What the extra "conformance" installs, and what for.
 _EXTRA = {"hypothesis": "draws the programs", "rich": "prints tables", "jinja2": "writes pages"}
 _VERSIONS = """\
-Say which versions are installed, and whether sb3compat supports them together. sb3compat relies on
-some private names of Gymnasium, Stable-Baselines3 and Python. For each name that is missing, say
-where it was expected and what goes wrong without it.
+Show the installed versions, and whether sb3compat supports them together. sb3compat relies on some
+private names of Gymnasium, Stable-Baselines3 and Python. For each missing name, show where it was
+expected and what fails without it.
 
 A name counts as found if it is a word in the source code of the module that should have it; no
-library is imported. Put the output into every bug report.
+library is imported. Please include the output in bug reports.
 """
 _VERSIONS_CODES = """\
 exit codes:
-  0  all is well
+  0  the versions are supported, and no private name is missing
   1  a private name is missing: what depends on it raises an error, or is not exact
   2  wrong use
-  3  no name is missing, but nobody has tested Gymnasium and Stable-Baselines3 in these versions
+  3  no name is missing, but these versions of Gymnasium and SB3 were not tested together
 """
 
 
 _TRACE = """\
-Step an environment with random actions, and show what each API sees around the ends of its
-episodes: the environment as it is, and as to_sb3 and to_gymnasium present it. What looks wrong is
-marked with the id of the check that tests it.
+Step an environment with random actions, and show what each API returns around the ends of episodes:
+the environment's own API, and those that to_sb3 and to_gymnasium present. Values that look wrong
+are marked with the id of the check for them.
 
 TARGET is what `sb3compat check` takes: package.module:name, path/to/file.py:name, or an id.
 """
@@ -106,10 +106,10 @@ exit codes:
 
 
 _TUNE = """\
-Make so many environments in each way that there is (DummyVecEnv, in this process, native, a worker
-for each, 1 to all cores as workers), step them in turns with random actions, and print a table and
-the line to use. What pays depends on the cost of a step and on the machine: tune where you train,
-with what else runs there.
+Make --n-envs environments in each possible way (DummyVecEnv; in this process; natively vectorized;
+one worker for each; 1, 2, 4 and so on up to one worker for each core), step them alternately with
+random actions, and print a table and the line of code to use. Which way is fastest depends on the
+cost of a step and on the machine: run this where you train, under the load that you expect there.
 
 ENV is the id of an environment, as for gymnasium.make, or a function without arguments that makes a
 single environment: package.module:name or path/to/file.py:name.
@@ -122,7 +122,7 @@ examples:
 
 exit codes:
   0  a table was printed
-  2  wrong use, or ENV can be made in no way
+  2  wrong use, or no environment could be made
 """
 
 
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = _parser().parse_args(arguments)
     try:
-        # Leave by way of the clean-up, so that no process stays behind.
+        # Exit through the clean-up code, so that no process is left running.
         with suppress(AttributeError, ValueError):  # what it cannot encode is not to stop it
             sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         with suppress(ValueError):  # in another thread than the main one
@@ -165,8 +165,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain("interrupted")
         return 130
     except BrokenPipeError:
-        # Whoever read the output has enough: `sb3compat list | head`. At its end Python would
-        # flush once more, and complain.
+        # The reader has closed the pipe: `sb3compat list | head`. At exit, Python would flush
+        # again, and report an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
@@ -248,18 +248,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_replay(command("replay", "run the scripts of a report again", _REPLAY, _REPLAY_EXAMPLES))
     _add_trace(command("trace", "show the ends of episodes", _TRACE, _TRACE_EXAMPLES))
-    _add_tune(command("tune", "say which way of making it is the fastest", _TUNE, _TUNE_EXAMPLES))
-    command("versions", "say whether the installed versions fit", _VERSIONS, _VERSIONS_CODES)
+    _add_tune(command("tune", "find the fastest vector environment", _TUNE, _TUNE_EXAMPLES))
+    command("versions", "check the installed versions", _VERSIONS, _VERSIONS_CODES)
     return parser
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", metavar="TARGET", nargs="?", help="what to check, see above")
+    parser.add_argument(
+        "target", metavar="TARGET", nargs="?", help="the environment to check, see above"
+    )
     run = parser.add_argument_group("how to run")
     for argument in RUN:
         argument.add(run.add_argument)
     _add_making(parser)
-    knowledge = parser.add_argument_group("what to know about the environment")
+    knowledge = parser.add_argument_group("about the environment")
     for argument in KNOWLEDGE:
         argument.add(knowledge.add_argument)
     output = parser.add_argument_group("output")
@@ -279,11 +281,11 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         )
     output.add_argument(
         "--no-times", action="store_true",
-        help="leave times out of the report, so that those of equal runs are equal",
+        help="leave times out of the report, so that the reports of equal runs are equal",
     )  # fmt: skip
     output.add_argument(
         "-q", "--quiet", action="store_true",
-        help="show no progress, and of the report for the terminal a line for each failure",
+        help="show no progress, and only a line for each failure in the report for the terminal",
     )  # fmt: skip
     output.add_argument(
         "-v", "--verbose", action="store_true",
@@ -313,7 +315,7 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="a report as JSON, or a script")
     parser.add_argument(
         "--target", metavar="TARGET",
-        help="what to check, for scripts that do not name their factory",
+        help="the environment to check, for scripts that do not name their factory",
     )  # fmt: skip
     parser.add_argument(
         "--max-seconds", type=positive(float), default=60.0, metavar="S",
@@ -337,7 +339,7 @@ def _add_trace(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-steps", type=positive(int), default=1000, metavar="N",
-        help="stop after as many steps, even if fewer episodes have ended (default: 1000)",
+        help="stop after N steps, even if fewer episodes have ended (default: 1000)",
     )  # fmt: skip
     for name in ("svg", "html"):
         parser.add_argument(
@@ -357,6 +359,6 @@ def _add_tune(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--seconds", type=positive(float), default=20.0, metavar="S",
-        help="how long to step them, all together (default: 20)",
+        help="for how many seconds to step all of them together (default: 20)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")

@@ -1,4 +1,4 @@
-"""The exceptions of sb3compat: each says what was expected, what came, and what to do."""
+"""The exceptions of sb3compat: each says what was expected, what was given, and what to do."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ def page_of_errors() -> str | None:
 class ConversionError(_DocumentedError, ValueError):
     """An environment, or a value that it returned, cannot be presented exactly.
 
-    The base class of every refusal of this package. The package refuses instead of approximating,
-    as training on a transition that is only nearly right raises no error.
+    The base class of all exceptions by which this package refuses an environment or a value. It
+    refuses instead of approximating, because training on slightly wrong transitions raises no
+    error.
     """
 
 
@@ -95,7 +96,7 @@ class ResetArgumentError(ConversionError, TypeError, AssertionError, Error):
 
 
 class ActionsError(ConversionError, TypeError, KeyError, IndexError):
-    """The actions have another form or number than the rows and the space. Nothing was stepped.
+    """The number or form of the actions does not match the rows and the space. Nothing was stepped.
 
     Also what Gymnasium's `SyncVectorEnv` raises, which depends on the mistake: a `TypeError` for
     one action alone, a `ValueError` for too few, a `KeyError` or `IndexError` for a missing part.
@@ -131,7 +132,7 @@ class CallOrderError(_DocumentedError, RuntimeError, ResetNeeded):
     """
 
 
-# The packages whose lines a warning does not point at.
+# The packages that are skipped when a warning looks for the user's line.
 _BETWEEN = ("sb3compat", "gymnasium", "stable_baselines3")
 # How much of a value a message shows.
 _SHOWN = 200
@@ -146,13 +147,13 @@ def shown(value: object) -> str:
 def nearest(
     name: object, known: Iterable[object], otherwise: str = "", likeness: float = 0.6
 ) -> str:
-    """The question whether a similar known name was meant, for the end of a message.
+    """A question that suggests a similar known name, for the end of a message.
 
     Args:
         name: What was given.
         known: The names that there are; those that are no strings are left out.
         otherwise: What to say where no name is similar.
-        likeness: From which share of equal letters on a name is similar; 1 is for equal names.
+        likeness: The smallest share of equal letters of a similar name; 1 means equal names only.
     """
     names = {other.casefold(): other for other in known if isinstance(other, str)}
     found: list[str] = []
@@ -166,8 +167,8 @@ def nearest(
 def warn(message: str | Warning) -> None:
     """Warn, and point at the line of the user's code that has called this package.
 
-    Between that line and this package there may be calls of Gymnasium and of SB3, whose classes
-    ours derive from. Python 3.12 has `skip_file_prefixes` for this.
+    The call may have passed through Gymnasium and SB3, from whose classes ours derive. Python 3.12
+    has `skip_file_prefixes` for this.
     """
     level, frame = 1, inspect.currentframe()
     while frame is not None and _is_between(frame):
@@ -207,7 +208,7 @@ def traceback_in_worker(where: str, trace: str) -> WorkerError:
 
 
 def cannot_copy(env: object) -> TypeError:
-    """The error to raise where somebody copies or pickles an environment that has workers.
+    """The error for copying or pickling an environment that has workers.
 
     A copy of a pipe would close the pipe of the original.
     """
@@ -225,7 +226,7 @@ class UpstreamError(_DocumentedError, RuntimeError):
 
 
 def too_old(what: str) -> str:
-    """What to say where Gymnasium is too old for this part of the package; empty where it is not.
+    """The message if Gymnasium is too old for this part of the package; empty if it is not.
 
     Args:
         what: The part.
@@ -244,8 +245,8 @@ def too_old(what: str) -> str:
 def install_line(extra: str) -> str:
     """The command that adds an extra to the installation at hand, for messages.
 
-    pip finds that sb3compat is installed, from wherever that was, and takes its extras from there.
-    No index has to have it.
+    pip uses the installed sb3compat, from whatever place it was installed, to find its extras. The
+    package need not be on an index.
     """
     return f'pip install "sb3compat[{extra}]"'
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from sb3compat.conformance.run.report import Result
     from sb3compat.conformance.run.session import Session
 
-# The property of a report that says what a check could not tell; also the word for the outcome.
+# The property of a report that says what a check could not test; also the name of the outcome.
 _PARTLY = "partly exercised"
-_HIDDEN = "That was expected, but nobody knows about this check: expect it to fail, too."
+_HIDDEN = "That was expected, but the result of this check is unknown: expect it to fail, too."
 # How many checks the summary names for a reason.
 _MOST_NAMES = 3
 _SESSIONS = pytest.StashKey["list[Session]"]()

@@ -136,14 +136,14 @@ def test_without_settings_a_target_is_needed(
     assert settings(tmp_path).fill(given(TARGET)) == given(TARGET)
     monkeypatch.chdir(tmp_path)
     assert cli.main(["check"]) == 2
-    assert "Expected a TARGET, or [tool.sb3compat.targets." in capsys.readouterr().err
+    assert "Expected a TARGET, or exactly one table [tool." in capsys.readouterr().err
 
 
 def test_several_targets_are_named(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
         "[tool.sb3compat.targets]\n'a:make' = {}\n'b:make' = {}\n"
     )
-    with pytest.raises(SettingsError, match=r"got neither\. There: a:make, b:make\."):
+    with pytest.raises(SettingsError, match=r"got no TARGET\. .*: a:make, b:make\."):
         settings(tmp_path).fill(given())
 
 

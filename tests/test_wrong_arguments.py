@@ -315,8 +315,8 @@ def test_what_cannot_be_sent_to_workers_says_what_to_do(opened: dict[str, Any]) 
     spawned = {"vectorization_mode": "async", "vec_env_kwargs": {"start_method": "spawn"}}
     with pytest.raises(sb3compat.UnsupportedEnvError, match="Make what cannot be pickled inside"):
         sb3compat.make_vec_env(make, 2, **spawned)
-    with pytest.raises(sb3compat.UnsupportedEnvError, match="Make what it needs inside"):
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="Create the objects that"):
         sb3compat.ParallelVecEnv([make], 1)
-    with pytest.raises(sb3compat.UnsupportedEnvError, match="Send what it is made of"):
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="Send the data that"):
         opened["ParallelVecEnv"].set_attr("lock", lock)
     assert opened["ParallelVecEnv"].get_attr("spec") == [None] * 3

@@ -1,1 +1,1 @@
-"""Conversions: pure functions and value types that know no environment."""
+"""Conversions: pure functions and value types, without access to environments."""

@@ -94,7 +94,7 @@ class Actions(BatchLayout):
         if cast is None:
             raise ValueError(
                 f"Expected {name} of a dtype that casts to {leaf.dtype} without loss, got "
-                f"{name}.dtype={array.dtype}. Cast the actions yourself if the loss is meant. "
+                f"{name}.dtype={array.dtype}. Cast the actions yourself if the loss is intended. "
                 f"{_UNSTEPPED}"
             )
         if leaf.start is not None:

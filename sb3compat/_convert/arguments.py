@@ -1,4 +1,4 @@
-"""Arguments that are checked alike wherever they are taken."""
+"""Checks of arguments that several functions of the package take."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def check_fits(fits: bool, name: str, value: object, wanted: str, way_out: str) 
 
 
 def plain_count(name: str, value: object) -> int:
-    """A number of things, of which there is one at least.
+    """A count of at least 1.
 
     Raises:
         TypeError: If it is no integer, such as 2.0.

@@ -1,4 +1,4 @@
-"""The keys of infos that mean something to one API, and what an info may hold.
+"""The keys of infos that have a meaning in one of the APIs, and checks of infos.
 
 How Gymnasium's dict of arrays becomes SB3's list of dicts is in `split_infos`, and the other way
 in `join_infos`.
@@ -17,7 +17,8 @@ from sb3compat.errors import ConversionError, shown
 
 TRUNCATED = "TimeLimit.truncated"
 TERMINAL_OBSERVATION = "terminal_observation"
-# Where a SAME_STEP environment reports the last observation of an episode, now and formerly.
+# The keys under which SAME_STEP environments report the last observation: today's, and the older
+# one.
 FINAL_OBS_KEYS = ("final_obs", "final_observation")
 FINAL_INFO = "final_info"
 # The keys that SB3 adds to infos, and that Gymnasium's infos do not have.
@@ -25,9 +26,9 @@ SB3_KEYS = (TRUNCATED, TERMINAL_OBSERVATION)
 
 
 def own_info(info: Info) -> Info:
-    """A copy of an info, taken before anything else runs that may write into it.
+    """A copy of an info, to be taken before other code runs that may change the info.
 
-    What cannot be copied (a lock, a generator) is handed on as it is, as Gymnasium does.
+    Values that cannot be copied (a lock, a generator) are passed on uncopied, as in Gymnasium.
     """
     if _SCALARS.issuperset(map(type, info.values())):
         return dict(info)

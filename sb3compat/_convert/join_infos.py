@@ -1,4 +1,4 @@
-"""Infos: SB3's list of dicts as Gymnasium's dict of arrays; the inverse of `infos.py`."""
+"""Infos: SB3's list of dicts as Gymnasium's dict of arrays; the inverse of `split_infos.py`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from sb3compat.errors import ConversionError
 def join_infos(infos: Sequence[Info], without: Collection[str] = ()) -> Info:
     """Join one dict for each row to a dict of arrays; the inverse of `split_infos`.
 
-    Where the values of a key have one type, its array is what Gymnasium's own batching makes, in
-    dtype, shape and mask. Where Gymnasium's batching would change values, the result differs:
+    If the values of a key have one type, its array is the same as from Gymnasium's own batching, in
+    dtype, shape and mask. If Gymnasium's batching would change values, the result differs:
 
-    - numbers (or arrays of one shape) of several types get the type that holds them all, an object
-      array where there is none: `1` and `1.75` become `[1.0, 1.75]`, `2**53 + 1` and `0.5` stay;
-    - numbers and booleans, values of unlike kinds, arrays of several shapes: an object array.
+    - numbers (or arrays of one shape) of several types get a type that represents all of them, or
+      become an object array if there is none: `1` and `1.75` become `[1.0, 1.75]`, `2**53 + 1` and
+      `0.5` an object array;
+    - numbers mixed with booleans, values of different kinds, and arrays of several shapes become an
+      object array.
 
     Args:
-        infos: The infos of n rows. The result shares their mutable values: pass infos that nobody
-            else holds, as `own_info` makes them.
+        infos: The infos of n rows. The result shares their mutable values, so pass copies, as
+            `own_info` makes them.
         without: Keys to leave out.
 
     Returns:
@@ -34,8 +36,8 @@ def join_infos(infos: Sequence[Info], without: Collection[str] = ()) -> Info:
         Python numbers, other NumPy scalars as they were, and arrays without shape as scalars.
 
     Raises:
-        ConversionError: If a key `k` comes with a key `_k`, which is where its mask goes; or if a
-            dict contains itself.
+        ConversionError: If there are both keys `k` and `_k`, as `_k` is the key for the mask of
+            `k`; or if a dict contains itself.
     """
     if not any(infos):
         return {}

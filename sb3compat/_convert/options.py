@@ -20,8 +20,8 @@ def options_by_row(options: GivenOptions, num_envs: int) -> list[Options]:
         num_envs: The number of rows, n.
 
     Raises:
-        ValueError: If there are not n of them.
-        TypeError: If one is neither a dict nor None.
+        ValueError: If the list does not have n elements.
+        TypeError: If an element is neither a dict nor None.
     """
     given: Sequence[Any] = options if isinstance(options, list | tuple) else [options] * num_envs
     if len(given) != num_envs:

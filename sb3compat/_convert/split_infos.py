@@ -99,7 +99,7 @@ def split_step_infos(infos: VectorInfos, truncated: Flags) -> list[Info]:
 
 
 def least_infos(count: int) -> list[Info]:
-    """New infos of so many rows whose episodes go on, with nothing else to say."""
+    """New infos of `num_envs` rows whose episodes continue, without other keys."""
     # Copying a dict is the fastest way to make one.
     return list(map(dict.copy, repeat({TRUNCATED: False}, count)))
 
@@ -234,8 +234,9 @@ def refuse_mixed_final(infos: VectorInfos, num_envs: int) -> None:
         if rows:
             raise ConversionError(
                 f"Expected infos[{FINAL_INFO!r}] to hold the last infos of the rows that ended, "
-                f"got the values of the rows {shown(rows)} beside them: a sub-environment gives "
-                "that key, and Gymnasium mixes the two. Rename it there."
+                f"got further values of the rows {shown(rows)}: a sub-environment returns a key of "
+                "the same name, and Gymnasium mixes the two. Rename the key in the "
+                "sub-environment."
             )
 
 
@@ -254,8 +255,8 @@ def _mask_keys(masks: Mapping[str, Flags | None]) -> set[str]:
         if key in masks and is_mask(owner) and masks[key] is None:
             raise ConversionError(
                 f"Expected infos[{owner!r}] to be the mask of {str(owner)[1:]!r}, but it has the "
-                f"mask {key!r} itself: a sub-environment gives both keys, and "
-                "Gymnasium writes one over the other. Rename one of them there."
+                f"mask {key!r} itself: a sub-environment returns both keys, and Gymnasium "
+                "overwrites one by the other. Rename one of the keys in the sub-environment."
             )
     return {key for key in owners if is_mask(key)}
 

@@ -30,7 +30,7 @@ Info = dict[str, Any]
 # The infos of a vector environment: a dict of arrays, with a mask for each.
 VectorInfos = Mapping[str, Any]
 Options = dict[str, Any]
-# As users set them: for all rows, or one for each.
+# Options as users pass them: for all rows, or one for each row.
 GivenOptions = Sequence[Options | None] | Options | None
 # One for each row; None is for no options.
 RowOptions = Sequence[Options | None]
@@ -99,9 +99,9 @@ class VecEnvLike(Protocol):
 
 
 class HoldsVectorEnv(Protocol):
-    """A `VecEnv` made from a `VectorEnv`, which it hands back for a round trip.
+    """A `VecEnv` made from a `VectorEnv`, which it returns for a round trip.
 
-    The adapter to SB3 derives from it; the way back knows the adapter by this protocol alone.
+    The adapter to SB3 derives from it; `to_gymnasium` recognises the adapter by this protocol.
     """
 
     def original(self, autoreset_mode: AutoresetMode) -> AnyVectorEnv | None:
@@ -113,7 +113,7 @@ Command = tuple[Any, ...]
 
 
 class SubEnvs(Protocol):
-    """How to reach the sub-environments of some rows, wherever they are."""
+    """Access to the sub-environments of some rows, in this process or in workers."""
 
     def ask(self, command: Command, rows: Sequence[int]) -> list[Any]:
         """The answer of each of these rows to a command, but for `step` and `reset`.
@@ -125,23 +125,23 @@ class SubEnvs(Protocol):
 
 
 class OwnVecEnv(Protocol):
-    """A `VecEnv` of this package; the way to Gymnasium knows it by this."""
+    """A `VecEnv` of this package; `to_gymnasium` recognises it by this protocol."""
 
     @property
     def seeds_rows(self) -> bool:
         """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
 
     def pass_options(self, options: Sequence[Options]) -> None:
-        """Pass these very dicts to the rows in the next reset; `set_options` copies them."""
+        """Pass these dicts to the rows in the next reset, uncopied; `set_options` copies them."""
 
     def read(self, name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
         """An attribute of the sub-environments; called where it can be, as Gymnasium does."""
 
 
 class RowState(Protocol):
-    """How the rows of a `VecEnv` are that was adapted to Gymnasium."""
+    """The state of the rows of a `VecEnv` that was adapted to Gymnasium."""
 
-    # The rows whose episode has ended and that, for the user, were not reset since.
+    # The rows whose episode has ended and that, as presented to the user, were not reset since.
     ended: Flags
 
     @property
@@ -153,13 +153,13 @@ class RowState(Protocol):
         """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
 
     def forget_options(self) -> None:
-        """Forget the options that wait in the `VecEnv` for its next reset."""
+        """Discard the options that are set on the `VecEnv` for its next reset."""
 
 
 class HoldsVecEnv(Protocol):
     """A `VectorEnv` made from a `VecEnv`, which it hands back for a round trip.
 
-    Its `reset` heeds `options["reset_mask"]` in every autoreset mode, and it hands out new arrays.
+    Its `reset` respects `options["reset_mask"]` in every autoreset mode, and it returns new arrays.
     The adapter to Gymnasium derives from it; the way to SB3 knows the adapter by this protocol
     alone, and asks it for what it also has to know of Gymnasium's own classes.
     """
@@ -172,7 +172,7 @@ class HoldsVecEnv(Protocol):
 
     @property
     def row_state(self) -> RowState:
-        """Says how its rows are."""
+        """The state of its rows."""
 
     def reset_rows(
         self, rows: list[int] | None, seeds: Seeds, options: RowOptions
@@ -187,7 +187,7 @@ class HoldsVecEnv(Protocol):
 
 
 class RowCommands(Protocol):
-    """Sub-environments in workers, which take the commands of `_rows/commands.py` one by one."""
+    """Sub-environments in workers, each of which runs the commands of `_rows/commands.py`."""
 
     @property
     def lost(self) -> bool:
@@ -207,7 +207,7 @@ class HoldsRows(Protocol):
     shown_space: Space
 
     def row_commands(self) -> RowCommands | None:
-        """The way to step rows one by one; None if it has parts of several rows."""
+        """Steps rows one by one; None if there are parts of several rows."""
 
 
 def holds_vector_env(value: object) -> TypeGuard[HoldsVectorEnv]:

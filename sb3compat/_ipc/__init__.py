@@ -1,1 +1,1 @@
-"""Pipes with deadlines, death watch and what is owed; exceptions across processes."""
+"""Messages to worker processes: deadlines, dead workers, outstanding answers; their exceptions."""

@@ -1,11 +1,11 @@
-"""Speak to single workers of an `AsyncVectorEnv`, which itself only ever speaks to all of them.
+"""Send commands to single workers of an `AsyncVectorEnv`, whose own methods always use all workers.
 
 The protocol (`_async_worker`) is the same in Gymnasium 1.1 to 1.4: a command and its data go down
 a pipe; `(payload, True)` comes back, or `(None, False)` with the exception on `error_queue`, after
 which that worker is gone. A worker that is gone has None for a pipe, here as in Gymnasium.
 
-What the workers owe is noted in the environment's own pipes, see `watched_pipes`. After a call that
-has not come to its end, the environment is refused: it is to be closed.
+Outstanding answers are recorded in the environment's own pipes, see `watched_pipes`. After a call
+that was interrupted, the environment can only be closed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Message = tuple[str, Any] | bytes
 
 FOR_EVER = Deadline(None)
 
-# How long exceptions may take from the workers' queue to here, once they have been reported.
+# How many seconds an exception may take through the workers' queue, once it was reported.
 _ERROR_SECONDS = 5.0
 
 
@@ -51,7 +51,7 @@ def is_broken(env: AnyAsync) -> bool:
 
 
 def is_stepping(env: AnyAsync) -> bool:
-    """Whether the workers owe the answer to a step, of the user's or of ours."""
+    """Whether the answers to a step, of the user or of this package, are outstanding."""
     return private(env, "_state") == AsyncState.WAITING_STEP and not is_broken(env)
 
 
@@ -67,8 +67,8 @@ def shared_batch(env: AnyAsync) -> Observation:
 def shares_memory(env: AnyAsync) -> bool:
     """Whether the workers write observations into shared memory, or send them.
 
-    They take shared memory of no length for none: that of a `Box` without a number, or of a `Dict`
-    or `Tuple` without a part.
+    They treat empty shared memory as none: that of a `Box` without elements, or of an empty `Dict`
+    or `Tuple`.
     """
     batch = shared_batch(env)
     return (
@@ -78,7 +78,7 @@ def shares_memory(env: AnyAsync) -> bool:
 
 
 def watch(env: AnyAsync) -> Watch:
-    """What the workers owe, to us and to the environment's own methods."""
+    """The outstanding answers, to this package and to the environment's own methods."""
     pipes: list[Any] = private(env, "parent_pipes")
     if type(pipes[0]) is not WatchedPipe:
         noted = _has_noted_call(env)
@@ -88,7 +88,7 @@ def watch(env: AnyAsync) -> Watch:
 
 
 def whole_call(env: AnyAsync, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call what calls the environment's own methods, which send and receive.
+    """Run a function that calls the environment's own methods, which send and receive.
 
     Raises:
         CallOrderError: If a call of the user's is under way.
@@ -99,7 +99,7 @@ def whole_call(env: AnyAsync, function: Callable[..., Any], *args: Any, **kwargs
 
 
 def check_whole(env: AnyAsync) -> None:
-    """Refuse to speak to workers that are gone, or that owe an answer nobody will ask for.
+    """Raise an error if a worker is gone, or if an answer of an interrupted call is outstanding.
 
     Raises:
         WorkerError: If one is.
@@ -107,15 +107,15 @@ def check_whole(env: AnyAsync) -> None:
     if is_broken(env):
         raise WorkerError(
             f"Expected {env} with all of its workers, but an earlier error or interrupt has "
-            "stopped some, or left an answer on its way. Close this environment and build a new "
-            "one."
+            "stopped some of them, or left an answer outstanding. Close this environment and "
+            "build a new one."
         )
 
 
 def check_ready(env: AnyAsync) -> None:
-    """Refuse to speak to workers that are gone, or while an answer is due.
+    """Raise an error if a worker is gone, or if an answer is outstanding.
 
-    That answer would be taken for the answer to this.
+    An outstanding answer would be mistaken for the answer to the next command.
 
     Raises:
         CallOrderError: If a call of the user's is under way.
@@ -130,12 +130,12 @@ def check_ready(env: AnyAsync) -> None:
 
 
 def ask(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline = FOR_EVER) -> list[Any]:
-    """Send some rows a message each, and take their answers, in that order.
+    """Send a message to each of some rows, and return their answers in the same order.
 
     Args:
         env: The vector environment.
         messages: The messages by row, pickled already or not.
-        timeout: The time that all of it together may take.
+        timeout: The time limit for sending and receiving together.
 
     Raises:
         WorkerTimeoutError: If it takes longer.
@@ -192,10 +192,10 @@ def _received(env: AnyAsync, rows: Iterable[int], timeout: Deadline) -> list[Any
 
 
 def _fail(env: AnyAsync, failed: Sequence[int], timeout: Deadline) -> NoReturn:
-    """Raise what some workers have raised, or that they have died or are late; they are gone."""
+    """Raise the exception of a worker, or an error for workers that have died or are late."""
     exchange, pipes = watch(env).exchange, private(env, "parent_pipes")
     for row in {*failed, *exchange.dead, *exchange.owed}:
-        pipes[row].close()  # lets a worker end that nobody waits for
+        pipes[row].close()  # lets the worker end, as Gymnasium does not wait for it
         pipes[row] = None
     if exchange.dead and min(exchange.dead) < min([*failed, env.num_envs]):
         raise died(min(exchange.dead)) from exchange.dead[min(exchange.dead)]
@@ -209,7 +209,7 @@ def _fail(env: AnyAsync, failed: Sequence[int], timeout: Deadline) -> NoReturn:
 
 
 def _reraise(env: AnyAsync, failed: Sequence[int]) -> NoReturn:
-    """Raise what the first of these workers has or, if that does not arrive, what another one has.
+    """Raise the exception of the first of these workers or, if it does not arrive, another one's.
 
     Raises:
         WorkerError: If none arrives in time, or none can be unpickled.
@@ -220,7 +220,7 @@ def _reraise(env: AnyAsync, failed: Sequence[int]) -> NoReturn:
         for _ in failed:
             row, kind, error, trace = queue.get(timeout=_ERROR_SECONDS)
             raised[row] = error if isinstance(error, BaseException) else kind(error), trace
-    except Exception as failure:  # Empty; or of a custom worker, whose queue was not mended
+    except Exception as failure:  # Empty; or of a custom worker, whose queue was not fixed
         if not raised:
             raise WorkerError(
                 f"The sub-environment of row {first} has raised an exception that cannot be "
@@ -243,10 +243,10 @@ def call(
 
 
 def step(env: AnyAsync, actions: Action) -> VectorStepResult:
-    """What `AsyncVectorEnv.step` does, but that errors arrive as they were raised.
+    """Like `AsyncVectorEnv.step`, except that exceptions arrive as they were raised.
 
-    The environment itself does not note that a step is under way: nobody could finish it after an
-    interrupt.
+    The environment itself does not record that a step is in progress, because the step could not be
+    finished after an interrupt.
     """
     rows = enumerate(iterate(env.action_space, actions))
     results = ask(env, {i: ("step", action) for i, action in rows})
@@ -319,7 +319,7 @@ def pending_autoresets(
 
 
 def close(env: AnyAsync) -> None:
-    """Close the environment; where a worker is gone or busy, by terminating them all."""
+    """Close the environment; if a worker is gone or busy, terminate all workers."""
     if env.closed:
         return
     terminate = is_broken(env) or _has_noted_call(env)
@@ -337,7 +337,7 @@ def close(env: AnyAsync) -> None:
 
 
 def _terminate(env: AnyAsync) -> None:
-    # Gymnasium waits for ever for a process that survives SIGTERM.
+    # Gymnasium waits forever for a process that survives SIGTERM.
     end_processes(private(env, "processes"))
     for pipe in private(env, "parent_pipes"):
         with suppress(OSError):

@@ -1,9 +1,9 @@
-"""Values that go to another process with the classes and functions of which they are made.
+"""Pickle values together with their classes and functions, if another process cannot import these.
 
 Those of `__main__`, of a notebook or inside a function cannot be imported there, so cloudpickle
-sends them by value. It fills a class that exists already with what has come: attributes that were
-set since are lost, and methods of a class that is in use are replaced. Here a class that exists
-stays as it is.
+sends them by value. When cloudpickle unpickles a class that already exists, it overwrites the
+class: attributes that were set since are lost, and methods of a class in use are replaced. This
+module leaves an existing class unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import cloudpickle.cloudpickle as cloudpickle
 
 from sb3compat._upstream.private import private
 
-# The classes that were begun here, and whose attributes have not come.
+# The classes that were created here and have not got their attributes yet.
 _UNFINISHED: weakref.WeakSet[type] = weakref.WeakSet()
 
 # What cloudpickle makes a class of, and then fills it with.
@@ -56,7 +56,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 def _begin(make: _Make, args: tuple[Any, ...], path: str | None, mark: object) -> type:
-    """The class that cloudpickle has described; begun here if it does not exist.
+    """The class that cloudpickle has described; created if it does not exist.
 
     Args:
         make: What begins it.
@@ -77,7 +77,7 @@ def _begin(make: _Make, args: tuple[Any, ...], path: str | None, mark: object) -
 
 
 def _mark(cls: type) -> object:
-    """What a class has in common with itself in a fork, and not with another one of its name.
+    """A mark that a class shares with its copy in a fork, but not with others of its name.
 
     A class that was defined again may lie at the address of the first, but is not written there.
     """

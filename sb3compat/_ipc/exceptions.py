@@ -31,7 +31,7 @@ class Packed(NamedTuple):
 
     Attributes:
         data: The exception, pickled; empty if not even its class can be pickled.
-        text: Its class and what it says.
+        text: Its class and its message.
         trace: The traceback in the worker.
     """
 
@@ -54,13 +54,13 @@ class Packed(NamedTuple):
         """Raise the exception, with the worker's traceback as its cause.
 
         Args:
-            where: What the worker was busy with, such as "row 3".
+            where: What the worker was doing, such as "row 3".
         """
         raise self() from traceback_in_worker(where, self.trace)
 
 
 class Text:
-    """Takes the place of a value that cannot be sent, and looks like it.
+    """Replaces a value that cannot be sent; its `repr` is that of the value.
 
     Args:
         text: Its `repr`.
@@ -84,12 +84,12 @@ class _Inner:
         return self._packed, ()
 
 
-# What stands for the exceptions that have been packed, or are being packed, by their id.
+# The replacements of exceptions that have been packed, or are being packed, by their id.
 _Seen = dict[int, "_Inner | Text"]
 
 
 class _Parts(NamedTuple):
-    """What an exception is built of without its `__init__`.
+    """The parts from which an exception is rebuilt without calling its `__init__`.
 
     Attributes:
         cls: Its class.
@@ -107,7 +107,7 @@ class _Parts(NamedTuple):
 
 
 def packed(error: BaseException, trace: str | None = None) -> Packed:
-    """An exception as it goes to the parent; called in the worker, where it was caught.
+    """An exception in the form in which it is sent to the parent; called in the worker.
 
     Args:
         error: The exception.
@@ -121,7 +121,7 @@ def _packed(error: BaseException, trace: str, seen: _Seen) -> Packed:
     seen[id(error)] = Text(_text(error, repr))  # if it holds itself
     try:
         data = _pickled(error, seen)
-    except Exception:  # a list that holds itself, say: the worker must be able to answer
+    except Exception:  # for example a list that contains itself: the worker must be able to answer
         data = b""
     seen[id(error)] = _Inner(error, packed := Packed(data, text, trace))
     return packed
@@ -143,7 +143,7 @@ def _pickled(error: BaseException, seen: _Seen) -> bytes:
 
 
 def _said(error: BaseException, within: tuple[int, ...] = ()) -> tuple[Any, ...]:
-    """What shows whether an exception, and those that it holds, were built again as they were."""
+    """A value that is equal if an exception, and those inside of it, were rebuilt unchanged."""
     within = (*within, id(error))
     inner = (*error.exceptions,) if isinstance(error, _GROUP) else ()
     members = {name: _text(value, repr) for name, value in _members(error).items()}
@@ -153,7 +153,7 @@ def _said(error: BaseException, within: tuple[int, ...] = ()) -> tuple[Any, ...]
 
 
 def _held(value: Any, within: tuple[int, ...]) -> Any:
-    """What shows whether the exceptions in a value were built again as they were."""
+    """A value that is equal if the exceptions in a value were rebuilt unchanged."""
     if id(value) in within:
         return ()
     if isinstance(value, BaseException):
@@ -186,7 +186,7 @@ def _members(error: BaseException) -> dict[str, Any]:
 
 
 def _sendable(value: Any, seen: _Seen) -> Any:
-    """The value, or what takes its place."""
+    """The value, or its replacement."""
     if isinstance(value, BaseException):
         if id(value) not in seen:
             _packed(value, "", seen)
@@ -238,11 +238,11 @@ def _text(value: object, render: Callable[[object], str]) -> str:
 
 
 def mend_queue(queue: Any) -> None:
-    """Have Gymnasium's error queue send every exception so that the parent can build it.
+    """Make Gymnasium's error queue send every exception in a form that the parent can rebuild.
 
-    By itself it drops those that cannot be pickled, in a thread of the worker that nobody listens
-    to; and an exception class that takes several arguments is an unrelated `TypeError` in the
-    parent.
+    Unchanged, the queue drops exceptions that cannot be pickled, in a thread of the worker whose
+    errors are ignored; and an exception class with several arguments becomes an unrelated
+    `TypeError` in the parent.
 
     Args:
         queue: A `multiprocessing.Queue`, in a worker.

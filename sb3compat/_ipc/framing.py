@@ -1,8 +1,8 @@
-"""The form of a message in a pipe of `multiprocessing`: its size, and what was pickled.
+"""The format of a message in a pipe of `multiprocessing`: its size, and the pickled data.
 
-What was written or read is noted in C, by `list.extend`, where no signal handler runs between a
-call and the note of what it has returned. So it is known whatever an exception interrupts: the rest
-can be sent, or read, later.
+How much was written or read is recorded in C, by `list.extend`, so that no signal handler can run
+between a call and the record of its result. Whatever call an exception interrupts, the progress is
+known, and the rest can be sent or read later.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SURE_BYTES = 4096
 
 
 class Message:
-    """A message as far as it was sent: a worker that is stopped reads only a part of a long one.
+    """A message, and how much of it was sent: a stopped worker may read only a part of a long one.
 
     Args:
         body: What was pickled.
@@ -40,12 +40,12 @@ class Message:
 
     @property
     def begun(self) -> bool:
-        """Whether a part of it was sent, so that the rest has to follow."""
+        """Whether a part of the message was sent, so that the rest has to follow."""
         return any(self._counts)
 
     @property
     def short(self) -> bool:
-        """Whether a worker that owes no answer takes it without a wait."""
+        """Whether it fits into the pipe of an idle worker, so that writing it does not block."""
         return len(self._data) <= _SURE_BYTES
 
     def write(self, number: int) -> bool:
@@ -58,9 +58,9 @@ class Message:
 
 
 class Round:
-    """One short message to each of some workers that owe no answer, as far as it was sent.
+    """One short message to each of some idle workers, and how much of it was sent.
 
-    All of them are written by one call in C, which notes each.
+    One call in C writes all of them, and records each write.
 
     Args:
         numbers: The descriptor of each worker's pipe, by row.
@@ -99,9 +99,9 @@ class Round:
 
 
 class Answer:
-    """An answer as far as it has come: its worker may stop, or be killed, in the middle of it.
+    """An answer, and how much of it was received: its worker may stop while it sends.
 
-    `Connection.recv` would wait for the rest, for ever where another worker holds the pipe.
+    `Connection.recv` would wait for the rest, forever if another worker holds the pipe open.
     """
 
     __slots__ = ("_chunks", "_start", "_total")
@@ -127,11 +127,11 @@ class Answer:
             raise EOFError("the pipe was closed")
 
     def fill(self, body: bytes) -> None:
-        """Take a body that was read elsewhere, all of it."""
+        """Take a complete body that other code has read."""
         self._chunks = [header(len(body)), body]
 
     def body(self) -> memoryview | None:
-        """The body of the message, if all of it has come.
+        """The body of the message, if it is complete.
 
         Raises:
             WorkerError: If there is more than one answer.

@@ -1,8 +1,8 @@
 """Messages to worker processes and their answers, over `multiprocessing` pipes.
 
-One exchange for all workers: those of `AsyncVectorEnv`, of `SubprocVecEnv` and our own. One
-deadline covers the whole of it, and dead processes are noticed whoever else holds an end of their
-pipe.
+The same exchange is used for the workers of `AsyncVectorEnv`, of `SubprocVecEnv` and of
+`ParallelVecEnv`. One deadline covers the whole exchange, and dead processes are noticed even if
+other processes hold an end of their pipe.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TERMINATE_SECONDS = 2.0
 
 
 class Deadline:
-    """The end of the time that something may take; with None, there is none.
+    """A time limit; None means no limit.
 
     Args:
         timeout: The time in seconds, from now.
@@ -60,7 +60,7 @@ FOREVER = Deadline(None)
 
 
 def died(row: int) -> WorkerError:
-    """The error to raise where a worker has died."""
+    """The error for a worker that has died."""
     return WorkerError(
         f"The worker process of row {row} has died without an answer; its own output may say why. "
         "Close this environment and build a new one."
@@ -68,7 +68,7 @@ def died(row: int) -> WorkerError:
 
 
 def pickled(message: Any) -> bytes:
-    """A message as it goes down a pipe.
+    """A message in the form in which it is written to a pipe.
 
     Pickle all messages before the first is sent: one that cannot be pickled then leaves all workers
     untouched.
@@ -79,8 +79,8 @@ def pickled(message: Any) -> bytes:
 def end_processes(processes: Iterable[ProcessLike]) -> None:
     """Terminate processes, and kill those that survive it.
 
-    A worker survives where its parent had a handler for SIGTERM: SDL's, for instance, once pygame
-    has shown something.
+    A worker survives SIGTERM if its parent had a handler for the signal: SDL's, for example, once
+    pygame has shown a window.
     """
     processes = list(processes)
     for process in processes:
@@ -94,7 +94,7 @@ def end_processes(processes: Iterable[ProcessLike]) -> None:
 
 
 def is_writable(pipe: Connection[Any, Any]) -> bool:
-    """Whether a short message can be sent without a wait; True where that cannot be known."""
+    """Whether a short message can be sent without blocking; True if this cannot be known."""
     if not HAS_POLL:
         return True
     return bool(polled({pipe.fileno(): select.POLLOUT}, 0))
@@ -107,20 +107,21 @@ class Exchange:
 
     Args:
         lines: The workers, by row.
-        spin: Looks for answers before sleeping until they come.
+        spin: Polls for answers before sleeping until they arrive.
 
     Attributes:
-        owed: The rows that were sent a message and have not answered, each with what was read of
-            its answer. A row is noted before its message is sent, and forgotten when its whole
-            answer was read, so that an exception at any line leaves no answer unaccounted for.
+        owed: The rows that were sent a message and have not answered, each with the part of its
+            answer that was read. A row is added before its message is sent, and removed when its
+            whole answer was read, so that after an exception at any line every outstanding answer
+            is known.
         unsent: The messages that were not sent in time, or not before an exception, by row. These
-            rows are `owed`, too; the last one perhaps only once the next call has begun.
-        answers: The answers that have come, by row.
-        dead: The rows whose worker has died before it answered, with what showed it.
+            rows are in `owed`, too; the last one perhaps only once the next call has begun.
+        answers: The answers that were received, by row.
+        dead: The rows whose worker has died before it answered, each with the error that showed it.
     """
 
     ready_class: type[WaitReady | PollReady] = PollReady if HAS_POLL else WaitReady
-    # How long the others may take once the exchange has failed: they may never answer.
+    # How long the other workers may take once the exchange has failed: they may never answer.
     grace_seconds = 5.0
 
     def __init__(self, lines: Mapping[int, Line], spin: Spin | None = None) -> None:
@@ -130,17 +131,17 @@ class Exchange:
         self.unsent: dict[int, Message] = {}
         self.answers: dict[int, Any] = {}
         self.dead: dict[int, Exception] = {}
-        # What `send_same` is sending.
+        # The messages that `send_same` is sending.
         self._round: Round | None = None
 
     @property
     def failed(self) -> bool:
-        """Whether the exchange has failed, whatever the workers answer that still owe one."""
+        """Whether the exchange has failed, whatever the outstanding answers are."""
         return bool(self.dead)
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is owed, nor half sent."""
+        """Whether no answer is outstanding, and no message partly sent."""
         return not (self.owed or self.unsent or self._round)
 
     def send(self, messages: Mapping[int, bytes], timeout: float | None = None) -> None:
@@ -160,7 +161,7 @@ class Exchange:
             self._send_rest(Deadline(timeout))
 
     def send_same(self, rows: Iterable[int], body: bytes) -> None:
-        """Send rows that owe no answer the same short message, as fast as possible.
+        """Send the same short message to rows without outstanding answers, as fast as possible.
 
         Args:
             rows: The rows.
@@ -174,13 +175,13 @@ class Exchange:
         self._send_round()
 
     def expect(self, row: int) -> None:
-        """Note that the row owes an answer."""
+        """Record that an answer of the row is outstanding."""
         if row not in self.owed:
             self.owed[row] = Answer()
         self._ready.add(row, self._lines[row])
 
     def take_back(self) -> None:
-        """Forget the messages of which nothing was sent: an exception came before."""
+        """Remove the messages of which nothing was sent, because of an exception."""
         for row in self._round.rest if self._round else ():
             self.owed.pop(row, None)
         self._round = None
@@ -190,7 +191,7 @@ class Exchange:
                 del self.unsent[row]
 
     def forget(self, row: int) -> None:
-        """Forget what a row owes: its worker is about to be replaced."""
+        """Remove a row whose answer is outstanding: its worker is about to be replaced."""
         self._ready.discard(row)
         for noted in (self.owed, self.unsent, self.answers, self.dead):
             noted.pop(row, None)
@@ -200,16 +201,16 @@ class Exchange:
         timeout: float | None = None,
         watch: Callable[[float | None], float | None] | None = None,
     ) -> None:
-        """Take the answers that are owed.
+        """Receive the outstanding answers.
 
-        Every answer that comes is taken, also after one that is an error, so that none is left to
-        be taken for the next one. What has not come within the time is still `owed`.
+        All answers are received, even after one that is an error, so that none is mistaken for the
+        answer to the next message. Rows whose answer has not come in time stay in `owed`.
 
         Args:
             timeout: How many seconds all of them together may take; None for ever. Once the
                 exchange has failed, the others get some seconds.
-            watch: Called before each wait with the seconds that are left; returns how many of
-                them to wait before it is called again.
+            watch: Called before each wait with the remaining seconds; returns after how many
+                seconds it is to be called again.
         """
         deadline, grace = FOREVER if timeout is None else Deadline(timeout), FOREVER
         if self._round:
@@ -231,9 +232,9 @@ class Exchange:
                 self._take(row)
 
     def receive_one(self, row: int) -> None:
-        """Take the answer of one row, or notice that a worker has died that owes one.
+        """Receive the answer of one row, or notice that a worker which should answer has died.
 
-        Once a worker has died, what the others wait for may never come.
+        Once a worker has died, others that wait for it may never answer.
         """
         while row in self.owed and not self._take(row) and not self.dead:
             self._read(None)
@@ -295,12 +296,12 @@ class Exchange:
                     self._write(row)
 
     def _read(self, timeout: float | None) -> list[int]:
-        """Wait for the rows that owe an answer, and read what has come; the rows that had any."""
+        """Wait for outstanding answers, and read from their rows; returns the rows with data."""
         ready = self._ready.wait(self.owed, timeout)
         for row, number in ready.items():
             answer = self.owed[row]
             try:
-                if answer.begun and answer.body() is not None:  # it was asked for nothing else
+                if answer.begun and answer.body() is not None:  # no other row was asked for
                     self._ready.discard(row)
                 elif number is None:
                     raise self._ended(row)
@@ -313,12 +314,12 @@ class Exchange:
         return list(ready)
 
     def _take(self, row: int) -> bool:
-        """Take the row's answer if the whole of it was read; whether it was."""
+        """Store the row's answer if it is complete; returns whether it was."""
         answer = self.owed.get(row)
         data = answer.body() if answer is not None and answer.begun else None
         if data is None:
             return False
-        # First, as no other answer will come: also where this one cannot be unpickled.
+        # First, as no second answer will come, even if this one cannot be unpickled.
         del self.owed[row]
         self.answers[row] = pickle.loads(data)
         return True
@@ -327,9 +328,9 @@ class Exchange:
         return EOFError(f"process {self._lines[row].process.pid} has ended")
 
     def _bury(self, row: int, error: EOFError | OSError) -> None:
-        """Note that the row's worker has died, as this error of its pipe says.
+        """Record that the row's worker has died, as this error of its pipe shows.
 
-        An error without a number comes from no pipe: the handler of a signal has raised it.
+        An error without an error number is not from a pipe: a signal handler has raised it.
         """
         if isinstance(error, OSError) and error.errno is None:
             raise error

@@ -1,4 +1,4 @@
-"""Which workers have something to read, or have ended; over `multiprocessing` pipes."""
+"""Which workers have sent data, or have ended; over `multiprocessing` pipes."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class PollReady:
     would build a selector for each call, which doubles the time of a quick step.
 
     Args:
-        spin: Looks for answers before sleeping until they come.
+        spin: Polls for answers before sleeping until they arrive.
     """
 
     def __init__(self, spin: Spin | None = None) -> None:
         self._spin = spin
         self._poll = select.poll()
         self._rows: dict[int, int] = {}
-        # The pipe and the process of each row; noted last, and forgotten first.
+        # The pipe and the process of each row; added last, and removed first.
         self._numbers: dict[int, tuple[int, int]] = {}
 
     def add(self, row: int, line: Line) -> int:
-        """Look at this worker from now on; returns the descriptor of its pipe."""
+        """Watch this worker from now on; returns the descriptor of its pipe."""
         if row in self._numbers:
             return self._numbers[row][0]
         numbers = line.pipe.fileno(), line.process.sentinel
@@ -61,7 +61,7 @@ class PollReady:
         """Wait until some of these rows have answered or ended, or the time is over.
 
         Args:
-            rows: The rows. Others are looked at no more, if there is something to see.
+            rows: The rows. Others that have something to read are no longer watched.
             timeout: How many seconds to wait at most; None for ever.
 
         Returns:
@@ -91,7 +91,7 @@ class PollReady:
 
 
 class WaitReady:
-    """The same where there is no `poll`, on Windows: for the first of the rows only, and asleep."""
+    """The same without `poll`, for Windows: waits for the first row only, and never spins."""
 
     def __init__(self, spin: Spin | None = None) -> None:
         self._lines: dict[int, Line] = {}
@@ -121,15 +121,15 @@ if HAS_POLL:
 
 
 def milliseconds(seconds: float | None) -> int | None:
-    """Rounded up, so that a short rest of the time is not spun away."""
+    """Milliseconds, rounded up, so that a short remaining time does not become a busy wait."""
     return None if seconds is None else int(1000 * seconds) + 1
 
 
 def polled(events: Mapping[int, int], wait_for: int | None) -> list[int]:
-    """The descriptors at which one of their events has come.
+    """The descriptors for which one of the given events has occurred.
 
     Args:
-        events: What to look for, by descriptor.
+        events: The events, by descriptor.
         wait_for: How many milliseconds to wait at most; None for ever.
     """
     poll = select.poll()

@@ -1,4 +1,4 @@
-"""Look for an answer for a while before sleeping until it comes."""
+"""Poll for an answer for a while before sleeping until it arrives."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# After so many looks in vain in a row, there is no core to spare, or nothing to come for long.
+# After this many unsuccessful polls in a row, there is no free core, or no answer is coming soon.
 _MISSES = 8
-# For how many waits it then sleeps at once; each time that this did not help, twice as many.
+# How many waits then sleep at once; doubled each time that the next poll was unsuccessful again.
 _PAUSE, _LONGEST = 64, 65536
 
 
 class Spin:
-    """Looks again and again, for some time at most.
+    """Polls again and again, for a limited time.
 
-    A process that sleeps has to be woken up, which takes it and the one that wakes it some 20 us
-    each. To look instead costs the core on which it runs: where others need that, the answer comes
-    later, and not within the time. So looks in vain are counted, and after some of them it sleeps
-    at once for a while.
+    Waking a sleeping process takes about 20 us in this process, and as long in the process that
+    wakes it. Polling instead occupies a core: if other processes need that core, the answer comes
+    later, and not within the time limit. So unsuccessful polls are counted, and after some of them
+    the process sleeps at once for a while.
 
     Args:
-        seconds: How long it looks.
+        seconds: How long it polls.
         clock: The time in seconds.
     """
 
@@ -33,7 +33,7 @@ class Spin:
         self._pause = _PAUSE
 
     def look(self, ready: Callable[[], T]) -> T | None:
-        """What `ready` returns, once that is true; None if it was not within the time."""
+        """The result of `ready` once it is true; None if it was not true within the time limit."""
         if self._rest:
             self._rest -= 1
             return None
@@ -47,7 +47,7 @@ class Spin:
                 break
         self._misses += 1
         if self._misses >= _MISSES:
-            # One more look in vain then lets it sleep for longer.
+            # The next unsuccessful poll then makes it sleep for longer.
             self._misses = _MISSES - 1
             self._rest, self._pause = self._pause, min(2 * self._pause, _LONGEST)
         return None

@@ -1,4 +1,4 @@
-"""Commands to single workers of a `SubprocVecEnv`, and its end."""
+"""Commands to single workers of a `SubprocVecEnv`, and closing it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sb3compat._ipc.worker_guard import NAME, Guard, Run, results_of
 from sb3compat._upstream.private import private, set_private
 from sb3compat.errors import CallOrderError, ClosedError, WorkerError
 
-# How long a worker may take to close its sub-environment when others are lost already.
+# How long a worker may take to close its sub-environment if other workers are lost.
 _CLOSE_SECONDS = 5.0
 
 
 class SubprocWorkers:
     """The workers of a `SubprocVecEnv`.
 
-    The methods of the environment itself then note what the workers owe, and notice their deaths.
+    The environment's own methods then record outstanding answers, and notice dead workers.
 
     Args:
         vec_env: The environment.
@@ -36,11 +36,11 @@ class SubprocWorkers:
 
     @property
     def lost(self) -> bool:
-        """Whether a worker has died, or owes an answer that nobody waits for."""
+        """Whether a worker has died, or an answer of an interrupted call is outstanding."""
         return self._watch.is_lost(noted=self._noted_step)
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call what sends and receives, by the environment's own methods.
+        """Run a function that sends and receives by the environment's own methods.
 
         Raises:
             ClosedError: If the environment was closed.
@@ -56,7 +56,7 @@ class SubprocWorkers:
         return bool(private(self.vec_env, "waiting"))
 
     def _check_ready(self) -> None:
-        """Refuse to speak to workers that are gone, or that owe an answer."""
+        """Raise an error if a worker is gone, or if an answer is outstanding."""
         vec_env = self.vec_env
         if private(vec_env, "closed"):
             raise ClosedError(f"Expected an open environment, but {vec_env} was closed.")
@@ -113,7 +113,7 @@ class GuardedWorkers(SubprocWorkers):
 
 
 def terminate(base: Any) -> None:
-    """Close the environment by its processes, for which SB3 would wait for ever."""
+    """Close the environment by terminating its processes, for which SB3 would wait forever."""
     processes = private(base, "processes")
     pipes: list[Any] = [unwatched(remote) for remote in private(base, "remotes")]
     for pipe in pipes:

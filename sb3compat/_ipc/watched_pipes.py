@@ -1,10 +1,10 @@
-"""Pipes to the workers of another library's environment, which note what the workers owe.
+"""Pipes to the workers of another library's environment, which record outstanding answers.
 
 `AsyncVectorEnv` and `SubprocVecEnv` send to all workers and then wait for each. An exception in
-between, such as a signal handler's, leaves answers on their way, which the next call would get; and
-the answer of a worker that has died is waited for for ever, where another worker holds its pipe.
-With these pipes in the place of its own, the first is known afterwards and the second is an error.
-Our own calls go through the same exchange.
+between, such as a signal handler's, leaves answers outstanding, which the next call would receive;
+and if a worker has died, they wait for its answer forever if another worker holds its pipe open.
+These pipes replace the environment's own: outstanding answers are recorded, and the death of a
+worker raises an error. Our own calls use the same exchange.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Watch:
         processes: Their processes, by row.
 
     Attributes:
-        exchange: What they owe, and which of them have died.
+        exchange: Their outstanding answers, and which of them have died.
         pipes: The pipes to put in the place of those given.
     """
 
@@ -51,14 +51,14 @@ class Watch:
         self._calling = False
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call what sends and receives; nobody will ask for what it leaves owed."""
+        """Run a function that sends and receives; answers that it leaves are never received."""
         self._calling = True
         result = function(*args, **kwargs)
         self._calling = False
         return result
 
     def waits(self, *, noted: bool) -> bool:
-        """Whether a call of the user's is under way: every worker owes the answer to it.
+        """Whether a call of the user is in progress: the answers of all workers are outstanding.
 
         Args:
             noted: Whether the environment has noted one.
@@ -68,7 +68,7 @@ class Watch:
         return noted and every and not (self._calling or exchange.dead)
 
     def is_lost(self, *, noted: bool) -> bool:
-        """Whether a worker has died, or owes an answer that nobody will ask for.
+        """Whether a worker has died, or an answer of an interrupted call is outstanding.
 
         Args:
             noted: As for `waits`.
@@ -77,17 +77,17 @@ class Watch:
         return bool(exchange.dead or exchange.owed or noted) and not self.waits(noted=noted)
 
     def send(self, row: int, message: Any) -> None:
-        """Send a message, and note before that its answer is owed."""
+        """Record that an answer is outstanding, and send the message."""
         if message == ("close", None):
             self._send_close(row, message)
             return
         data = pickled(message)
         if row in self.exchange.owed:
             raise WorkerError(
-                f"Expected the worker of row {row} to owe no answer, but its answer to an earlier "
-                "call was not received. If step_async() was called, call step_wait(). If an "
-                "exception or interrupt came in between, that answer may never come. Close this "
-                "environment and build a new one."
+                f"Expected no outstanding answer from the worker of row {row}, but its answer to "
+                "an earlier call was not received. If step_async() was called, call step_wait(). "
+                "If an exception or interrupt came in between, the answer may never come. Close "
+                "this environment and build a new one."
             )
         self.exchange.send({row: data})
         self.check_alive()
@@ -102,9 +102,9 @@ class Watch:
             return self._receive_close(row)
         if row not in self.exchange.owed:
             raise AnswerLostError(
-                f"Expected a call that the worker of row {row} still has to answer, but there is "
-                "none: its answer was received already, or lost by an interrupt. Close this "
-                "environment and build a new one."
+                f"Expected an outstanding answer from the worker of row {row}, but its answer was "
+                "received already, or lost by an interrupt. Close this environment and build a "
+                "new one."
             )
         self.exchange.receive_one(row)
         self.check_alive()
@@ -120,7 +120,7 @@ class Watch:
         """Let a worker end, whatever has come before: closing raises no error of a worker."""
         exchange = self.exchange
         self._closing[row] = row not in exchange.owed
-        # Workers that have got a part of a message may never read the rest.
+        # A worker that has received only a part of a message may never read the rest.
         end_processes([self._processes[cut] for cut in exchange.unsent])
         exchange.unsent.clear()
         if row not in exchange.dead:
@@ -135,7 +135,7 @@ class Watch:
 
 
 class WatchedPipe:
-    """A pipe of `Watch`; in all that it does not watch, the pipe itself."""
+    """A pipe of `Watch`, which forwards all other attributes to the pipe itself."""
 
     def __init__(self, watch: Watch, row: int, pipe: Connection[Any, Any]) -> None:
         self.watch, self.row, self.pipe = watch, row, pipe

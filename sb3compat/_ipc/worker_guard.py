@@ -1,10 +1,11 @@
-"""What answers our commands in the workers of a `SubprocVecEnv` or `AsyncVectorEnv`.
+"""Objects that run our commands in the workers of a `SubprocVecEnv` or `AsyncVectorEnv`.
 
 The loop that SB3 runs in its workers resets an ended sub-environment before anyone has seen the
-last observation, and both loops die of the first exception. So we plant a `Guard` beside each
-sub-environment, by the library's own command to set an attribute, and call it by that to call a
-method: it runs one command, and sends what it raised as an answer like any other. A `Question`
-asks Gymnasium's loop itself. The workers import this module; it imports neither SB3 nor torch.
+last observation, and both loops die of the first exception. So we attach a `Guard` to each
+sub-environment, by the library's own command to set an attribute, and call it by the command to
+call a method. It runs one of our commands, and returns an exception as an ordinary answer. A
+`Question` reads the state of Gymnasium's loop itself. The workers import this module; it imports
+neither SB3 nor torch.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ class Guard:
 
 
 def results_of(answers: Mapping[int, Any]) -> dict[int, Any]:
-    """What the guards' answers hold, by row; called in the parent.
+    """The results in the answers of the guards, by row; called in the parent.
 
     Raises:
-        Exception: What the first of these rows has raised that has raised something, with the
-            worker's traceback as its cause.
+        Exception: The exception of the first of these rows that raised one, with the worker's
+            traceback as its cause.
     """
     for row, answer in answers.items():
         if isinstance(answer, Packed):
@@ -58,10 +59,10 @@ def results_of(answers: Mapping[int, Any]) -> dict[int, Any]:
 
 
 class Question:
-    """Becomes, when a worker unpickles it, the name of an attribute that is the answer.
+    """An object that a worker unpickles as the name of an attribute, which is the answer.
 
     Gymnasium's worker has no command for these questions, and its `_call` reaches methods of the
-    environment only. Unpickling runs inside the worker, whose frame holds what is asked for.
+    environment only. Unpickling runs inside the worker, whose frame has the answer.
     """
 
     def __init__(self, kind: str) -> None:

@@ -1,7 +1,7 @@
 """Reading the local variables of the loop that runs in a worker process.
 
-Neither Gymnasium's worker nor SB3's has a command for everything that we ask. What is asked for
-lies in the local variables of the loop, which is a frame below the code that asks.
+Neither Gymnasium's worker nor SB3's has a command for all of our questions. The answers are in the
+local variables of the loop, whose frame is below that of this code.
 """
 
 from __future__ import annotations

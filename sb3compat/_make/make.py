@@ -1,4 +1,4 @@
-"""`make_vec_env`: the one-liner that SB3's users know, over Gymnasium's vector environments."""
+"""`make_vec_env`: SB3's function of that name, with Gymnasium's vector environments."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class _Mode(NamedTuple):
 
 
 _OF_SINGLES = {
-    # SB3 goes by the first sub-environment's space, whatever the bounds of the others.
+    # SB3 uses the first sub-environment's space, even if the others have different bounds.
     "sync": _Mode(
         SyncVectorEnv,
         "DummyVecEnv",
@@ -128,15 +128,16 @@ def make_vec_env(
 ) -> VecEnv:
     """Make a Gymnasium vector environment, with episode statistics, adapted to SB3.
 
-    A drop-in replacement for `stable_baselines3.common.env_util.make_vec_env`: the same call gives
-    the same stream. Only `vectorization_mode="native"` and `"fastest"` may give another stream.
+    A drop-in replacement for `stable_baselines3.common.env_util.make_vec_env`: the same call
+    returns an environment with the same transitions. Only with `vectorization_mode="native"` and
+    `"fastest"`, the transitions may differ.
 
     Args:
         env_id: The id or spec of a registered environment, or a function that makes one. An id
             without a version and `"module:id"` work as in `gymnasium.make`.
         n_envs: The number of sub-environments.
-        seed: The seed of the first sub-environment at the first reset; the others follow. None
-            for random ones.
+        seed: The seed of the first sub-environment at the first reset; the others follow. None for
+            random seeds.
         start_index: The number of the first sub-environment, in file names and for the seeds of
             action spaces.
         monitor_dir: A folder for monitor files that SB3's `load_results` reads; made if needed.
@@ -163,7 +164,8 @@ def make_vec_env(
         timeout: For `"async"` and `"parallel"`: how many seconds a step or reset may take. None
             waits for ever.
         workers: For `"parallel"`: the number of worker processes, by default the usable cores.
-        **unknown: Nothing else is accepted; the error says what was probably meant.
+        **unknown: Other arguments are refused; the error names the argument that was probably
+            meant.
 
     Returns:
         The adapted environment. A natively vectorized one is wrapped in `VecMonitor` (without SB3,
@@ -296,7 +298,7 @@ def _refuse_unknown(unknown: Kwargs) -> None:
 
 
 def _named_mode(given: Any, vec_env_cls: Vectorizer | None) -> str | None:
-    """What the two arguments ask for: a mode, `"custom"` for another class, or None."""
+    """The mode that the two arguments ask for; `"custom"` for another class, or None."""
     given = getattr(given, "value", given)  # gymnasium's VectorizeMode, too
     hint = _ALSO.get(given.lower(), "") if isinstance(given, str) else ""
     if given != NATIVE:  # Gymnasium's word for it
@@ -374,14 +376,14 @@ def _made(
             raise
         raise UnsupportedSpaceError(
             "Expected sub-environments with spaces that Gymnasium's "
-            f"{_OF_SINGLES[mode].cls.__name__} takes for equal, got: {error} Stable-Baselines3 "
-            "goes by the spaces of the first one, whatever the bounds of the others; so does "
+            f"{_OF_SINGLES[mode].cls.__name__} considers equal, got: {error} Stable-Baselines3 "
+            "uses the spaces of the first one, even if the others have different bounds; so does "
             "vectorization_mode='parallel'."
         ) from error
 
 
 def _is_about_pickling(error: Exception) -> bool:
-    """Whether something could not be pickled, of whatever class Python's error is then."""
+    """Whether this is an error of pickling, which Python raises with several classes."""
     return isinstance(error, pickle.PicklingError) or (
         isinstance(error, TypeError | AttributeError) and "pickle" in str(error)
     )

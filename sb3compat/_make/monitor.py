@@ -38,13 +38,13 @@ RUN = "run"
 
 
 class Run(NamedTuple):
-    """What the files of some monitors belong to.
+    """One run of monitors: the monitor files that belong together.
 
-    A worker that is replaced makes its environments anew, whose monitors then go on with the files
-    of their run.
+    When a lost worker is replaced, its environments are recreated, and their monitors append to the
+    files of their run.
 
     Attributes:
-        name: No other run has it.
+        name: Unique for each run.
         t_start: When it began, in seconds, from which times count.
     """
 
@@ -73,7 +73,7 @@ class Run(NamedTuple):
 class ResultsWriter:
     """The file of one monitor, as SB3's class of that name writes it.
 
-    A file that a run has begun is continued by the same run, whose worker was replaced.
+    If a worker was replaced, its new monitor appends to the file that the same run has begun.
 
     Args:
         filename: Where to write; `.monitor.csv` is appended.
@@ -104,7 +104,7 @@ class ResultsWriter:
             self.file_handler.write("\n")
         self.logger = csv.DictWriter(self.file_handler, ("r", "l", "t", *extra_keys))
         if not append:
-            # At once: a worker that is killed leaves both lines, or none.
+            # By one write: a worker that is killed leaves both lines or none.
             self.file_handler.write(f"#{json.dumps(header)}\n")
             self.logger.writeheader()
         self.file_handler.flush()
@@ -113,7 +113,7 @@ class ResultsWriter:
     def of(
         cls, monitor: Any, filename: str, override_existing: bool, header: Mapping[str, Any]
     ) -> ResultsWriter:
-        """The file of this monitor, whose header says this besides what SB3's says."""
+        """The file of this monitor, with these entries added to SB3's header."""
         spec = monitor.env.spec
         said = {"t_start": monitor.t_start, "env_id": str(spec.id if spec else None), **header}
         keys = (*monitor.reset_keywords, *monitor.info_keywords)
@@ -138,8 +138,8 @@ def _path_of(filename: str) -> Path:
 class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
     """Adds `info["episode"]` at the end of each episode, and writes the files of SB3's `Monitor`.
 
-    `env_is_wrapped` takes it for that class. SB3's `evaluate_policy` asks for the class, and
-    without one evaluates the rewards and endings that wrappers outside of the monitor make.
+    `env_is_wrapped` treats it as SB3's `Monitor`. SB3's `evaluate_policy` asks for that class, and
+    without a monitor it evaluates the rewards and endings as changed by outer wrappers.
 
     `info["episode"]` holds the return `r` (rounded to 6 digits), the length `l` and the seconds `t`
     since `t_start`, as `stable_baselines3.common.monitor.Monitor` has them. SB3's
@@ -282,7 +282,7 @@ class MonitoredEnv:
         wrapper_class: Put around the monitored environment.
         wrapper_kwargs: Passed to that wrapper.
         spec: What `env_id` means, for a worker that does not know the id.
-        run: What the monitor files belong to, where the environment may be made anew.
+        run: The run that the monitor files belong to, if the environment may be recreated.
     """
 
     env_id: str | EnvSpec | Callable[..., SingleEnv]

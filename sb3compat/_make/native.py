@@ -55,9 +55,9 @@ def is_native_only(env_id: object) -> bool:
 
 
 def why_not_native(env_id: object, env_kwargs: Kwargs, autoreset_mode: Any) -> str | None:
-    """Why the native environment cannot stand in for single ones; None if nothing shows.
+    """Why the native environment cannot replace single ones; None if no reason is known.
 
-    Equal spaces are all that is compared. The native environment may differ in what it does.
+    Only the spaces are compared. The native environment may still behave differently.
     """
     spec = find_spec(env_id)
     if spec is None or spec.vector_entry_point is None:
@@ -118,8 +118,9 @@ def make_native(env_id: object, n_envs: int, env_kwargs: Kwargs) -> AnyVectorEnv
     elif limit < 0:
         raise ValueError(
             "Expected max_episode_steps to be positive or None for a natively vectorized "
-            f"environment, got max_episode_steps={limit!r}, which gymnasium.make takes for 'no "
-            "limit'. Native environments have no such value: use vectorization_mode='sync'."
+            f"environment, got max_episode_steps={limit!r}, which means 'no limit' in "
+            "gymnasium.make. Native environments have no such value: use "
+            "vectorization_mode='sync'."
         )
 
     def make(**kwargs: Any) -> AnyVectorEnv:

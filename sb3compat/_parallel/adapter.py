@@ -36,25 +36,25 @@ _POLICIES = ("raise", "restart")
 class ParallelVecEnv(DrivenVecEnv, HoldsRows):
     """Many environments in a few worker processes, as a Stable-Baselines3 `VecEnv`.
 
-    For the same environments, seeds and actions, it yields what SB3's `DummyVecEnv` yields, value
-    for value and dtype for dtype, whatever the number of workers. Each worker holds several rows,
-    so that there are as many processes as cores and not as environments. Arrays of fixed size are
-    in shared memory.
+    For the same environments, seeds and actions, it returns what SB3's `DummyVecEnv` returns, value
+    for value and dtype for dtype, with any number of workers. Each worker runs several
+    environments, so there is one process for each core, not for each environment. Arrays of fixed
+    size are in shared memory.
 
     Args:
         env_fns: Functions that make the parts: each returns a `gymnasium.Env` (one row), a
             `gymnasium.vector.VectorEnv` in any autoreset mode (its rows), or a `VecEnv` (its rows).
-            The spaces of all parts must be equal but for their bounds; those of the first are
-            presented. Parts of several rows keep the dtype that they give, which must be the same
-            for all. Functions and what they need are pickled by
-            `cloudpickle`, so that lambdas work.
-        workers: The number of workers, at most one for each part. By default the cores that this
-            process may use, limits of a container included; with Ray, as many as have room in
-            what is free of the cluster. Required where Ray places the actors in a placement group,
-            as in a trial of Ray Tune.
-        backend: Where the workers are: `"processes"` of this machine, or `"ray"` for actors of a
-            Ray cluster. If Ray is not initialised yet, `ray.init()` is called. Ray goes on after
-            `close`.
+            The spaces of all parts must be equal except for their bounds; the bounds of the first
+            part are used. Parts of several rows keep the dtype that they return, which must be the
+            same for all parts. Functions and the objects that they refer to are pickled by
+            `cloudpickle`, so lambdas work.
+        workers: The number of workers, at most one for each part. By default the number of cores
+            that this process may use, taking container limits into account; with Ray, as many as
+            the free resources of the cluster allow. Required where Ray places the actors in a
+            placement group, as in a trial of Ray Tune.
+        backend: Where the workers run: `"processes"` of this machine, or `"ray"` for actors of a
+            Ray cluster. If Ray is not initialised yet, `ray.init()` is called. Ray keeps running
+            after `close`.
         start_method: How processes are started: `"fork"`, `"forkserver"` or `"spawn"`, as in
             `multiprocessing`. By default, each is a fresh interpreter that does not import the
             main module: a script needs no `if __name__ == "__main__"` unless its functions import
@@ -63,28 +63,28 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
             Not for Ray.
         timeout: How many seconds a step, a reset or any other answer may take before
             `WorkerTimeoutError` is raised; also how long workers may take to make their parts, once
-            they have started. None waits for ever.
+            they have started. None waits forever.
         on_worker_lost: What happens if a worker dies. `"raise"`: every call raises
-            `WorkerError`. `"restart"`: the next step makes its parts anew and ends the episodes of
-            its rows, with reward 0, `TimeLimit.truncated=True`, the last observation that was seen
-            as `terminal_observation`, and `infos[i]["sb3compat.worker_lost"]=True`. That
-            transition did not happen, so this is not the exact stream.
-        parent_steps: Whether this process steps a share of the rows as well, the last ones,
-            while its workers step theirs; there is then one worker less by default. What is given
-            up: an environment that crashes takes this process along, `timeout` does not hold for
-            these rows, and they are made here, with all that they import. Not for Ray.
-        spin_seconds: For how long this process and its workers look for a message again and again
-            before they sleep until it comes, such as `50e-6`. Waking up takes longer than a quick
-            step. Looking needs a core for each process, so by default, processes sleep at once.
-            After some looks in vain, a process sleeps at once for a while. On Windows, it always
-            does. Not for Ray.
+            `WorkerError`. `"restart"`: the next step recreates its environments and ends the
+            episodes of its rows, with reward 0, `TimeLimit.truncated=True`, the last known
+            observation as `terminal_observation`, and `infos[i]["sb3compat.worker_lost"]=True`.
+            That transition did not happen, so the results are not exact.
+        parent_steps: Whether this process steps some of the rows as well, the last ones, while its
+            workers step the others; there is then one worker less by default. The drawbacks: an
+            environment that crashes ends this process, `timeout` does not apply to these rows, and
+            modules that the environments import are imported here. Not for Ray.
+        spin_seconds: For how many seconds this process and its workers poll for a message before
+            they sleep until it arrives, such as `50e-6`. Waking up takes longer than a quick step.
+            Polling needs a core for each process, so by default, processes sleep at once. After
+            several unsuccessful polls, a process sleeps at once for a while. No effect on Windows.
+            Not for Ray.
         copy: Whether returned values stay unchanged. With False, the observations are views of the
-            shared memory, which the next step overwrites. SB3's algorithms need True: they keep the
-            observations during the next step, and would learn from others without a word.
+            shared memory, which the next step overwrites. SB3's algorithms need True: they use the
+            observations after the next step, and would silently learn from wrong ones.
         actor_options: Options of each Ray actor, as its `options()` takes them: `num_cpus` (1 by
             default), `num_gpus`, `memory`, `resources`, `runtime_env`, `scheduling_strategy`.
-        schedule_timeout: How many seconds Ray may take to find a place for the actors before
-            `WorkerError` is raised. None waits for ever.
+        schedule_timeout: How many seconds Ray may take to schedule the actors before `WorkerError`
+            is raised. None waits forever.
 
     Attributes:
         row_of_part: The number of the first row of each part.
@@ -95,7 +95,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         reset_infos: The info of the last reset of each row.
 
     After `seed(s)`, row i gets the seed `s + i`. A vector environment that takes one seed gets the
-    seed of its first row. Options are by row.
+    seed of its first row. Options are passed by row.
 
     Raises:
         ValueError: If an argument is not valid.
@@ -103,7 +103,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         UnsupportedSpaceError: If the spaces differ, or SB3 has no way to batch one of them.
         TypeError: If `workers` is no int.
         WorkerError: If a worker dies while it makes its parts, cannot be started, or imports the
-            program's script, which starts workers again; or if a Ray actor finds no place.
+            program's script, which starts workers again; or if a Ray actor cannot be scheduled.
         WorkerTimeoutError: If workers take longer than `timeout` to make their parts.
         ImportError: If Ray is missing.
 
@@ -162,8 +162,8 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         else:
             _check_absent(backend, actor_options=actor_options)
             workers = workers or max(1, usable_cores() - parent_steps)
-            # The last share is that of this process. It is not a smaller one: measured from 5 to
-            # 500 us a step, equal shares were as fast as smaller ones or faster.
+            # The last share is stepped by this process. It is as large as the others: measured from
+            # 5 to 500 us a step, equal shares were as fast as a smaller one, or faster.
             shares = _shares(env_fns, workers + parent_steps)
             team = Processes(
                 shares,
@@ -208,7 +208,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         return spec if isinstance(spec, EnvSpec) else None
 
     def worker_times(self) -> WorkerTimes:
-        """Where the time of the steps goes; see `sb3compat.WorkerStats`.
+        """The time that steps take in workers and in this process; see `sb3compat.WorkerStats`.
 
         The first call begins to measure, which takes each step some microseconds from then on.
 
@@ -227,7 +227,7 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         return self._parallel.times()
 
     def row_commands(self) -> RowCommands | None:
-        """The way to step rows one by one, for `to_gymnasium`.
+        """Steps rows one by one, for `to_gymnasium`.
 
         None if parts have several rows; if a space starts at another number, which is shifted for
         SB3; if lost workers are replaced, which takes a step of all rows; and for a subclass, which
@@ -259,7 +259,7 @@ def _functions(env_fns: object) -> list[EnvFn]:
 
 
 def _check_absent(backend: str, **arguments: Any) -> None:
-    """Refuse arguments that another backend has."""
+    """Refuse arguments that only another backend takes."""
     for name, value in arguments.items():
         if value is not None:
             raise ValueError(
@@ -281,7 +281,7 @@ def _check_ray() -> None:
 
 
 def _shares(env_fns: Sequence[EnvFn], workers: int) -> list[Sequence[EnvFn]]:
-    """Neighbouring functions for each worker; the first ones get one more where some remain."""
+    """Consecutive functions for each worker; the first workers get one more if some remain."""
     workers = min(workers, len(env_fns))
     each, more = divmod(len(env_fns), workers)
     ends = accumulate((each + (worker < more) for worker in range(workers)), initial=0)

@@ -1,7 +1,7 @@
-"""What of a step or reset is not in the shared arrays, and goes in the answer of a worker.
+"""The results of a step or reset that are not in shared memory, but in the answer of a worker.
 
-Those are infos, and arrays of a dtype that the shared ones do not have: a wrapper that normalizes
-or scales observations often declares the space of what is inside.
+These are infos, and arrays whose dtype is not that of the shared arrays: a wrapper that normalizes
+or scales observations often declares the space of the environment inside.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sb3compat._convert.split_infos import dicts_of
 from sb3compat._convert.types import Array, Info, VectorInfos
 from sb3compat.errors import ConversionError
 
-# Their values are what an array of that dtype gives back.
+# An array of one of these dtypes returns their values unchanged.
 _SCALARS = frozenset(np.dtype(code).type for code in (*np.typecodes["AllInteger"], *"efdFD?"))
 
 # The values of one key, one for each row; NumPy scalars of one type as their dtype and bytes.
@@ -25,8 +25,8 @@ Column = tuple[str, bytes] | list[Any]
 class InfoTable(NamedTuple):
     """The infos of rows that have the same keys, by column: NumPy scalars take long to pickle.
 
-    MuJoCo's environments give four of them in each row and step. One at a time, they would take the
-    parent as long as the physics takes the workers.
+    MuJoCo's environments return four of them for each row and step. Unpickled one by one, they
+    would take the parent as long as the physics takes the workers.
 
     Attributes:
         rows: The rows.
@@ -39,7 +39,7 @@ class InfoTable(NamedTuple):
     columns: list[Column]
 
     def infos(self) -> dict[int, Info]:
-        """One dict for each row, with values of the very types that they had."""
+        """One dict for each row, with values of the original types."""
         columns = [_unpacked(column) for column in self.columns]
         return dict(zip(self.rows, dicts_of(self.keys, columns), strict=True))
 
@@ -96,7 +96,7 @@ class OwnArray(NamedTuple):
 
 
 class Extras(NamedTuple):
-    """What there is besides the arrays; None is sent where there is nothing.
+    """All results that are not in the shared arrays; if there are none, None is sent.
 
     Attributes:
         infos: The infos of a step that say more than the arrays, by row.
@@ -135,7 +135,7 @@ def collected(answers: Iterable[Extras | None]) -> Extras:
 def share(
     arrays: Sequence[Array], rows: slice, values: Sequence[Array], part: str
 ) -> list[OwnArray]:
-    """Write what a part has given into the shared arrays, and return what does not fit.
+    """Write the results of a part into the shared arrays, and return those that do not fit.
 
     Args:
         arrays: The shared arrays, of all rows.
@@ -161,7 +161,7 @@ def joined(
         shared: The shared array, or a copy; returned as it is if all rows fit into it.
         number: Which one it is.
         own_arrays: What did not fit into the arrays.
-        nobody: Rows whose values come from no part; they become zeros of that dtype.
+        nobody: Rows for which no part has returned values; they become zeros of that dtype.
 
     Raises:
         ConversionError: If the parts have given different dtypes.
@@ -182,7 +182,7 @@ def joined(
         named = " and ".join(f"{dtype} from {part}" for dtype, part in dtypes.items())
         raise ConversionError(
             f"Expected all parts to give the same dtype, got {named}. One batch has one dtype, and "
-            "a cast may cut values off: use the same wrappers in each of env_fns, or have these "
+            "a cast may change values: use the same wrappers in each of env_fns, or let the "
             "wrappers return the dtype of the observation_space (float32 for rewards)."
         )
     return whole

@@ -20,16 +20,16 @@ from sb3compat._ipc.ready import Line
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.serve import serve
 
-# What the fresh interpreter runs; the user's own main module is not imported.
+# The program of the fresh interpreter; the user's main module is not imported.
 _CODE = "import sys; sys.path[:] = {path!r}; from {module} import main; main{ends}"
 
 
 def _command(*ends: int) -> list[str] | None:
-    """The command of a fresh interpreter with the flags of this one; None where there is none."""
+    """The command of a fresh interpreter with the flags of this one; None if there is none."""
     command = get_command_line()
-    if "-c" not in command:  # a program that holds its interpreter
+    if "-c" not in command:  # a program that embeds Python
         return None
-    # Others are not looked at by imports.
+    # Other flags do not affect imports.
     path = [entry for entry in sys.path if isinstance(entry, str)]
     code = _CODE.format(path=path, module=serve.__module__, ends=ends)
     return [*command[: command.index("-c")], "-c", code]
@@ -41,7 +41,8 @@ class FreshProcess(subprocess.Popen[bytes]):
     Args:
         command: The command line.
         ends: The file descriptors of the worker's ends of its pipes.
-        pipe: The parent's end, whose end tells the end of the process where the system does not.
+        pipe: The parent's end. That it is closed shows the end of the process, where the system has
+            no other sign.
     """
 
     def __init__(self, command: list[str], ends: Sequence[int], pipe: Connection[Any, Any]) -> None:
@@ -59,7 +60,7 @@ class FreshProcess(subprocess.Popen[bytes]):
 
     @property
     def exitcode(self) -> int | None:
-        """How it has ended; None as long as it runs."""
+        """The exit code; None while it runs."""
         return self.poll()
 
     def is_alive(self) -> bool:
@@ -72,7 +73,7 @@ class FreshProcess(subprocess.Popen[bytes]):
             self.wait(timeout)
 
     def close(self) -> None:
-        """Give up what the process's end is told by; a second call has no effect."""
+        """Close the descriptor that signals the end of the process; a second call has no effect."""
         self._sentinel.close()
 
 
@@ -83,11 +84,11 @@ def start_methods() -> list[str]:
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """While a worker is started, let the signals of this thread wait, and those of the new process.
+    """Block the signals of this thread, and of the new process, while a worker is started.
 
-    Ctrl-C would end an interpreter that has not come to ignore it. And what a handler raises here
-    could lose the number of the process, which would stay as a zombie; where there are other
-    threads, one of these may take the signal all the same.
+    Ctrl-C would end an interpreter that does not ignore the signal yet. And an exception of a
+    handler could lose the number of the process, which would stay as a zombie. If there are other
+    threads, one of them may still handle the signal.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -100,7 +101,7 @@ def signals_held() -> Iterator[None]:
 
 
 def start_helpers(start_method: str | None) -> None:
-    """Start what `multiprocessing` shares between all processes, which is to have its signals."""
+    """Start the helper processes of `multiprocessing`, with unblocked signals."""
     if sys.platform != "win32" and start_method in ("forkserver", "spawn"):
         resource_tracker.ensure_running()
         if start_method == "forkserver":
@@ -116,12 +117,13 @@ def launch(
     """Start a worker.
 
     Args:
-        start_method: One of `multiprocessing`; None for a fresh interpreter, where there is a way
-            to hand it a pipe, and `"spawn"` elsewhere.
+        start_method: One of `multiprocessing`; None for a fresh interpreter if the system can pass
+            a pipe to it, otherwise `"spawn"`.
         env_fns: The functions that make its parts.
         life: An end of a pipe that nobody writes to; the parent alone holds the other one, so that
             the pipe ends with it.
-        notes: The end of a pipe that takes which function the worker calls; None on Windows.
+        notes: The end of a pipe into which the worker writes which function it calls; None on
+            Windows.
 
     Returns:
         The parent's end of its pipe, and the process. A fork has the functions.

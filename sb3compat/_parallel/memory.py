@@ -1,4 +1,4 @@
-"""What is of fixed size in a step of all rows: arrays, in memory that processes can share."""
+"""The results of fixed size in a step of all rows: arrays in memory that processes can share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sb3compat._convert.types import Array, Flags, Rewards
 
 # Arrays begin at cache lines.
 _LINE_BYTES = 64
-# The length of what tells a segment from all others.
+# The length of the token that identifies a segment.
 _TOKEN_BYTES = 16
 
 ArrayShape = tuple[tuple[int, ...], Any]
@@ -39,7 +39,7 @@ class Buffers(NamedTuple):
 
     Attributes:
         observations: One array for each leaf of the observation space.
-        finals: The same of last observations, in rows whose worker says nothing else of their end.
+        finals: The same for last observations, in rows whose worker does not send them separately.
         actions: One array for each leaf of the action space.
         rewards: float32.
         ended: Which rows' episodes ended.
@@ -91,11 +91,11 @@ def _stride(one: ArrayShape, num_envs: int) -> int:
 
 
 class Place(NamedTuple):
-    """Where a process has the memory of a `Segment`, for others of the same machine.
+    """Where other processes of the same machine find the memory of a `Segment`.
 
     Attributes:
         path: The path.
-        token: What the memory ends with, so that no other one is taken for it.
+        token: The last bytes of the memory, which identify it.
     """
 
     path: str
@@ -103,7 +103,7 @@ class Place(NamedTuple):
 
 
 class Segment:
-    """Memory that processes share, without a name: it is freed with the last of them.
+    """Anonymous memory that processes share: it is freed when the last of them ends.
 
     So nothing is left in `/dev/shm`, also after `kill -9`. On Linux it is a `memfd`, which the size
     of `/dev/shm` does not limit; elsewhere a temporary file that is unlinked at once. Windows has
@@ -143,7 +143,7 @@ class Segment:
         return Place(path, self._token) if os.path.exists(path) else None
 
     def close(self) -> None:
-        """Give up the file; the memory stays as long as there are arrays in it."""
+        """Close the file; the memory stays as long as arrays use it."""
         if self._file is not None:
             self._file.close()
 

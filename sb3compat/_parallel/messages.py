@@ -1,4 +1,4 @@
-"""What a parent and its workers say to each other, apart from arrays of fixed size."""
+"""The messages between a parent and its workers, apart from arrays of fixed size."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Failure(NamedTuple):
 
 
 class Described(NamedTuple):
-    """What the parts of one worker are.
+    """A description of the parts of one worker.
 
     Attributes:
         rows: The number of rows of each part.
@@ -59,7 +59,7 @@ def named(rows: slice) -> str:
 
 
 def dumps(value: Any) -> bytes:
-    """Pickle a value; what has no importable name, such as a class of a notebook, goes by value."""
+    """Pickle a value; classes without an importable name, as in a notebook, by value."""
     try:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except Exception:
@@ -86,8 +86,8 @@ def dumps_command(*command: Any) -> bytes:
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
         raise UnsupportedEnvError(
             f"Expected arguments of sub-environments that can be sent to a worker, got "
-            f"{shown(command)}: {type(error).__name__}: {error}. Send what it is made of, and have "
-            "a method of the environment make it there."
+            f"{shown(command)}: {type(error).__name__}: {error}. Send the data that the object is "
+            "made of, and let a method of the environment create the object in the worker."
         ) from error
 
 
@@ -117,9 +117,9 @@ def _check_picklable(env_fn: Callable[[], Any], number: int) -> None:
     except Exception as error:
         raise UnsupportedEnvError(
             f"Expected env_fns[{number}] to be a function that can be sent to a worker, got "
-            f"{shown(env_fn)}: {error}. Make what it needs inside of it, not outside. Or, for "
-            "worker processes, pass start_method='fork': they are copies of this process, and "
-            "nothing is sent."
+            f"{shown(env_fn)}: {error}. Create the objects that it needs inside of the function. "
+            "Or, for worker processes, pass start_method='fork': forks are copies of this "
+            "process, to which nothing has to be sent."
         ) from error
 
 

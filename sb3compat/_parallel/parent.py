@@ -1,4 +1,4 @@
-"""Rows that the parent steps itself, beside those of its worker processes: `parent_steps=True`."""
+"""Rows that the parent steps itself, in addition to its worker processes: `parent_steps=True`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sb3compat._parallel.workers import WorkerExchange
 class ParentExchange(WorkerExchange):
     """Messages to worker processes, and to one worker that is this process.
 
-    What that one is sent runs when the answers are asked for: the processes are at work meanwhile.
+    The parent runs its own command when it asks for the answers, while the processes run theirs.
 
     Args:
         lines: The worker processes.
@@ -44,7 +44,7 @@ class ParentExchange(WorkerExchange):
         super().send_same([row for row in numbers if row != self._number], body)
 
     def take_back(self) -> None:
-        """Forget what was not sent, and what has not run."""
+        """Remove messages that were not sent, and the command that has not run."""
         self._command = None
         super().take_back()
 

@@ -39,7 +39,7 @@ EnvFn = Callable[[], Any]
 
 @dataclass
 class Part:
-    """Some rows of a worker, stepped and reset together.
+    """Rows of a worker that are stepped and reset together.
 
     Attributes:
         source: Steps and resets the rows.
@@ -114,7 +114,7 @@ class Part:
         extras.reset_infos.update((rows.start + i, info) for i, info in resets.items() if info)
 
     def _received(self, out: Buffers, *, shared: bool) -> Transition | tuple[Info, dict[int, Info]]:
-        """What the source gives, if it has not written it into the arrays."""
+        """The transition of the source, if it has not written the results into the arrays."""
         # `NativeSource` has it.
         receive_into: Any = getattr(self.source, "receive_into", None)
         if not shared or receive_into is None:
@@ -126,7 +126,7 @@ class Part:
 
 
 def _more_than_arrays(step: Transition, first: int) -> Iterator[tuple[int, Info]]:
-    """The infos, by row from `first` on, that say more than that a row goes on."""
+    """The infos, by row from `first` on, that contain more than that the episode continues."""
     for row, (info, ended) in enumerate(zip(step.infos, step.ended.tolist(), strict=True), first):
         if ended or len(info) != 1 or info.get(TRUNCATED) is not False:
             yield row, info
@@ -229,7 +229,8 @@ def spaces_of(env: Any, number: int) -> tuple[Space, Space]:
         return env.observation_space, env.action_space
     raise UnsupportedEnvError(
         f"Expected env_fns[{number}] to return a gymnasium.Env, a gymnasium.vector.VectorEnv or a "
-        f"VecEnv, got {shown(env)} ({type(env).__name__})."
+        f"VecEnv, got {shown(env)} ({type(env).__name__}). Return an environment, for example "
+        "gym.make(id); shimmy converts environments of old gym."
     )
 
 
@@ -250,7 +251,7 @@ def check_same_spaces(first: tuple[Space, Space], other: tuple[Space, Space], nu
 
 
 def _form(space: Space, what: str) -> tuple[Any, ...]:
-    """What has to be equal for rows to be in one batch: all but the bounds."""
+    """The properties that must be equal for rows of one batch: all but the bounds."""
     layout = BatchLayout(space, 1, what)
     leaves = [(leaf.shape, leaf.dtype) for leaf in layout.leaves]
     return layout.kind, layout.keys, [*map(type, layout.unpack(space))], leaves, layout.starts

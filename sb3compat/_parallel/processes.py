@@ -25,7 +25,7 @@ from sb3compat._parallel.worker import Worker
 from sb3compat._parallel.workers import WorkerExchange, Workers
 from sb3compat.errors import WorkerError
 
-# How long workers may take to end once their pipes have.
+# How long workers may take to end once their pipes are closed.
 _END_SECONDS = 5.0
 
 
@@ -38,7 +38,7 @@ class Processes(Workers):
         timeout: How many seconds answers may take; None for ever.
         restarts: Whether workers that are lost will be replaced.
         parent_steps: Whether the last of them is this process.
-        spin_seconds: How long to look for messages before sleeping until they come.
+        spin_seconds: How long to poll for messages before sleeping until they arrive.
     """
 
     noun = "worker process"
@@ -96,8 +96,8 @@ class Processes(Workers):
                     raise
                 raise WorkerError(
                     f"Expected to start a worker process for {self._functions(worker)}, but the "
-                    f"system refuses: {error}. Use fewer workers, or raise its limits "
-                    "(`ulimit -a`)."
+                    f"operating system refused it: {error}. Use fewer workers, or raise the "
+                    "limits of the system (`ulimit -a`)."
                 ) from error
 
     def _alive(self) -> list[int]:
@@ -131,7 +131,7 @@ class Processes(Workers):
         super()._kill(worker)
 
     def let_go(self) -> None:
-        """Close a fork's copies of the parent's ends, so that only the parent's own count."""
+        """Close a fork's copies of the parent's ends, so that only the parent holds them."""
         for end in (*(line.pipe for line in self._lines.values()), self._life[1]):
             with suppress(OSError):
                 end.close()
@@ -161,14 +161,14 @@ def _end_lines(lines: dict[int, Line], workers: Iterable[int]) -> None:
         lines[worker].process.join(max(0.0, until - time.monotonic()))
     end_processes(lines[worker].process for worker in workers if lines[worker].process.is_alive())
     for worker in workers:
-        # A process of `multiprocessing` frees its descriptors as well. It does not if somebody else
-        # has waited for its end, as Python cannot tell that it has ended.
+        # A process of `multiprocessing` frees its descriptors as well, unless other code has waited
+        # for its end: Python then cannot tell that it has ended.
         with suppress(ValueError):
             lines.pop(worker).process.close()  # type: ignore[attr-defined]
 
 
 def _hang_up(pipe: Any) -> None:
-    """End the connection itself: another process may have been forked with this end of it."""
+    """Shut the connection down: another process may have been forked with a copy of this end."""
     if sys.platform != "win32":
         # It is closed, or there is no descriptor left.
         with suppress(OSError), socket.socket(fileno=os.dup(pipe.fileno())) as end:

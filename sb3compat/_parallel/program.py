@@ -1,4 +1,4 @@
-"""What a worker takes over from the program: arguments, and what is registered with Gymnasium."""
+"""The state that a worker takes over from the program: arguments, and Gymnasium's registry."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _MAIN = "__main__"
 
 @dataclass
 class Program:
-    """The program, as its workers take it over.
+    """The state of the program that its workers take over.
 
     Attributes:
         argv: Its `sys.argv`.
-        authkey: What opens its managers' connections, as `multiprocessing` passes it on.
-        specs: What is registered with Gymnasium, by id, pickled.
+        authkey: The key for connections to its managers, as `multiprocessing` passes it on.
+        specs: The specs in Gymnasium's registry, by id, pickled.
         missing: The registered ids that cannot be pickled, or not be unpickled, and why.
     """
 
@@ -58,7 +58,7 @@ class Program:
         return program
 
     def take_over(self) -> None:
-        """Have this process know what the program knows."""
+        """Apply the state to this process."""
         sys.argv[:] = self.argv
         multiprocessing.current_process().authkey = self.authkey
         for name, data in self.specs.items():
@@ -69,14 +69,14 @@ class Program:
         for name in gym.registry.keys() - self._known.keys() - self.missing.keys():
             del gym.registry[name]
         gym.registry.update(self._known)
-        # Modules that are imported from now on register again what has come.
+        # Modules that are imported from now on may register the same ids again.
         warnings.filterwarnings("ignore", message=".*Overriding environment")
 
     def make(self, env_fn: Callable[[], Any]) -> Any:
-        """Call a function that makes a part, with ids that mean what the program means.
+        """Call a function that makes a part, with ids registered as in the program.
 
-        A module that it imports may register one in another way than the program has it by now. As
-        modules are imported once, the function is then called again.
+        A module that the function imports may register an id differently from the program's present
+        registry. As modules are imported only once, the function is then called again.
         """
         env = env_fn()
         if self._set_right():
@@ -87,7 +87,7 @@ class Program:
         return env
 
     def _set_right(self) -> bool:
-        """Have all ids mean again what the program means; whether one meant something else."""
+        """Restore the program's registration of all ids; returns whether one was different."""
         wrong = False
         for name, spec in self._known.items():
             now = gym.registry.get(name)
@@ -97,7 +97,7 @@ class Program:
         return wrong
 
     def note(self, error: BaseException) -> None:
-        """Say what to do about something that the worker does not know."""
+        """Add a note that says what to do if the worker does not know an id."""
         if not isinstance(error, gym.error.UnregisteredEnv | ImportError):
             return
         if hasattr(error, "add_note"):
@@ -110,10 +110,11 @@ class Program:
 
 
 def _portable(spec: EnvSpec) -> EnvSpec:
-    """The spec with entry points that another process finds.
+    """The spec with entry points that another process can find.
 
-    What can be imported goes by its name, so that it is not imported before it is needed. What text
-    names in the main module, such as `__main__:MyEnv`, goes by value, as no worker imports that.
+    Entry points that can be imported are passed by name, so that they are imported only when
+    needed. Strings that name an object of the main module, such as `__main__:MyEnv`, are replaced
+    by the object, as no worker imports the main module.
     """
     portable = copy.copy(spec)
     for name in ("entry_point", "vector_entry_point"):
@@ -144,8 +145,8 @@ def refuse_rerun() -> None:
         if script is not None:
             raise WorkerError(
                 f"Expected {script} to start workers only where it is run as the program, but a "
-                "worker is importing it, and it starts workers again. Put what it does behind "
-                f"{_GUARD!r}, as for multiprocessing."
+                "worker is importing it, and it starts workers again. Put its statements, except "
+                f"imports and definitions, below {_GUARD!r}, as for multiprocessing."
             )
 
 

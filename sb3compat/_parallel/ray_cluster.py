@@ -1,4 +1,4 @@
-"""What a Ray cluster is asked for, and what it has."""
+"""The resources that are requested from a Ray cluster, and those that it has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sb3compat.errors import WorkerError
 
 # Each actor has a core to itself. Ray's own default is 1 to find a place and 0 from then on.
 _DEFAULTS = {"num_cpus": 1}
-# What would break the promise that one actor answers each command once, and ends with its parent.
+# Options with which an actor might answer a command twice, or outlive its parent.
 _NOT_ALLOWED = {
     "allow_out_of_order_execution": "commands are answered in their order",
     "concurrency_groups": "an actor runs one command at a time",
@@ -54,7 +54,7 @@ def connect() -> None:
 
 
 def default_workers(options: Mapping[str, Any]) -> int:
-    """As many actors as what is free of the cluster has room for.
+    """As many actors as the free resources of the cluster allow.
 
     Raises:
         ValueError: If they go to a placement group, of which this process may take a part itself.
@@ -90,10 +90,10 @@ def group_of(options: Mapping[str, Any]) -> Any:
 
 
 def not_started(missing: int, count: int, options: Mapping[str, Any], why: str) -> WorkerError:
-    """The error where actors could not be scheduled; it says what they need and what there is.
+    """The error if actors could not be scheduled, with the requested and available resources.
 
     Args:
-        missing: How many have no place.
+        missing: How many could not be scheduled.
         count: How many there are.
         options: The options of each.
         why: What they did not do.
@@ -129,7 +129,7 @@ def _named(group: Any) -> str:
 
 
 def _wanted(options: Mapping[str, Any]) -> Mapping[str, float]:
-    """What an actor takes as long as it lives."""
+    """The resources that an actor occupies while it lives."""
     wanted = {"CPU": options["num_cpus"], "GPU": options.get("num_gpus")}
     wanted |= {"memory": options.get("memory"), **(options.get("resources") or {})}
     return {name: amount for name, amount in wanted.items() if amount}

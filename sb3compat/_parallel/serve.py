@@ -1,4 +1,4 @@
-"""What runs in a worker process or a Ray actor.
+"""The loop of a worker process, and the class of a Ray actor.
 
 A process gets its commands through a pipe, its arrays are in shared memory. To an actor, arrays
 come as arguments of its methods and go as results, unless it shares memory with its parent.
@@ -29,7 +29,8 @@ if sys.platform != "win32":
 # The command of which there are most is no pickle.
 STEP = b"step"
 # A tuple each, as a class of ours would cost Ray's serializer more. The answer to a command, and
-# observations if there are new ones. None stands for what is in memory shared with the parent.
+# observations if there are new ones. None means that the arrays are in memory shared with the
+# parent.
 Ran = tuple[bytes, list[Array] | None]
 # Of a step also rewards, ended and truncated.
 Stepped = tuple[bytes, list[Array], Array, Array, Array]
@@ -42,7 +43,7 @@ def serve(
     other: Connection[Any, Any] | None = None,
     notes: Connection[Any, Any] | None = None,
 ) -> None:
-    """Answer commands until the parent closes its end of the pipe, or is gone.
+    """Answer commands until the parent closes its end of the pipe, or has ended.
 
     Args:
         pipe: This worker's end of the pipe.
@@ -92,7 +93,7 @@ def _answer(
 
 
 class EndsWithParent:
-    """While a command runs, the end of the parent ends this process: the command may never end.
+    """Ends this process if the parent ends while a command runs, as the command may never return.
 
     Between two commands, the end of the pipe is noticed as it is read, and the parts are closed.
     Linux sends the signal; elsewhere a process ends once its command does.
@@ -138,7 +139,7 @@ class RowsActor:
     """
 
     def __init__(self, notes: tuple[str, NotesPlace | None] | None = None) -> None:
-        """Take the node of the parent, and where that takes notes of which function is called."""
+        """Store the node of the parent, and the place of its pipe for notes."""
         node, place = notes or ("", None)
         here = place is not None and node == node_id()
         noting = Noting(open_notes(place) if here and place else None)

@@ -16,9 +16,9 @@ from typing import Any, TextIO, TypeVar
 
 T = TypeVar("T")
 
-# What is quicker than this says nothing.
+# Nothing is shown before this many seconds.
 QUIET_SECONDS = 3.0
-# How often the log has a record, and how often the line is written anew.
+# How often a record is logged, and how often the line is updated.
 LOG_SECONDS = 10.0
 TURN_SECONDS = 0.5
 # How much is shown of an object that is called as a function.
@@ -28,10 +28,10 @@ _log = logging.getLogger("sb3compat")
 
 
 class Signs:
-    """Says how far something is, if it takes more than a few seconds.
+    """Shows the progress of an operation, if it takes more than a few seconds.
 
     The log has records of the level INFO. If the standard error is a terminal, it shows a line as
-    well, which is written over and taken away at the end. There is no thread: who waits calls
+    well, which is updated, and removed at the end. There is no thread: the code that waits calls
     `tell` from time to time.
 
     Args:
@@ -53,7 +53,7 @@ class Signs:
         return self._now() - self._begin
 
     def tell(self, line: Callable[[], str], details: Callable[[], str] | None = None) -> None:
-        """Say how far it is, if it is time for that.
+        """Show the progress, if it is time to do so.
 
         Args:
             line: Makes the text; called only where it is shown.
@@ -72,7 +72,7 @@ class Signs:
             self._shown = True
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._shown:
             self._shown = False
             self._write("\r\x1b[K")
@@ -89,7 +89,7 @@ class Signs:
 
 
 class Told(list[T]):
-    """Functions that are called one by one as they are looped over, with signs of life between.
+    """A list of functions that shows the progress while it is iterated over.
 
     For the constructor of another library, which calls them in this process.
     """

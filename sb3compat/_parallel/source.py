@@ -1,4 +1,4 @@
-"""The source of transitions whose rows live in workers, wherever these are."""
+"""The source of transitions for rows in workers: processes or Ray actors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WORKER_LOST = "sb3compat.worker_lost"
 
 @dataclass
 class WorkerTimes:
-    """Where the time of the steps has gone, in seconds.
+    """The time that steps took, in seconds.
 
     Attributes:
         stepped: How long each worker has stepped its rows; float64 of shape `(workers,)`.
@@ -62,9 +62,10 @@ class ParallelRows:
 
     Attributes:
         rows: The rows of each worker.
-        single: Whether all parts are single environments, which take whatever a row is given.
-        started: Whether a step was started and its results are lost, if only those of some rows;
-            or its start was interrupted.
+        single: Whether all parts are single environments, which take seeds and options of their
+            own.
+        started: Whether a step was started and the results of some rows are lost, or its start was
+            interrupted.
     """
 
     def __init__(
@@ -87,14 +88,14 @@ class ParallelRows:
         self.single = all(part.single for part in parts)
         self.seeds_rows = all(part.seeds_rows for part in parts)
         self.busy = self.started = self._closed = False
-        # Whether options were set for the next reset, if only empty ones.
+        # Whether options, even empty ones, were set for the next reset.
         self._options_set = False
         # The infos of a step that is under way, as far as they are known before.
         self._infos: list[Info] = []
         # How long the steps of each worker, and the waits for them, have taken; measured from the
-        # first time on that this is asked for.
+        # first request on.
         self._times: WorkerTimes | None = None
-        # What was returned last, for the rows of workers that are lost after it.
+        # The last returned observations, for the rows of workers that are lost afterwards.
         self._last: list[Array] = []
 
     @property
@@ -213,7 +214,7 @@ class ParallelRows:
             infos[own] = split_step_infos(given, truncated[own])
         for row, info in extras.infos.items():
             infos[row] = info
-        # Of the other rows that have ended, the arrays say how.
+        # For the other rows that have ended, the arrays tell how.
         others = [row for row in rows.tolist() if row not in extras.infos]
         finals = self._workers.buffers.finals[0][others] if others else ()
         for row, final in zip(others, finals, strict=True):
@@ -265,7 +266,7 @@ class ParallelRows:
         return self._workers.collect()
 
     def _check(self, answers: Mapping[int, Any], needed: set[int] | None = None) -> None:
-        """Raise what the first row has met: an exception, or the loss of its worker."""
+        """Raise the error of the first failed row: an exception, or the loss of its worker."""
         lost = self._workers.lost
         fatal = min((lost if needed is None else lost.keys() & needed), default=None)
         if needed is None and self.restarts:
@@ -279,7 +280,7 @@ class ParallelRows:
 
     def _lost(self, worker: int) -> WorkerError:
         way = (
-            "The next step or reset makes them anew."
+            "The next step or reset recreates its environments."
             if self.restarts
             else "Close this environment and build a new one; with on_worker_lost='restart', a "
             "lost worker is replaced."
@@ -290,7 +291,7 @@ class ParallelRows:
         )
 
     def _replace(self, worker: int, extras: Extras) -> None:
-        """Make the rows of a lost worker anew; their episodes end as truncated."""
+        """Recreate the environments of a lost worker; their episodes end as truncated."""
         if not self._last:  # never reset here: there is no last observation
             raise self._lost(worker)
         rows, out = self.rows[worker], self._workers.buffers

@@ -1,4 +1,4 @@
-"""Workers that start: which function each of them calls, for how long, and where it hangs.
+"""The start of workers: which function each of them calls, for how long, and where it hangs.
 
 A worker writes into a pipe which function it calls. All workers of an environment have the same
 pipe, as notes are short, and written only while parts are made.
@@ -21,7 +21,7 @@ from sb3compat._ipc.pipes import Deadline
 from sb3compat._ipc.ready import READABLE, milliseconds, polled
 from sb3compat._parallel.signs import TURN_SECONDS, Signs, name_of
 
-# How long a worker may take to say where it is, and to go on once it has begun.
+# How long a worker may take to begin reporting its stack, and to continue once it has begun.
 _STACK_SECONDS = 1.0
 _REST_SECONDS = 0.05
 # How many workers a message names, and how many calls of each.
@@ -34,13 +34,13 @@ HAS_NOTES = sys.platform != "win32"
 
 
 class Noting:
-    """Tells the parent which function this worker calls, and where it is if the parent asks.
+    """Tells the parent which function this worker calls and, on request, its stack.
 
-    The parent asks by SIGUSR1. Its handler is written in C: it also runs where a function holds
-    Python's lock, and it takes no thread, beside which a function could not fork.
+    The parent asks by SIGUSR1. Its handler is written in C: it also runs while a function holds
+    Python's lock, and it needs no thread, which would make forks in a function unsafe.
 
     Args:
-        number: The descriptor to write to; None where nobody reads.
+        number: The descriptor to write to; None if there is no reader.
         tell: Called with the number of the function, where the parent is this process.
     """
 
@@ -67,7 +67,7 @@ class Noting:
 
 
 class NotesPlace(NamedTuple):
-    """Where a process of the same machine can open the pipe for notes, and what it then is."""
+    """The path by which processes of the same machine open the pipe for notes, and its identity."""
 
     path: str
     pipe: str
@@ -101,10 +101,10 @@ class _At(NamedTuple):
 
 
 class Starting:
-    """What the parent knows of workers while they make their parts.
+    """The parent's information about workers while they make their parts.
 
     Args:
-        noun: What a worker is.
+        noun: The word for a worker in messages.
         shares: The functions of each worker.
         notes: The descriptor that the workers' notes come from, which does not block; None where
             there is none.
@@ -125,7 +125,7 @@ class Starting:
         self._signs.clear()
 
     def note(self, function: int) -> None:
-        """Note that this process itself calls this function now, and show it."""
+        """Record that this process itself calls this function now, and show it."""
         self._note(function, os.getpid())
         workers = range(len(self._shares))
         self._signs.tell(lambda: self._line(workers, workers, making=True))
@@ -133,9 +133,9 @@ class Starting:
     def watch(
         self, workers: Collection[int], owed: Collection[int], *, making: bool
     ) -> Callable[[float | None], float | None]:
-        """A function to call before each wait for answers: it shows how far the workers are.
+        """A function to call before each wait for answers: it shows the progress of the workers.
 
-        It takes how many seconds are left, and returns for how many of them to wait.
+        The function takes the number of remaining seconds, and returns how many of them to wait.
 
         Args:
             workers: The workers that start.
@@ -154,7 +154,7 @@ class Starting:
         return watch
 
     def late(self, workers: Sequence[int]) -> str:
-        """Where each of these workers is, with the stack there, for a message."""
+        """Which function each of these workers calls, with its stack, for a message."""
         self._read()
         texts = []
         for worker in workers[:_MOST_WORKERS]:
@@ -167,7 +167,7 @@ class Starting:
         return "\n".join([*texts, *[f"{more} more are late as well."] * bool(more)])
 
     def _line(self, workers: Collection[int], owed: Collection[int], *, making: bool) -> str:
-        """How far all of them are, and the function that takes longest."""
+        """The progress of all workers, and the function that takes longest."""
         if not making:
             done = len(workers) - len(owed)
             return (
@@ -206,7 +206,7 @@ class Starting:
         self._at[worker] = _At(function, pid, time.monotonic())
 
     def _read(self, wait: float = 0.0) -> bytes:
-        """Take the notes that have come; what else has come is returned."""
+        """Read the notes of the workers; other data is returned."""
         data = b""
         if self._notes is not None and polled({self._notes: READABLE}, milliseconds(wait)):
             with suppress(OSError):

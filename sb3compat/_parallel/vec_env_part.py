@@ -1,7 +1,7 @@
 """A `VecEnv` as the part of a worker: SB3's own ones, with wrappers, or a nested one.
 
-`to_gymnasium` would not do here: it gives observations the dtype of their space, and rewards that
-of Gymnasium, while a part keeps its own.
+`to_gymnasium` is not used here: it casts observations to the dtype of their space, and rewards to
+Gymnasium's, while a part keeps its own dtypes.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class VecEnvSource:
         return rows_take_seeds(self._vec_env)
 
     def check_options(self, options: Sequence[Options]) -> None:
-        """Set them, which is when a `VecEnv` refuses options."""
+        """Set the options, as a `VecEnv` refuses invalid options when they are set."""
         self._vec_env.set_options(list(options))
 
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows, with the options that `check_options` has set, and these seeds.
 
-        Where there are none, those that wait in the `VecEnv` itself are for this reset.
+        Without options and seeds, those that were set on the `VecEnv` itself are used.
         """
         pass_seeds(self._vec_env, self._base, seeds)
         batch = self._batch(self._vec_env.reset())

@@ -33,8 +33,8 @@ NOTHING = dumps(None)
 class Worker:
     """What a worker does, in a process or a Ray actor: it runs the commands of its parent.
 
-    Each command returns an answer, pickled. What it raises is an answer as well, a `Failure`, so
-    that the worker goes on.
+    Each command returns a pickled answer. An exception becomes an answer as well, a `Failure`, so
+    that the worker keeps running.
 
     Args:
         memory: Finds memory of so many bytes that the parent shares, by what it says of it; None
@@ -78,9 +78,9 @@ class Worker:
             "close": self.close,
             "times": self._times,
         }
-        # How long the steps have taken, if that is measured.
+        # How long the steps have taken, if time is measured.
         self._seconds = 0.0
-        # What an exception concerns.
+        # The rows or the function that an exception concerns.
         self._row = 0
         self._where = "a command"
 
@@ -120,7 +120,7 @@ class Worker:
     def _times(self) -> float:
         """How many seconds its steps have taken since this was asked the last time.
 
-        They are measured from the first time on: before, a step costs no look at a clock.
+        Steps are measured from the first call on; before, a step does not read the clock.
         """
         seconds, self._seconds = self._seconds, 0.0
         vars(self)["step"] = self._timed_step
@@ -148,7 +148,7 @@ class Worker:
                 part.source.cancel()
 
     def _begin(self, program: Program | None, spin_seconds: float = 0.0) -> None:
-        """Take over what the program knows; a fork of it knows it already."""
+        """Take over the state of the program, which a fork already has."""
         self.spin = Spin(spin_seconds) if spin_seconds else None
         self._program = program
         if program is not None:
@@ -185,7 +185,7 @@ class Worker:
         )
 
     def _attach(self, shapes: Shapes, num_envs: int, rows: slice, way: Any) -> bool:
-        """Write into the arrays from now on; whether these are in memory of the parent."""
+        """Write into the arrays from now on; returns whether the parent shares their memory."""
         size = size_of(shapes, num_envs)
         memory = self._memory(size, way)
         self.shares = memory is not None
@@ -249,7 +249,7 @@ class Worker:
             values = part.subenvs.ask(command, [row - part.rows.start for row in rows])
         except BaseException as error:
             return {rows[0]: dumps(failure_of(error, rows[0], where))}
-        # Pickled before the next row is stepped, which may change what they share.
+        # Pickled before the next row is stepped, which may change objects that rows share.
         return {
             row: dumps_answer(value, row, where) for row, value in zip(rows, values, strict=True)
         }

@@ -1,4 +1,4 @@
-"""`WorkerStats`: where the time of a training goes, in the logger of Stable-Baselines3."""
+"""`WorkerStats`: records in SB3's logger where the time of a training goes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sb3compat.errors import UnsupportedEnvError, shown
 class WorkerStats(BaseCallback):
     """Records where the time of a `ParallelVecEnv` goes, for TensorBoard and the other loggers.
 
-    Each value is about the time since the one before:
+    Each value is about the time since the previous record:
 
     - `workers/wait_share`: the share of the time, from 0 to 1, for which this process waited for
       its workers. The rest is the algorithm's. With `parent_steps`, it includes its own rows.

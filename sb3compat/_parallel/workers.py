@@ -1,8 +1,8 @@
-"""`Workers`: what a parent does with its workers, wherever they are.
+"""`Workers`: a parent's access to its workers, in processes or Ray actors.
 
-What the rows do is in `worker.py`, and what their parent makes of it in `source.py`. A place for
-workers says how they are started, how a message gets there, and how they are ended; `processes.py`
-and `ray_actors.py` are the two.
+`worker.py` steps the rows, and `source.py` turns their results into transitions. A subclass defines
+how workers are started, how they get messages, and how they are ended; `processes.py` and
+`ray_actors.py` have the two subclasses.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from sb3compat._parallel.program import Program, refuse_rerun
 from sb3compat._parallel.starting import Starting
 from sb3compat.errors import WorkerError, WorkerTimeoutError
 
-# How long workers may take to end that owe an answer.
+# How long workers with an outstanding answer may take to end.
 _CLOSE_SECONDS = 5.0
 
 
 class WorkerExchange(Exchange):
-    """Messages to all workers; one for the whole life of them, so that nothing owed is forgotten.
+    """Messages to all workers; one object for their whole life, which keeps outstanding answers.
 
     Args:
         lines: The workers.
@@ -48,7 +48,7 @@ class WorkerExchange(Exchange):
 
     @property
     def failed(self) -> bool:
-        """Whether something is to be raised, whatever the others answer."""
+        """Whether the call will raise an exception, whatever the other workers answer."""
         if self.dead and not self._restarts:
             return True
         return Failure in map(type, self.answers.values())
@@ -57,23 +57,23 @@ class WorkerExchange(Exchange):
 class Workers(ABC):
     """Some workers, by number; each holds the rows of a few consecutive functions.
 
-    An answer is what a command of `Worker` returns, or a `Failure`. A worker owes an answer to
-    each command, and gets no other before; answers that an interrupt has left behind are taken, and
+    An answer is what a command of `Worker` returns, or a `Failure`. A worker answers each command
+    before it gets the next one; answers that an interrupt has left outstanding are received, and
     dropped, by the next `send`.
 
     Args:
         shares: The functions of each worker.
-        timeout: How many seconds answers may take; None for ever.
+        timeout: How many seconds answers may take; None for no limit.
         exchange: Carries the messages.
         running: The workers that run; a place puts them in here.
         end: Ends those of these numbers, and takes them out: called by `close`, when the
             environment is forgotten, and at the end of Python. After an interrupt, it is called
             again.
-        held: What is closed once all have ended.
+        held: Objects to close once all workers have ended.
 
     Attributes:
         noun: What a worker is, for messages.
-        lost: The workers that have died, with what is known of it.
+        lost: The workers that have died, each with a description of how.
         restarted: How many workers were replaced.
         buffers: The arrays of all rows, as the last step or reset has left them.
     """
@@ -121,7 +121,7 @@ class Workers(ABC):
 
     @abstractmethod
     def _way_to_memory(self) -> Any:
-        """What a worker is told to find the shared memory."""
+        """The description by which a worker finds the shared memory."""
 
     @abstractmethod
     def _send_memory(self, workers: Iterable[int]) -> None:
@@ -133,14 +133,14 @@ class Workers(ABC):
 
     @abstractmethod
     def _how_it_died(self, worker: int, error: Exception) -> str:
-        """What is known of the death of a worker."""
+        """A description of how a worker has died."""
 
     def _alive(self) -> list[int]:
         """The workers that take commands."""
         return sorted(self._running.keys() - self.lost.keys())
 
     def _has_functions(self, worker: int) -> bool:
-        """Whether a worker knows its functions, and all that this process does: it is a copy."""
+        """Whether a worker is a fork, which has its functions and the state of this process."""
         return False
 
     def _notes_number(self) -> int | None:
@@ -173,7 +173,7 @@ class Workers(ABC):
             begin |= dict.fromkeys(others, message)
         with Starting(self.noun, self._shares, self._notes_number()) as self._starting:
             self._launch(workers)
-            # Interpreters take some seconds to start, which is not what the user has limited.
+            # Interpreters take some seconds to start, to which the user's limit does not apply.
             start = None if self._timeout is None else max(self._timeout, 60.0)
             self._send(begin)
             self._made(workers, start, making=False)
@@ -289,7 +289,7 @@ class Workers(ABC):
     def _made(
         self, workers: Sequence[int], timeout: float | None, *, making: bool = True
     ) -> dict[int, Any]:
-        """What new workers answer; raises what the first of them has met.
+        """The answers of new workers; raises the error of the first one that failed.
 
         Args:
             workers: The workers.
@@ -303,7 +303,7 @@ class Workers(ABC):
             raise WorkerTimeoutError(
                 f"The workers of {', '.join(map(self._functions, late))} have not {missing} within "
                 f"timeout={timeout} seconds.\n{self._starting.late(late)}\nGive them more time by "
-                "timeout=, or mend what hangs there."
+                "timeout=, or fix the function that hangs."
             )
         answers, self._exchange.answers = self._exchange.answers, {}
         for worker in sorted(workers):
@@ -334,12 +334,12 @@ class Workers(ABC):
     def _check_owner(self) -> None:
         if os.getpid() != self._owner:
             raise WorkerError(
-                f"Expected the process {self._owner}, which has started the workers, to use them, "
-                f"got a call from {os.getpid()}, a fork of it. Build a new environment there."
+                f"Expected calls only from process {self._owner}, which has started the workers, "
+                f"got a call from its fork {os.getpid()}. Build a new environment in the fork."
             )
 
     def _settle(self) -> None:
-        """Take the answers that an interrupt or an error has left behind."""
+        """Receive the answers that an interrupt or an error has left outstanding."""
         exchange = self._exchange
         if not exchange.is_settled:
             exchange.take_back()
@@ -354,7 +354,7 @@ class Workers(ABC):
         self._end_some(self._running, [worker])
 
     def _discard(self, worker: int) -> None:
-        """End a lost worker, whatever it is doing, and forget what it owes."""
+        """End a lost worker, whatever it is doing, and drop its outstanding answer."""
         self.lost.setdefault(worker, "it could not be replaced")
         self._exchange.forget(worker)
         if worker in self._running:
@@ -370,8 +370,8 @@ class Workers(ABC):
         rows = ", ".join(named(self._rows[worker]) for worker in workers if self._rows)
         return WorkerTimeoutError(
             f"The workers of {rows} have not answered within "
-            f"timeout={self._timeout} seconds. Close this environment, which ends them; or call "
-            "reset(), which waits as long for them once more."
+            f"timeout={self._timeout} seconds. Close this environment, which ends the workers; or "
+            "call reset(), which waits for up to timeout seconds again."
         )
 
     def _functions(self, worker: int) -> str:

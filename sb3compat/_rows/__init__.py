@@ -1,1 +1,1 @@
-"""A set of rows, whoever steps them: the commands on a row, and its sub-environments."""
+"""Access to the rows of a vector environment: commands on a row, and its sub-environment."""

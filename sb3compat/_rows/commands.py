@@ -1,4 +1,4 @@
-"""The commands on a sub-environment, wherever it runs; all sources and adapters give only these.
+"""The commands on a sub-environment, in this process or in a worker; there are no others.
 
 A command is a tuple of a name and arguments. `step` and `reset` drive the row; the others reach
 what the sub-environment has:
@@ -38,7 +38,8 @@ from sb3compat._ipc import by_value
 from sb3compat.errors import shown
 
 # Observation, reward, terminated, truncated and info of a step; and observation and info of the
-# reset within it, if there was one. A tuple, as there is one for each row of each step.
+# reset within the step, if there was one. A plain tuple, because one is made for each row in each
+# step.
 Outcome = tuple[Observation, Any, bool, bool, Info, ResetResult | None]
 
 
@@ -66,11 +67,11 @@ def _read(env: SingleEnv, name: str, args: Any, kwargs: Kwargs) -> Any:
 
 
 class WrapperClass:
-    """A class, or several, of which a wrapper may be.
+    """One or several classes of wrappers to look for.
 
-    It goes to another process by its name: unpickling the class itself would import its module,
-    which for SB3's `Monitor` means torch in every worker, and a class of `__main__` would not
-    arrive as the same object. For the same reason a wrapper may name a class that it `stands_for`.
+    It is sent to another process by name: unpickling the class itself would import its module
+    (torch, for SB3's `Monitor`), and a class of `__main__` would not be the same object there. For
+    the same reason a wrapper may name a class that it `stands_for`.
 
     Args:
         classes: What `isinstance` takes as its second argument.

@@ -1,8 +1,8 @@
-"""Notice that an environment was used by someone else since its adapter used it last.
+"""Detect that other code has used an environment since its adapter used it last.
 
-The adapter would go on from a state that is gone: rows that have ended elsewhere, observations that
-are out of date. There are marks for another adapter, and for direct calls of environments that
-store a new object in each step or reset. Direct calls of others are not noticed.
+The state that the adapter keeps is then out of date: which rows have ended, and the last
+observations. Use by another adapter is detected, and so are direct calls of environments that store
+a new object in each step or reset. Direct calls of other environments are not detected.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from sb3compat.errors import CallOrderError
 # The attribute of the environment that says which adapter has reset it last.
 NAME = "_sb3compat_driver"
 
-# The environments that leave marks. No functions are kept, as an adapter may be copied or pickled.
+# The environments whose direct calls are detected. No functions are stored, as an adapter may be
+# copied or pickled.
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "SyncVectorEnv": lambda base: isinstance(base, SyncVectorEnv),
     "DummyVecEnv": lambda base: keeps_infos(base, "DummyVecEnv", "buf_infos"),
@@ -32,7 +33,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 class Driver:
-    """The adapter's claim to be the only one that steps an environment.
+    """Makes sure that only one adapter steps an environment.
 
     Args:
         env: The `VecEnv` or `VectorEnv`, with its wrappers.
@@ -47,7 +48,7 @@ class Driver:
         self._seen: tuple[object, ...] = ()
 
     def take(self) -> None:
-        """Take the wheel, after a reset by this adapter."""
+        """Register this adapter as the one that drives the environment; called after its reset."""
         token = object()
         with suppress(AttributeError):
             setattr(self._base, NAME, token)
@@ -55,7 +56,7 @@ class Driver:
         self.note()
 
     def note(self) -> None:
-        """Take note of the state that this adapter leaves behind."""
+        """Store the environment's state after a call of this adapter, for `check`."""
         if self._plain_dummy:
             # An equal one, which a step replaces even where the sub-environment returns the same
             # dict from each step.
@@ -64,7 +65,7 @@ class Driver:
         self._seen = self._look()
 
     def check(self) -> None:
-        """Refuse to go on where someone else has stepped the environment.
+        """Raise an error if other code has stepped or reset the environment.
 
         Raises:
             CallOrderError: If another adapter has reset the environment since this one has, or it
@@ -74,13 +75,13 @@ class Driver:
         if who is not None:
             raise CallOrderError(
                 f"Expected reset() before anything else, as {who} {self._base} since this adapter "
-                "used it last: what the adapter remembers of the rows is out of date. Use one "
-                "adapter, and only the adapter; or make a second environment, for example for "
-                "evaluation."
+                "used it last: the state that the adapter keeps for the rows is out of date. Use "
+                "the environment only through one adapter; or make a second environment, for "
+                "example for evaluation."
             )
 
     def other(self) -> str | None:
-        """Who has taken the wheel since, and how; None if nobody has."""
+        """Which other code has used the environment, in words; None if there is none."""
         if self._token is None:
             return None
         if getattr(self._base, NAME, None) is not self._token:

@@ -9,15 +9,15 @@ from sb3compat._convert.types import Array, Info, Options, Seeds, Transition
 
 
 class Source(Protocol):
-    """Drives the rows, wherever they are: the adapter to SB3 gets its transitions from here."""
+    """Steps and resets the rows, in this process or in workers, for the adapter to SB3."""
 
     @property
     def busy(self) -> bool:
-        """Whether workers are in the middle of a step, and can answer nothing else."""
+        """Whether workers are in the middle of a step, and cannot run other commands."""
 
     @property
     def started(self) -> bool:
-        """Whether a step is under way here, also where an exception has interrupted its start.
+        """Whether a step is in progress, even if an exception has interrupted its start.
 
         After an exception in `send`, False says that no row was or will be stepped.
         """
@@ -37,7 +37,7 @@ class Source(Protocol):
         """Reset all rows."""
 
     def check_started(self) -> None:
-        """Refuse a step before any reset through here, where an autoreset is pending."""
+        """Refuse a step before the first reset by this source, if an autoreset is pending."""
 
     def send(self, actions: list[Array]) -> None:
         """Start a step."""

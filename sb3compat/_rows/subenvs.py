@@ -1,8 +1,8 @@
-"""Reach single sub-environments, by row: the ways that `SubEnvs` has.
+"""Access single sub-environments by row: the implementations of `SubEnvs`.
 
-What is asked for is a command of `commands.py`. Local sub-environments run it here, those in
-workers run it there, and a vector environment without sub-environments answers as a whole.
-`vec_env_subenvs.py` has the way through the methods of a `VecEnv`.
+A request is a command of `commands.py`. Local sub-environments run it in this process, those in
+workers run it in the worker, and a vector environment without sub-environments answers for all
+rows. `vec_env_subenvs.py` uses the methods of a `VecEnv`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
         if not -num_envs <= i < num_envs:
             raise IndexError(
                 f"Expected indices in [-{num_envs}, {num_envs}), the number of sub-environments "
-                f"being {num_envs}, got {i}. Pass the numbers of rows that there are."
+                f"being {num_envs}, got {i}. Pass the numbers of existing rows."
             )
     return [i % num_envs for i in wanted]
 
@@ -70,7 +70,7 @@ def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
 def write_by_row(subenvs: SubEnvs, name: str, values: Sequence[Any]) -> None:
     """Set an attribute as Gymnasium's `set_attr` does, one value for each row.
 
-    One value for all rows is set at once: rows that share an attribute have no other way.
+    One value for all rows is set by a single command, as rows that share an attribute require.
     """
     if all(_is_same(value, values[0]) for value in values):
         subenvs.ask(("write", name, values[0]), list(range(len(values))))
@@ -80,12 +80,12 @@ def write_by_row(subenvs: SubEnvs, name: str, values: Sequence[Any]) -> None:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    """Whether it makes no difference which of the two is set."""
+    """Whether the two values are the same."""
     return a is b or (isinstance(a, bool | int | float | str | bytes) and same_value(a, b))
 
 
 def answered_by(subenvs: object, command: Command, rows: Sequence[int]) -> list[Any]:
-    """What the method `_name` answers to the command of that name."""
+    """The result of the method `_name`, which handles the command of that name."""
     name, *args = command
     answers: list[Any] = getattr(subenvs, f"_{name}")(rows, *args)
     return answers
@@ -107,7 +107,7 @@ class LocalSubEnvs:
 
 
 class WorkerSubEnvs:
-    """Sub-environments in workers; only those that are named are asked, all at the same time.
+    """Sub-environments in workers; only the workers of the given rows are asked, in parallel.
 
     Args:
         ask: Gives each row its command, then collects the results.
@@ -152,7 +152,7 @@ class AsyncCommands:
 
 
 class NativeSubEnvs:
-    """A vector environment that answers for all of its rows at once.
+    """A natively vectorized environment, which answers for all of its rows at once.
 
     Args:
         env: The environment, with its wrappers.
@@ -162,7 +162,7 @@ class NativeSubEnvs:
         self.env = env
 
     def ask(self, command: Command, rows: Sequence[int]) -> list[Any]:
-        """What the vector environment answers, for each of these rows.
+        """The answer of the vector environment, once for each of these rows.
 
         Raises:
             AttributeError: If it does not have the attribute.
@@ -186,7 +186,7 @@ class NativeSubEnvs:
     def _call(
         self, rows: Sequence[int], name: str, args: tuple[Any, ...], kwargs: Kwargs
     ) -> list[Any]:
-        """Call the method once; a batch of n is split by row, anything else is for every row."""
+        """Call the method once; a batch of n is split by row, other results are for every row."""
         if name in _OF_ALL_ROWS:
             raise ValueError(
                 f"Expected a method of single rows, got {name!r} of {self.env}, which is "
@@ -217,7 +217,8 @@ class NativeSubEnvs:
         owner = self._owner(name)
         if owner is None:
             raise AttributeError(
-                f"{self.env} has no {name!r}, and no sub-environments of its own to ask for it."
+                f"{self.env} has no attribute {name!r}. It is vectorised natively, so there are "
+                "no sub-environments that could have it. Use get_attr with a name that it has."
             )
         return getattr(owner, name)
 
@@ -233,16 +234,16 @@ class NativeSubEnvs:
     def _check_all(self, name: str, rows: Sequence[int]) -> None:
         if set(rows) != set(range(self.env.num_envs)):
             raise ValueError(
-                f"Expected indices=None for {name!r}: {self.env} is vectorised natively, its rows "
-                f"have no environments of their own, got the rows {shown(list(rows))}."
+                f"Expected indices=None for {name!r}: {self.env} is vectorised natively, so all "
+                f"rows share its attributes and methods, got the rows {shown(list(rows))}."
             )
 
 
 # These methods concern all rows.
 _OF_ALL_ROWS = ("reset", "step", "close")
 
-# By the contract of goal environments, these depend on their arguments alone, which are a batch
-# from a replay buffer and not one for each row.
+# By the contract of goal environments, the results of these methods depend only on their arguments,
+# which are a batch from a replay buffer and not one value for each row.
 _OF_ARGUMENTS = ("compute_reward", "compute_terminated", "compute_truncated")
 
 

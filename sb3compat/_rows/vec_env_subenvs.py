@@ -1,4 +1,4 @@
-"""Reach the sub-environments of a `VecEnv`, by its methods or, where that is the same, directly."""
+"""Access the sub-environments of a `VecEnv`: by its methods or, if equivalent, directly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sb3compat._upstream.vec_env import inherits, overrides_only, reaches_rows_a
 
 
 class MethodSubEnvs:
-    """Behind the methods of a `VecEnv` of any class.
+    """The sub-environments of a `VecEnv` of any class, accessed by its methods.
 
     Args:
         vec_env: The environment, with its wrappers.
@@ -33,7 +33,7 @@ class MethodSubEnvs:
         self._own = _own_base(vec_env)
 
     def ask(self, command: Command, rows: Sequence[int]) -> list[Any]:
-        """What the methods of the `VecEnv` answer for these rows.
+        """The results of the methods of the `VecEnv` for these rows.
 
         Raises:
             AttributeError: If it has no such method, or a row no such attribute.
@@ -43,7 +43,7 @@ class MethodSubEnvs:
         return answered_by(self, command, rows)
 
     def _has(self, rows: Sequence[int], name: str) -> list[bool]:
-        """Whether every row has the attribute, which is all that a `VecEnv` tells."""
+        """Whether every row has the attribute; a `VecEnv` does not tell it for single rows."""
         return [bool(self._method("has_attr")(name))] * len(rows)
 
     def _get(self, rows: Sequence[int], name: str) -> list[Any]:
@@ -102,10 +102,9 @@ _REACHING = ("has_attr", "get_attr", "set_attr", "env_method", "env_is_wrapped")
 
 
 def vec_env_subenvs(vec_env: Any) -> SubEnvs:
-    """How to reach the sub-environments of a `VecEnv`.
+    """The access to the sub-environments of a `VecEnv`.
 
-    In SB3's own workers by commands, after whose exceptions a worker goes on, as it does not after
-    others.
+    For SB3's own workers, by our commands, because a worker survives their exceptions.
 
     Args:
         vec_env: The environment, with its wrappers.
@@ -132,7 +131,7 @@ def inherits_to_base(vec_env: Any, method: str) -> bool:
 
 
 def _own_base(vec_env: Any) -> OwnVecEnv | None:
-    """The `VecEnv` of this package inside, if its rows are reached by its own methods."""
+    """The `VecEnv` of this package inside of the wrappers, if its own methods access the rows."""
     base = getattr(vec_env, "unwrapped", vec_env)
     if not is_own_vec_env(base):
         return None

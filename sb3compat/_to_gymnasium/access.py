@@ -1,4 +1,4 @@
-"""What a `VectorEnv` has from its sub-environments besides transitions: attributes, frames."""
+"""Access of a `VectorEnv` to the attributes, methods and frames of its sub-environments."""
 
 from __future__ import annotations
 

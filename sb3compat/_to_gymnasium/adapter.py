@@ -45,7 +45,7 @@ from sb3compat.errors import CallOrderError, EndedRowError, cannot_copy, shown
 
 _log = logging.getLogger("sb3compat")
 
-# What a message says after "Expected reset()": why only a reset of all rows is possible.
+# Why only a reset of all rows is possible; the messages continue "Expected reset()" with it.
 _NEW = "before the first step or masked reset"
 _LOST = (
     "without a mask, as the last step or reset raised an exception and its results are lost, "
@@ -174,8 +174,8 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
         self._layout = Observations(self.single_observation_space, self.num_envs, from_zero=False)
         self._driver = Driver(vec_env)
         self._disabled = self.autoreset_mode == AutoresetMode.DISABLED
-        # Why a reset of all rows is due; empty where a step may come. Set before each call, for an
-        # exception at any line in between.
+        # Why a reset of all rows is needed; empty if a step is allowed. Set before each call, so
+        # that it is set after an exception at any line.
         self._reset_due = _NEW
 
     def reset(
@@ -283,7 +283,7 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
 
     @property
     def row_state(self) -> RowState:
-        """Says how the rows are, for `to_sb3`."""
+        """The state of the rows, for `to_sb3`."""
         return self._stepper
 
     def settled(self) -> Any:

@@ -43,7 +43,7 @@ def seeds_by_row(seed: Any, num_envs: int) -> list[int | None]:
 
 
 def own_options(options: Any) -> Options | None:
-    """A new dict with the user's options; the values are the very same.
+    """A new dict with the user's options; the values are the same objects.
 
     Raises:
         ResetArgumentError: If they are no dict.

@@ -1,8 +1,9 @@
 """The observation space to present: one that contains the observations.
 
-SB3's wrappers declare other spaces than they hand out. `VecNormalize` keeps the bounds and the
-dtype of the space inside, so that saved policies still load. `VecFrameStack` repeats the bounds of
-each number, while it puts whole observations side by side and fills the missing ones with zeros.
+SB3's wrappers declare other spaces than those of the observations that they return. `VecNormalize`
+keeps the bounds and the dtype of the space inside, so that saved policies still load.
+`VecFrameStack` repeats the bounds of each number, while it puts whole observations side by side and
+fills the missing ones with zeros.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ def presented_space(vec_env: Any) -> Space:
     """The space of a single observation of a `VecEnv`.
 
     Args:
-        vec_env: The environment, with its wrappers. The space of a wrapper of another class than
-            SB3's, or of one that changes how SB3's wrapper transforms, is believed.
+        vec_env: The environment, with its wrappers. The declared space is used for wrappers of
+            other classes than SB3's, and for subclasses that change the transformation.
     """
     own: Space = vec_env.observation_space
     if not hasattr(vec_env, "venv"):

@@ -39,7 +39,7 @@ Write = Callable[[int, Observation], None]
 
 
 class RowByRow:
-    """The base of both: which rows have ended, and the last observation of each row.
+    """The base class of both: which rows have ended, and the last observation of each row.
 
     What a row returns is read before the next row runs: sub-environments may share their arrays and
     info dicts.
@@ -49,7 +49,7 @@ class RowByRow:
         mode: The autoreset mode to present.
     """
 
-    # Info keys that SB3 adds: none, as none of its code is between.
+    # Info keys that SB3 adds: none, as its `step` is not called.
     added_keys: tuple[str, ...] = ()
 
     def __init__(self, vec_env: Any, mode: AutoresetMode) -> None:
@@ -86,7 +86,7 @@ class RowByRow:
         Returns:
             The observations of all rows, and their infos, empty where nothing was reset.
         """
-        # Seeds and options set on the VecEnv itself are for the next reset of all rows, as in SB3.
+        # Seeds and options set on the VecEnv itself apply to the next reset of all rows, as in SB3.
         if len(rows) == self._n:
             if all(seed is None for seed in seeds):
                 seeds = waiting_seeds(self._vec_env)
@@ -153,7 +153,7 @@ class RowByRow:
         return infos
 
     def _keep_reset_infos(self, infos: dict[int, Info]) -> None:
-        """Put the infos of resets where SB3 keeps them; after a step of workers, in a tuple."""
+        """Store the infos of resets where SB3 stores them; after a step of workers, in a tuple."""
         kept = list(self._vec_env.reset_infos)
         for i, info in infos.items():
             kept[i] = info
@@ -197,7 +197,7 @@ class LocalRows(RowByRow):
 class WorkerRows(RowByRow):
     """The sub-environments of a `SubprocVecEnv` or `ParallelVecEnv`, in its workers.
 
-    Every worker gets its command before the first answer is waited for.
+    Every worker gets its command before the first answer is read.
     """
 
     def __init__(self, vec_env: Any, mode: AutoresetMode, workers: RowCommands) -> None:

@@ -1,4 +1,4 @@
-"""How the rows of a `VecEnv` get seeds of their own, whose `seed` takes that of the first only."""
+"""Pass a seed to each row of a `VecEnv`, whose own `seed` takes only the first row's."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def make_stepper(
     missing_truncation: str | None,
     require_final_obs: bool,
 ) -> tuple[Stepper, SubEnvs]:
-    """What steps this environment, and what reaches its sub-environments.
+    """The stepper of this environment, and the access to its sub-environments.
 
     Raises:
         AutoresetModeError: If the environment cannot be driven in that mode.
@@ -96,10 +96,11 @@ def make_stepper(
         return WorkerRows(vec_env, mode, commands), WorkerSubEnvs(commands.ask)
     if mode == AutoresetMode.NEXT_STEP:
         raise AutoresetModeError(
-            f"Expected autoreset_mode='SameStep' or 'Disabled' for {vec_env}, got 'NextStep': it "
-            "steps all rows at once, while in NEXT_STEP mode a row that resets is not stepped. "
-            "Only a DummyVecEnv or SubprocVecEnv without wrappers or subclass can be stepped row "
-            "by row: adapt that, and put Gymnasium's wrappers on top instead of SB3's."
+            f"Expected autoreset_mode='SameStep' or 'Disabled' for {vec_env}, got 'NextStep': its "
+            "step() steps all rows, while in NEXT_STEP mode a row that is being reset must not be "
+            "stepped. Only a DummyVecEnv or SubprocVecEnv without wrappers, and no subclass, can "
+            "be stepped row by row: adapt that environment, and put Gymnasium's wrappers around "
+            "the result instead of SB3's wrappers inside of it."
         )
     if mode == AutoresetMode.DISABLED and not require_final_obs:
         raise ConversionError(
@@ -119,7 +120,8 @@ def make_stepper(
 def read_if_any(subenvs: SubEnvs, name: str, num_envs: int) -> list[Any] | None:
     """The attribute of each sub-environment, called if it is a method; None if that fails.
 
-    In many hand-written environments without sub-environments, `get_attr` and the like are stubs.
+    In many hand-written environments without sub-environments, `get_attr` and similar methods are
+    stubs.
     """
     try:
         return subenvs.ask(("read", name, (), {}), range(num_envs))
@@ -150,7 +152,8 @@ def check_rows_alike(vec_env: Any, subenvs: SubEnvs, observation_space: Space) -
     """Refuse sub-environments whose spaces are not those of the first one.
 
     Args:
-        vec_env: The environment. Where a wrapper declares a space, those below may differ.
+        vec_env: The environment. If a wrapper declares a space, the spaces of the sub-environments
+            may differ.
         subenvs: Its sub-environments.
         observation_space: The space that is presented.
 

@@ -84,7 +84,8 @@ class WholeSteps:
     ) -> None:
         self._vec_env = vec_env
         self._base = getattr(vec_env, "unwrapped", vec_env)
-        # It writes into the very dicts that the sub-environments return, and keeps them there.
+        # `DummyVecEnv` writes into the dicts that the sub-environments return, and keeps these
+        # dicts.
         self._marks_infos = keeps_infos(self._base, "DummyVecEnv", "buf_infos")
         self._holding = mode == AutoresetMode.DISABLED
         self._repeats = RepeatWatch(
@@ -96,7 +97,8 @@ class WholeSteps:
         self._n: int = vec_env.num_envs
         self._layout = Observations(presented_space(vec_env), self._n, from_zero=False)
         self._reset_infos = ResetInfos(self._base, self._n)
-        # In DISABLED mode: the observations returned last, and how ended rows' next episodes begin.
+        # In DISABLED mode: the last returned observations, and the first observations of ended
+        # rows' next episodes.
         self._observed: list[Array] = []
         self._held: dict[int, tuple[list[Array], Info]] = {}
         self.ended = np.zeros(self._n, np.bool_)
@@ -131,7 +133,7 @@ class WholeSteps:
         return rows_take_seeds(self._vec_env)
 
     def check_reset(self, rows: list[int], seeds: Seeds, options: RowOptions) -> None:
-        """Refuse a reset that the `VecEnv` has no way to do.
+        """Refuse a reset that the `VecEnv` cannot do.
 
         Raises:
             PartialResetError: If a masked reset includes a row that has not ended, or asks for a
@@ -151,8 +153,8 @@ class WholeSteps:
             return
         if not counts_up(seeds) and not self.seeds_rows:
             raise ConversionError(
-                f"Expected one int as seed, from which {self._vec_env} derives those of its rows, "
-                "as it has no way to pass each row a seed of its own; got "
+                f"Expected one int as seed, from which {self._vec_env} derives the seeds of its "
+                "rows, because it cannot pass a separate seed to each row; got "
                 f"seed={shown(list(seeds))}. Nothing was reset."
             )
         if not hasattr(self._vec_env, "seed"):
@@ -162,7 +164,7 @@ class WholeSteps:
             )
 
     def _hands_out(self, rows: list[int], seeds: Seeds, options: RowOptions) -> bool:
-        """Whether this reset can be answered with the held beginnings of these rows."""
+        """Whether the held first observations of these rows are the result of this reset."""
         # Seeds and options that were set on the VecEnv wait for a reset of all rows.
         waits = len(rows) == self._n and self._has_pending()
         held = all(i in self._held for i in rows)
@@ -171,7 +173,7 @@ class WholeSteps:
     def reset(
         self, rows: list[int], seeds: Seeds, options: RowOptions
     ) -> tuple[Observation, list[Info]]:
-        """Reset all rows, or hand out the beginnings that are held.
+        """Reset all rows, or return the held first observations.
 
         Call `check_reset` before.
         """
@@ -233,13 +235,13 @@ class WholeSteps:
         floats = rewards.astype(np.float64)
         if self._marks_infos and shares_infos(self._base):
             raise ConversionError(
-                f"Expected each sub-environment of {self._base} to return an info dict of its own, "
-                "got the same dict from several: DummyVecEnv reads it when all rows have stepped, "
-                f"so that each row gets the infos and {TRUNCATED!r} of the last one. Return a "
+                f"Expected each sub-environment of {self._base} to return its own info dict, got "
+                "the same dict from several: DummyVecEnv reads it after all rows have stepped, so "
+                f"that each row gets the infos and {TRUNCATED!r} of the last row. Return a "
                 "new dict from each step; or adapt the DummyVecEnv without wrappers, which is "
                 "read row by row."
             )
-        # Nearly all have nothing but the flag, which counts at an ending only.
+        # Nearly all infos contain only the flag, which has a meaning only at an ending.
         own = [
             own_info(info) if end or len(info) != 1 or TRUNCATED not in info else {}
             for info, end in zip(infos, ended.tolist(), strict=True)
@@ -309,7 +311,7 @@ class WholeSteps:
         return any(seed is not None for seed in seeds) or any(waiting_options(self._base))
 
     def _set_options(self, options: list[Options]) -> None:
-        # The very objects, as in `SyncVectorEnv`: a generator among them goes on.
+        # The same objects, as in `SyncVectorEnv`: all rows draw from a generator among them.
         inherited = inherits_to_base(self._vec_env, "set_options")
         if inherited and is_own_vec_env(self._base):
             self._base.pass_options(options)
@@ -322,8 +324,8 @@ class WholeSteps:
 class ResetInfos:
     """The infos of the resets of a `VecEnv`.
 
-    In the list of the innermost environment: wrappers have one of their own, which SB3's leave
-    empty.
+    They are in the list of the innermost environment: each wrapper has its own list, which SB3's
+    wrappers leave empty.
 
     Args:
         base: The innermost environment.
@@ -381,7 +383,7 @@ def checked_step(
 
 
 def _asks_nothing(rows: list[int], seeds: Seeds, options: RowOptions) -> bool:
-    """Whether neither seeds nor options are asked for."""
+    """Whether there are neither seeds nor options."""
     return not any(options[i] or seeds[i] is not None for i in rows)
 
 

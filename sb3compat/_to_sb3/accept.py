@@ -36,8 +36,17 @@ def as_vec_env(env: object, **options: object) -> VecEnv | None:
         The `VecEnv`, ready to be driven directly; None where an adapter is needed.
 
     Raises:
+        UnsupportedEnvError: If it is a wrapper of SB3 around a Gymnasium vector environment.
         ValueError: If there is one, and an option is not None.
     """
+    # SB3's wrappers accept any object, and the policy fails later. Without SB3, none is a wrapper.
+    inside = env.unwrapped if isinstance(env, VecEnv) else None
+    if isinstance(inside, VectorEnv):
+        wrapper = type(env).__name__
+        raise UnsupportedEnvError(
+            f"Expected {wrapper} to be around a VecEnv, got {wrapper} around the VectorEnv "
+            f"{inside}. Adapt the environment first: {wrapper}(to_sb3(env))."
+        )
     vec_env = env if isinstance(env, VecEnv) else _vec_env_inside(env)
     for name, value in options.items():
         if vec_env is not None and value is not None:
@@ -49,7 +58,7 @@ def as_vec_env(env: object, **options: object) -> VecEnv | None:
 
 
 def accept(env: AnyVectorEnv, autoreset_mode: AutoresetMode | str | None) -> AutoresetMode:
-    """Refuse what cannot be adapted whoever drives it, and find the autoreset mode.
+    """Refuse environments that no source can drive, and find the autoreset mode.
 
     Args:
         env: The environment with its wrappers.
@@ -114,7 +123,7 @@ def _check_distinct(env: AnySync) -> None:
             )
 
 
-# What else a subclass of the adapter may present in its own way.
+# Further methods that a subclass of the adapter may override.
 ADAPTER_REACHES = ("call", "get_attr", "set_attr", "render", "subenvs")
 
 
@@ -128,7 +137,7 @@ def _vec_env_inside(env: object) -> VecEnv | None:
 
 
 def _check_starts(env: AnyVectorEnv) -> None:
-    """Refuse rows whose spaces start at different numbers, as one shift is for all rows."""
+    """Refuse rows whose spaces start at different numbers, because all rows are shifted alike."""
     if getattr(env.unwrapped, "observation_mode", "same") == "same":
         return
     spaces = subenvs_of(env).ask(("get", "observation_space"), range(env.num_envs))

@@ -1,4 +1,4 @@
-"""What is known of a vector environment without its wrappers: asked for in place of its class.
+"""What the adapter knows about a base environment (without wrappers), depending on its class.
 
 Gymnasium's `SyncVectorEnv` and `AsyncVectorEnv` hold single environments. So does the adapter to
 Gymnasium, whose `VecEnv` may be any. Of all others, nothing is known here.
@@ -32,16 +32,16 @@ from sb3compat.errors import WorkerError
 
 
 class Base:
-    """A vector environment of which nothing is known but its interface.
+    """A vector environment of an unknown class, of which only the interface is known.
 
     Args:
         env: The environment, without wrappers.
 
     Attributes:
         cls: The class that we know, from which the environment derives.
-        reset_methods: The methods of that class for which `reset_rows` stands.
-        holds_single_envs: Whether each row is an environment of its own, which may give infos of
-            any kind.
+        reset_methods: The methods of that class that `reset_rows` replaces.
+        holds_single_envs: Whether each row is a separate environment, which may return infos of any
+            type.
         must_be_reset: Whether a step before the adapter's first reset is refused in every mode.
     """
 
@@ -57,13 +57,13 @@ class Base:
     def is_known(self) -> bool:
         """Whether it overrides no method of the class that we know.
 
-        Then it ends episodes as the mode that it declares says, whatever is in its infos.
+        If so, it ends episodes as its declared mode says, whatever its infos contain.
         """
         return self.cls is not None and changed(self.env, self.cls) is None
 
     @property
     def resets_rows(self) -> bool:
-        """Whether `reset_rows` is here, and a reset is not overridden."""
+        """Whether `reset_rows` is implemented, and the environment does not override a reset."""
         return self.cls is not None and changed(self.env, self.cls, *self.reset_methods) is None
 
     @property
@@ -78,7 +78,7 @@ class Base:
 
     @property
     def broken(self) -> bool:
-        """Whether a worker is lost, or a call was interrupted whose results may still come."""
+        """Whether a worker is lost, or results of an interrupted call may still arrive."""
         return False
 
     def pending(self) -> Flags | None:
@@ -86,7 +86,7 @@ class Base:
         return None
 
     def forget_options(self) -> None:
-        """Forget options that wait inside for the next reset, as others replace them."""
+        """Discard options that were set inside for the next reset, as others replace them."""
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function that steps or resets the environment."""
@@ -102,7 +102,7 @@ class Base:
         return tuple(frames) if isinstance(frames, list) else frames
 
     def close(self) -> None:
-        """Have the workers end that can answer no more, before the environment is closed."""
+        """End workers that can no longer answer, before the environment is closed."""
 
     def reset_rows(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
         """Reset some rows, each with arguments of its own, and leave the others as they are.
@@ -120,15 +120,15 @@ class Base:
         raise NotImplementedError
 
 
-# Environments of `SendReceiveBase` in which a call has not come to its end.
+# Environments of `SendReceiveBase` in which a call was interrupted.
 _unfinished: WeakSet[Any] = WeakSet()
 
 
 class SendReceiveBase(Base):
     """An environment that steps its rows in threads: `step` calls its `send`, then its `recv`.
 
-    An exception in between, such as a user's Ctrl-C, leaves results on their way, which the next
-    call would get. So the environment is refused from then on. EnvPool and ale-py's are of this
+    An exception in between, such as a user's Ctrl-C, leaves results outstanding, which the next
+    call would receive. So the environment is refused from then on. EnvPool and ale-py's are of this
     kind. A step before the first reset raises such an exception, so it is refused beforehand.
     """
 
@@ -136,11 +136,11 @@ class SendReceiveBase(Base):
 
     @property
     def broken(self) -> bool:
-        """Whether a call has not come to its end."""
+        """Whether a call was interrupted."""
         return self.env in _unfinished
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call a function, unless an earlier call has not come to its end.
+        """Call a function, unless an earlier call was interrupted.
 
         Raises:
             WorkerError: If one has not.
@@ -213,7 +213,8 @@ class SyncBase(_GymnasiumBase):
 class AsyncBase(_GymnasiumBase):
     """An `AsyncVectorEnv`, whose workers are asked over their pipes.
 
-    That notes what they owe, so that no call gets the answer to another one after an exception.
+    Outstanding answers are recorded, so that no call gets the answer to another one after an
+    exception.
     """
 
     cls = AsyncVectorEnv
@@ -228,7 +229,7 @@ class AsyncBase(_GymnasiumBase):
         return workers.is_broken(self.env)
 
     def pending(self) -> Flags | None:
-        """The workers are asked; those of another author's cannot be."""
+        """The workers are asked, unless they are custom ones."""
         none = np.zeros(self.env.num_envs, np.bool_)
         if self.env.autoreset_mode != AutoresetMode.NEXT_STEP:
             return none

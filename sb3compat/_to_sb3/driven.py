@@ -1,4 +1,4 @@
-"""A `VecEnv` over a `Source`: resets, steps and sub-environments, wherever the rows live."""
+"""A `VecEnv` over a `Source`: resets, steps and access to sub-environments."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         self._driver = Driver(env)
         self._waiting = False
         self._closed = self._released = False
-        # Whether only a reset leads on; noted before each call, and taken back when it is done.
+        # Whether a reset is needed before the next step; set before each call, and cleared after
+        # it.
         self._lost_step = False
         # Whether this adapter has reset it; the user may have reset the environment before.
         self._was_reset = False
@@ -78,10 +79,11 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
     def reset(self, *args: NoReturn, **unknown: NoReturn) -> Observation:
         """Reset all rows, with the seeds and options set before; a pending step is cancelled.
 
-        Workers that have got the step execute it all the same, as in SB3's `SubprocVecEnv`.
+        Workers that have received the step still execute it, as in SB3's `SubprocVecEnv`.
 
         Args:
-            *args: Nothing is accepted, as in SB3; the error says where seeds and options go.
+            *args: No arguments are accepted, as in SB3; the error says how to pass seeds and
+                options.
             **unknown: The same.
 
         Returns:
@@ -99,7 +101,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
             )
         self._check_open()
         self._lost_step = True
-        # Also where no step waits: an interrupt may have come just after one was started.
+        # Even if no step is pending: an interrupt may have come just after one was started.
         self._source.cancel()
         self._waiting = False
         batch, self.reset_infos = self._source.reset(waiting_seeds(self), waiting_options(self))
@@ -290,7 +292,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         return self._source.seeds_rows
 
     def pass_options(self, options: Sequence[Options]) -> None:
-        """Pass these very dicts to the rows in the next reset; `set_options` copies them."""
+        """Pass these dicts to the rows in the next reset, uncopied; `set_options` copies them."""
         self._source.check_options(options)
         set_waiting_options(self, options)
 
@@ -303,7 +305,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         if self._source.busy:
             self._refuse_lost("another call")
         if self._waiting and self._source.busy:
-            # The answer to the step would be taken for the answer to this call.
+            # The answer to the step would be mistaken for the answer to this call.
             raise CallOrderError(
                 "Expected step_wait() first, or reset() to drop the step: the workers are in the "
                 "middle of it."
@@ -318,8 +320,8 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         if self._lost_step and not self._source.broken:
             raise CallOrderError(
                 "Expected reset(), as the last step or reset raised an exception or was "
-                "interrupted, and its results are lost, perhaps the end of an episode among "
-                f"them; got {called}."
+                "interrupted, so its results are lost, and an episode may have ended in it; "
+                f"got {called}."
             )
 
     def _check_open(self) -> None:

@@ -1,11 +1,12 @@
-"""What the end of an episode looks like: one small object for each autoreset mode.
+"""How the end of an episode is converted: one small object for each autoreset mode.
 
-Each is given what a step has returned, and says what SB3 gets of it.
+Each converts the results of a step to those of SB3.
 
-- `SameStep`: the environment hands out the last observation and has reset already.
+- `SameStep`: the environment returns the last observation separately, and has reset the row
+  already.
 - `ResetWithin`: NEXT_STEP with a partial reset, and DISABLED. The rows that ended are still to be
   reset, which also cancels the autoreset pending in NEXT_STEP mode.
-- `Padded`: NEXT_STEP without a partial reset. Opt-in, as its stream is not the exact one.
+- `Padded`: NEXT_STEP without a partial reset. Opt-in, as its results are not exact.
 """
 
 from __future__ import annotations
@@ -70,17 +71,17 @@ class Stepped(NamedTuple):
 
 
 class Mode(Protocol):
-    """Says what SB3 gets of a step."""
+    """Converts a step to SB3's."""
 
     @property
     def leaves_resets(self) -> bool:
-        """Whether the rows that have ended are still to be reset, any of them."""
+        """Whether the caller has to reset the rows that have ended."""
 
     def reset(self, infos: list[Info]) -> None:
-        """Take note of a reset of all rows, and refuse infos that would pass for others."""
+        """Handle a reset of all rows, and refuse infos that would be mistaken for others."""
 
     def transition(self, step: Stepped) -> Transition:
-        """What SB3 gets; where `leaves_resets`, without the resets of the ended rows."""
+        """The transition for SB3; if `leaves_resets`, without the resets of the ended rows."""
 
 
 class ResetWithin:
@@ -93,7 +94,7 @@ class ResetWithin:
         self._is_sure = base.is_known
 
     def reset(self, infos: list[Info]) -> None:
-        """There is nothing to note."""
+        """Nothing to do."""
 
     def transition(self, step: Stepped) -> Transition:
         """The step, with the last observations of the rows that ended."""
@@ -122,16 +123,16 @@ class SameStep:
         self._repeats = RepeatWatch()
 
     def reset(self, infos: list[Info]) -> None:
-        """Refuse infos that would pass for last observations."""
+        """Refuse infos that would be mistaken for last observations."""
         for info in infos:
             refuse_final_keys(info, (*self._obs_keys, FINAL_INFO))
 
     def transition(self, step: Stepped) -> Transition:
-        """The step, with the infos of ended rows sorted into those of the step and of the reset."""
+        """The step; the infos of ended rows are divided into those of step and reset."""
         finals = [key for key in (*self._obs_keys, FINAL_INFO) if key in step.infos]
         if finals:
             refuse_mixed_final(step.infos, self.num_envs)
-        # A mask goes with its key. Without that key, it is none.
+        # A mask belongs to its key. Without that key, it is not a mask.
         reserved = {*finals, *(f"_{key}" for key in finals)}
         top = {key: value for key, value in step.infos.items() if key not in reserved}
         row_infos = split_step_infos(top, step.truncated)
@@ -146,7 +147,7 @@ class SameStep:
         return Transition(*step[:4], row_infos, reset_infos)
 
     def _keep_own_keys(self, given: Info, step: Stepped, row_infos: list[Info]) -> None:
-        """Keep a `final_obs` or the like in rows that have not ended: a sub-environment gave it."""
+        """Keep keys such as `final_obs` in rows that have not ended: they are the row's own."""
         rows = np.flatnonzero(~step.ended)
         for i, own in zip(rows.tolist(), split_infos(given, self.num_envs, rows), strict=True):
             row_infos[i].update(own)
@@ -251,7 +252,8 @@ class Padded:
     def __init__(self, base: Base, observations: Observations) -> None:
         self._base, self._observations = base, observations
         self._is_sure = base.is_known
-        # The rows whose end the next step presents: the last observation, and if truncated.
+        # The rows whose end the next step presents, with the last observation and the truncation
+        # flag.
         self._ended: dict[int, tuple[Observation, bool]] = {}
 
     def reset(self, infos: list[Info]) -> None:

@@ -1,7 +1,7 @@
 """The fast path of a plain native environment: the checks of a step inline, no call for each.
 
-What a step returns in the form that nearly all native environments give is presented here; a result
-of any other form goes on from there as every other environment's does.
+Results of a step in the form of nearly all native environments are converted here; results of any
+other form are handled like those of other environments.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""How a `VectorEnv` class resets some of its rows and leaves the others alone.
+"""Registered functions by which a `VectorEnv` class resets some of its rows.
 
-A registry, open to users: SB3 resets an ended sub-environment within the step, so a NEXT_STEP
-environment can only be presented exactly when its ended rows can be reset on demand. What else has
-to be known of a class is an attribute of the same function, so that a library takes one module.
+SB3 resets an ended sub-environment within the step, so a NEXT_STEP environment can only be
+presented exactly if its ended rows can be reset on demand. Users can register functions for their
+classes. Further properties of a class are attributes of the same function, so that each library
+needs only one module.
 """
 
 from __future__ import annotations
@@ -41,20 +42,20 @@ class PartialReset(Protocol):
     Attributes that the function may have:
 
     - `restart(env, mask, ended)`: for an environment whose autoreset differs from its reset. It
-      does to the rows of `mask & ended` what the environment itself would do at the next step, and
-      resets the rows of `mask & ~ended`. It returns the same as the function.
+      does the autoreset of the rows in `mask & ended`, as the environment itself would in the next
+      step, and resets the rows in `mask & ~ended`. It returns the same as the function.
     - `restart_rows(env, rows)`: the same for the rows with these numbers, all of which the
-      environment itself has ended, without the others: it returns the observations and infos of
-      these rows only, as an environment of that many rows would. It makes steps faster.
-    - `pending(env)`: for which rows an autoreset is pending, bool of shape `(n,)`. Without it, an
-      environment in NEXT_STEP mode has to be reset before its first step.
+      environment itself has ended. It returns the observations and infos of these rows only. It
+      makes steps faster.
+    - `pending(env)`: returns for which rows an autoreset is pending, bool of shape `(n,)`. Without
+      it, an environment in NEXT_STEP mode has to be reset before its first step.
     - `after_reset(env)`: cancels the autoresets that the environment's own `reset` of all rows
       leaves pending.
     - `watch(env, autoreset_mode)`: refuses settings under which the environment reports endings
       that it does not act on; if they cannot be read, it returns an `EndingWatch`.
     - `largest_seed`: the largest seed of a row that the environment takes, the smallest being 0.
 
-    The last two hold for subclasses too, also where the function does not.
+    The last two also apply to subclasses for which the function itself does not.
     """
 
     def __call__(self, env: Any, mask: Flags) -> VectorResetResult: ...
@@ -75,7 +76,7 @@ F = TypeVar("F", bound=PartialReset)
 # By the class, or by its qualified name, so that a module of `backends` need not import it.
 _REGISTRY: dict[type | str, PartialReset] = {}
 
-# The modules of `backends` by library; a module is imported once its library was imported.
+# The modules of `backends` by library; a module is imported only after its library.
 _BACKENDS = {
     "gymnasium.envs.classic_control.cartpole": "cartpole",
     "ale_py": "ale",
@@ -94,13 +95,13 @@ def register_partial_reset(cls: type, function: F) -> F: ...
 @overload
 def register_partial_reset(cls: type, function: None = None) -> Callable[[F], F]: ...
 def register_partial_reset(cls: type, function: F | None = None) -> F | Callable[[F], F]:
-    """Teach `to_sb3` how instances of `cls` (and its subclasses) reset some of their rows.
+    """Register the function by which instances of `cls` (and its subclasses) reset some rows.
 
     Like `functools.singledispatch`: the function of the nearest class in the method resolution
     order is used, and a later registration replaces an earlier one. A subclass may use the function
     of its base class if it overrides none of its methods, except for those that concern no
-    transition, such as `render` and `close`. Any other subclass needs a registration of its own,
-    as the function would bypass its code.
+    transition, such as `render` and `close`. Any other subclass needs its own registration, as the
+    function would bypass its code.
 
     Args:
         cls: A subclass of `gymnasium.vector.VectorEnv`, not a wrapper.
@@ -170,7 +171,7 @@ def override_of(env: AnyVectorEnv) -> tuple[type, str] | None:
 
 
 def ending_watch(env: AnyVectorEnv, mode: AutoresetMode) -> EndingWatch | None:
-    """What looks at the endings of `env`, if anything has to.
+    """The object that checks the endings of `env`, if one is needed.
 
     Raises:
         UnsupportedEnvError: If its settings are such that it cannot be presented exactly.
@@ -186,7 +187,7 @@ def largest_first_seed(env: AnyVectorEnv) -> int | None:
 
 
 def _attribute(env: AnyVectorEnv, name: str) -> Any:
-    """That of the nearest function which has it: a user's own need not say it once more."""
+    """The attribute of the nearest function that has it; others need not repeat it."""
     functions = (function for _, function in _registered(env) if hasattr(function, name))
     return getattr(next(functions, None), name, None)
 

@@ -66,6 +66,6 @@ def set_reward(rewards: Rewards, row: int, reward: Any, *, first: int = 0) -> No
     except (TypeError, ValueError) as error:
         raise ConversionError(
             f"Expected the reward of row {first + row} to be one number, got reward="
-            f"{shown(reward)} ({type(reward).__name__}). Stable-Baselines3 knows no vector "
-            "rewards: scalarise them in a wrapper around each sub-environment."
+            f"{shown(reward)} ({type(reward).__name__}). Stable-Baselines3 does not support vector "
+            "rewards: combine them to one number in a wrapper around each sub-environment."
         ) from error

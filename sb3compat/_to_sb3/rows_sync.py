@@ -54,7 +54,7 @@ class EnvRows:
         actions: The layout of a batch of actions.
         copy: Whether infos are copied.
         batch: Where observations are written; None for new arrays with each step.
-        held: What each row has returned last is kept here.
+        held: The last observation of each row is stored here.
 
     Attributes:
         batch: As given.
@@ -81,7 +81,7 @@ class EnvRows:
         self._envs = envs
         self._observations = observations
         self._actions = actions
-        # A row gets a dict of its own; with `copy`, what is in it is its own as well.
+        # Each row gets a new dict; with `copy`, its values are copied as well.
         self._own_dict: Callable[[Info], Info] = copy_dict if copy else dict
         self._held = held
         self._pending: list[Action] = []
@@ -122,8 +122,8 @@ class EnvRows:
         rewards = np.empty(n, np.float32)
         ended, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
         observations, held, own_dict = self._observations, self._held, self._own_dict
-        # Most environments have one array for an observation, and it goes by one assignment.
-        # There is none in an empty Dict or Tuple.
+        # In most environments an observation is one array, which one assignment copies. There is
+        # none in an empty Dict or Tuple.
         whole, shape = batch[0] if batch else np.empty(0), observations.only_shape
         infos: list[Info] = []
         reset_infos: dict[int, Info] = {}
@@ -136,7 +136,7 @@ class EnvRows:
                 set_reward(rewards, i, reward, first=observations.first)
                 if termination or truncation:
                     ended[i], truncated[i] = True, cut
-                    # Before the reset, which may overwrite the very array that `step` returned.
+                    # Before the reset, which may overwrite the array that `step` returned.
                     info[TERMINAL_OBSERVATION] = observations.single(obs, copy=True)
                     obs, reset_info = env.reset()
                     reset_infos[i] = own_dict(reset_info)
@@ -200,9 +200,9 @@ class SyncRows(EnvRows):
         if cut:
             warn(
                 f"The observations of rows {shown(cut)} have values that the dtype of their "
-                "observation_space cannot hold, and are cut, as DummyVecEnv cuts them. Give the "
-                "sub-environment, or the wrapper that changes its observations, a space of the "
-                "dtype that it returns."
+                "observation_space cannot represent. They are truncated, as in DummyVecEnv. Give "
+                "the sub-environment, or the wrapper that changes its observations, a space of "
+                "the dtype that it returns."
             )
 
     def check_started(self) -> None:

@@ -1,4 +1,4 @@
-"""Seeds that an environment takes in a reset, where it does not take all."""
+"""The range of seeds of environments that do not take every seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SB3_BELOW = 2**32 - 1
 
 
 def check_seed(env: AnyVectorEnv, seed: int) -> None:
-    """Refuse a first row's seed that the environment would not take, or would take for none.
+    """Refuse a seed of the first row that the environment would refuse or ignore.
 
     Raises:
         ValueError: If it is negative, or that of the last row is too large.
@@ -22,8 +22,8 @@ def check_seed(env: AnyVectorEnv, seed: int) -> None:
     most = largest_first_seed(env)
     if most is not None and not 0 <= seed <= most:
         raise ValueError(
-            f"Expected a seed from 0 to {most}, as {env} takes none above "
-            f"{most + env.num_envs - 1}, and its {env.num_envs} rows count up from the first one, "
+            f"Expected a seed from 0 to {most}, as {env} takes no seeds above "
+            f"{most + env.num_envs - 1}, and its {env.num_envs} rows get seed, seed + 1 and so on, "
             f"got seed={seed}. Nothing was changed."
         )
 

@@ -158,15 +158,15 @@ def _no_partial_reset(base: AnyVectorEnv) -> PartialResetError:
         cls, name = override
         shown_name = "VectorEnvAdapter" if cls is HoldsVecEnv else cls.__name__
         known = (
-            f" The one known for {shown_name} does not hold here: {name!r} is overridden, and "
-            "that code would be bypassed."
+            f" The partial reset of {shown_name} cannot be used: {name!r} is overridden, and the "
+            "overriding code would be bypassed."
         )
     return PartialResetError(
         f"Expected a way to reset single rows of {base}, which is in NEXT_STEP mode: "
         f"Stable-Baselines3 needs an ended row reset within the step.{known} "
         "Alternatives: build it with "
-        "autoreset_mode=AutoresetMode.SAME_STEP, if it can; teach sb3compat how with "
-        f"sb3compat.register_partial_reset({type(base).__name__}, function) (or "
+        "autoreset_mode=AutoresetMode.SAME_STEP, if it has that mode; register a partial reset: "
+        f"sb3compat.register_partial_reset({type(base).__name__}, function) (with "
         "sb3compat.reset_with_mask as the function, if its reset honours options['reset_mask']); "
         "or pass padding=True, which makes each episode one step longer and is not exact."
     )

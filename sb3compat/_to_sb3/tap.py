@@ -1,4 +1,4 @@
-"""An environment with vector wrappers, and the tap inside of them that sees what reaches it."""
+"""Drive an environment with vector wrappers, with a tap inside of the wrappers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sb3compat._to_sb3.unwrapped import Unwrapped, checked_reset, checked_step
 from sb3compat._to_sb3.wrappers import paused_videos, wrappers_of
 from sb3compat.errors import PartialResetError, UnsupportedEnvError, shown
 
-# The key under which options for each row travel down to the tap.
+# The key under which options for each row are passed through the wrappers to the tap.
 ROW_OPTIONS = "sb3compat.row_options"
 
 
@@ -37,7 +37,7 @@ class MaskOptions(dict[str, Any]):
     """Options that keep their mask when a wrapper pops it.
 
     Gymnasium's wrappers and environments share one options dict and each pops `reset_mask` from
-    it. The second one then sees no mask, and takes the reset for one of all rows
+    it. The second one then finds no mask, and treats the reset as one of all rows
     (`RecordEpisodeStatistics` then forgets the running episodes).
     """
 
@@ -47,10 +47,11 @@ class MaskOptions(dict[str, Any]):
 
 
 class Tap(AnyWrapper):
-    """Seated directly above the base environment, below every vector wrapper of the user.
+    """A wrapper directly around the base environment, inside of all vector wrappers of the user.
 
-    It hands everything on to the environment. While the adapter steps and resets, it drives the
-    environment as the adapter would, and notes what arrives: the wrappers may have changed it.
+    It forwards every call to the environment. While the adapter steps or resets, it drives the
+    environment as the adapter would, and records the arguments that arrive, as the wrappers may
+    have changed them.
 
     Attributes:
         driven: Drives the environment, for the adapter that is stepping or resetting.
@@ -59,8 +60,8 @@ class Tap(AnyWrapper):
         resets: How often a wrapper has reset it since then.
         mask: The rows of the adapter's last reset, if they arrived; None for all.
         has_row_options: Whether the options for each row arrived with it.
-        own_keys: The info keys that the environment itself gave last, each with a copy of its
-            mask; None where it has none.
+        own_keys: The info keys that the environment itself returned last, each with a copy of its
+            mask, or None if it has no mask.
     """
 
     def __init__(self, env: AnyVectorEnv, driven: Unwrapped) -> None:
@@ -73,7 +74,7 @@ class Tap(AnyWrapper):
         self._copies = not getattr(env, "copy", True)
 
     def begin(self) -> None:
-        """Begin a step or reset of the adapter: nothing has arrived yet."""
+        """Begin a step or reset of the adapter, and clear the records of the last one."""
         self.steps = self.resets = 0
         self.mask: Flags | None = None
         self.has_row_options = False
@@ -95,7 +96,7 @@ class Tap(AnyWrapper):
         return result
 
     def step(self, actions: Action) -> VectorStepResult:
-        """Step, and note the endings and the keys of the infos."""
+        """Step, and record the endings and the keys of the infos."""
         result = self.driven.step(actions)
         self.own_keys = self._keys_of(result[4])
         self.steps += 1
@@ -164,12 +165,12 @@ class Wrapped:
             raise UnsupportedEnvError(
                 f"Expected one step of {self.env} to be one step of {tap.env}, through the "
                 f"wrappers' attribute `env`; it was {tap.steps}. A wrapper in between steps more "
-                "than once, or keeps a reference of its own to the environment."
+                "than once, or keeps its own reference to the environment."
             )
         return checked_step(result, self.env)
 
     def check_endings(self, ended: Flags, *, any_row: bool) -> None:
-        """Refuse wrappers that hide an ending, or invent one where the rows reset by themselves.
+        """Refuse wrappers that hide an ending, or end episodes early in SAME_STEP mode.
 
         Args:
             ended: The rows that end, as the wrappers say.
@@ -208,9 +209,9 @@ class Wrapped:
         return result
 
     def check_others(self, before: list[Array], after: list[Array], rows: Rows) -> None:
-        """Refuse a wrapper that took a masked reset for one of all rows, if that can be seen.
+        """Refuse a wrapper that treated a masked reset as one of all rows, if this can be detected.
 
-        It can be seen where the environment itself returns the other rows unchanged.
+        It can be detected if the environment itself returns the other rows unchanged.
         """
         if not self.base.resets_rows:
             return
@@ -244,14 +245,14 @@ class Wrapped:
 
     def _not_handed_on(self, what: str) -> PartialResetError:
         return PartialResetError(
-            f"Expected {what} to reach {self._tap.env}, but a wrapper in {self.env} did not hand "
-            "it on, and all rows were reset without it. Let its reset pass `options` to the "
-            "environment inside, or build the environment with "
+            f"Expected {what} to reach {self._tap.env}, but a wrapper in {self.env} did not pass "
+            "it on, and all rows were reset without it. Let the wrapper's reset pass `options` "
+            "to the environment inside, or build the environment with "
             "autoreset_mode=AutoresetMode.SAME_STEP."
         )
 
 
-# Wrappers that hand observations through untouched.
+# Wrappers that do not change observations.
 _TRANSPARENT = (
     Tap,
     vector_wrappers.RecordEpisodeStatistics,

@@ -1,4 +1,4 @@
-"""The environment inside all wrappers, as it is driven directly: one call for a step."""
+"""Drive an environment without wrappers directly: one call for a step."""
 
 from __future__ import annotations
 
@@ -111,10 +111,10 @@ class Unwrapped:
         return self.base.render()
 
     def check_endings(self, ended: Flags, *, any_row: bool) -> None:
-        """There are no wrappers that could hide or invent an ending."""
+        """There are no wrappers that could hide or add an ending."""
 
     def check_others(self, before: Any, after: Any, rows: Any) -> None:
-        """There are no wrappers that could take a masked reset for one of all rows."""
+        """There are no wrappers that could treat a masked reset as a reset of all rows."""
 
     def _noted(self, result: Any) -> VectorResetResult:
         """The result of a reset, its form checked."""

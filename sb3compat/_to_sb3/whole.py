@@ -86,7 +86,7 @@ class VectorSource:
         return self._base.broken
 
     def check_options(self, options: Sequence[Options]) -> None:
-        """Refuse options that this environment could not apply, and forget those that wait in it.
+        """Refuse options that this environment could not apply, and discard those set before.
 
         Raises:
             ValueError: If they contain a `reset_mask`.
@@ -129,7 +129,7 @@ class VectorSource:
         return self._presented(self._driven.step(self._sent))
 
     def _presented(self, result: VectorStepResult) -> Transition:
-        """What a step has returned, and the resets of the rows that have ended, as SB3 gets it."""
+        """The results of a step, and of the resets of rows that have ended, as SB3's transition."""
         step = self._checked(result)
         transition = self._mode.transition(step)
         if self._mode.leaves_resets and step.ended.any():

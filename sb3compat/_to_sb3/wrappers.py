@@ -1,4 +1,4 @@
-"""Gymnasium's vector wrappers: which can be adapted, and where the others belong instead."""
+"""Gymnasium's vector wrappers: which ones can be adapted, and where to put the others."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def _check_conversion(wrapper: AnyWrapper, env: AnyVectorEnv) -> None:
     if isinstance(wrapper, vector_wrappers.DictInfoToList):
         raise UnsupportedEnvError(
             f"Expected infos as a dict of arrays, but {env} contains DictInfoToList, which drops "
-            "what tells the infos of the step from those of the reset. Remove that wrapper: "
-            "to_sb3 makes the list of dicts itself."
+            "the masks that separate the infos of the step from the infos of the reset. Remove "
+            "that wrapper: to_sb3 makes the list of dicts itself."
         )
     converter = converter_class(wrapper)
     if converter is not None and base_of(env).holds_single_envs:

@@ -38,7 +38,7 @@ def command(given: Namespace, make_env: Callable[[], Any]) -> int:
         )
     except (ConversionError, ValueError) as error:
         return _complain(str(error))
-    # Before anything is printed: whoever reads that may stop at any line (`| head`).
+    # Before printing, as the reader of the output may stop at any line (`| head`).
     if given.svg:
         _write(given.svg, found.svg())
     if given.html:

@@ -1,4 +1,4 @@
-"""Step an environment, and note the calls around the ends of its episodes."""
+"""Step an environment, and record the calls around the ends of its episodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Row:
         self.action: Action = self._space.sample()
 
     def note(self, call: Call) -> None:
-        """Note a call; those around an ending are kept, and no other."""
+        """Record a call; only calls around an ending are kept."""
         for ending in self.endings:
             if len(ending.calls) < self._enough:
                 ending.calls.append(call)
@@ -51,8 +51,8 @@ def endings_of(
 ) -> list[Ending]:
     """The ends of episodes in some rows.
 
-    Every row has actions of its own, and takes its k-th action in its k-th transition. So each API
-    sees the same transitions, whatever steps it spends on resets.
+    Every row has its own sequence of actions, and takes its k-th action in its k-th transition. So
+    each API returns the same transitions, even if some need additional steps for resets.
 
     Args:
         env: The environment.

@@ -1,7 +1,7 @@
 """What looks wrong around the end of an episode, under the ids of the kit's checks.
 
-A mark is a hint, as it is made from the few calls that the trace shows. The check of its id tries
-many programs, and gives the verdict.
+A mark is only a hint, because it is based on the few calls that the trace shows. The check with the
+same id runs many programs, and gives the verdict.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An environment as each API presents it: what its rows get from `reset` and `step`."""
+"""An environment with each API: the results of `reset` and `step`, by row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PresentedVecEnv:
     Attributes:
         num_envs: The number of rows.
         action_space: The space of one action.
-        calls_after: How many calls after an ending tell how the row goes on.
+        calls_after: How many calls after an ending are needed to see the start of the next episode.
     """
 
     calls_after = 1

@@ -1,4 +1,4 @@
-"""What a trace holds: layouts, endings, calls and values."""
+"""The parts of a trace: layouts, endings, calls and values."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Layout:
 
     Attributes:
         api: The API: `SB3 VecEnv`, or `Gymnasium NEXT_STEP`, `SAME_STEP`, `DISABLED`.
-        how: How the environment came to have it: `as it is`, `to_sb3`, `to_gymnasium`.
+        how: How the environment is presented with this API: `as it is`, `to_sb3`, `to_gymnasium`.
         endings: The ends of episodes, by row and then by episode.
         refusal: Why the environment cannot be presented like this; empty if it can.
     """

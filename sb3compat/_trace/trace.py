@@ -1,4 +1,4 @@
-"""`trace`: step an environment, and show what each API sees around the ends of episodes."""
+"""`trace`: step an environment, and show what each API returns around the ends of episodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MODES = (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABL
 
 @dataclass(frozen=True)
 class Trace:
-    """The ends of episodes as each API sees them; `trace` makes it.
+    """The ends of episodes as each API returns them; `trace` makes it.
 
     Attributes:
         name: The environment.
@@ -96,7 +96,7 @@ class Trace:
         return as_html(self.name, self.layouts, seed=self.seed, steps=self.steps)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the page in a frame of its own, as its styles are for a page."""
+        """The page in a frame, for notebooks: its styles must not affect the notebook."""
         from html import escape
 
         frame = "width:100%;height:40em;border:0"
@@ -114,12 +114,12 @@ def trace(
     max_steps: int = 1000,
     autoreset_mode: AutoresetMode | str | None = None,
 ) -> Trace:
-    """Step an environment, and note what each API sees around the ends of its episodes.
+    """Step an environment, and record what each API returns around the ends of its episodes.
 
-    The environment is driven as it is, then through `to_sb3` or `to_gymnasium` as each of the
-    other APIs presents it: SB3's, and Gymnasium's three autoreset modes. Each time it is reset
-    with the same seed, and each row takes the same random actions. Where the environment cannot be
-    presented in one of these ways, the trace says why.
+    The environment is stepped directly, and then through `to_sb3` or `to_gymnasium` with each of
+    the other APIs: SB3's, and Gymnasium's three autoreset modes. Each time it is reset with the
+    same seed, and each row takes the same random actions. If the environment cannot be presented
+    with one of these APIs, the trace says why.
 
     Args:
         env: A `VectorEnv` or a `VecEnv`, or a function that makes one. A function is called once

@@ -12,7 +12,7 @@ from sb3compat._tune.turns import Rate, rates
 from sb3compat._tune.ways import EnvId, Way, ways
 from sb3compat._upstream.sb3 import VecEnv
 
-# A simpler way is advised if it reaches this share of the fastest one.
+# A simpler way is recommended if it reaches this share of the speed of the fastest one.
 NEARLY = 0.95
 
 
@@ -86,8 +86,8 @@ def table(
     first = next(way.name for way in candidates if way.name in found)
     width = max(len(way.name) for way in candidates)
     lines = [
-        f"{n_envs} environments, {usable_cores()} usable cores. Measured in turns, with whatever "
-        "else this machine is doing.",
+        f"{n_envs} environments, {usable_cores()} usable cores. Measured alternately, under the "
+        "present load of this machine.",
         "",
         f"{'':{width}}  steps per second   slowest to fastest turn   times {first}",
     ]
@@ -106,17 +106,17 @@ def table(
 
 
 def _cost(found: dict[str, Rate], first: str, n_envs: int) -> str:
-    """What a step of one environment costs, and from which cost on workers pay."""
+    """The cost of a step of one environment, and the cost from which on workers are faster."""
     cost = 1e6 / found[first].steps
     text = f"One step of one environment takes {cost:,.1f} us in this process."
     crossover = pays_from(found, cost, n_envs)
     if crossover is not None:
-        text += f" With n_envs={n_envs}, workers pay here from about {crossover:,.1f} us on."
+        text += f" With n_envs={n_envs}, workers are faster from about {crossover:,.1f} us on."
     return text
 
 
 def pays_from(found: dict[str, Rate], cost: float, n_envs: int) -> float | None:
-    """From which cost of a step on, in microseconds, the most workers are faster than none.
+    """The cost of a step in microseconds from which on the most workers are faster than none.
 
     A step of n rows takes `n * cost` without workers, and `n * cost / workers + exchange` with
     them. None where that was not measured, or the exchange is lost in the noise.

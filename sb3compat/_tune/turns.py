@@ -1,4 +1,4 @@
-"""Time several environments in turns, so that other work of the machine slows all of them."""
+"""Time several environments alternately, so that other load on the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sb3compat._upstream.sb3 import VecEnv
 
-# How many times each gets its turn. A turn must be long against what wakes a sleeping worker up.
+# The number of turns of each. A turn must be much longer than waking a sleeping worker.
 ROUNDS = 7
 # Batches of actions that are drawn before the clock starts.
 _BATCHES = 16
@@ -30,7 +30,7 @@ class Rate(NamedTuple):
 
 
 def rates(envs: Mapping[str, VecEnv], seconds: float) -> dict[str, Rate]:
-    """Step each environment in turns.
+    """Step the environments alternately.
 
     Args:
         envs: The environments by name; they have been reset.

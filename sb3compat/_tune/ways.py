@@ -29,7 +29,7 @@ class Way(NamedTuple):
 
 
 def ways(env_id: EnvId, shown: str, n_envs: int) -> list[Way]:
-    """All ways in which so many of these environments can be made.
+    """All ways of making a vector environment of `n_envs` of these environments.
 
     Args:
         env_id: The id, or the function that makes one.
@@ -56,7 +56,7 @@ def ways(env_id: EnvId, shown: str, n_envs: int) -> list[Way]:
 
 
 def numbers_of_workers(cores: int, n_envs: int) -> list[int]:
-    """1, 2, 4 and so on up to the number of cores, and that number; no more than environments."""
+    """The powers of 2 up to the number of cores, and that number itself; at most `n_envs`."""
     most = min(cores, n_envs)
     return sorted({*(2**i for i in range(most.bit_length())), most})
 

@@ -1,7 +1,7 @@
-"""Whether an object's methods are those of a class that we know, so that they may be replaced.
+"""Whether an object inherits its methods unchanged from a known class, so they may be bypassed.
 
-A subclass, or an object with methods of its own, does something else in them. What goes around such
-a method would bypass that code.
+A subclass, or an object whose methods were replaced, may do more in them. Bypassing such a method
+would bypass that code.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any, Protocol
 import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
-# No transition comes from these. `_add_info` is called wherever its infos are made.
+# These do not make transitions. `_add_info` is called wherever the infos are made.
 HARMLESS = ("close", "close_extras", "render", "call", "get_attr", "set_attr", "_add_info")
 
-# What these define is there to be overridden.
+# The methods of these base classes are meant to be overridden.
 _INTERFACES = (VectorEnv, gym.Env)
 
 
 def changed(env: object, cls: type, *methods: str) -> str | None:
-    """A method of `cls` that `env` does not have from there.
+    """A method of `cls` that `env` does not inherit from it.
 
     Args:
         env: An instance of `cls`, or of a class derived from it.
@@ -41,7 +41,7 @@ def changed(env: object, cls: type, *methods: str) -> str | None:
 
 
 def _concrete(order: tuple[type, ...], place: int) -> int:
-    """The place of the class or, if no `step` is defined from there on, of the next with one."""
+    """The index of the class in `mro` or, if it has no `step`, of the next class with one."""
     defined = [i for i, cls in enumerate(order) if "step" in vars(cls) and not _is_interface(cls)]
     return min(place, max(defined, default=place))
 
@@ -55,7 +55,7 @@ def _is_harmless(name: str) -> bool:
 
 
 def _is_another(value: Any, name: str, known: tuple[type, ...]) -> bool:
-    """Whether this stands for a method or property of these classes, and is not the same."""
+    """Whether this replaces a method or property of these classes by another one."""
     original = next((vars(cls)[name] for cls in known if name in vars(cls)), None)
     is_method = callable(original) or isinstance(original, property | staticmethod | classmethod)
     return is_method and getattr(value, "__func__", value) is not original

@@ -7,7 +7,7 @@ import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-# The names under which they are installed, where these differ from those that are imported.
+# The names of distributions that differ from the names of their modules.
 _DISTRIBUTIONS = {"stable_baselines3": "stable-baselines3", "ale_py": "ale-py"}
 
 

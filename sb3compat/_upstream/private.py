@@ -1,4 +1,4 @@
-"""Reading private names: one that is missing is an error that says so, never a default."""
+"""Access to private names. A missing name is an error that names it; there are no defaults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from sb3compat._upstream.installed import installed
 from sb3compat.errors import UpstreamError
 
-# Those that an object of ours may derive from; the first one counts.
+# The libraries whose classes our objects may derive from, in the order of precedence.
 _LIBRARIES = ("gymnasium", "stable_baselines3", "ale_py", "envpool", "pickle", "multiprocessing")
 
 
@@ -30,7 +30,7 @@ def private(owner: object, name: str) -> Any:
 
 
 def set_private(owner: object, name: str, value: Any) -> None:
-    """Set a private attribute, which has to be there: another name would be set for nobody.
+    """Set a private attribute, which has to exist: setting a new name would have no effect.
 
     Raises:
         UpstreamError: If it is missing.
@@ -40,7 +40,7 @@ def set_private(owner: object, name: str, value: Any) -> None:
 
 
 def missing(name: str, owner: object) -> UpstreamError:
-    """The error to raise where a name of another library is missing."""
+    """The error for a missing name of another library."""
     home, described = _home(owner)
     return UpstreamError(
         f"Expected {name!r} of {described}, a private name of {installed(home)} that "

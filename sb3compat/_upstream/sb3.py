@@ -1,7 +1,7 @@
-"""The base class of the adapter: Stable-Baselines3's `VecEnv`, or a stand-in without SB3.
+"""The base class of the adapter: Stable-Baselines3's `VecEnv`, or a substitute without SB3.
 
-The only module that imports SB3. The stand-in has the same methods, so that everything but SB3
-itself runs where neither SB3 nor torch is installed.
+The only module that imports SB3. The substitute has the same methods, so that everything except SB3
+itself works if neither SB3 nor torch is installed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ else:
         from stable_baselines3.common.callbacks import BaseCallback
         from stable_baselines3.common.vec_env import VecEnv
     except ModuleNotFoundError as error:
-        # SB3 is there but broken: hiding that would end in a puzzling error much later.
+        # SB3 is installed but broken: hiding that would cause a confusing error much later.
         if error.name != "stable_baselines3":
             raise
         HAS_SB3 = False
@@ -33,7 +33,7 @@ else:
 if not TYPE_CHECKING and not HAS_SB3:
 
     class BaseCallback:
-        """In the place of SB3's class, of which nothing can be used without SB3."""
+        """A substitute for SB3's class, which cannot be used without SB3."""
 
         def __init__(self, verbose: int = 0) -> None:
             raise ImportError(
@@ -42,7 +42,7 @@ if not TYPE_CHECKING and not HAS_SB3:
             )
 
     class VecEnv(ABC):
-        """What SB3's `VecEnv` offers to those who call it."""
+        """The public methods of SB3's `VecEnv`."""
 
         def __init__(self, num_envs: int, observation_space: Any, action_space: Any) -> None:
             self.num_envs = num_envs

@@ -1,4 +1,4 @@
-"""What `SyncVectorEnv` keeps for itself between two calls. The same in Gymnasium 1.1 to 1.4."""
+"""The private state of `SyncVectorEnv` between two calls. The same in Gymnasium 1.1 to 1.4."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sb3compat._upstream.private import private
 
 
 def held_observations(env: AnySync) -> list[Observation]:
-    """What each row has returned last, in the environment's own list."""
+    """The last observation of each row, in the environment's own list."""
     held: list[Observation] = private(env, "_env_obs")
     return held
 
@@ -43,7 +43,7 @@ def forget_autoresets(env: AnySync, rows: list[int] | None = None) -> None:
 
 
 def forget_endings(env: AnySync, rows: list[int]) -> None:
-    """Clear what the last step has said of some rows, and the autoreset pending for them."""
+    """Clear the flags of the last step for some rows, and their pending autoresets."""
     private(env, "_terminations")[rows] = False
     private(env, "_truncations")[rows] = False
     forget_autoresets(env, rows)

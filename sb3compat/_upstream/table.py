@@ -1,8 +1,8 @@
 """The table of the private names of other libraries that this package relies on.
 
-Private is what no documentation promises, also where it has no underscore. Whoever reads another
-private name, by `private` or `set_private`, adds it here: `tests/test_arrows.py` compares. What a
-worker's loop answers to a command is no name; `tests/ipc/` asks real workers.
+A name is private if no documentation promises it, even without an underscore. Each name that is
+read by `private` or `set_private` has to be in this table, which `tests/test_arrows.py` tests. The
+answers of a worker's loop to commands are no names; `tests/ipc/` tests them with real workers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Name(NamedTuple):
         module: The module in whose source it is.
         owner: The class or function that has it; empty for the module itself.
         name: The name.
-        why: What would go wrong if it meant something else.
+        why: What would fail if the name had another meaning.
         since: The first minor release that has it; empty where all supported ones do.
     """
 
@@ -150,7 +150,7 @@ _WHY: dict[str, dict[str, str]] = {
         "_current_frames": "a script that starts workers in a thread could run without end",
     },
 }
-# Where not all supported releases have it.
+# Names that not all supported releases have.
 _SINCE = {
     "gymnasium.wrappers.vector.stateful_reward:NormalizeReward": "1.4",
     "gymnasium.wrappers.vector.rendering:RecordVideo": "1.3",

@@ -1,7 +1,7 @@
-"""What SB3's `VecEnv` keeps for itself, and which classes and methods are SB3's own.
+"""The private state of SB3's `VecEnv`, and tests for SB3's own classes and methods.
 
-Nothing here imports SB3: an environment of its classes exists only once SB3 was imported. What is
-only like a `VecEnv` may lack these names; a `VecEnv` that lacks them is an error.
+Nothing here imports SB3: an environment of its classes exists only once SB3 was imported. An object
+that is only similar to a `VecEnv` may lack these names; a `VecEnv` that lacks them is an error.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from sb3compat._upstream.private import missing, private, set_private
 
 LIBRARY = "stable_baselines3"
 MODULE = "stable_baselines3.common.vec_env"
-# The stand-in for SB3's base class, where SB3 is not installed.
+# The substitute for SB3's base class, if SB3 is not installed.
 STAND_IN = "sb3compat._upstream.sb3"
-# The methods that say which environments or workers some indices mean.
+# The methods that turn indices into environments or workers.
 _TARGETS = {"DummyVecEnv": "_get_target_envs", "SubprocVecEnv": "_get_target_remotes"}
 
 
 def sb3_class(name: str) -> type | None:
-    """SB3's class of that name; None as long as SB3 was not imported.
+    """SB3's class of that name; None if SB3 was not imported yet.
 
     Raises:
-        UpstreamError: If SB3 was imported and has it no longer where it was.
+        UpstreamError: If SB3 was imported and the class is no longer at its place.
     """
     module = sys.modules.get(MODULE)
     if module is None and LIBRARY in sys.modules:
@@ -37,7 +37,7 @@ def sb3_class(name: str) -> type | None:
 def is_plain(vec_env: object, name: str) -> bool:
     """Whether this is SB3's own class of that name, no subclass and nothing wrapped.
 
-    Nor with a method of its own, as in `vec_env.step = function`.
+    And no method was replaced, as by `vec_env.step = function`.
     """
     cls = sb3_class(name)
     own = getattr(vec_env, "__dict__", {})
@@ -124,17 +124,17 @@ def _of_class(vec_env: object, method: str) -> Any:
 
 
 def is_vec_env(vec_env: object) -> bool:
-    """Whether this is a `VecEnv`, not only like one."""
+    """Whether this is a `VecEnv`, not only an object with its methods."""
     return isinstance(vec_env, tuple(_base_classes()))
 
 
 def waiting_seeds(vec_env: object) -> list[int | None]:
-    """The seeds that were set and wait for the next reset, one for each row; empty if unknown."""
+    """The seeds that were set for the next reset, one for each row; empty if unknown."""
     return list(_waiting(vec_env, "_seeds", "_reset_seeds"))
 
 
 def waiting_options(vec_env: object) -> list[Options]:
-    """The options that wait for the next reset, one dict for each row; empty if unknown."""
+    """The options that were set for the next reset, one dict for each row; empty if unknown."""
     return list(_waiting(vec_env, "_options", "_reset_options"))
 
 
@@ -144,17 +144,17 @@ def set_waiting_seeds(vec_env: Any, seeds: Sequence[int | None]) -> None:
 
 
 def set_waiting_options(vec_env: Any, options: Sequence[Options]) -> None:
-    """Set the very options of each row for the next reset; `VecEnv.set_options` copies them."""
+    """Set the options of each row for the next reset; `VecEnv.set_options` would copy them."""
     set_private(vec_env, "_options", list(options))
 
 
 def passes_seeds_and_options(vec_env: object) -> bool:
-    """Whether its reset gives each row the seed and the options that wait for it."""
+    """Whether its reset passes the stored seed and options to each row."""
     return derives_from(vec_env, "DummyVecEnv") or derives_from(vec_env, "SubprocVecEnv")
 
 
 def forget_waiting(vec_env: object) -> None:
-    """Forget the seeds and options that waited for a reset: they are used once."""
+    """Discard the stored seeds and options: they are used once."""
     for name in ("_reset_seeds", "_reset_options"):
         if is_vec_env(vec_env) or hasattr(vec_env, name):
             private(vec_env, name)()
@@ -177,9 +177,9 @@ def _base_classes() -> list[type]:
 
 
 def converted(env: Any) -> Any:
-    """What SB3's `DummyVecEnv` and `make_vec_env` make of an environment of the old `gym`.
+    """An environment of the old `gym`, converted as by SB3's `DummyVecEnv` and `make_vec_env`.
 
-    Anything else is returned as it is, and SB3 is not imported for it.
+    Any other object is returned unchanged, without importing SB3.
 
     Raises:
         ImportError: If SB3 or shimmy is missing.

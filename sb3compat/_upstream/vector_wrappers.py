@@ -1,4 +1,4 @@
-"""What Gymnasium's vector wrappers keep for themselves, and the classes that we know by name."""
+"""The private state of Gymnasium's vector wrappers, and the classes that are known by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sb3compat._upstream.private import private, set_private
 # Imported by Gymnasium on first use only, as they need torch, JAX or array-api-compat.
 _CONVERTERS = {"ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"}
 _MODULE = "gymnasium.wrappers.vector."
-# What they remember of the autoreset mode, in the releases that always have it.
+# The attributes in which they store the autoreset mode, in the releases that always have them.
 _REMEMBERED = {
     "RecordEpisodeStatistics": ("_autoreset_mode", (1, 1)),
     "NormalizeReward": ("_autoreset_mode", (1, 4)),
@@ -59,7 +59,7 @@ def is_gymnasiums(function: Any) -> bool:
 
 @contextmanager
 def paused(video: AnyVectorEnv) -> Iterator[None]:
-    """Have a `RecordVideo` record nothing for a while."""
+    """Stop a `RecordVideo` from recording while the context is active."""
     recording = private(video, "recording")
     set_private(video, "recording", False)
     try:

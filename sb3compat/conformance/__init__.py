@@ -4,18 +4,19 @@
 They draw programs, compare the results with the contract, and shrink a failure to a script of a few
 lines. Needs Hypothesis: `pip install "sb3compat[conformance]"`.
 
-The rooms, from the lowest to the highest. A module imports from lower rooms and from its own:
+The modules and packages, from the lowest layer to the highest. Each imports only from lower layers
+and from its own:
 
 - `findings`: findings and errors.
 - `program`: statements that run as they are written down, and the scripts made of them.
 - `subject`: facts about the environment under test.
 - `play`: one run of a check that runs statements of its own.
-- `record`: a program that was run, with all that went in and came out.
+- `record`: a program that was run, with all arguments and results.
 - `rows`: a record as the episodes of its rows.
-- `programs`: the programs that are recorded, drawn and steered to ends of episodes.
-- `variants`: a program once more, with one difference.
+- `programs`: the programs to record, drawn at random and steered to ends of episodes.
+- `variants`: a second run of a program, with one difference.
 - `judge`: clauses of the contract, judged on records.
-- `render`: the script of what a clause found.
+- `render`: the script that reproduces a finding.
 - `shrink`: the smallest program that shows it.
 - `contract`: what a check is.
 - `checks`: the checks, a folder for each interface.

@@ -13,8 +13,8 @@ from sb3compat.conformance.play import Play
 from sb3compat.conformance.subject.capabilities import CAPABILITIES
 from sb3compat.errors import nearest, shown
 
-# The version of the contract: of all checks together. It is raised in each release that has a new
-# check, or a check that asks for more: an environment that was clean may no longer be.
+# The version of the contract, that is, of all checks together. It is increased in each release that
+# has a new or a stricter check: an environment that passed before may fail then.
 CONTRACT_VERSION = 1
 
 Severity = Literal["error", "warning"]
@@ -53,7 +53,7 @@ class Check:
         after: Checks whose failure makes this one pointless.
         modes: The autoreset modes in which it applies; empty for all.
         new: Whether it needs instances that no other program has used.
-        variant: The program that a comparison holds a program against, made from its calls.
+        variant: Makes the second program of a comparison from the calls of the first.
         programs: The most programs that it runs; None for those of the run.
         function: The check itself.
     """
@@ -109,9 +109,9 @@ def check(
 
     The name of the function is the id of the check, and the first line of its docstring the clause
     of the contract. The function gets a `Record`, the calls of a program with what they returned,
-    and yields what has to hold, each with `expect`. The kit runs the programs, once for all checks,
-    and shrinks what fails. A function whose first parameter is not called `record` gets a `Play`
-    instead, on which it runs statements of its own.
+    and yields the conditions that must be true, each made by `expect`. The kit runs each program
+    once, for all checks, and shrinks a failing program. A function whose first parameter is not
+    called `record` gets a `Play` instead, on which it runs its own statements.
 
     Args:
         family: The interface that it concerns: `"vec_env"` or `"vector_env"`.
@@ -119,14 +119,14 @@ def check(
         source: Where the clause is written down.
         group: The heading under which it is listed; the package of the function by default.
         needs: Capabilities without which it is skipped, as `sb3compat list` names them.
-        after: The ids of checks whose failure makes this one pointless; by default those which see
-            to it that `reset` and `step` return values of the right kinds.
+        after: The ids of checks whose failure makes this one pointless; by default the checks that
+            `reset` and `step` return values of the right kinds.
         modes: The autoreset modes in which it applies; empty for all.
         new: Whether it needs instances that no other program has used. Otherwise programs share
-            those that take long to make.
-        variant: The program to hold a program against, made from its calls: see `variants`. The
-            function gets the records of both.
-        programs: The most programs that it needs, where each of them shows a lot.
+            instances if making one takes long.
+        variant: A function that makes a second program from the calls of the first, to compare the
+            two: see `variants`. The check gets the records of both.
+        programs: The most programs that it needs, if few programs are enough.
 
     Returns:
         The decorator, which returns the function as it is.

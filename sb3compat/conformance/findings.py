@@ -1,6 +1,6 @@
-"""What a check can find: the finding itself, and the errors that end a check early.
+"""Findings of checks, and the errors that end a check early.
 
-The lowest room of the kit: it imports nothing of it.
+The lowest layer of the kit: it imports no other module of the kit.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ViolationError(Exception):
 
     Args:
         message: The value and the value expected, in one line.
-        finding: The same in parts, for a drawing.
+        finding: The same in parts, for the timeline of a report.
     """
 
     def __init__(self, message: str, finding: Finding | None = None) -> None:
@@ -90,7 +90,7 @@ class CheckError(ValueError):
 
 
 class FactoryError(Exception):
-    """The factory makes no vector environment, or fails to make one."""
+    """The factory fails, or returns an object that is not a vector environment."""
 
 
 def said_by(error: BaseException) -> str:

@@ -48,13 +48,14 @@ class Play:
         self.run = script.run
         self.value = script.value
         self.demand = script.demand
-        # What this run could not tell, and what would help; empty if the whole contract was tested.
+        # What this run could not test, and what to pass to test it; empty if the whole contract was
+        # tested.
         self.missing = ""
         # Whether a program with other draws may be smaller.
         self.drew = False
 
     def aside(self) -> Play:
-        """Another play, whose statements stay out of the reproduction; close its script."""
+        """A second play, whose statements are not part of the reproduction; close its script."""
         script = Script(self.script.instances, new=False)
         return Play(self.subject, script, self._data)
 
@@ -62,12 +63,12 @@ class Play:
         """Note that this run tests a part of the contract only.
 
         Args:
-            missing: What cannot be told, and what to pass.
+            missing: What cannot be tested, and what to pass to test it.
         """
         self.missing = self.missing or missing
 
     def without_reference(self) -> None:
-        """Note that what follows is a part of what single environments would show."""
+        """Note that a comparison with single environments would test more than what follows."""
         self.partly(_NO_REFERENCE)
 
     def without_truncation(self) -> None:
@@ -119,7 +120,7 @@ class Play:
         self.run(stepping(self.family, self.actions() if actions is None else actions, env))
 
     def go_on(self, actions: str | None = None) -> None:
-        """Step; in DISABLED mode, reset the rows that ended first."""
+        """Step; in DISABLED mode, first reset the rows that ended."""
         if rows := self.awaiting_reset():
             self.reset_rows(rows)
         self.step(actions)

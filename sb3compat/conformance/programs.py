@@ -15,10 +15,10 @@ from sb3compat.conformance.subject.subject import Ending, Subject
 
 # The most steps of a program that leads to no end, and after an end.
 _FREE, _AFTER = 8, 4
-# How much longer than the known way to an end a program may take.
+# How many times as long as the known way to an end a program may be.
 _SLACK = 20
-# The rounds of a program of several episodes, the resets before each round, how often each row ends
-# in it at most, and the steps, time and memory for all.
+# For a program of several episodes: the rounds, the resets before each round, the most endings of a
+# row in a round, and the limits of steps, time and memory.
 _ROUNDS, _RESETS, _ENDS = 8, 3, 3
 _MOST_STEPS, _MOST_SECONDS, _MOST_BYTES = 1500, 1.0, 1e8
 

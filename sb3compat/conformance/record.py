@@ -1,4 +1,4 @@
-"""A program, run once, and all that went in and came out: clauses judge it afterwards.
+"""A program that was run once, with all arguments and results, which checks judge afterwards.
 
 The environment is called directly. The statements that a script would have for the same calls are
 made from the calls when they are needed: for the journal, and for the reproduction of a failure.
@@ -36,19 +36,19 @@ _RESULTS: Mapping[tuple[Family, str], tuple[str, ...]] = {
     ("vector_env", "reset"): ("obs", "infos"),
     ("vector_env", "step"): ("obs", "rewards", "terminations", "truncations", "infos"),
 }
-# What clauses ask of the environment itself, which is looked at once, after it was made.
+# The attributes of the environment that checks ask for; read once, after it was made.
 _ATTRIBUTES = (
     "num_envs", "observation_space", "action_space", "single_observation_space",
     "single_action_space", "metadata",
 )  # fmt: skip
 
-# What a seed and a reset undo.
+# Methods whose effects a seed and a reset undo.
 _HARMLESS = {"reset", "seed", "step", "action_space.seed", "single_action_space.seed"}
 
-# What stands for a part of an object that a later call has taken out.
+# A placeholder for a part of an object that a later call has removed.
 _GONE = SimpleNamespace()
 
-# For so many calls it is watched whether results stay as they were returned.
+# For this many calls, results are compared with their copies.
 _WATCHED = 4
 
 equal, row, part, info_of, snapshot = map(
@@ -58,7 +58,7 @@ equal, row, part, info_of, snapshot = map(
 
 @dataclass(frozen=True)
 class Drawn:
-    """An argument that is drawn anew in each call, as the expression that draws it.
+    """An argument that each call draws again, as the expression that draws it.
 
     Attributes:
         source: The expression, over `env` and the helpers of scripts.
@@ -97,7 +97,7 @@ class Op:
 
 
 class Value:
-    """A value of a record: as it was when it came out, and under which name a script has it.
+    """A value of a record, as it was when the call returned, and its name in a script.
 
     Attributes:
         value: A copy from the moment when the call returned.
@@ -267,8 +267,8 @@ class Record:
         error: The exception that ended the record, or None.
         failed_op: The call that raised it.
         trace: Its traceback.
-        missing: What a clause could not tell on this record, and what would help.
-        judged: Whether a clause has looked at what it is about, and found nothing to demand.
+        missing: What a check could not test on this record, and what to pass to test it.
+        judged: Whether a check has found its situation in the record, and nothing to demand.
         used: Whether other programs have used the instance before.
         failed_in: The number of the call of the factory that raised, after others that did not.
     """
@@ -372,11 +372,11 @@ class Record:
         return Value(-1, f"{self.name}.{name}", value, value)
 
     def partly(self, missing: str) -> None:
-        """Note that a clause can tell a part only, and what would help."""
+        """Note that a check can test only a part, and what to pass to test the rest."""
         self.missing = self.missing or missing
 
     def look_at(self, env: Any) -> None:
-        """Take down the attributes."""
+        """Store the attributes."""
         for name in _ATTRIBUTES:
             try:
                 self._attributes[name] = getattr(env, name)
@@ -434,7 +434,7 @@ def _announced(family: Family, call: Call, before: Sequence[Call]) -> str:
 
 
 def _arguments(op: Op, env: Any) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a call, out of the reach of the program."""
+    """Copies of the arguments of a call, which the program cannot change."""
     names = {"env": env, "np": np, **PRELUDE}
     drawn = [eval(a.source, names) if isinstance(a, Drawn) else deepcopy(a) for a in op.args]
     return drawn, deepcopy(dict(op.kwargs))
@@ -454,7 +454,7 @@ def source_of(call: Call, before: Sequence[Call]) -> str:
 
 
 def _look_again(call: Call, number: int) -> None:
-    """Note which results of a call are not as they were returned, after a later call."""
+    """Record which results of a call have changed after a later call."""
     for name, copy in call.copies.items():
         if name not in call.changed and not equal(call.live[name], copy):
             call.changed[name] = number

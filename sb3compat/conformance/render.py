@@ -9,9 +9,9 @@ from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.program.script import to_source
 from sb3compat.conformance.record import Call, Record, Several, Value, source_of
 
-# What a script calls a value of an earlier call, a copy of it or the object itself.
+# The name in a script for a value of an earlier call: a copy, or the object itself.
 _COPY, _HELD = "before", "held"
-# What it calls the actions as they were before a step.
+# The name for the actions as they were before a step.
 _GIVEN = "given"
 # A script that needs the results of more calls than these keeps all results in a list.
 _LOG, _MOST_KEPT = "log", 4

@@ -1,4 +1,4 @@
-"""The smallest program that breaks the same clause: calls are left out, and made simpler."""
+"""Find a small program that fails the same check: calls are removed and simplified."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sb3compat.conformance.record import Drawn, Op
 
 Ops = tuple[Op, ...]
 
-# So many calls may be made to make a program smaller, and so often may a long one be run.
+# The number of calls that shrinking may make, and how often it may run a long program.
 _MOST_CALLS, _FEWEST_RUNS = 10_000, 12
 
 
 def shrunk(ops: Ops, fails: Callable[[Ops], bool], simplest: Sequence[Any], tries: int) -> Ops:
-    """A program as small as so many tries find it, that still fails.
+    """The smallest program found in a limited number of tries that still fails.
 
     Args:
         ops: A program that fails.

@@ -182,7 +182,7 @@ def test_environment_of_which_a_worker_owes_an_answer_can_be_closed() -> None:
     envs: Any = failing(2)
     envs.reset()
     vec_env = envs.vec_env
-    with pytest.raises(sb3compat.WorkerError, match="owe no answer"):
+    with pytest.raises(sb3compat.WorkerError, match="no outstanding answer"):
         vec_env.env_method("reset", indices=[0, 0])
     vec_env.close()
     assert not any(process.is_alive() for process in vec_env.processes)

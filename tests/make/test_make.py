@@ -229,7 +229,7 @@ def test_spaces_that_fit_into_no_batch_are_refused_in_our_words(
         def __init__(self, render_mode: None = None) -> None:
             super().__init__(script(observation_space=second if next(numbers) else first))
 
-    with pytest.raises(sb3compat.UnsupportedSpaceError, match="SyncVectorEnv takes for equal"):
+    with pytest.raises(sb3compat.UnsupportedSpaceError, match="SyncVectorEnv considers equal"):
         sb3compat.make_vec_env(Either, 2)
 
 

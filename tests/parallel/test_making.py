@@ -232,7 +232,7 @@ def test_close_and_use_in_a_fork_leave_the_workers_alone() -> None:
             OPENED.clear()
             del env
             gc.collect()  # forgets it, too
-            code = 0 if "a fork of it" in str(refused) else 2
+            code = 0 if "from its fork" in str(refused) else 2
         os._exit(code)
     assert os.waitpid(pid, 0)[1] == 0
     env.reset()

@@ -116,7 +116,7 @@ def test_native_environment_answers_for_all_rows(native: Any) -> None:
     native.set_attr("colour", "green")
     assert native.env.colour == "green"
     assert native.env_is_wrapped(Monitor) == [False, False, False]
-    with pytest.raises(AttributeError, match="no sub-environments of its own"):
+    with pytest.raises(AttributeError, match="no sub-environments that could have it"):
         native.get_attr("row")
     with pytest.raises(ValueError, match="indices=None"):
         native.set_attr("colour", "green", indices=[0])

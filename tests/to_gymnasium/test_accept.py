@@ -46,7 +46,7 @@ REFUSED: dict[type[Exception], list[Case]] = {
         (
             lambda: monitored(fns()),
             {"autoreset_mode": AutoresetMode.NEXT_STEP},
-            "put Gymnasium's wrappers on top instead",
+            "put Gymnasium's wrappers around the result instead",
         ),
         (
             lambda: type("Mine", (vec_env.DummyVecEnv,), {})(fns()),

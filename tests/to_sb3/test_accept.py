@@ -134,6 +134,14 @@ def test_mode_is_right_although_two_environments_share_metadata() -> None:
     assert sb3compat.to_sb3(Identity(first)).autoreset_mode == SAME_STEP
 
 
+@pytest.mark.filterwarnings("ignore:The `render_mode` attribute is not defined:UserWarning")
+def test_wrapper_of_sb3_around_a_vector_environment_is_refused() -> None:
+    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env")
+    env = vec_envs.VecMonitor(NativeEnv(fns(), SAME_STEP))
+    with pytest.raises(sb3compat.UnsupportedEnvError, match=r"VecMonitor\(to_sb3\(env\)\)"):
+        sb3compat.to_sb3(env)
+
+
 def test_unknown_mode_is_refused() -> None:
     with pytest.raises(sb3compat.AutoresetModeError, match="'NextStep', 'SameStep', 'Disabled'"):
         sb3compat.to_sb3(NativeEnv(fns(), None), autoreset_mode="same-step")

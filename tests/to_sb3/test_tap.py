@@ -175,8 +175,8 @@ class AddsEndings(VectorWrapper):
 ON_DEMAND = [NEXT_STEP, DISABLED]
 # In which modes a wrapper is refused, and how.
 REFUSED: dict[str, tuple[Any, list[AutoresetMode], Any, str]] = {
-    "drops options": (SwallowsOptions, ON_DEMAND, PartialResetError, "did not hand it on"),
-    "bypasses the tap": (OwnReference, MODES, UnsupportedEnvError, "a reference of its own"),
+    "drops options": (SwallowsOptions, ON_DEMAND, PartialResetError, "did not pass it on"),
+    "bypasses the tap": (OwnReference, MODES, UnsupportedEnvError, "its own reference"),
     "resets in its step": (
         ResetsByItself, MODES, UnsupportedEnvError, "not to reset.*Remove that wrapper"
     ),
@@ -212,7 +212,7 @@ def test_wrapper_with_which_rows_would_be_wrong_is_refused(
 def test_wrapper_that_drops_the_options_of_a_reset_is_refused() -> None:
     env = sb3compat.to_sb3(SwallowsOptions(SyncVectorEnv(fns())))
     env.set_options([{"x": 1}, {"x": 2}])
-    with pytest.raises(PartialResetError, match="did not hand it on"):
+    with pytest.raises(PartialResetError, match="did not pass it on"):
         env.reset()
 
 

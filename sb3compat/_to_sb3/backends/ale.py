@@ -1,7 +1,7 @@
 """ale-py's `AtariVectorEnv`: `options["reset_mask"]` resets just those rows, and returns all.
 
-Its autoreset is that reset, with every setting but one: with `life_loss_info`, a lost life is
-reported as a termination, but the game goes on.
+Its autoreset does the same, with one exception: with `life_loss_info`, a lost life is reported as a
+termination, but the game continues.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _INSTEAD = (
 
 
 class LivesWatch:
-    """Refuses terminations by a lost life where the game goes on, or where it may.
+    """Refuses terminations by a lost life if the game continues, or may continue.
 
     The environment does not tell its settings. In SAME_STEP mode, the frame numbers tell if the
-    game goes on. In NEXT_STEP mode, a new game is seen one step too late.
+    game goes on. In NEXT_STEP mode, a new game can only be detected one step too late.
     """
 
     def __init__(self, env: AnyVectorEnv, mode: AutoresetMode) -> None:
@@ -38,7 +38,7 @@ class LivesWatch:
         self._before: VectorInfos | None = None
 
     def reset(self, infos: VectorInfos) -> None:
-        """Take note of the lives and frame numbers."""
+        """Store the lives and frame numbers."""
         self._before = infos
 
     def step(self, terminations: Flags, truncations: Flags, infos: VectorInfos) -> None:
@@ -77,9 +77,9 @@ def watch_lives(env: Any, mode: AutoresetMode) -> LivesWatch | None:
 
 def _plays_on(env: AnyVectorEnv, reason: str) -> UnsupportedEnvError:
     return UnsupportedEnvError(
-        f"Expected {env} to start a new game where it reports the end of an episode, but it goes "
-        f"on, as with life_loss_info=True: {reason}. SB3 would take these rows for rows that were "
-        f"reset. {_INSTEAD}."
+        f"Expected {env} to start a new game when it reports the end of an episode, but the game "
+        f"continues, as with life_loss_info=True: {reason}. SB3 would treat these rows as reset. "
+        f"{_INSTEAD}."
     )
 
 

@@ -24,7 +24,8 @@ class ResetRows:
     def restart(self, env: Any, mask: Flags, ended: Flags) -> VectorResetResult:
         """Reset the rows in the mask, as the autoreset does those that have ended.
 
-        That draws from the bounds of the last reset of all rows, which its options may have moved.
+        The autoreset draws from the bounds of the last reset of all rows, which its options may
+        have changed.
         """
         own, others = mask & ended, mask & ~ended
         result = _start(env, own, private(env, "low"), private(env, "high"))

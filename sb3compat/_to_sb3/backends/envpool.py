@@ -1,7 +1,7 @@
-"""EnvPool's Gymnasium environments: rows are reset by index, and only those come back.
+"""EnvPool's Gymnasium environments: rows are reset by index, which returns only these rows.
 
-A reset by index starts a new game. The autoreset may go on with the old one: with `episodic_life`,
-an episode ends with a life. So rows that have ended are stepped alone, which is their autoreset
+A reset by index starts a new game. The autoreset may continue the old one: with `episodic_life`, an
+episode ends with a life. So rows that have ended are stepped alone, which triggers their autoreset,
 whatever the action. Both cancel the autoreset that is pending, as of EnvPool 1.2.
 """
 
@@ -17,10 +17,10 @@ from sb3compat._to_sb3.partial_reset import register_by_name
 
 
 class ResetRows:
-    """Resets the rows in the mask by index; `restart` has the ended ones do their autoreset."""
+    """Resets the rows in the mask by index; `restart` triggers the autoreset of ended rows."""
 
     def __call__(self, env: Any, mask: Flags) -> VectorResetResult:
-        """Reset by index, and spread the results over full batches."""
+        """Reset by index, and copy the results into full batches."""
         return _spread([env.reset(_ids(mask))], env.num_envs)
 
     def restart(self, env: Any, mask: Flags, ended: Flags) -> VectorResetResult:

@@ -33,7 +33,7 @@ class Replay:
     Attributes:
         name: The id of the check, or the name of the script.
         verdict: `fails` as before, `passes`, `other` for another exception, or `unable` to run.
-        said: The last lines of its output, or why it did not run.
+        said: The last lines of its output, or the reason why it did not run.
     """
 
     name: str

@@ -18,7 +18,7 @@ FORMATS = ("terminal", "json", "junit", "markdown", "html")
 _LIBRARIES = {"terminal": "rich", "html": "jinja2"}
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# The labels of results that have no verdict, or half of one, and say why.
+# The labels of results with no verdict, or a partial one, which give a reason.
 _UNTOLD = ("xfailed", "partly exercised", "not exercised", "skipped")
 
 Renderer = Callable[[Report], str]
@@ -74,7 +74,7 @@ def by_group(report: Report) -> dict[str, list[Result]]:
 
 
 def told(report: Report) -> list[Result]:
-    """The results that need words, the worst first."""
+    """The results to describe in words, the worst first."""
     worst = LABELS[:4]
     found = [result for result in report.results if report.label(result) in worst]
     return sorted(found, key=lambda result: worst.index(report.label(result)))

@@ -1,4 +1,4 @@
-"""What a page shows of one failure: the finding, and the steps before it, a row for each row."""
+"""The drawing of one failure: the finding, and the steps before it, with a line for each row."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _PART = {
 
 @dataclass(frozen=True)
 class Found:
-    """What came and what was expected.
+    """The result and the expected result.
 
     Attributes:
         got: The expression with its value.
         place: The step and the row.
         expected: What should have come.
-        more: What else the message says: that it does not happen every time, for instance.
+        more: Further parts of the message, for example that it does not happen every time.
     """
 
     got: str
@@ -45,7 +45,7 @@ class Part:
         name: What it is.
         text: The value.
         expected: What it should have been; None if nothing is wrong with it.
-        varies: Whether it was another one when the same program was run again.
+        varies: Whether the value differed when the same program was run again.
     """
 
     name: str

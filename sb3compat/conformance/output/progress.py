@@ -1,4 +1,4 @@
-"""The progress of a run, in one line of a terminal that is written over."""
+"""The progress of a run, in one line of a terminal that is updated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BAR_WIDTH = 20
 
 
 class Progress:
-    """Shows what is going on; on a terminal only, and only where rich is installed.
+    """Shows the progress; only on a terminal, and only if rich is installed.
 
     Args:
         stream: Where to show it.
@@ -37,7 +37,7 @@ class Progress:
         self._now, self._begin = clock, clock()
         self._text = ""
         self._done, self._count = 0, 0
-        # When the first check began, and what all of them were thought to take.
+        # When the first check began, and the estimated time of all checks.
         self._checks_begin, self._estimate = 0.0, 0.0
         if stream.isatty() and os.environ.get("TERM") != "dumb" and not quiet:
             with suppress(ModuleNotFoundError):
@@ -65,14 +65,14 @@ class Progress:
             self.say("")
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._live is not None:
             self._live.stop()
 
     def left(self) -> float:
         """About how many seconds the other checks will take."""
         passed, part = self._now() - self._checks_begin, self._done / self._count
-        # The more checks have run, the more their own time counts.
+        # The more checks have run, the more weight their measured time gets.
         known = passed / part if part else 0.0
         return max((1 - part) * ((1 - part) * self._estimate + part * known), 0.0)
 

@@ -1,7 +1,7 @@
 """The report for a terminal, laid out by rich.
 
-Whatever comes from an environment goes into a `Text`, which rich takes as it is: it looks for no
-markup and no emoji codes there.
+All text from an environment is put into a `Text`, in which rich does not interpret markup or emoji
+codes.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ STYLES = {
     "skipped": "dim",
 }
 _LABEL_WIDTH = max(map(len, STYLES))
-# Without a terminal nothing is wrapped: a message stays on one line, where a search finds it. The
-# table needs a limit all the same.
+# Without a terminal nothing is wrapped: a message stays on one line, so that it can be searched.
+# Only the table needs a limit.
 _UNLIMITED = 250
 # The table keeps its shape; a narrower terminal breaks the lines itself.
 _NARROWEST = 60

@@ -12,7 +12,7 @@ from sb3compat.conformance.findings import Family
 from sb3compat.conformance.program.script import to_source
 from sb3compat.conformance.subject.subject import Subject
 
-# Up to so many single actions, a policy repeats each of them.
+# Up to this number of single actions, there is a policy that repeats each of them.
 _FEW_ACTIONS = 8
 
 

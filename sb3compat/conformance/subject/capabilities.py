@@ -1,4 +1,4 @@
-"""Capabilities: what some environments can do and others need not, found out by trying."""
+"""Optional capabilities of environments, found out by trying."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CAPABILITIES: dict[str, str] = {
     "dict_obs": "observations are dicts",
 }
 
-# Those that are looked for by trying: nobody has said that they are missing.
+# The capabilities that are found out by trying, unless the user has declared them.
 PROBED = ("seeding", "seed_method", "sub_envs", "masked_reset", "row_seeds", "alike_rows")
 
 _MOST_STEPS, _FEW_STEPS = 20, 8
@@ -53,7 +53,7 @@ def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict
 
 
 def assumed(env: Any, family: Family) -> dict[str, bool]:
-    """The capabilities of an environment that nobody has tried out; it may hang in any call."""
+    """The capabilities of an environment that was not tried out, as it may hang in any call."""
     disabled = family == "vector_env" and mode_of(env) == "Disabled"
     seeds = family == "vector_env" or offers(env, "seed")
     found = {"sb3": find_spec("stable_baselines3") is not None, "masked_reset": disabled}
@@ -99,8 +99,8 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
 def _seeds_each_row(env: Any) -> bool:
     """Whether row i of a VecEnv under seed s begins as row i - 1 does under seed s + 1.
 
-    Then each row has a seed of its own. Rows that all begin alike, or in ways of their own by
-    design, do not tell.
+    If so, each row has its own seed. Rows that all begin alike, or that differ by design, do not
+    show it.
     """
     equal, row = PRELUDE["equal"], PRELUDE["row"]
     try:
@@ -118,8 +118,8 @@ def _seeds_each_row(env: Any) -> bool:
 def _alike_rows(env: Any, family: Family) -> bool:
     """Whether row i under seed s does as row i - 1 under seed s + 1, for the same actions.
 
-    Their first observations tell, if chance has a part in them. If not, some steps are looked at:
-    rows that all do the same prove nothing, unless other seeds change nothing, either.
+    Their first observations show it, if these are random. If not, some steps are compared: rows
+    that all behave the same prove nothing, unless other seeds change nothing, either.
     """
     equal = PRELUDE["equal"]
     try:
@@ -206,7 +206,7 @@ def _found_vec_env(env: Any) -> dict[str, bool]:
 
 
 def masked_reset(env: Any) -> bool:
-    """Whether it heeds `options["reset_mask"]`.
+    """Whether it respects `options["reset_mask"]`.
 
     Other environments reset every row, or raise. With a single row there is no difference.
     """

@@ -1,4 +1,4 @@
-"""Which interface an environment has, and refusals of objects that have none."""
+"""Find out which interface an environment has, and refuse objects that have none."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_factory(factory: object) -> None:
 
 
 def offers(env: object, name: str) -> bool:
-    """Whether an environment has an attribute, and would not answer to any other name as well.
+    """Whether an environment has an attribute, and does not simply answer to every name.
 
     Of an object whose `__getattr__` answers to anything, attributes that are set or defined count.
     """
@@ -54,7 +54,7 @@ def offers(env: object, name: str) -> bool:
     return True
 
 
-# No environment means anything by it.
+# A name that no environment uses.
 _NO_NAME = "sb3compat_asks_for_no_such_attribute"
 
 
@@ -162,7 +162,7 @@ def mode_of(env: Any) -> str:
     inner = getattr(env, "unwrapped", env)
     declared = inner.autoreset_mode if offers(inner, "autoreset_mode") else None
     known = {mode.value for mode in AutoresetMode}
-    # What is innermost may be a simulator, for which the word means something else.
+    # The innermost object may be a simulator, for which the attribute has another meaning.
     if not isinstance(inner, VectorEnv) and getattr(declared, "value", declared) not in known:
         declared = None
     if declared is None:

@@ -1,7 +1,7 @@
-"""How many programs a check runs on an environment, by what one of them takes.
+"""How many programs a check runs on an environment, depending on the time of one program.
 
-The budget is one of programs and steps: with the same seed the report must be the same, whatever
-else the machine does. Measured times count by their order of magnitude only.
+The budget is a number of programs and steps, not a time: with the same seed the report must be the
+same on a busy machine, too. Measured times are used by their order of magnitude only.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import math
 from sb3compat.conformance.subject.subject import Subject
 
 MOST_PROGRAMS = 25
-# Up to so many seconds for one program, a check runs so many of them.
+# Pairs: up to this many seconds for one program, a check runs this many programs.
 _PROGRAMS = ((0.04, MOST_PROGRAMS), (0.15, 8), (0.6, 2))
 _FEWEST = 1
-# A failure is shrunk by so many further programs for each of these.
+# For each of these programs, this many further ones may be run to shrink a failure.
 _SHRINKS = 12
 _FEWEST_SHRINKS = 8
-# Up to so many seconds for one step, a search for an ending makes so many of them.
+# Pairs: up to this many seconds for one step, a search for an ending makes this many steps.
 _STEPS = ((0.0005, 3000), (0.002, 1000), (0.008, 300), (0.032, 100))
 _FEWEST_STEPS = 40
-# So many seconds are for the instances that the programs of a check make, and so many there may be.
+# The seconds for making the instances of the programs of a check, and their smallest number.
 _MAKING, _FEWEST_MAKES = 0.5, 1
-# What a usual program needs: constructions, resets, and steps besides those to an ending.
+# The needs of a usual program: constructions, resets, and steps in addition to those to an ending.
 _MAKES, _RESETS, _MORE_STEPS = 1.5, 3, 10
 _STEPS_WITHOUT_END = 30
 # Training, and the scripts of a few failures.
@@ -69,5 +69,5 @@ def steps_of(step_seconds: float) -> int:
 
 
 def estimate(subject: Subject, checks: int, programs: int) -> float:
-    """About how many seconds so many checks take."""
+    """About how many seconds this number of checks takes."""
     return checks * programs * program_seconds(subject) + _BESIDES * (checks > _BESIDES)

@@ -23,20 +23,20 @@ from sb3compat.conformance.subject.traits import Traits, traits_of
 
 _MOST_STEPS = 3000
 _ASSUMED_STEPS = 200
-# So many runs under other seeds follow the run of each policy.
+# The number of runs with other seeds after the first run of each policy.
 _MORE_TRIES = 4
 _MOST_ERRORS = 2
-# So often it is told that the search goes on.
+# How often the progress of the search is reported.
 _TELLS_EVERY = 0.5
-# After so many steps of an episode the pace decides how many there may be.
+# After this many steps of an episode, the pace decides how many more are allowed.
 _LOOKS_AT_PACE = (4, 40)
 # Slower endings are left out if there is a quicker one.
 _LONG_SECONDS = 1.0
-# An instance that takes so long to make is used by more than one program.
+# An instance that takes this many seconds to make is used by more than one program.
 LONG_MAKE = 0.05
 # With slower steps nothing more is looked at.
 _LONGEST_STEP = 1.0
-# So many steps show whether a used instance is like a new one, if no end is near.
+# The number of steps that shows whether a used instance is like a new one, if no end is near.
 _FEW_STEPS = 30
 _MOST_ENDINGS = 5
 
@@ -106,7 +106,7 @@ def scout(
 
 
 def like_new(subject: Subject, instances: Instances) -> bool:
-    """Whether an instance does after a seed and a reset what it did when it was new."""
+    """Whether an instance behaves after a seed and a reset as it did when it was new."""
     ending = subject.endings[0] if subject.endings else None
     _, actions = policies(subject)[0]
     setup, seed, steps = "", 0 if subject.capabilities.get("seeding") else None, _FEW_STEPS

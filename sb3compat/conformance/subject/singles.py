@@ -41,7 +41,7 @@ def known_singles(env: Any) -> str:
 def _as_specified(env: Any) -> bool:
     """Whether the rows of a SubprocVecEnv do what environments made from their specs do.
 
-    Whoever made them may have changed them, or taken wrappers off.
+    The code that made them may have changed them, or removed wrappers.
     """
     singles: list[Any] = []
     try:
@@ -51,7 +51,7 @@ def _as_specified(env: Any) -> bool:
                 return False
             singles.append(gym.make(spec))
         return _alike(env, singles)
-    except Exception:  # no specs, or such that nothing can be made from
+    except Exception:  # no specs, or specs from which nothing can be made
         return False
     finally:
         for single in singles:

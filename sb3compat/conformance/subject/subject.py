@@ -60,7 +60,7 @@ class Subject:
         shared: Whether a program may use the instance of another one: making one takes long, and
             after a seed and a reset it does what a new one does.
         closes: Whether `close` returns.
-        lost: What was going on when the environment hung or died before the checks; or empty.
+        lost: The call in which the environment hung or crashed before the checks; or empty.
     """
 
     factory: Factory
@@ -92,7 +92,7 @@ class Subject:
 
     @property
     def usual_ending(self) -> Ending | None:
-        """The known way to an end whose length is the median: the shortest may be a lucky one."""
+        """The known way to an end of median length: the shortest may be an exception."""
         return self.endings[len(self.endings) // 2] if self.endings else None
 
     @property

@@ -1,4 +1,4 @@
-"""How much the observations of a VecEnv vary, so that checks do not take chance for evidence.
+"""How much the observations of a VecEnv vary, so that checks do not mistake chance for evidence.
 
 If the last observation of an episode equals the first one of the next, that means little where all
 observations are equal, and a lot where each reset draws a new one.
