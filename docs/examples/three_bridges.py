@@ -12,7 +12,7 @@ discounted rewards that the policy earns in a Pendulum without a time limit.
 
     python docs/examples/three_bridges.py --json docs/bridges.json --plot docs/bridges.svg
 
-It takes about 20 minutes on one core. Each run is added to the JSON file when it is done, and runs
+It takes about 30 minutes on one core. Each run is added to the JSON file when it is done, and runs
 that are there already are left out: stop it when you like, and start it again. `--seeds 0` only
 draws.
 """
