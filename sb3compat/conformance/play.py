@@ -17,11 +17,11 @@ from sb3compat.conformance.subject.subject import Ending, Subject
 
 T = TypeVar("T")
 
-_NO_REFERENCE = (
+NO_REFERENCE = (
     "partly checked: pass the single environments to check fully, --reference "
     "package.module:name, in Python reference=[…]"
 )
-_NO_TRUNCATION = (
+NO_TRUNCATION = (
     "no episode was truncated: make it with a short time limit, such as --env-kwargs "
     """'{"max_episode_steps": 20}'"""
 )
@@ -68,12 +68,12 @@ class Play:
 
     def without_reference(self) -> None:
         """Note that what follows is a part of what single environments would show."""
-        self.partly(_NO_REFERENCE)
+        self.partly(NO_REFERENCE)
 
     def without_truncation(self) -> None:
         """Note it if no known ending is a truncation."""
         if not any(ending.truncated for ending in self.subject.endings):
-            self.partly(_NO_TRUNCATION)
+            self.partly(NO_TRUNCATION)
 
     def draw(self, strategy: st.SearchStrategy[T]) -> T:
         """A value that Hypothesis shrinks when the check fails."""

@@ -26,15 +26,23 @@ def lines_of(records: Sequence[Record], demand: Demand) -> tuple[str, ...]:
         records: The records, whose last calls are the last that matter.
         demand: What does not hold.
     """
+    records = _with_others(records, demand)
     named = _named(records, demand)
     logged = _is_logged(demand)
     lines: list[str] = [f"{_LOG} = []"] if logged else []
     for record in records:
-        lines.append(f"{record.name} = make_env()")
+        lines.append(f"{record.name} = {record.made}")
         for place, call in enumerate(record.calls):
             before = record.calls[:place]
             lines += _logging(call, before) if logged else _statements(call, before, named)
     return (*lines, _assertion(records, demand, named))
+
+
+def _with_others(records: Sequence[Record], demand: Demand) -> Sequence[Record]:
+    """The records, and the others that the demand holds the first of them against."""
+    wanted = {value.call for value in demand.values}
+    others = (other for other in records[0].others.values() if other not in records)
+    return [*records, *(one for one in others if wanted & {call.number for call in one.calls})]
 
 
 def _is_logged(demand: Demand) -> bool:
@@ -57,7 +65,7 @@ def _has_results(call: Call) -> bool:
 def statements(records: Sequence[Record]) -> Iterator[str]:
     """The statements of records, the last of which an exception has ended."""
     for record in records:
-        yield f"{record.name} = make_env()"
+        yield f"{record.name} = {record.made}"
         yield from (
             statement(call, record.calls[:place]) for place, call in enumerate(record.calls)
         )
@@ -145,6 +153,7 @@ def _assertion(records: Sequence[Record], demand: Demand, named: Named) -> str:
 
 def told(records: Sequence[Record], demand: Demand) -> tuple[Finding, str]:
     """The broken demand in parts, and in one line."""
+    records = _with_others(records, demand)
     sources = [value.source(name) for value, name in _named(records, demand)]
     what = demand.what.format(*sources)
     step = max((call.step for call in records[0].calls), default=0)

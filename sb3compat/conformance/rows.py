@@ -59,11 +59,7 @@ class Episode:
     @property
     def last(self) -> Value:
         """The last observation."""
-        if self.record.family == "vec_env":
-            return self.end.infos[self.row]["terminal_observation"]
-        if self.record.mode == "SameStep":
-            return self.end.infos["final_obs"].row(self.row)
-        return obs_of(self.record, self.end, self.row)
+        return last_of(self.record, self.end, self.row)
 
     @property
     def seen(self) -> list[Value]:
@@ -71,6 +67,15 @@ class Episode:
         calls = self.steps[:-1] if self.over else self.steps
         between = [obs_of(self.record, call, self.row) for call in calls]
         return [self.first, *between, *([self.last] if self.over else [])]
+
+
+def last_of(record: Record, end: Call, i: int) -> Value:
+    """The last observation of row i, of the step that ended its episode."""
+    if record.family == "vec_env":
+        return end.infos[i]["terminal_observation"]
+    if record.mode == "SameStep":
+        return end.infos["final_obs"].row(i)
+    return obs_of(record, end, i)
 
 
 def obs_of(record: Record, call: Call, i: int) -> Value:

@@ -124,22 +124,6 @@ def overlap(a, b):
     return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.shares_memory(a, b)
 
 
-def step_alone(single, action):
-    """Step a single environment, and reset it if its episode ended."""
-    last, reward, terminated, truncated, info = single.step(action)
-    result = {"last": snapshot(last), "reward": reward, "info": snapshot(info)}
-    result["done"] = bool(terminated or truncated)
-    result["truncated"] = bool(truncated and not terminated)
-    result["obs"], result["reset_info"] = single.reset() if result["done"] else (last, None)
-    return result
-
-
-def settled(alone, other):
-    """The result of a single environment, with the entries of infos that another one repeats."""
-    kept = {key: stable(alone[key] or {}, other[key] or {}) for key in ("info", "reset_info")}
-    return {**alone, **kept, "keys": set(alone["info"])}
-
-
 def within(seconds, function):
     """The exception that a call raises, None, or "hung" if it takes longer."""
     import threading

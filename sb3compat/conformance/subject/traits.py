@@ -27,8 +27,6 @@ class Traits:
     """The variation seen in a few resets, with some steps after each.
 
     Attributes:
-        starts: The first observations, row by row.
-        starts_vary: No two first observations of a row were equal.
         seeds_vary: No two first observations of a row after different seeds were equal.
         reset_infos_vary: No two infos of resets of a row were equal.
         steps_move: Each step changed the observation of each row.
@@ -36,20 +34,11 @@ class Traits:
         continuous: The observations contain vectors of floats.
     """
 
-    starts: tuple[object, ...] = ()
-    starts_vary: bool = False
     seeds_vary: bool = False
     reset_infos_vary: bool = False
     steps_move: bool = False
     resets_move: bool = False
     continuous: bool = False
-
-    def looks_first(self, obs: object) -> bool:
-        """Whether this might be a first observation: it lies within the range of the known ones."""
-        known = np.stack([floats(start) for start in self.starts])
-        low, high = known.min(axis=0), known.max(axis=0)
-        margin = (high - low) / 2
-        return bool(((floats(obs) >= low - margin) & (floats(obs) <= high + margin)).all())
 
 
 def floats(obs: object) -> NDArray[np.float64]:
@@ -113,8 +102,6 @@ def _look(script: Script, n: int, seeding: bool, actions: str, rounds: int) -> T
         script.run("obs = env.reset()")
         seeded.append(rows("obs"))
     return Traits(
-        starts=tuple(start for first in firsts + seeded for start in first),
-        starts_vary=_vary(firsts, n),
         seeds_vary=bool(seeded) and _vary(seeded, n),
         reset_infos_vary=_vary(infos, n),
         steps_move=steps_move,

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.calls import opening
@@ -24,18 +23,6 @@ def some_steps(play: Play) -> Iterator[int]:
         yield number
         if play.ended():
             return
-
-
-def varied(play: Play) -> Ending:
-    """An ending whose actions are sampled, so that no wall is in the way each time.
-
-    Raises:
-        NotExercisedError: If there is none, and observations may stay as they are by design.
-    """
-    sampled = [ending for ending in play.subject.endings if ending.setup]
-    if not sampled and not (play.subject.endings and play.subject.traits.continuous):
-        raise NotExercisedError("observations may stay as they are by design")
-    return (sampled or play.subject.endings)[0]
 
 
 def several_endings(
@@ -71,47 +58,3 @@ def several_endings(
         if wanted <= 0:
             return
     raise NotExercisedError("too few episodes ended")
-
-
-def episode_ends(play: Play) -> int:
-    """Play until three episodes of a row have ended; returns the row.
-
-    In the script their last observations are in the list `last`, and the first ones of the
-    episodes after them in the list `first`.
-
-    Raises:
-        NotExercisedError: If fewer episodes end, or all begin alike: last observations that equal
-            first ones would then prove nothing.
-    """
-    ending = play.ending()
-    mode = play.subject.mode
-    play.make()
-    for line in opening(play.family, ending.setup, ending.seed):
-        play.run(line)
-    play.run("last, first = [], []")
-    i = None
-    over = False
-    for _ in range(4 * ending.steps + 60):
-        rows = play.awaiting_reset()
-        if rows:
-            play.reset_rows(rows)
-            if i in rows:
-                play.run(f"first.append(deepcopy({at(play, 'obs', i)}))")
-        if play.value("len(first)") == 3:
-            break
-        play.step(ending.actions)
-        if over:
-            play.run(f"first.append(deepcopy({at(play, 'obs', i)}))")
-            over = False
-        elif ended := play.ended():
-            i = play.draw(st.sampled_from(ended)) if i is None else i
-            if i not in ended:
-                continue
-            got = f"row(infos['final_obs'], {i})" if mode == "SameStep" else at(play, "obs", i)
-            play.run(f"last.append(deepcopy({got}))")
-            if mode == "SameStep":
-                play.run(f"first.append(deepcopy({at(play, 'obs', i)}))")
-            over = mode == "NextStep"
-    if i is None or play.value("len(first)") < 3 or play.value("distinct(first)") < 3:
-        raise NotExercisedError("too few episodes of a row ended, or all begin alike")
-    return i

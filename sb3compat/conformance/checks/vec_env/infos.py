@@ -12,7 +12,12 @@ from sb3compat.conformance.checks.tools.leaks import (
     keys_of_their_own_row,
     statistics_of_the_episode,
 )
-from sb3compat.conformance.checks.tools.singles import Beside, beside
+from sb3compat.conformance.checks.tools.singles import (
+    ends_with_starts,
+    info_carried,
+    keys_of,
+    starts,
+)
 from sb3compat.conformance.checks.vec_env.marks import (
     COMPARED,
     DUMMY_VEC_ENV,
@@ -90,24 +95,7 @@ def infos_without_others_entries(record: Record) -> Iterator[Demand]:
     yield from keys_of_their_own_row(record)
 
 
-@error(group="episode end", source=DUMMY_VEC_ENV, after=(*COMPARED, "reset_infos_n_dicts"))
-def reset_infos_updated_on_autoreset(play: Play) -> None:
-    """Where a row is done, `env.reset_infos[i]` is the info of the reset that followed.
-
-    It belongs to the observation that `obs` has in that row: action masks, goals or seeds are
-    read from it. An old info has the masks, goals or seeds of an earlier episode.
-    """
-    if beside(play):
-        singles = Beside(play, play.ending(), infos=True)
-        for i in singles.endings():
-            play.demand(
-                f"carries(env.reset_infos[{i}], alone[{i}]['reset_info'])",
-                f"env.reset_infos[{i}]",
-                f"{short(play.value(f'alone[{i}]')['reset_info'], 80)}, the info of the new reset",
-                i,
-            )
-        return
-    play.without_reference()
+def _infos_of_resets_vary_or_have_their_keys(play: Play) -> None:
     if play.draw(st.booleans()):
         _infos_of_resets(play)
         return
@@ -126,6 +114,23 @@ def reset_infos_updated_on_autoreset(play: Play) -> None:
             "the info of the new reset, not of an earlier reset",
             i,
         )
+
+
+@error(
+    group="episode end",
+    source=DUMMY_VEC_ENV,
+    after=(*COMPARED, "reset_infos_n_dicts"),
+    without_reference=_infos_of_resets_vary_or_have_their_keys,
+)
+def reset_infos_updated_on_autoreset(record: Record) -> Iterator[Demand]:
+    """Where a row is done, `env.reset_infos[i]` is the info of the reset that followed.
+
+    It belongs to the observation that `obs` has in that row: action masks, goals or seeds are
+    read from it. An old info has the masks, goals or seeds of an earlier episode.
+    """
+    for start in starts(record):
+        got = start.call.reset_infos[start.row]
+        yield from info_carried(start, got, "the info of the new reset")
 
 
 def _infos_of_resets(play: Play) -> None:
@@ -172,29 +177,7 @@ def reset_infos_others_unchanged(record: Record) -> Iterator[Demand]:
             )
 
 
-@error(group="episode end", source=DUMMY_VEC_ENV, after=(*COMPARED, "reset_infos_n_dicts"))
-def done_info_is_step_info(play: Play) -> None:
-    """Where a row is done, `infos[i]` is the info of the last step, not of the reset after it.
-
-    It contains `is_success`, `episode` and the like. The info of the reset belongs into
-    `env.reset_infos[i]`. Typical mistake: `obs, info = env.reset()` over the step's own
-    `info`.
-    """
-    if beside(play):
-        singles = Beside(play, play.ending(), infos=True)
-        for i in singles.endings():
-            info = short(play.value(f"alone[{i}]")["info"], 80)
-            play.demand(
-                f"carries(infos[{i}], alone[{i}]['info'])", f"infos[{i}]", f"{info}, and more", i
-            )
-            play.demand(
-                f"not set(infos[{i}]) & (set(alone[{i}]['reset_info']) - alone[{i}]['keys'])",
-                f"infos[{i}]",
-                f"{info}, without the info of the reset",
-                i,
-            )
-        return
-    play.without_reference()
+def _info_unlike_those_of_resets(play: Play) -> None:
     usual: list[set[str]] = [set()] * play.n
     for number in play.through_ending(after=0):
         for i in play.ended():
@@ -219,3 +202,28 @@ def done_info_is_step_info(play: Play) -> None:
 
 
 _STEP_INFO = "the info of the step, with {!r} as in all steps before, not the info of the reset"
+
+
+@error(
+    group="episode end",
+    source=DUMMY_VEC_ENV,
+    after=(*COMPARED, "reset_infos_n_dicts"),
+    without_reference=_info_unlike_those_of_resets,
+)
+def done_info_is_step_info(record: Record) -> Iterator[Demand]:
+    """Where a row is done, `infos[i]` is the info of the last step, not of the reset after it.
+
+    It contains `is_success`, `episode` and the like. The info of the reset belongs into
+    `env.reset_infos[i]`. Typical mistake: `obs, info = env.reset()` over the step's own
+    `info`.
+    """
+    for end, start in ends_with_starts(record):
+        got = end.call.infos[end.row]
+        yield from info_carried(end, got, "and more")
+        alien = sorted(keys_of(start) - set(end.alone.info.value), key=str)
+        yield expect(
+            f"not {{{{*{alien!r}}}}} & set({{0}})",
+            got,
+            should=f"without the info of the reset, {short(alien, 80)}",
+            row=end.row,
+        )
