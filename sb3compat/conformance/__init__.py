@@ -14,6 +14,7 @@ The rooms, from the lowest to the highest. A module imports from lower rooms and
 - `rows`: a record as the episodes of its rows.
 - `programs`: the programs that are recorded, drawn and steered to ends of episodes.
 - `variants`: a program once more, with one difference.
+- `replays`: a row of a record once more, by its single environment.
 - `judge`: clauses of the contract, judged on records.
 - `render`: the script of what a clause found.
 - `shrink`: the smallest program that shows it.

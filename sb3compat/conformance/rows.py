@@ -84,6 +84,7 @@ def obs_of(record: Record, call: Call, i: int) -> Value:
         space = record.attribute("single_observation_space").value
         if isinstance(space, spaces.Dict | spaces.Tuple):
             return call.obs.part(space, i)
+        return call.obs[i]
     return call.obs.row(i)
 
 

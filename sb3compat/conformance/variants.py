@@ -71,10 +71,14 @@ def first_end(record: Record) -> list[Call]:
 
 def seed_of(record: Record) -> int | None:
     """The seed of the first reset."""
-    ops = record.made_ops[: 1 + [op.method for op in record.made_ops].index("reset")]
-    given = [op.args[0] for op in ops if op.method == "seed"]
-    found: int | None = ops[-1].kwargs.get("seed", given[-1] if given else None)
-    return found
+    given: int | None = None
+    for op in record.made_ops:
+        if op.method == "seed":
+            given = op.args[0]
+        elif op.method == "reset":
+            given = op.kwargs.get("seed", given)
+            break
+    return given
 
 
 def made_again(steps: list[Call]) -> Iterator[Op]:

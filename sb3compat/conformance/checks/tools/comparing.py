@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
 
 from sb3compat.conformance.findings import NotExercisedError, short
-from sb3compat.conformance.judge import Demand, expect, twin_of
+from sb3compat.conformance.judge import Demand, Variant, expect, twin_of
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record, Value
 from sb3compat.conformance.rows import by_row, last_of, obs_of
@@ -31,26 +31,33 @@ _AFTER = 3
 equal = PRELUDE["equal"]
 
 
-def alike(
-    record: Record, twin: Record, should: str, rows: Collection[int] | None = None
-) -> Iterator[Demand]:
+def alike(record: Record, twin: Record, should: str) -> Iterator[Demand]:
     """The variant returns in each row what the program returned.
 
     Args:
         record: The record of the program.
         twin: The record of its variant.
         should: The end of a sentence: why it has to.
-        rows: The rows; None for all.
     """
     for one, other in zip(record.batches, twin.batches, strict=False):
-        for i in record.rows if rows is None else rows:
-            yield _same(other.obs.row(i), one.obs.row(i), should, i)
-            for a, b in results(other, one):
-                if _by_row(a, record.num_envs) and _by_row(b, record.num_envs):
-                    yield _same(a[i], b[i], should, i)
+        for got, expected, i in _rows(twin, other, record, one):
+            yield _same(got, expected, should, i)
         for a, b in results(other, one):
-            if not (_by_row(a, record.num_envs) and _by_row(b, record.num_envs)):
-                yield _same(a, b, should)  # another check judges the shape
+            if _by_row(a, record.num_envs) and _by_row(b, record.num_envs):
+                for i in record.rows:
+                    yield _same(a[i], b[i], should, i)
+            else:  # another check judges the shape
+                yield _same(a, b, should)
+
+
+def _rows(
+    twin: Record, other: Call, record: Record, one: Call
+) -> list[tuple[Value, Value, int | None]]:
+    """The observations of two calls, row by row."""
+    try:
+        return [(obs_of(twin, other, i), obs_of(record, one, i), i) for i in record.rows]
+    except (IndexError, KeyError, TypeError):  # another structure, which a check reports
+        return [(other.obs, one.obs, None)]
 
 
 def _by_row(value: Value, n: int) -> bool:
@@ -123,6 +130,18 @@ def way_to_the_end(record: Record) -> list[Call]:
     return way
 
 
+def whole_twin_of(record: Record, variant: Variant) -> Record:
+    """The record of a variant, all of whose calls have returned.
+
+    Raises:
+        NotExercisedError: If one has not: other checks judge that.
+    """
+    twin = twin_of(record, variant)
+    if twin.error is not None or not twin.calls[-1].complete:
+        raise NotExercisedError("another instance raised")
+    return twin
+
+
 def last_as_in_first_episode(record: Record) -> Iterator[Demand]:
     """Last observations do not depend on episodes that came before.
 
@@ -132,10 +151,8 @@ def last_as_in_first_episode(record: Record) -> Iterator[Demand]:
         NotExercisedError: If there is no end, or the two differ before the last step.
     """
     way = way_to_the_end(record)
-    twin = twin_of(record, after_another_episode)
+    twin = whole_twin_of(record, after_another_episode)
     later = twin.steps[-len(way) :]
-    if twin.error is not None:  # other checks judge that
-        raise NotExercisedError("an instance raised after another episode")
     before = list(zip(way[:-1], later[:-1], strict=True))
     if any(b.flags.any() or not equal(a.copies["obs"], b.copies["obs"]) for a, b in before):
         raise NotExercisedError("two instances under one seed are not alike")
@@ -154,7 +171,7 @@ def last_is_not_of_a_reset(record: Record) -> Iterator[Demand]:
     way = way_to_the_end(record)
     if not (record.subject.capabilities.get("row_seeds") or record.num_envs == 1):
         raise NotExercisedError("rows have no seeds of their own")
-    twin = twin_of(record, reset_before_the_end)
+    twin = whole_twin_of(record, reset_before_the_end)
     for i, first in _firsts_after(record, way[-1]):
         last, known = last_of(record, way[-1], i), obs_of(twin, twin.resets[-1], i)
         # Where steps draw as well, the twin begins elsewhere: fractions are not equal by chance.
@@ -201,7 +218,7 @@ def as_after_a_reset_of_all_rows(record: Record) -> Iterator[Demand]:
     later = record.steps[len(way) :]
     if not later:
         raise NotExercisedError("no step follows an end")
-    twin = twin_of(record, reset_after_the_end)
+    twin = whole_twin_of(record, reset_after_the_end)
     twins = twin.batches[len(way) + 1 :]
     for i in way[-1].ended:
         for step, other in list(zip(later, twins, strict=False))[:_AFTER]:

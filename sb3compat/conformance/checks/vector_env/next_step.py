@@ -10,6 +10,7 @@ from sb3compat.conformance.checks.tools.comparing import (
     last_as_in_first_episode,
     last_is_not_of_a_reset,
     way_to_the_end,
+    whole_twin_of,
 )
 from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts, lasts_moved_on
 from sb3compat.conformance.checks.tools.singles import (
@@ -21,7 +22,7 @@ from sb3compat.conformance.checks.tools.singles import (
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
-from sb3compat.conformance.judge import Demand, expect, twin_of
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.rows import obs_of
 from sb3compat.conformance.variants import other_action_in_the_reset_step
@@ -70,7 +71,7 @@ def reset_step_ignores_action(record: Record) -> Iterator[Demand]:
     way = way_to_the_end(record)
     if len(record.steps) == len(way):
         raise NotExercisedError("no step follows an end")
-    twin = twin_of(record, other_action_in_the_reset_step)
+    twin = whole_twin_of(record, other_action_in_the_reset_step)
     step, other = record.steps[len(way)], twin.batches[-1]
     for i in way[-1].ended:
         got, expected = obs_of(twin, other, i), obs_of(record, step, i)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hypothesis import strategies as st
 
+from sb3compat.conformance.checks.tools.comparing import alike
 from sb3compat.conformance.checks.tools.singles import obs_alike
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import demand_like_twin, start_at, step_both
@@ -24,45 +25,20 @@ from sb3compat.conformance.program.script import to_source
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.replays import beside
 from sb3compat.conformance.subject.subject import Ending
+from sb3compat.conformance.variants import again
 
 _RESULTS = ("obs", "rewards", "terminations", "truncations")
 
 
-def _same(play: Play, names: tuple[str, ...] = _RESULTS, why: str = "as in the first one") -> None:
-    for name in names:
-        play.demand(
-            f"equal(twin_{name}, {name})",
-            f"twin_{name}",
-            f"{short(play.value(name))}, {why}",
-        )
-
-
-@error(group="seeding", source=RESET, needs=("seeding",))
-def same_seed_same_trajectory(play: Play) -> None:
+@error(group="seeding", source=RESET, needs=("seeding",), variant=again)
+def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     """Two environments with the same seed and the same actions return the same.
 
     Otherwise no experiment can be repeated. A typical mistake is to draw from `random`, from
     NumPy's global generator, or from a generator that `reset(seed=...)` does not replace. Draw
     from `self.np_random`. Infos are not compared, as they often contain clock times.
     """
-    why = "as in another environment with the same seed and actions"
-    if play.subject.endings:
-        ending = play.ending()
-        if ending.seed is not None:
-            start_at(play, ending, twin=True)
-            _same(play, ("obs",), why)
-            for _ in range(ending.steps + play.draw(st.integers(1, 4))):
-                step_both(play, ending.actions)
-                _same(play, why=why)
-            return
-    seed = play.draw_seed()
-    play.run("env, twin = make_env(), make_env()")
-    for env in ("env", "twin"):
-        play.reset(seed, env)
-    _same(play, ("obs",), why)
-    for _ in range(play.draw(st.integers(1, 8))):
-        step_both(play, play.actions())
-        _same(play, why=why)
+    yield from alike(record, twin, "as in another environment with the same seed and actions")
 
 
 @warning(group="seeding", source=RESET, needs=("seeding",), after=DETERMINISTIC)
@@ -258,8 +234,9 @@ def reset_clears_counters(play: Play) -> None:
     _reset_like_new(play, ending)
     for _ in range(ending.steps):
         step_both(play, ending.actions)
-        why = "as in an environment that was reset before any step"
-        _same(play, ("terminations", "truncations"), why)
+        for name in ("terminations", "truncations"):
+            why = f"{short(play.value(name))}, as in an environment that was reset before any step"
+            play.demand(f"equal(twin_{name}, {name})", f"twin_{name}", why)
         if play.ended():
             return
         if not play.value("equal(obs, twin_obs)"):
