@@ -34,7 +34,7 @@ def lines_of(records: Sequence[Record], demand: Demand) -> tuple[str, ...]:
         lines.append(f"{record.name} = {record.made}")
         for place, call in enumerate(record.calls):
             before = record.calls[:place]
-            lines += _logging(call, before) if logged else _statements(call, before, named)
+            lines += _logging(call, before, demand) if logged else _statements(call, before, named)
     return (*lines, _assertion(records, demand, named))
 
 
@@ -51,11 +51,19 @@ def _is_logged(demand: Demand) -> bool:
     return several or len({value.call for value in demand.values}) > _MOST_KEPT
 
 
-def _logging(call: Call, before: Sequence[Call]) -> list[str]:
+def _logging(call: Call, before: Sequence[Call], demand: Demand) -> list[str]:
     """The statements of a call, and the one that adds its results to the log."""
-    results = f"({_results(call)}{',' * (len(call.names) == 1)})"
+    names = _logged_names(call, demand)
+    results = f"({', '.join(names)}{',' * (len(names) == 1)})"
     added = [f"{_LOG}.append(snapshot({results}))"] if _has_results(call) else []
     return [statement(call, before), *added]
+
+
+def _logged_names(call: Call, demand: Demand) -> list[str]:
+    """What the log has of a call: its results, and infos of resets if they are asked for."""
+    names = [call.name_of(name) for name in call.names]
+    infos = call.name_of("reset_infos")
+    return [*names, infos] if any(value.name == infos for value in demand.values) else names
 
 
 def _has_results(call: Call) -> bool:
@@ -104,7 +112,7 @@ def _named(records: Sequence[Record], demand: Demand) -> Named:
     """The values, each with the name that the script has for the whole of it."""
     if _is_logged(demand):
         calls = [call for record in records for call in record.calls if _has_results(call)]
-        return [(value, _in_log(value, calls)) for value in demand.values]
+        return [(value, _in_log(value, calls, demand)) for value in demand.values]
     latest = {
         call.name_of(name): call.number
         for record in records
@@ -125,14 +133,14 @@ def _named(records: Sequence[Record], demand: Demand) -> Named:
     return [(value, found[value.call, value.name, value.is_held]) for value in demand.values]
 
 
-def _in_log(value: Value, calls: Sequence[Call]) -> str:
+def _in_log(value: Value, calls: Sequence[Call], demand: Demand) -> str:
     """The source for a value of a call, or of several calls, in the log."""
     if value.call < 0:
         return value.name
     parts = value.parts if isinstance(value, Several) else (value,)
     places = {call.number: place for place, call in enumerate(calls)}
     call = calls[places[value.call]]
-    names = [call.name_of(name) for name in call.names]
+    names = _logged_names(call, demand)
     where = tuple(places[part.call] for part in parts)
     k = "k" if isinstance(value, Several) else where[0]
     whole = f"{_LOG}[{k}][{names.index(value.name)}]"
