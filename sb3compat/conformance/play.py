@@ -53,11 +53,6 @@ class Play:
         # Whether a program with other draws may be smaller.
         self.drew = False
 
-    def aside(self) -> Play:
-        """Another play, whose statements stay out of the reproduction; close its script."""
-        script = Script(self.script.instances, new=False)
-        return Play(self.subject, script, self._data)
-
     def partly(self, missing: str) -> None:
         """Note that this run tests a part of the contract only.
 
@@ -65,10 +60,6 @@ class Play:
             missing: What cannot be told, and what to pass.
         """
         self.missing = self.missing or missing
-
-    def without_reference(self) -> None:
-        """Note that what follows is a part of what single environments would show."""
-        self.partly(NO_REFERENCE)
 
     def without_truncation(self) -> None:
         """Note it if no known ending is a truncation."""
