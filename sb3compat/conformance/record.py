@@ -280,6 +280,7 @@ class Record:
         failed_in: The number of the call of the factory that raised, after others that did not.
         lead: Makes the calls of another record, on an environment of its own.
         others: Those records, as far as they were asked for.
+        memo: What was found in it, once it was complete, by the names of those who look for it.
     """
 
     def __init__(
@@ -300,6 +301,7 @@ class Record:
         self.row = row
         self.lead: Callable[[Record, Iterable[Op]], Record] | None = None
         self.others: dict[object, Record] = {}
+        self.memo: dict[str, Any] = {}
         self._attributes: dict[str, Any] = {}
 
     @property

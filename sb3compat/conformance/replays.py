@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Op, Record, Value
 from sb3compat.conformance.rows import Episode, by_row, obs_of
-from sb3compat.conformance.variants import action_of
+from sb3compat.conformance.variants import action_of, seed_of
 
 # The most steps of a single environment, and the most time for them, by the time of a step.
 _MOST_STEPS, _MOST_SECONDS = 500, 1.0
@@ -44,9 +43,9 @@ def replayed(record: Record, i: int, single: Record) -> Iterator[Op]:
         i: The row.
         single: What the calls so far have returned.
     """
-    seeds = _seeds(record)
-    if seeds.get(record.resets[0].number if record.resets else -1) is None:
+    if seed_of(record) is None:
         return
+    seeds = _seeds(record)
     left = _affordable(record)
     for episode in by_row(record)[i]:
         if episode.by == "reset" and episode.start.step:
@@ -146,9 +145,6 @@ def _same(a: object, b: object) -> bool:
     return bool(equal(a, b) or close(a, b))
 
 
-_KNOWN: WeakKeyDictionary[Record, list[Beside]] = WeakKeyDictionary()
-
-
 def beside(record: Record) -> list[Beside]:
     """What rows and their single environments do, as long as both agree.
 
@@ -156,12 +152,13 @@ def beside(record: Record) -> list[Beside]:
     environment does, the others are left alone, too: one generator for all rows would suit the
     first of them.
     """
-    if record not in _KNOWN:
+    if "beside" not in record.memo:
         rows = [list(_beside(record, i)) for i in record.rows]
         if not all(row and row[0].agrees for row in rows):
             rows = [row[:1] for row in rows]
-        _KNOWN[record] = [each for row in rows for each in row]
-    return _KNOWN[record]
+        record.memo["beside"] = [each for row in rows for each in row]
+    found: list[Beside] = record.memo["beside"]
+    return found
 
 
 def _beside(record: Record, i: int) -> Iterator[Beside]:

@@ -137,6 +137,9 @@ def _reset(call: Call, record: Record) -> Iterator[tuple[int, Start]]:
 
 
 def by_row(record: Record) -> list[list[Episode]]:
-    """The episodes of each row."""
-    found = episodes(record)
-    return [[episode for episode in found if episode.row == i] for i in record.rows]
+    """The episodes of each row of a complete record."""
+    if "by_row" not in record.memo:
+        found = episodes(record)
+        record.memo["by_row"] = [[each for each in found if each.row == i] for i in record.rows]
+    rows: list[list[Episode]] = record.memo["by_row"]
+    return rows

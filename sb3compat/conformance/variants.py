@@ -81,10 +81,15 @@ def seed_of(record: Record) -> int | None:
     return given
 
 
-def made_again(steps: list[Call]) -> Iterator[Op]:
+def _made_again(steps: list[Call]) -> Iterator[Op]:
     """Steps with the same actions, also where these were drawn."""
     for step in steps:
         yield Op("step", (step.copies["actions"],))
+
+
+def _from_the_seed(record: Record, steps: list[Call]) -> Iterator[Op]:
+    yield from opening(record.subject, seed_of(record))
+    yield from _made_again(steps)
 
 
 def after_another_episode(record: Record, twin: Record) -> Iterator[Op]:
@@ -93,43 +98,37 @@ def after_another_episode(record: Record, twin: Record) -> Iterator[Op]:
     if seed is None:
         return
     yield from opening(record.subject, seed + record.num_envs)
-    for op in (op for _ in range(_TURNS) for op in made_again(way)):
+    for op in (op for _ in range(_TURNS) for op in _made_again(way)):
         yield op
         if twin.calls[-1].flags.any():
             break
-    yield from opening(record.subject, seed)
-    yield from made_again(way)
+    yield from _from_the_seed(record, way)
 
 
 def reset_before_the_end(record: Record, twin: Record) -> Iterator[Op]:
     """The way to the first end, and a reset in the place of the last step."""
-    way = first_end(record)
-    yield from opening(record.subject, seed_of(record))
-    yield from made_again(way[:-1])
+    yield from _from_the_seed(record, first_end(record)[:-1])
     yield Op("reset")
 
 
 def reset_after_the_end(record: Record, twin: Record) -> Iterator[Op]:
     """The way to the first end, a reset of all rows, and the steps after the one that resets."""
     way = first_end(record)
-    yield from opening(record.subject, seed_of(record))
-    yield from made_again(way)
+    yield from _from_the_seed(record, way)
     yield Op("reset")
-    yield from made_again(record.steps[len(way) + 1 :])
+    yield from _made_again(record.steps[len(way) + 1 :])
 
 
 def stepping_on(record: Record, twin: Record) -> Iterator[Op]:
     """The way to the first end, and a step without the reset that is due in DISABLED mode."""
     way = first_end(record)
-    yield from opening(record.subject, seed_of(record))
-    yield from made_again([*way, way[-1]])
+    yield from _from_the_seed(record, [*way, way[-1]])
 
 
 def other_action_in_the_reset_step(record: Record, twin: Record) -> Iterator[Op]:
     """The way to the first end, and the next step with other actions in the rows that ended."""
     way = first_end(record)
-    yield from opening(record.subject, seed_of(record))
-    yield from made_again(way)
+    yield from _from_the_seed(record, way)
     step = record.steps[len(way)]
     actions = step.copies["actions"]
     for i in way[-1].ended:

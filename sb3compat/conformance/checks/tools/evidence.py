@@ -59,20 +59,20 @@ def like_reset(record: Record) -> Iterator[Demand]:
 
 
 def starts_drawn_anew(record: Record) -> Iterator[Demand]:
-    """First observations after ends are drawn, where those after resets are.
+    """First observations after ends are drawn, where those after resets are vectors of floats.
 
     Raises:
-        NotExercisedError: If too few episodes end.
+        NotExercisedError: If too few episodes end, or they are none.
     """
     judged = False
     for i, found in enumerate(by_row(record)):
         starts = [episode.first for episode in found if episode.by == "reset"]
         firsts = [episode.first for episode in found if episode.by != "reset"]
-        if len(firsts) >= _FEWEST and len(starts) >= 2:
+        if len(firsts) >= _FEWEST and len(starts) >= 2 and floats(starts[0].value).size:
             judged = True
             yield from _drawn_anew(starts, firsts, i)
     if not judged:
-        raise NotExercisedError("too few episodes ended")
+        raise NotExercisedError("too few episodes ended, or observations are no vectors of floats")
 
 
 def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:
