@@ -14,7 +14,7 @@ from sb3compat.conformance.replays import Beside, beside, single_of
 _AFTER = 3
 
 
-def alike(each: Beside, got: Value, key: str, why: str) -> Demand:
+def like_single(each: Beside, got: Value, key: str, why: str) -> Demand:
     """A value is what the single environment returned.
 
     Args:
@@ -28,15 +28,15 @@ def alike(each: Beside, got: Value, key: str, why: str) -> Demand:
     return expect("close({0}, {1})", got, expected, should=should, row=each.row)
 
 
-def obs_alike(each: Beside, why: str) -> Demand:
+def obs_like_single(each: Beside, why: str) -> Demand:
     """The observation of a row is that of its single environment."""
-    return alike(each, each.obs, "obs", why)
+    return like_single(each, each.obs, "obs", why)
 
 
-def results_alike(each: Beside, why: str) -> Iterator[Demand]:
+def results_like_single(each: Beside, why: str) -> Iterator[Demand]:
     """The reward and the flags of a row are those of its single environment."""
     i, call, alone = each.row, each.call, each.alone
-    yield alike(each, call.rewards[i], "reward", why)
+    yield like_single(each, call.rewards[i], "reward", why)
     if each.record.family == "vec_env":
         yield expect(
             "bool({0}) == bool({1} or {2})",
@@ -47,8 +47,8 @@ def results_alike(each: Beside, why: str) -> Iterator[Demand]:
             row=i,
         )
         return
-    yield alike(each, call.terminations[i], "terminated", why)
-    yield alike(each, call.truncations[i], "truncated", why)
+    yield like_single(each, call.terminations[i], "terminated", why)
+    yield like_single(each, call.truncations[i], "truncated", why)
 
 
 def agreeing(found: Iterable[Beside], where: str) -> list[Beside]:
@@ -94,16 +94,18 @@ def ends_with_starts(record: Record) -> list[tuple[Beside, Beside]]:
     return [(end, start) for end, start in pairs if end is not None]
 
 
-def lasts_alike(record: Record) -> Iterator[Demand]:
+def lasts_like_singles(record: Record) -> Iterator[Demand]:
     """The last observations of episodes are those of the single environments."""
     for each in ends(record):
-        yield alike(each, each.episode.last, "obs", "the last observation of the episode")
+        yield like_single(each, each.episode.last, "obs", "the last observation of the episode")
 
 
-def firsts_alike(record: Record, why: str = "the first of the next episode") -> Iterator[Demand]:
+def firsts_like_singles(
+    record: Record, why: str = "the first of the next episode"
+) -> Iterator[Demand]:
     """The first observations of later episodes are those of the single environments."""
     for each in starts(record):
-        yield obs_alike(each, why)
+        yield obs_like_single(each, why)
 
 
 def steps_after_starts(record: Record) -> list[Beside]:
@@ -146,7 +148,7 @@ def _entries(info: Value, other: Value) -> dict[object, object]:
     return found
 
 
-def with_infos_alike(record: Record) -> list[Beside]:
+def with_infos_of_singles(record: Record) -> list[Beside]:
     """The calls whose infos are those of the single environment.
 
     In SAME_STEP mode the infos of an end are those of the reset that follows.

@@ -18,8 +18,8 @@ from sb3compat.conformance.checks.tools.evidence import (
 from sb3compat.conformance.checks.tools.singles import (
     ends,
     ends_with_starts,
-    firsts_alike,
-    lasts_alike,
+    firsts_like_singles,
+    lasts_like_singles,
 )
 from sb3compat.conformance.checks.vec_env.marks import (
     COMPARED,
@@ -124,7 +124,7 @@ def obs_after_done_is_reset_obs(record: Record) -> Iterator[Demand]:
     old episode instead, the policy's next action answers an observation of an episode that is
     over. Typical mistake: the row is reset at the next step, as in Gymnasium's NEXT_STEP mode.
     """
-    yield from firsts_alike(record, "the first of the next episode")
+    yield from firsts_like_singles(record, "the first of the next episode")
 
 
 @error(
@@ -164,7 +164,7 @@ def terminal_observation_is_last(record: Record) -> Iterator[Demand]:
     Typical mistakes: the observation before the last action, the observation of another row, zeros,
     or an observation without the processing that `obs` has been through.
     """
-    yield from lasts_alike(record)
+    yield from lasts_like_singles(record)
 
 
 @error(

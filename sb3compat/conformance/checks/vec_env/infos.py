@@ -96,7 +96,7 @@ def infos_without_others_entries(record: Record) -> Iterator[Demand]:
 @error(
     group="episode end",
     source=DUMMY_VEC_ENV,
-    after=(*COMPARED, "reset_infos_n_dicts"),
+    after=(*COMPARED, "reset_infos_n_dicts", "reset_infos_others_unchanged"),
     without_reference=reset_infos_of_new_resets,
 )
 def reset_infos_updated_on_autoreset(record: Record) -> Iterator[Demand]:

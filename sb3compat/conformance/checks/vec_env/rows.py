@@ -10,8 +10,8 @@ from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
 from sb3compat.conformance.checks.tools.singles import (
     agreeing,
     by_ends_before,
-    obs_alike,
-    results_alike,
+    obs_like_single,
+    results_like_single,
     steps_after_starts,
 )
 from sb3compat.conformance.checks.tools.standstill import (
@@ -56,14 +56,14 @@ def rows_match_reference(record: Record) -> Iterator[Demand]:
     """
     for start in beside(record):
         if start.seeded:
-            yield obs_alike(start, "the first observation of the single environment")
+            yield obs_like_single(start, "the first observation of the single environment")
     for each, over in by_ends_before(record):
         if not each.sure or any(end is not each.call for end in over):
             continue
         if not over or each.kind == "end":
-            yield from results_alike(each, "as in the single environment")
+            yield from results_like_single(each, "as in the single environment")
         if not over:
-            yield obs_alike(each, "the single environment's observation")
+            yield obs_like_single(each, "the single environment's observation")
 
 
 @error(
@@ -80,9 +80,9 @@ def no_phantom_transition(record: Record) -> Iterator[Demand]:
     reward of zero.
     """
     for each in agreeing(steps_after_starts(record), "a step after an end"):
-        yield from results_alike(each, "as in a step that takes the action")
+        yield from results_like_single(each, "as in a step that takes the action")
         if each.kind == "step":
-            yield obs_alike(each, "as after a step with this action")
+            yield obs_like_single(each, "as after a step with this action")
 
 
 def _by_other_actions_and_standstill(record: Record) -> Iterator[Demand]:
@@ -117,8 +117,8 @@ def rows_independent(record: Record) -> Iterator[Demand]:
         if over and not (each.kind == "end" and each.alone_is_over)
     ]
     for each in agreeing(found, "an end of another row"):
-        yield from results_alike(each, "as without an end in another row")
-        yield obs_alike(each, "as without an end in another row")
+        yield from results_like_single(each, "as without an end in another row")
+        yield obs_like_single(each, "as without an end in another row")
 
 
 @error(group="episode end", source=SB3_GUIDE, needs=("separate_rows",), after=ENDINGS)

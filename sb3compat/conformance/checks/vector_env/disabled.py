@@ -13,7 +13,7 @@ from sb3compat.conformance.checks.tools.comparing import (
     no_reset_by_a_step,
 )
 from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts, lasts_moved_on
-from sb3compat.conformance.checks.tools.singles import firsts_alike, lasts_alike
+from sb3compat.conformance.checks.tools.singles import firsts_like_singles, lasts_like_singles
 from sb3compat.conformance.checks.vector_env.marks import SYNC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.judge import Demand
@@ -49,8 +49,8 @@ def no_reset_unasked(record: Record) -> Iterator[Demand]:
     next episode. If the row was reset before, an episode's start is lost, or the value of a
     truncated state is that of a fresh one. Remove the autoreset.
     """
-    yield from lasts_alike(record)
-    yield from firsts_alike(record, "the first of the next episode, which the caller has begun")
+    yield from lasts_like_singles(record)
+    yield from firsts_like_singles(record, "the first of the next episode, as the caller began it")
 
 
 @error(group=GROUP, source=SYNC, modes=MODES, after=AFTER)

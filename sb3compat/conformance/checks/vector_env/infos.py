@@ -9,7 +9,7 @@ from sb3compat.conformance.checks.tools.leaks import (
     keys_of_their_own_row,
     statistics_of_the_episode,
 )
-from sb3compat.conformance.checks.tools.singles import keys_of, with_infos_alike
+from sb3compat.conformance.checks.tools.singles import keys_of, with_infos_of_singles
 from sb3compat.conformance.checks.vector_env.marks import (
     DICT_INFO,
     STATISTICS,
@@ -46,7 +46,7 @@ def info_masks(record: Record) -> Iterator[Demand]:
     """
     yield from _masks_are_masks(record)
     known: dict[int, set[object]] = {}
-    for each in with_infos_alike(record):
+    for each in with_infos_of_singles(record):
         keys, mine = keys_of(each), known.setdefault(each.row, set())
         mine |= keys
         got = each.call.infos.info(each.row)
@@ -143,7 +143,7 @@ def info_values_keep_type(record: Record) -> Iterator[Demand]:
     `VectorEnv._add_info` makes such arrays. Give a key one type in all environments and steps, or
     promote the dtype over the rows.
     """
-    for each in with_infos_alike(record):
+    for each in with_infos_of_singles(record):
         got = each.call.infos.info(each.row)
         for key in sorted(keys_of(each) & set(got.value), key=str):
             expected = each.alone.info[key]

@@ -14,9 +14,9 @@ from sb3compat.conformance.checks.tools.comparing import (
 )
 from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts, lasts_moved_on
 from sb3compat.conformance.checks.tools.singles import (
-    firsts_alike,
-    lasts_alike,
-    obs_alike,
+    firsts_like_singles,
+    lasts_like_singles,
+    obs_like_single,
     steps_after_starts,
 )
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, error
@@ -58,7 +58,7 @@ def done_step_returns_final_obs(record: Record) -> Iterator[Demand]:
     reference, the check fails if each last observation equals the next first one, or that of the
     step before.
     """
-    yield from lasts_alike(record)
+    yield from lasts_like_singles(record)
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER_SEEDED)
@@ -128,7 +128,7 @@ def one_reset_per_episode(record: Record) -> Iterator[Demand]:
     The rows are compared with single environments, or, if each row has a seed of its own, with a
     `reset()` of all rows at the same point.
     """
-    yield from firsts_alike(record, "as after a single reset")
+    yield from firsts_like_singles(record, "as after a single reset")
     for each in steps_after_starts(record):
         if each.kind == "step":
-            yield obs_alike(each, "as after a single reset")
+            yield obs_like_single(each, "as after a single reset")

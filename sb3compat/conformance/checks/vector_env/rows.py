@@ -7,7 +7,11 @@ from collections.abc import Iterator
 from sb3compat.conformance.checks.tools.comparing import all_of, others_alike
 from sb3compat.conformance.checks.tools.leaks import limits_of_their_own
 from sb3compat.conformance.checks.tools.shifted import endings_alike, rows_alike
-from sb3compat.conformance.checks.tools.singles import agreeing, obs_alike, results_alike
+from sb3compat.conformance.checks.tools.singles import (
+    agreeing,
+    obs_like_single,
+    results_like_single,
+)
 from sb3compat.conformance.checks.tools.standstill import no_standstill_beside_resets
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
@@ -38,9 +42,9 @@ def rows_match_reference(record: Record) -> Iterator[Demand]:
     """
     steps = [each for each in beside(record) if each.kind != "start" and each.sure]
     for each in agreeing(steps, "the first step"):
-        yield from results_alike(each, "as in its single environment")
+        yield from results_like_single(each, "as in its single environment")
         if each.kind == "step":
-            yield obs_alike(each, "as in its single environment")
+            yield obs_like_single(each, "as in its single environment")
 
 
 @error(

@@ -9,10 +9,10 @@ from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts, last
 from sb3compat.conformance.checks.tools.leaks import infos_of_autoresets
 from sb3compat.conformance.checks.tools.singles import (
     ends_with_starts,
-    firsts_alike,
+    firsts_like_singles,
     info_carried,
     keys_of,
-    lasts_alike,
+    lasts_like_singles,
 )
 from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
@@ -102,7 +102,7 @@ def obs_is_reset_obs(record: Record) -> Iterator[Demand]:
     the check fails if at all ends these observations are the last ones, and lie beyond those after
     resets.
     """
-    yield from firsts_alike(record)
+    yield from firsts_like_singles(record)
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=FINALS)
@@ -144,7 +144,7 @@ def final_obs_is_last(record: Record) -> Iterator[Demand]:
     episode, the first one of the next, zeros. Without a reference, the check fails if at all
     ends it is the first one of the next, or the one of the step before.
     """
-    yield from lasts_alike(record)
+    yield from lasts_like_singles(record)
 
 
 def _final_info_there_and_not_swapped(record: Record) -> Iterator[Demand]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.comparing import alike
-from sb3compat.conformance.checks.tools.singles import obs_alike
+from sb3compat.conformance.checks.tools.singles import obs_like_single
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import demand_like_twin, start_at, step_both
 from sb3compat.conformance.checks.vector_env.marks import (
@@ -186,7 +186,7 @@ def seed_int_is_seed_plus_i(record: Record) -> Iterator[Demand]:
     for start in beside(record):
         if start.seeded:
             seed = start.alone.op.kwargs["seed"]
-            yield obs_alike(start, f"as in its single environment with seed {seed}")
+            yield obs_like_single(start, f"as in its single environment with seed {seed}")
 
 
 @error(
