@@ -24,7 +24,7 @@ from sb3compat.conformance.replays import beside, single_of
 from sb3compat.conformance.run.search import run_check
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
-from sb3compat.conformance.variants import after_another_episode, first_end
+from sb3compat.conformance.variants import after_another_episode, first_end, other_actions_in_a_row
 
 SETTINGS = Settings(programs=6)
 FORM = Form(lengths=(3, 5))
@@ -97,9 +97,12 @@ def test_after_another_episode_a_program_goes_as_before(mode: str | None) -> Non
 
 @pytest.mark.parametrize("mode", [None, *MODES])
 def test_the_actions_of_one_row_make_no_difference_to_others(mode: str | None) -> None:
-    demands = [demand for record in of_mode(mode) for demand in judged(others_alike, record)]
+    found = of_mode(mode)
+    demands = [demand for record in found for demand in judged(others_alike, record)]
     assert demands
     assert all(demand.holds() for demand in demands)
+    for record in found:
+        assert len(twin_of(record, other_actions_in_a_row).steps) == len(record.steps)
 
 
 @pytest.mark.parametrize("mode", MODES)
