@@ -17,12 +17,15 @@ equal = PRELUDE["equal"]
 def no_standstill_after_ends(record: Record) -> Iterator[Demand]:
     """A row does not stand still in each step after an end of its own, if it does so rarely else.
 
+    It must never do so after a reset: the first action may take effect late by design.
+
     Raises:
         NotExercisedError: If it cannot be told.
     """
-    after = {(e.row, e.steps[0].number) for e in episodes(record) if e.by != "reset" and e.steps}
+    first = {(e.row, e.steps[0].number): e.by for e in episodes(record) if e.steps}
+    after = {place for place, by in first.items() if by != "reset"}
     should = "another than before, as the row was stepped: other steps move it"
-    yield from _no_standstill(record, after, should)
+    yield from _no_standstill(record, after, should, first.keys() - after)
 
 
 def no_standstill_beside_resets(record: Record) -> Iterator[Demand]:
@@ -43,8 +46,22 @@ def no_standstill_beside_resets(record: Record) -> Iterator[Demand]:
 
 
 def _no_standstill(
-    record: Record, asked: Collection[tuple[int, int]], should: str
+    record: Record,
+    asked: Collection[tuple[int, int]],
+    should: str,
+    never: Collection[tuple[int, int]] = (),
 ) -> Iterator[Demand]:
+    """A row does not stand still in all steps that are asked for, by what it does in the others.
+
+    Args:
+        record: The record.
+        asked: These steps, with the row.
+        should: What was expected.
+        never: The steps in which it never may, or nothing can be told.
+
+    Raises:
+        NotExercisedError: If it cannot be told.
+    """
     for i, found in enumerate(by_row(record)):
         steps = [
             (step.number, pair)
@@ -54,6 +71,8 @@ def _no_standstill(
         mine = [pair for number, pair in steps if (i, number) in asked]
         rest = [pair for number, pair in steps if (i, number) not in asked]
         still = sum(equal(before.value, after.value) for before, after in rest)
+        if any((i, n) in never and equal(a.value, b.value) for n, (a, b) in steps):
+            continue
         if len(rest) < STEPS or ((still + 1) / (len(rest) + 2)) ** len(mine) >= CHANCE:
             continue
         record.judged = True
