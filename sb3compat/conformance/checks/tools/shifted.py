@@ -60,7 +60,8 @@ def rows_alike(record: Record) -> Iterator[Demand]:
         if not each.several:  # those have a check of their own
             yield from _judged(each)
     yield from _movement(record, twin)
-    if not found and record.subject.endings:
+    record.judged = bool(found) or not record.subject.endings
+    if not record.judged:
         raise NotExercisedError("no episode of a row ended as that of the same row elsewhere did")
 
 
