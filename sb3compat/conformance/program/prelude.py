@@ -201,18 +201,6 @@ def ended(terminations, truncations):
     return np.asarray(terminations).astype(bool) | np.asarray(truncations).astype(bool)
 
 
-def agrees(value, expected):
-    """Whether a value is the expected one, up to the precision of its floats."""
-    if isinstance(expected, dict):
-        return value.keys() == expected.keys() and all(agrees(value[k], expected[k]) for k in value)
-    if isinstance(expected, (list, tuple)) and isinstance(value, (list, tuple)):
-        return len(value) == len(expected) and all(map(agrees, value, expected))
-    value, expected = np.asarray(value), np.asarray(expected)
-    if value.dtype.kind in "fc" and expected.dtype.kind in "biufc":
-        expected = expected.astype(value.dtype)
-    return equal(value, expected)
-
-
 def distinct(values):
     """The number of different values."""
     found = []
