@@ -85,7 +85,8 @@ def _run(checks: tuple[Check, ...], specimen: Specimen, given: dict[str, Any]) -
         results = []
         for seed in range(looks):
             settings = Settings(seed, programs=PROGRAMS, seconds=0)
-            result = run_check(check, subject, settings, instances if check.is_clause else None)
+            shared = instances if check.suited_to(subject).is_clause else None
+            result = run_check(check, subject, settings, shared)
             if _WORDS[result.status] in (KILLED, SKIPPED):
                 return result
             results.append(result)

@@ -15,6 +15,7 @@ and from its own:
 - `rows`: a record as the episodes of its rows.
 - `programs`: the programs to record, drawn at random and steered to ends of episodes.
 - `variants`: a second run of a program, with one difference.
+- `replays`: a second run of a row, by its single environment.
 - `judge`: clauses of the contract, judged on records.
 - `render`: the script that reproduces a finding.
 - `shrink`: the smallest program that shows it.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 from sb3compat.conformance.findings import FAMILIES, CheckError, Family
 from sb3compat.conformance.judge import Clause, Variant
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.subject.capabilities import CAPABILITIES
+from sb3compat.conformance.subject.subject import Subject
 from sb3compat.errors import nearest, shown
 
 # The version of the contract, that is, of all checks together. It is increased in each release that
@@ -54,8 +55,9 @@ class Check:
         modes: The autoreset modes in which it applies; empty for all.
         new: Whether it needs instances that no other program has used.
         variant: Makes the second program of a comparison from the calls of the first.
-        programs: The most programs that it runs; None for those of the run.
         function: The check itself.
+        without_reference: What checks a part of it where single environments are unknown; None if
+            it does not need them, or does not run then.
     """
 
     id: str
@@ -69,8 +71,14 @@ class Check:
     modes: tuple[str, ...]
     new: bool
     variant: Variant | None
-    programs: int | None
     function: CheckFunction
+    without_reference: CheckFunction | None = None
+
+    def suited_to(self, subject: Subject) -> Check:
+        """The check with the function that judges this environment."""
+        if self.without_reference is None or not subject.missing(("reference", "seeding")):
+            return self
+        return replace(self, function=self.without_reference)
 
     @property
     def is_clause(self) -> bool:
@@ -103,7 +111,7 @@ def check(
     modes: Iterable[str] = (),
     new: bool = False,
     variant: Variant | None = None,
-    programs: int | None = None,
+    without_reference: CheckFunction | None = None,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a function as a check of the conformance kit; a decorator.
 
@@ -126,7 +134,8 @@ def check(
             instances if making one takes long.
         variant: A function that makes a second program from the calls of the first, to compare the
             two: see `variants`. The check gets the records of both.
-        programs: The most programs that it needs, if few programs are enough.
+        without_reference: A second function, which tests a part of the clause where the single
+            environments are unknown.
 
     Returns:
         The decorator, which returns the function as it is.
@@ -161,7 +170,8 @@ def check(
         basics = BASICS.get(family, ()) if after is None else tuple(after)
         made = Check(
             name, family, group or module.partition(".")[0], severity, contract, source,
-            tuple(needs), basics, tuple(modes), new, variant, programs, function,
+            tuple(needs), basics, tuple(modes), new, variant, function,
+            without_reference,
         )  # fmt: skip
         _refuse(made)
         _REGISTRY[family, name] = made
@@ -192,11 +202,6 @@ def _refuse(made: Check) -> None:
         raise CheckError(
             f"Expected variant to be a function of the calls of a program for {where}, got "
             f"{made.variant!r}. Pass one, or None for a check of single records."
-        )
-    if made.programs is not None and (type(made.programs) is not int or made.programs < 1):
-        raise CheckError(
-            f"Expected programs to be a positive int for {where}, got {made.programs!r}. "
-            "Pass how many are enough, or None for all."
         )
     if not made.contract:
         raise CheckError(

@@ -123,7 +123,7 @@ _LONG_PROGRAMS = 3
 
 # A clause judges one record; a comparison judges it together with a variant of it.
 Clause = Callable[..., Iterator[Demand]]
-Variant = Callable[[tuple[Op, ...]], tuple[Op, ...]]
+Variant = Callable[[Record, Record], Iterable[Op]]
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,11 @@ def verdict(clause: Clause, *records: Record) -> Verdict:
     return Verdict(exercised=exercised or records[0].judged, missing=records[0].missing)
 
 
+def twin_of(record: Record, variant: Variant) -> Record:
+    """The record of a variant of a program, on another instance."""
+    return record.other(variant, partial(variant, record), "twin")
+
+
 class Records:
     """The records of an environment, made once for all clauses.
 
@@ -173,7 +178,6 @@ class Records:
         self._subject, self._instances = subject, instances
         self._known: dict[tuple[int, int], list[Record]] = {}
         self._long: dict[tuple[int, int], list[Record]] = {}
-        self._variants: dict[tuple[Record, Variant], Record] = {}
         self._new = False
 
     def of(self, settings: Settings, variant: Variant | None = None) -> list[tuple[Record, ...]]:
@@ -182,7 +186,7 @@ class Records:
         if key not in self._known:
             self._known[key] = list(self._make(settings, settings.programs, program))
         if variant is not None:
-            return [self._with(record, variant, settings) for record in self._known[key]]
+            return [(record, twin_of(record, variant)) for record in self._known[key]]
         if key not in self._long:
             self._long[key] = list(self._make(settings, _LONG_PROGRAMS, episodes))
         return [(record,) for record in (*self._known[key], *self._long[key])]
@@ -193,18 +197,6 @@ class Records:
         ops = (*opening(self._subject, seed), *opening(self._subject, None))
         return [(self._fill(Record(self._subject), settings, lambda *_: ops, new=self._new),)]
 
-    def _with(self, record: Record, variant: Variant, settings: Settings) -> tuple[Record, ...]:
-        if (record, variant) not in self._variants:
-            self._variants[record, variant] = self._twin(record, variant, settings)
-        return record, self._variants[record, variant]
-
-    def _twin(
-        self, record: Record, variant: Variant, settings: Settings, *, new: bool = False
-    ) -> Record:
-        ops = variant(tuple(call.op for call in record.calls))
-        twin = Record(self._subject, "twin", len(record.calls))
-        return self._fill(twin, settings, lambda *_: ops, new=new)
-
     def again(
         self, settings: Settings, ops: tuple[Op, ...], variant: Variant | None
     ) -> tuple[Record, ...]:
@@ -212,7 +204,7 @@ class Records:
         record = self._fill(Record(self._subject), settings, lambda *_: ops, new=True)
         if variant is None:
             return (record,)
-        return record, self._twin(record, variant, settings, new=True)
+        return record, twin_of(record, variant)
 
     def renew(self) -> bool:
         """Forget all records, and make new ones on new instances; whether that is another thing."""
@@ -221,7 +213,6 @@ class Records:
         self._new = True
         self._known.clear()
         self._long.clear()
-        self._variants.clear()
         self._instances.close()
         return True
 
@@ -243,6 +234,7 @@ class Records:
         new: bool,
     ) -> Record:
         """Run a program, on a new instance or on one that the programs share."""
+        record.lead = partial(self._lead, settings, new)
         journal = Journal(settings.journal)
         write = journal.begin()
         write(f"{record.name} = make_env()")
@@ -264,6 +256,22 @@ class Records:
                 self._instances.end(one)
             journal.close()
         return record
+
+    def _lead(self, settings: Settings, new: bool, other: Record, ops: Iterable[Op]) -> Record:
+        """Make the calls of a record that another one is held against."""
+        if other.row is None:
+            return self._fill(other, settings, lambda *_: ops, new=new)
+        journal = Journal(settings.journal)
+        write = journal.begin()
+        write(f"{other.name} = {other.made}")
+        try:
+            recorded(other, (self._instances.reference or ())[other.row](), ops, write)
+        except (Exception, SystemExit) as error:
+            other.error = error
+        finally:
+            self._instances.give_back([], keep=other.error is None)
+            journal.close()
+        return other
 
 
 _RECORDS: WeakKeyDictionary[Instances, Records] = WeakKeyDictionary()

@@ -17,11 +17,11 @@ from sb3compat.conformance.subject.subject import Ending, Subject
 
 T = TypeVar("T")
 
-_NO_REFERENCE = (
+NO_REFERENCE = (
     "partly checked: pass the single environments to check fully, --reference "
     "package.module:name, in Python reference=[…]"
 )
-_NO_TRUNCATION = (
+NO_TRUNCATION = (
     "no episode was truncated: make it with a short time limit, such as --env-kwargs "
     """'{"max_episode_steps": 20}'"""
 )
@@ -54,11 +54,6 @@ class Play:
         # Whether a program with other draws may be smaller.
         self.drew = False
 
-    def aside(self) -> Play:
-        """A second play, whose statements are not part of the reproduction; close its script."""
-        script = Script(self.script.instances, new=False)
-        return Play(self.subject, script, self._data)
-
     def partly(self, missing: str) -> None:
         """Note that this run tests a part of the contract only.
 
@@ -67,14 +62,10 @@ class Play:
         """
         self.missing = self.missing or missing
 
-    def without_reference(self) -> None:
-        """Note that a comparison with single environments would test more than what follows."""
-        self.partly(_NO_REFERENCE)
-
     def without_truncation(self) -> None:
         """Note it if no known ending is a truncation."""
         if not any(ending.truncated for ending in self.subject.endings):
-            self.partly(_NO_TRUNCATION)
+            self.partly(NO_TRUNCATION)
 
     def draw(self, strategy: st.SearchStrategy[T]) -> T:
         """A value that Hypothesis shrinks when the check fails."""

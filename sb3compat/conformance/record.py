@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,12 +29,14 @@ OVERWRITE = "overwrite"
 # Where the name of a value stands in the source of a part of it.
 HOLE = "\0"
 
-_RESULTS: Mapping[tuple[Family, str], tuple[str, ...]] = {
+_RESULTS: Mapping[tuple[Family | Literal["single"], str], tuple[str, ...]] = {
     ("vec_env", "reset"): ("obs",),
     ("vec_env", "step"): ("obs", "rewards", "dones", "infos"),
     ("vec_env", "step_wait"): ("obs", "rewards", "dones", "infos"),
     ("vector_env", "reset"): ("obs", "infos"),
     ("vector_env", "step"): ("obs", "rewards", "terminations", "truncations", "infos"),
+    ("single", "reset"): ("obs", "info"),
+    ("single", "step"): ("obs", "reward", "terminated", "truncated", "info"),
 }
 # The attributes of the environment that checks ask for; read once, after it was made.
 _ATTRIBUTES = (
@@ -47,6 +49,9 @@ _HARMLESS = {"reset", "seed", "step", "action_space.seed", "single_action_space.
 
 # A placeholder for a part of an object that a later call has removed.
 _GONE = SimpleNamespace()
+
+# The numbers of the calls of other records begin this far apart.
+_APART = 1_000_000
 
 # For this many calls, results are compared with their copies.
 _WATCHED = 4
@@ -257,10 +262,12 @@ class Record:
         subject: The environment.
         name: What a script calls it.
         begin: The number of the first call.
+        row: The row whose single environment this is of; None for the environment itself.
 
     Attributes:
         subject: The environment.
         family: Its interface.
+        made: The source that makes it.
         num_envs: The number of its rows.
         mode: The value of its autoreset mode, for a `VectorEnv`.
         calls: The calls that returned.
@@ -271,11 +278,18 @@ class Record:
         judged: Whether a check has found its situation in the record, and nothing to demand.
         used: Whether other programs have used the instance before.
         failed_in: The number of the call of the factory that raised, after others that did not.
+        lead: Makes the calls of another record, on a new environment.
+        others: The other records that were made so far, by key.
+        memo: Results of checks' tools on the complete record, by the name of the tool.
     """
 
-    def __init__(self, subject: Subject, name: str = "env", begin: int = 0) -> None:
+    def __init__(
+        self, subject: Subject, name: str = "env", begin: int = 0, row: int | None = None
+    ) -> None:
         self.subject, self.name, self.begin = subject, name, begin
-        self.family, self.num_envs, self.mode = subject.family, subject.num_envs, subject.mode
+        self.num_envs, self.mode = subject.num_envs, subject.mode
+        self.family: Family | Literal["single"] = subject.family if row is None else "single"
+        self.made = "make_env()" if row is None else f"reference[{row}]()"
         self.calls: list[Call] = []
         self.error: BaseException | None = None
         self.failed_op: Op | None = None
@@ -284,6 +298,10 @@ class Record:
         self.judged = False
         self.used = False
         self.failed_in = 0
+        self.row = row
+        self.lead: Callable[[Record, Iterable[Op]], Record] | None = None
+        self.others: dict[object, Record] = {}
+        self.memo: dict[str, Any] = {}
         self._attributes: dict[str, Any] = {}
 
     @property
@@ -346,10 +364,14 @@ class Record:
         return any(other.op.method == method for other in later)
 
     @property
+    def made_ops(self) -> tuple[Op, ...]:
+        """The calls of the program that returned."""
+        return tuple(call.op for call in self.calls)
+
+    @property
     def ops(self) -> tuple[Op, ...]:
         """The calls of the program, with the one that raised."""
-        made = tuple(call.op for call in self.calls)
-        return made if self.failed_op is None else (*made, self.failed_op)
+        return self.made_ops if self.failed_op is None else (*self.made_ops, self.failed_op)
 
     @property
     def settled(self) -> bool:
@@ -370,6 +392,23 @@ class Record:
         """An attribute of the environment."""
         value = self._attributes[name]
         return Value(-1, f"{self.name}.{name}", value, value)
+
+    def other(
+        self, key: object, ops: Callable[[Record], Iterable[Op]], name: str, row: int | None = None
+    ) -> Record:
+        """Another record to compare this one with; made once for each key.
+
+        Args:
+            key: Identifies it.
+            ops: Its calls, given the results so far.
+            name: What a script calls its environment.
+            row: The row whose single environment it is of; None for the environment itself.
+        """
+        if key not in self.others:
+            assert self.lead is not None, "it was made by hand"
+            other = Record(self.subject, name, _APART * (1 + len(self.others)), row)
+            self.others[key] = self.lead(other, ops(other))
+        return self.others[key]
 
     def partly(self, missing: str) -> None:
         """Note that a check can test only a part, and what to pass to test the rest."""
@@ -427,7 +466,7 @@ def recorded(
     return record
 
 
-def _announced(family: Family, call: Call, before: Sequence[Call]) -> str:
+def _announced(family: Family | Literal["single"], call: Call, before: Sequence[Call]) -> str:
     """The statement of a call whose results are not known yet."""
     names = [call.name_of(name) for name in _RESULTS.get((family, call.op.method), ())]
     return " = ".join([*([", ".join(names)] if names else []), source_of(call, before)])

@@ -26,15 +26,23 @@ def lines_of(records: Sequence[Record], demand: Demand) -> tuple[str, ...]:
         records: The records, whose last calls are the last that matter.
         demand: What does not hold.
     """
+    records = _with_others(records, demand)
     named = _named(records, demand)
     logged = _is_logged(demand)
     lines: list[str] = [f"{_LOG} = []"] if logged else []
     for record in records:
-        lines.append(f"{record.name} = make_env()")
+        lines.append(f"{record.name} = {record.made}")
         for place, call in enumerate(record.calls):
             before = record.calls[:place]
-            lines += _logging(call, before) if logged else _statements(call, before, named)
+            lines += _logging(call, before, demand) if logged else _statements(call, before, named)
     return (*lines, _assertion(records, demand, named))
+
+
+def _with_others(records: Sequence[Record], demand: Demand) -> Sequence[Record]:
+    """The records, and the others that the demand holds the first of them against."""
+    wanted = {value.call for value in demand.values}
+    others = (other for other in records[0].others.values() if other not in records)
+    return [*records, *(one for one in others if wanted & {call.number for call in one.calls})]
 
 
 def _is_logged(demand: Demand) -> bool:
@@ -43,11 +51,19 @@ def _is_logged(demand: Demand) -> bool:
     return several or len({value.call for value in demand.values}) > _MOST_KEPT
 
 
-def _logging(call: Call, before: Sequence[Call]) -> list[str]:
+def _logging(call: Call, before: Sequence[Call], demand: Demand) -> list[str]:
     """The statements of a call, and the one that adds its results to the log."""
-    results = f"({_results(call)}{',' * (len(call.names) == 1)})"
+    names = _logged_names(call, demand)
+    results = f"({', '.join(names)}{',' * (len(names) == 1)})"
     added = [f"{_LOG}.append(snapshot({results}))"] if _has_results(call) else []
     return [statement(call, before), *added]
+
+
+def _logged_names(call: Call, demand: Demand) -> list[str]:
+    """What the log has of a call: its results, and infos of resets if they are asked for."""
+    names = [call.name_of(name) for name in call.names]
+    infos = call.name_of("reset_infos")
+    return [*names, infos] if any(value.name == infos for value in demand.values) else names
 
 
 def _has_results(call: Call) -> bool:
@@ -57,7 +73,7 @@ def _has_results(call: Call) -> bool:
 def statements(records: Sequence[Record]) -> Iterator[str]:
     """The statements of records, the last of which an exception has ended."""
     for record in records:
-        yield f"{record.name} = make_env()"
+        yield f"{record.name} = {record.made}"
         yield from (
             statement(call, record.calls[:place]) for place, call in enumerate(record.calls)
         )
@@ -96,7 +112,7 @@ def _named(records: Sequence[Record], demand: Demand) -> Named:
     """The values, each with the name that the script has for the whole of it."""
     if _is_logged(demand):
         calls = [call for record in records for call in record.calls if _has_results(call)]
-        return [(value, _in_log(value, calls)) for value in demand.values]
+        return [(value, _in_log(value, calls, demand)) for value in demand.values]
     latest = {
         call.name_of(name): call.number
         for record in records
@@ -117,14 +133,14 @@ def _named(records: Sequence[Record], demand: Demand) -> Named:
     return [(value, found[value.call, value.name, value.is_held]) for value in demand.values]
 
 
-def _in_log(value: Value, calls: Sequence[Call]) -> str:
+def _in_log(value: Value, calls: Sequence[Call], demand: Demand) -> str:
     """The source for a value of a call, or of several calls, in the log."""
     if value.call < 0:
         return value.name
     parts = value.parts if isinstance(value, Several) else (value,)
     places = {call.number: place for place, call in enumerate(calls)}
     call = calls[places[value.call]]
-    names = [call.name_of(name) for name in call.names]
+    names = _logged_names(call, demand)
     where = tuple(places[part.call] for part in parts)
     k = "k" if isinstance(value, Several) else where[0]
     whole = f"{_LOG}[{k}][{names.index(value.name)}]"
@@ -145,6 +161,7 @@ def _assertion(records: Sequence[Record], demand: Demand, named: Named) -> str:
 
 def told(records: Sequence[Record], demand: Demand) -> tuple[Finding, str]:
     """The broken demand in parts, and in one line."""
+    records = _with_others(records, demand)
     sources = [value.source(name) for value, name in _named(records, demand)]
     what = demand.what.format(*sources)
     step = max((call.step for call in records[0].calls), default=0)

@@ -59,11 +59,7 @@ class Episode:
     @property
     def last(self) -> Value:
         """The last observation."""
-        if self.record.family == "vec_env":
-            return self.end.infos[self.row]["terminal_observation"]
-        if self.record.mode == "SameStep":
-            return self.end.infos["final_obs"].row(self.row)
-        return obs_of(self.record, self.end, self.row)
+        return last_of(self.record, self.end, self.row)
 
     @property
     def seen(self) -> list[Value]:
@@ -73,12 +69,22 @@ class Episode:
         return [self.first, *between, *([self.last] if self.over else [])]
 
 
+def last_of(record: Record, end: Call, i: int) -> Value:
+    """The last observation of row i, of the step that ended its episode."""
+    if record.family == "vec_env":
+        return end.infos[i]["terminal_observation"]
+    if record.mode == "SameStep":
+        return end.infos["final_obs"].row(i)
+    return obs_of(record, end, i)
+
+
 def obs_of(record: Record, call: Call, i: int) -> Value:
     """Row i of the observations of a call."""
     if record.family == "vector_env":
         space = record.attribute("single_observation_space").value
         if isinstance(space, spaces.Dict | spaces.Tuple):
             return call.obs.part(space, i)
+        return call.obs[i]
     return call.obs.row(i)
 
 
@@ -131,6 +137,9 @@ def _reset(call: Call, record: Record) -> Iterator[tuple[int, Start]]:
 
 
 def by_row(record: Record) -> list[list[Episode]]:
-    """The episodes of each row."""
-    found = episodes(record)
-    return [[episode for episode in found if episode.row == i] for i in record.rows]
+    """The episodes of each row of a complete record."""
+    if "by_row" not in record.memo:
+        found = episodes(record)
+        record.memo["by_row"] = [[each for each in found if each.row == i] for i in record.rows]
+    rows: list[list[Episode]] = record.memo["by_row"]
+    return rows

@@ -1,60 +1,206 @@
 """The same program once more, with one difference that must not matter, or must matter.
 
-Each variant is a function of the calls of a program; the kit runs what it returns on another
-instance, `twin`, and a comparison judges the two records together.
+Each variant is a function of the record of a program, and of what the calls of the other instance,
+`twin`, have returned so far; the kit makes the calls that it returns, and a comparison judges the
+two records together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
-from sb3compat.conformance.record import OVERWRITE, Op
+import numpy as np
 
-Ops = tuple[Op, ...]
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.programs import opening
+from sb3compat.conformance.record import OVERWRITE, Call, Op, Record
 
 # How far a seed that must not matter is from the one before it.
 _OTHER = 7
+# So many times the steps to an end are made under another seed to come to one.
+_TURNS = 4
 
 
-def again(ops: Ops) -> Ops:
+def again(record: Record, twin: Record) -> Iterator[Op]:
     """The same calls."""
-    return ops
+    yield from record.made_ops
 
 
-def in_two_halves(ops: Ops) -> Ops:
+def in_two_halves(record: Record, twin: Record) -> Iterator[Op]:
     """Each `step` as `step_async` and `step_wait`."""
-
-    def halves() -> Iterator[Op]:
-        for op in ops:
-            if op.method == "step":
-                yield Op("step_async", op.args)
-                yield Op("step_wait")
-            else:
-                yield op
-
-    return tuple(halves())
-
-
-def with_writing(ops: Ops) -> Ops:
-    """All results are written into."""
-
-    def writing() -> Iterator[Op]:
-        for op in ops:
+    for op in record.made_ops:
+        if op.method == "step":
+            yield Op("step_async", op.args)
+            yield Op("step_wait")
+        else:
             yield op
-            if op.method in ("reset", "step"):
-                yield Op(OVERWRITE)
-
-    return tuple(writing())
 
 
-def seeded_late(ops: Ops) -> Ops:
+def with_writing(record: Record, twin: Record) -> Iterator[Op]:
+    """All results are written into."""
+    for op in record.made_ops:
+        yield op
+        if op.method in ("reset", "step"):
+            yield Op(OVERWRITE)
+
+
+def seeded_late(record: Record, twin: Record) -> Iterator[Op]:
     """A call of `seed` after the first step that no reset follows."""
+    ops = record.made_ops
     resets = [k for k, op in enumerate(ops) if op.method == "reset"]
     place = resets[-1] + 2 if resets else 0
-    if not 0 < place < len(ops):
-        return ()
-    return (*ops[:place], Op("seed", (_seed(ops) + _OTHER,)), *ops[place:])
+    if 0 < place < len(ops):
+        seed = max((int(op.args[0]) for op in ops if op.method == "seed"), default=0)
+        yield from (*ops[:place], Op("seed", (seed + _OTHER,)), *ops[place:])
 
 
-def _seed(ops: Ops) -> int:
-    return max((int(op.args[0]) for op in ops if op.method == "seed"), default=0)
+# The way to the first end
+
+
+def first_end(record: Record) -> list[Call]:
+    """The steps up to the first end; none if they do not begin with the only reset, and a seed."""
+    seed, resets = seed_of(record), record.resets
+    ends = [k for k, step in enumerate(record.steps) if step.flags.any()]
+    if seed is None or not ends:
+        return []
+    steps = record.steps[: ends[0] + 1]
+    return [] if len(resets) > 1 and resets[1].number < steps[-1].number else steps
+
+
+def seed_of(record: Record) -> int | None:
+    """The seed of the first reset."""
+    given: int | None = None
+    for op in record.made_ops:
+        if op.method == "seed":
+            given = op.args[0]
+        elif op.method == "reset":
+            given = op.kwargs.get("seed", given)
+            break
+    return given
+
+
+def _made_again(steps: list[Call]) -> Iterator[Op]:
+    """Steps with the same actions, also where these were drawn."""
+    for step in steps:
+        yield Op("step", (step.copies["actions"],))
+
+
+def _from_the_seed(record: Record, steps: list[Call]) -> Iterator[Op]:
+    yield from opening(record.subject, seed_of(record))
+    yield from _made_again(steps)
+
+
+def after_another_episode(record: Record, twin: Record) -> Iterator[Op]:
+    """The way to the first end, by an instance that has come to another end before."""
+    way, seed = first_end(record), seed_of(record)
+    if seed is None:
+        return
+    yield from opening(record.subject, seed + record.num_envs)
+    for op in (op for _ in range(_TURNS) for op in _made_again(way)):
+        yield op
+        if twin.calls[-1].flags.any():
+            break
+    yield from _from_the_seed(record, way)
+
+
+def reset_before_the_end(record: Record, twin: Record) -> Iterator[Op]:
+    """The way to the first end, and a reset in the place of the last step."""
+    yield from _from_the_seed(record, first_end(record)[:-1])
+    yield Op("reset")
+
+
+def reset_after_the_end(record: Record, twin: Record) -> Iterator[Op]:
+    """The way to the first end, a reset of all rows, and the steps after the one that resets."""
+    way = first_end(record)
+    yield from _from_the_seed(record, way)
+    yield Op("reset")
+    yield from _made_again(record.steps[len(way) + 1 :])
+
+
+def stepping_on(record: Record, twin: Record) -> Iterator[Op]:
+    """The way to the first end, and a step without the reset that is due in DISABLED mode."""
+    way = first_end(record)
+    yield from _from_the_seed(record, [*way, way[-1]])
+
+
+def other_action_in_the_reset_step(record: Record, twin: Record) -> Iterator[Op]:
+    """The way to the first end, and the next step with other actions in the rows that ended."""
+    way = first_end(record)
+    yield from _from_the_seed(record, way)
+    step = record.steps[len(way)]
+    actions = step.copies["actions"]
+    for i in way[-1].ended:
+        actions = with_another_action(record, i, actions)
+    yield Op("step", (actions,))
+
+
+def other_actions_in_a_row(record: Record, twin: Record) -> Iterator[Op]:
+    """Other actions in one row."""
+    i = changed_row(record)
+    others = np.arange(record.num_envs) != i
+    change = partial(with_another_action, record, i)
+    yield from _changed(record, twin, change, lambda mask: mask & others)
+
+
+def shifted_by_a_row(record: Record, twin: Record) -> Iterator[Op]:
+    """Each row has the actions of the next one, and its seed."""
+    yield from _changed(record, twin, PRELUDE["shifted"], PRELUDE["shifted"], later=1)
+
+
+def _changed(
+    record: Record,
+    twin: Record,
+    change: Callable[[Any], Any],
+    mask_of: Callable[[Any], Any],
+    later: int = 0,
+) -> Iterator[Op]:
+    """Other actions and seeds; in DISABLED mode the ends are other ones, too."""
+    for call in record.calls:
+        op = call.op
+        mask = (op.kwargs.get("options") or {}).get("reset_mask")
+        due = _due(twin)
+        if mask is not None or op.method == "step":
+            due = due if mask is None else due | mask_of(mask)
+            if due.any():
+                yield Op("reset", kwargs={"options": {"reset_mask": due}})
+        if op.method == "step":
+            yield Op("step", (change(call.copies["actions"]),))
+        elif op.method == "seed":
+            yield Op("seed", (op.args[0] + later,))
+        elif op.kwargs.get("seed") is not None:
+            yield Op(op.method, op.args, {**op.kwargs, "seed": op.kwargs["seed"] + later})
+        elif mask is None:
+            yield op
+
+
+def _due(twin: Record) -> Any:
+    """The rows that the caller has to reset, in DISABLED mode."""
+    last = twin.calls[-1] if twin.calls else None
+    if twin.mode == "Disabled" and last is not None and last.is_step and last.complete:
+        return last.flags.copy()
+    return np.zeros(twin.num_envs, bool)
+
+
+def changed_row(record: Record) -> int:
+    """The row that gets other actions: by the seed, so that each has its turn."""
+    return (seed_of(record) or 0) % record.num_envs
+
+
+def with_another_action(record: Record, i: int, actions: Any) -> Any:
+    """A batch of actions with another one in row i, if there is one."""
+    mine = action_of(record, actions, i)
+    others = [a for a in record.subject.actions if not PRELUDE["equal"](a, mine)]
+    if not others:
+        return actions
+    if isinstance(actions, list):
+        return [*actions[:i], others[0], *actions[i + 1 :]]
+    return PRELUDE["replaced"](actions, i, others[0])
+
+
+def action_of(record: Record, actions: Any, i: int) -> Any:
+    """The action of row i."""
+    if record.family == "vec_env":
+        return actions[i]
+    return PRELUDE["part"](record.attribute("single_action_space").value, actions, i)

@@ -78,7 +78,8 @@ def judge(
         share = max(seconds, thorough_seconds) if check.id in thorough else seconds
         programs = MOST_PROGRAMS if share else 2
         settings = Settings(seed, programs=programs, seconds=share, make_env=make_env)
-        return run_check(check, subject, settings, instances if check.is_clause else None)
+        shared = instances if check.suited_to(subject).is_clause else None
+        return run_check(check, subject, settings, shared)
 
     # Clauses judge the same records.
     instances = subject.instances()

@@ -88,18 +88,6 @@ def test_go_on_resets_the_rows_that_ended_in_disabled_mode() -> None:
     played(subject, check, 5)
 
 
-def test_an_aside_leaves_the_script_alone() -> None:
-    def check(play: Play) -> None:
-        play.make()
-        before = list(play.script.lines)
-        aside = play.aside()
-        aside.start()
-        aside.script.close()
-        assert play.script.lines == before
-
-    played(examine(TinyVecEnv), check, 2)
-
-
 @pytest.mark.parametrize(("partly", "status"), [(True, "partly_exercised"), (False, "passed")])
 def test_a_part_of_a_contract_is_not_the_whole(partly: bool, status: str) -> None:
     def function(play: Play) -> None:

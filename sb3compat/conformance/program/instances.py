@@ -26,7 +26,7 @@ _HARMLESS = {
     "set_attr", "single_action_space", "single_observation_space", "spec", "step",
 }  # fmt: skip
 # Functions that take a whole instance, and do no more than that with it.
-_HARMLESS_FUNCTIONS = {"record", "step_alone"}
+_HARMLESS_FUNCTIONS = {"record"}
 # Functions after which nobody knows what state an instance is in.
 _RISKY = {"caught", "within", "overwrite", "warned"}
 # A check needs no more at once.

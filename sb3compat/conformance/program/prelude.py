@@ -124,22 +124,6 @@ def overlap(a, b):
     return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.shares_memory(a, b)
 
 
-def step_alone(single, action):
-    """Step a single environment, and reset it if its episode ended."""
-    last, reward, terminated, truncated, info = single.step(action)
-    result = {"last": snapshot(last), "reward": reward, "info": snapshot(info)}
-    result["done"] = bool(terminated or truncated)
-    result["truncated"] = bool(truncated and not terminated)
-    result["obs"], result["reset_info"] = single.reset() if result["done"] else (last, None)
-    return result
-
-
-def settled(alone, other):
-    """The result of a single environment, with the entries of infos that another one repeats."""
-    kept = {key: stable(alone[key] or {}, other[key] or {}) for key in ("info", "reset_info")}
-    return {**alone, **kept, "keys": set(alone["info"])}
-
-
 def within(seconds, function):
     """The exception that a call raises, None, or "hung" if it takes longer."""
     import threading
@@ -215,18 +199,6 @@ def shifted(batch):
 def ended(terminations, truncations):
     """Which rows have ended."""
     return np.asarray(terminations).astype(bool) | np.asarray(truncations).astype(bool)
-
-
-def agrees(value, expected):
-    """Whether a value is the expected one, up to the precision of its floats."""
-    if isinstance(expected, dict):
-        return value.keys() == expected.keys() and all(agrees(value[k], expected[k]) for k in value)
-    if isinstance(expected, (list, tuple)) and isinstance(value, (list, tuple)):
-        return len(value) == len(expected) and all(map(agrees, value, expected))
-    value, expected = np.asarray(value), np.asarray(expected)
-    if value.dtype.kind in "fc" and expected.dtype.kind in "biufc":
-        expected = expected.astype(value.dtype)
-    return equal(value, expected)
 
 
 def distinct(values):

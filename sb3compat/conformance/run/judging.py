@@ -107,8 +107,9 @@ class _Judging:
 
         ops = records[0].ops
         if fails(ops):
-            last = max(value.call for value in demand.values) + 1
-            if records[0].error is None and last < len(ops) and fails(ops[:last]):
+            calls = [value.call for value in demand.values if value.call < len(ops)]
+            last = max(calls, default=-1) + 1
+            if records[0].error is None and 0 < last < len(ops) and fails(ops[:last]):
                 ops = ops[:last]
             known = [batch(self._subject, [a] * self._subject.num_envs) for a in self._simplest]
             shrunk(ops, fails, known, shrinks_of(self._settings.programs))

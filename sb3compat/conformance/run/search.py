@@ -17,7 +17,7 @@ from sb3compat.conformance.findings import (
     ViolationError,
     said_by,
 )
-from sb3compat.conformance.play import Play
+from sb3compat.conformance.play import NO_REFERENCE, Play
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.perturb import perturb
@@ -74,9 +74,15 @@ def run_check(
     """
     if skipped := lacking(check, subject):
         return skipped
+    suited = check.suited_to(subject)
+    result = _run(suited, subject, settings, instances)
+    if suited is not check and result.status == "passed":
+        return replace(result, status="partly_exercised", message=NO_REFERENCE)
+    return result
+
+
+def _run(check: Check, subject: Subject, settings: Settings, instances: Instances | None) -> Result:
     shared = instances or subject.instances()
-    if check.programs is not None:
-        settings = replace(settings, programs=min(settings.programs, check.programs))
     if check.is_clause:
         try:
             return judged(check, subject, settings, shared)

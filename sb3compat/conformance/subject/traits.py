@@ -1,7 +1,6 @@
 """How much the observations of a VecEnv vary, so that checks do not mistake chance for evidence.
 
-If the last observation of an episode equals the first one of the next, that means little where all
-observations are equal, and a lot where each reset draws a new one.
+Equal first observations mean little where all are equal, and a lot where each reset draws new ones.
 """
 
 from __future__ import annotations
@@ -27,29 +26,14 @@ class Traits:
     """The variation seen in a few resets, with some steps after each.
 
     Attributes:
-        starts: The first observations, row by row.
-        starts_vary: No two first observations of a row were equal.
         seeds_vary: No two first observations of a row after different seeds were equal.
-        reset_infos_vary: No two infos of resets of a row were equal.
-        steps_move: Each step changed the observation of each row.
         resets_move: Each reset changed the observation of each row.
         continuous: The observations contain vectors of floats.
     """
 
-    starts: tuple[object, ...] = ()
-    starts_vary: bool = False
     seeds_vary: bool = False
-    reset_infos_vary: bool = False
-    steps_move: bool = False
     resets_move: bool = False
     continuous: bool = False
-
-    def looks_first(self, obs: object) -> bool:
-        """Whether this might be a first observation: it lies within the range of the known ones."""
-        known = np.stack([floats(start) for start in self.starts])
-        low, high = known.min(axis=0), known.max(axis=0)
-        margin = (high - low) / 2
-        return bool(((floats(obs) >= low - margin) & (floats(obs) <= high + margin)).all())
 
 
 def floats(obs: object) -> NDArray[np.float64]:
@@ -88,36 +72,22 @@ def _look(script: Script, n: int, seeding: bool, actions: str, rounds: int) -> T
 
     script.run("env.action_space.seed(0)")
     firsts: list[list[object]] = []
-    infos: list[list[object]] = []
     seeded: list[list[object]] = []
     lasts: list[object] = []
-    steps_move = resets_move = True
+    resets_move = True
     for _ in range(rounds):
         script.run("obs = env.reset()")
         firsts.append(rows("obs"))
-        # A check reports it if these are missing, or of another kind.
-        told = script.value("isinstance(getattr(env, 'reset_infos', None), (list, tuple))")
-        infos.append(rows("env.reset_infos") if told else [{}] * n)
-        before = firsts[-1]
         for _ in range(_STEPS):
             script.run(f"obs, rewards, dones, infos = env.step({actions})")
-            after, ended = rows("obs"), script.value("dones")
-            # Steps in which a row ends do not count: the checks judge the other rows there.
-            if not any(ended):
-                steps_move &= not any(map(equal, before, after))
-            before = after
         resets_move &= not any(map(equal, lasts, firsts[-1]))
-        lasts = before
+        lasts = rows("obs")
     for seed in range(rounds if seeding else 0):
         script.run(f"env.seed({100 * seed})")
         script.run("obs = env.reset()")
         seeded.append(rows("obs"))
     return Traits(
-        starts=tuple(start for first in firsts + seeded for start in first),
-        starts_vary=_vary(firsts, n),
         seeds_vary=bool(seeded) and _vary(seeded, n),
-        reset_infos_vary=_vary(infos, n),
-        steps_move=steps_move,
         resets_move=resets_move,
         continuous=floats(firsts[0][0]).size > 0,
     )

@@ -48,10 +48,10 @@ def test_a_guarded_script_can_be_imported() -> None:
 
 def test_helpers_come_with_the_script_that_calls_them() -> None:
     script = Script(TinyVecEnv)
-    script.lines = ["x = agrees(1, 1)"]
+    script.lines = ["x = close(1, 1)"]
     text = script.source("", "title")
-    assert "def agrees(" in text
-    assert "def equal(" in text  # which `agrees` calls
+    assert "def close(" in text
+    assert "def equal(" in text  # which `close` calls
     assert "def overlap(" not in text
     exec(text, {})
 

@@ -2,37 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
-from sb3compat.conformance.findings import short
-from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand, Variant, expect, twin_of
+from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record, Value
+from sb3compat.conformance.rows import by_row, last_of, obs_of
+from sb3compat.conformance.subject.traits import floats
+from sb3compat.conformance.variants import (
+    after_another_episode,
+    changed_row,
+    first_end,
+    other_actions_in_a_row,
+    reset_after_the_end,
+    reset_before_the_end,
+    seed_of,
+    stepping_on,
+)
 
 _RESULTS = ("rewards", "dones", "terminations", "truncations")
+# So many steps after an end are compared.
+_AFTER = 3
+
+equal = PRELUDE["equal"]
 
 
-def alike(
-    record: Record, twin: Record, should: str, rows: Collection[int] | None = None
-) -> Iterator[Demand]:
+def alike(record: Record, twin: Record, should: str) -> Iterator[Demand]:
     """The variant returns in each row what the program returned.
 
     Args:
         record: The record of the program.
         twin: The record of its variant.
         should: The end of a sentence: why it has to.
-        rows: The rows; None for all.
     """
     for one, other in zip(record.batches, twin.batches, strict=False):
-        for i in record.rows if rows is None else rows:
-            yield _same(other.obs.row(i), one.obs.row(i), should, i)
-            for a, b in results(other, one):
-                if _by_row(a, record.num_envs) and _by_row(b, record.num_envs):
-                    yield _same(a[i], b[i], should, i)
+        for got, expected, i in _rows(twin, other, record, one):
+            yield _same(got, expected, should, i)
         for a, b in results(other, one):
-            if not (_by_row(a, record.num_envs) and _by_row(b, record.num_envs)):
-                yield _same(a, b, should)  # another check judges the shape
+            if _by_row(a, record.num_envs) and _by_row(b, record.num_envs):
+                for i in record.rows:
+                    yield _same(a[i], b[i], should, i)
+            else:  # another check judges the shape
+                yield _same(a, b, should)
+
+
+def _rows(
+    twin: Record, other: Call, record: Record, one: Call
+) -> list[tuple[Value, Value, int | None]]:
+    """The observations of two calls, row by row."""
+    try:
+        return [(obs_of(twin, other, i), obs_of(record, one, i), i) for i in record.rows]
+    except (IndexError, KeyError, TypeError):  # another structure, which a check reports
+        return [(other.obs, one.obs, None)]
 
 
 def _by_row(value: Value, n: int) -> bool:
@@ -48,3 +73,156 @@ def results(a: Call, b: Call) -> Iterator[tuple[Value, Value]]:
 def _same(got: Value, expected: Value, should: str, i: int | None = None) -> Demand:
     told = f"{short(expected.value, 80)}, {should}"
     return expect("equal({0}, {1})", got, expected, should=told, row=i)
+
+
+def others_alike(record: Record) -> Iterator[Demand]:
+    """The actions of one row make no difference to the others.
+
+    Raises:
+        NotExercisedError: If there are no seeds.
+    """
+    if seed_of(record) is None:
+        raise NotExercisedError("it takes no seeds")
+    i = changed_row(record)
+    twin = twin_of(record, other_actions_in_a_row)
+    why = f"as it was with other actions in row {i}"
+    for one, other in zip(record.steps, twin.steps, strict=False):
+        for j in (j for j in record.rows if j != i):
+            for a, b in results(other, one):
+                yield _same(a[j], b[j], why, j)
+            yield _same(obs_of(twin, other, j), obs_of(record, one, j), why, j)
+            if j in one.ended and record.mode in (None, "SameStep"):
+                yield _same(last_of(twin, other, j), last_of(record, one, j), why, j)
+
+
+def all_of(*clauses: Iterator[Demand]) -> Iterator[Demand]:
+    """What several clauses demand.
+
+    Raises:
+        NotExercisedError: If none of them can tell.
+    """
+    reasons: list[str] = []
+    for clause in clauses:
+        yield from _noting(clause, reasons)
+    if len(reasons) == len(clauses):
+        raise NotExercisedError(reasons[0])
+
+
+def _noting(clause: Iterator[Demand], reasons: list[str]) -> Iterator[Demand]:
+    try:
+        yield from clause
+    except NotExercisedError as error:
+        reasons.append(str(error))
+
+
+# The end of the first episode, and what the twin does there
+
+
+def way_to_the_end(record: Record) -> list[Call]:
+    """The steps from a reset with a seed to the first end.
+
+    Raises:
+        NotExercisedError: If there are none.
+    """
+    way = first_end(record)
+    if not way:
+        raise NotExercisedError("no program leads from a seed to an end")
+    return way
+
+
+def whole_twin_of(record: Record, variant: Variant) -> Record:
+    """The record of a variant, all of whose calls have returned.
+
+    Raises:
+        NotExercisedError: If one has not: other checks judge that.
+    """
+    twin = twin_of(record, variant)
+    if twin.error is not None or not twin.calls[-1].complete:
+        raise NotExercisedError("another instance raised")
+    return twin
+
+
+def last_as_in_first_episode(record: Record) -> Iterator[Demand]:
+    """Last observations do not depend on episodes that came before.
+
+    Under one seed and the same actions, an instance that has ended others does as a new one.
+
+    Raises:
+        NotExercisedError: If there is no end, or the two differ before the last step.
+    """
+    way = way_to_the_end(record)
+    twin = whole_twin_of(record, after_another_episode)
+    later = twin.steps[-len(way) :]
+    before = list(zip(way[:-1], later[:-1], strict=True))
+    if any(b.flags.any() or not equal(a.copies["obs"], b.copies["obs"]) for a, b in before):
+        raise NotExercisedError("two instances under one seed are not alike")
+    for i in set(way[-1].ended) & set(later[-1].ended):
+        got, expected = last_of(twin, later[-1], i), last_of(record, way[-1], i)
+        yield _same(got, expected, "as in an instance that has ended no episode", i)
+
+
+def last_is_not_of_a_reset(record: Record) -> Iterator[Demand]:
+    """An ending step does not return the result of a reset just before it.
+
+    Raises:
+        NotExercisedError: If rows share a generator, so that the twin would begin elsewhere; or if
+            an end may equal a start by chance.
+    """
+    way = way_to_the_end(record)
+    if not (record.subject.capabilities.get("row_seeds") or record.num_envs == 1):
+        raise NotExercisedError("rows have no seeds of their own")
+    twin = whole_twin_of(record, reset_before_the_end)
+    for i, first in _firsts_after(record, way[-1]):
+        last, known = last_of(record, way[-1], i), obs_of(twin, twin.resets[-1], i)
+        # Where steps draw as well, the twin begins elsewhere: fractions are not equal by chance.
+        if (floats(known.value) % 1).any():
+            should = f"the last observation, not that of a reset: {short(known.value)}"
+            condition = "not equal({0}, {2}) or equal({1}, {2})"
+            yield expect(condition, last, first, known, should=should, row=i)
+
+
+def no_reset_by_a_step(record: Record) -> Iterator[Demand]:
+    """If a row that ended can be stepped in DISABLED mode, that step is no reset."""
+    way = way_to_the_end(record)
+    twin = twin_of(record, stepping_on)
+    record.judged = True
+    for i, known in _firsts_after(record, way[-1]) if twin.error is None else ():
+        last, got = last_of(record, way[-1], i), obs_of(twin, twin.steps[-1], i)
+        yield expect(
+            "equal({1}, {2}) or not equal({0}, {2})",
+            got,
+            last,
+            known,
+            should="something else than a reset gives: it was not asked for",
+            row=i,
+        )
+
+
+def _firsts_after(record: Record, end: Call) -> Iterator[tuple[int, Value]]:
+    """The rows that end in a step, with the first observations of their next episodes."""
+    for i, found in enumerate(by_row(record)):
+        for before, after in pairwise(found):
+            if before.over and before.end is end and after.by != "reset":
+                yield i, after.first
+
+
+def as_after_a_reset_of_all_rows(record: Record) -> Iterator[Demand]:
+    """In NEXT_STEP mode a row that ended goes on as after a reset of all rows at that point.
+
+    Raises:
+        NotExercisedError: If rows share a generator, or no step follows an end.
+    """
+    way = way_to_the_end(record)
+    if not (record.subject.capabilities.get("row_seeds") or record.num_envs == 1):
+        raise NotExercisedError("rows have no seeds of their own")
+    later = record.steps[len(way) :]
+    if not later:
+        raise NotExercisedError("no step follows an end")
+    twin = whole_twin_of(record, reset_after_the_end)
+    twins = twin.batches[len(way) + 1 :]
+    for i in way[-1].ended:
+        for step, other in list(zip(later, twins, strict=False))[:_AFTER]:
+            if i in step.ended:
+                break
+            why = "as in an environment whose rows were reset by reset()"
+            yield _same(obs_of(record, step, i), obs_of(twin, other, i), why, i)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,14 +14,15 @@ from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Record, Several, Value
 from sb3compat.conformance.rows import Episode, by_row
+from sb3compat.conformance.subject.traits import floats
 
 # So many episodes of a row, so that chance is no explanation, and such a chance is small.
-_FEWEST, _CHANCE = 4, 1e-5
+_FEWEST, CHANCE = 4, 1e-5
 # Starts drawn from very many possible ones occur once each, and rarely a second time.
 _DRAWN = 2
 # So many steps tell what steps do, and so many truncations from different places that all lead to
 # one place are no chance.
-_STEPS, _CUTS = 20, 6
+STEPS, _CUTS = 20, 6
 # So many different ones show that something varies.
 _VARIED = 3
 
@@ -57,11 +58,32 @@ def like_reset(record: Record) -> Iterator[Demand]:
         raise NotExercisedError("too few episodes ended")
 
 
+def starts_drawn_anew(record: Record) -> Iterator[Demand]:
+    """First observations after ends are drawn, where those after resets are vectors of floats.
+
+    Raises:
+        NotExercisedError: If too few episodes end, or they are none.
+    """
+    judged = False
+    for i, found in enumerate(by_row(record)):
+        starts = [episode.first for episode in found if episode.by == "reset"]
+        firsts = [episode.first for episode in found if episode.by != "reset"]
+        if len(firsts) >= _FEWEST and len(starts) >= 2 and floats(starts[0].value).size:
+            judged = True
+            yield from _drawn_anew(starts, firsts, i)
+    if not judged:
+        raise NotExercisedError("too few episodes ended, or observations are no vectors of floats")
+
+
 def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:
     should = f"{short(starts[0].value, 80)}, as after each of {len(starts)} resets"
     yield expect(
         "kept({0}, {1})", Several(starts), Several(firsts), what="{1}[-1]", should=should, row=i
     )
+    yield from _drawn_anew(starts, firsts, i)
+
+
+def _drawn_anew(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:
     if _too_much_alike(values(starts), values(firsts)):
         should = f"drawn anew, as after resets, not the same at {len(firsts)} ends"
         condition = f"distinct({{0}}) > {distinct(values(firsts))}"
@@ -89,7 +111,7 @@ def _too_much_alike(starts: list[Any], firsts: list[Any]) -> bool:
         groups += [] if known else [start]
         counts[known[0] if known else len(groups) - 1] += 1
     likeliest = (max(counts.values()) + 2) / (len(starts) + 2)
-    return bool(likeliest ** (len(firsts) - 1) < _CHANCE)
+    return bool(likeliest ** (len(firsts) - 1) < CHANCE)
 
 
 def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
@@ -103,7 +125,7 @@ def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
         return
     if any(len(episode.steps) > 1 or not episode.cut for episode in later):
         return
-    if (2 / (len(first) + 2)) ** len(later) < _CHANCE:
+    if (2 / (len(first) + 2)) ** len(later) < CHANCE:
         ends = Several([_flags(episode) for episode in later])
         should = f"longer episodes, as after {resets} resets, not cut at their first step"
         yield expect("not all({0})", ends, what="{0}", should=should, row=i)
@@ -125,23 +147,21 @@ def last_like_steps(record: Record) -> Iterator[Demand]:
     Raises:
         NotExercisedError: If it cannot be told.
     """
-    judged = False
     for i, found in enumerate(by_row(record)):
         yield from _not_the_next_first(found, i)
         yield from _pushed_on(found, i)
         cuts = [episode for episode in found if episode.cut]
         if len(cuts) < _FEWEST:
             continue
-        judged = True
-        moves = [pair for episode in found for pair in _moves(episode)]
+        record.judged = True
+        moves = [pair for episode in found for pair in moves_of(episode)]
         yield from _no_one_place(found, cuts, moves, i)
-        yield from _not_the_one_before(cuts, moves, i)
         yield from _no_leaps(cuts, moves, i)
-    if not judged:
+    if not record.judged:
         raise NotExercisedError("too few episodes were truncated")
 
 
-def _moves(episode: Episode) -> list[tuple[Value, Value]]:
+def moves_of(episode: Episode) -> list[tuple[Value, Value]]:
     """The observations before and after each step but the last."""
     seen = episode.seen[:-1] if episode.over else episode.seen
     return list(pairwise(seen))
@@ -168,15 +188,23 @@ def _no_one_place(
         yield expect("distinct({0}) > 1", Several(lasts), what="{0}[-1]", should=should, row=i)
 
 
-def _not_the_one_before(
-    cuts: list[Episode], moves: list[tuple[Value, Value]], i: int
-) -> Iterator[Demand]:
-    """Truncated episodes do not all end where they were a step before, if other steps move."""
-    befores, lasts = [episode.seen[-2] for episode in cuts], [episode.last for episode in cuts]
-    still = sum(equal(before.value, after.value) for before, after in moves)
-    if len(moves) < _STEPS or distinct(values(lasts)) < _FEWEST:
-        return
-    if ((still + 1) / (len(moves) + 2)) ** len(cuts) < _CHANCE:
+def lasts_moved_on(record: Record) -> Iterator[Demand]:
+    """Truncated episodes do not all end where they were a step before, if other steps move.
+
+    Raises:
+        NotExercisedError: If it cannot be told.
+    """
+    judged = False
+    for i, found in enumerate(by_row(record)):
+        cuts = [episode for episode in found if episode.cut]
+        moves = [pair for episode in found for pair in moves_of(episode)]
+        befores, lasts = [e.seen[-2] for e in cuts], [e.last for e in cuts]
+        still = sum(equal(before.value, after.value) for before, after in moves)
+        if len(moves) < STEPS or distinct(values(lasts)) < _FEWEST:
+            continue
+        if ((still + 1) / (len(moves) + 2)) ** len(cuts) >= CHANCE:
+            continue
+        judged = True
         yield expect(
             "not all(map(equal, {1}, {0}))",
             Several(lasts),
@@ -185,48 +213,97 @@ def _not_the_one_before(
             should="the observation after the last action, not the one before it at all ends",
             row=i,
         )
+    if not judged:
+        raise NotExercisedError("too few episodes were truncated, or steps move nothing")
+
+
+def ends_unlike_starts(record: Record, accused: Literal["last", "first"]) -> Iterator[Demand]:
+    """Last observations are not the first ones of the next episodes, where one of both is wrong.
+
+    Args:
+        record: The record.
+        accused: The one that this is about. First ones lie within the range of those after resets.
+
+    Raises:
+        NotExercisedError: If it cannot be told.
+    """
+    for i, found in enumerate(by_row(record)):
+        pairs = _followed(found)
+        record.judged |= len(pairs) >= _FEWEST
+        if not _all_alike_by_no_chance(found, pairs):
+            continue
+        if _look_first(found, [after.first.value for _, after in pairs]) == (accused == "last"):
+            yield _not_all_alike(pairs, accused, i)
+    if not record.judged:
+        raise NotExercisedError("too few episodes ended")
 
 
 def _not_the_next_first(found: list[Episode], i: int) -> Iterator[Demand]:
-    """Last observations are not the first ones of the episodes that follow.
+    """Last observations are not the first ones of the next episodes, whichever of both is wrong."""
+    pairs = _followed(found)
+    if _all_alike_by_no_chance(found, pairs):
+        yield _not_all_alike(pairs, "last", i, "; or else the first ones are wrong")
+
+
+def _not_all_alike(
+    pairs: list[tuple[Episode, Episode]], accused: str, i: int, more: str = ""
+) -> Demand:
+    should = {
+        "last": f"the last of its episode, not the first of the next one as at all ends{more}",
+        "first": "the first of the next episode, not the last of the one before as at all ends",
+    }
+    return expect(
+        "not all(map(equal, {0}, {1}))",
+        Several([before.last for before, _ in pairs]),
+        Several([after.first for _, after in pairs]),
+        what="{0}[-1]" if accused == "last" else "{1}[-1]",
+        should=should[accused],
+        row=i,
+    )
+
+
+def _followed(found: list[Episode]) -> list[tuple[Episode, Episode]]:
+    """The episodes that ended, each with the one that followed without a reset of all rows."""
+    return [(a, b) for a, b in pairwise(found) if a.over and b.by != "reset"]
+
+
+def _all_alike_by_no_chance(found: list[Episode], pairs: list[tuple[Episode, Episode]]) -> bool:
+    """Whether all last observations are the first ones of the next episodes, and must not be.
 
     That is so by design where nothing is moved by a reset, and by chance where all episodes begin
     in one place: then truncations count only, from different places and with that place seen rarely
     otherwise.
     """
-    pairs = [(a, b) for a, b in pairwise(found) if a.over and b.by != "reset"]
-    lasts, firsts = ([pair[k] for pair in pairs] for k in (0, 1))
     known = [(a.last.value, b.first.value) for a, b in pairs]
     if len(pairs) < _FEWEST or not all(equal(last, first) for last, first in known):
-        return
+        return False
     if distinct([first for _, first in known]) >= _VARIED:
         broken = [(a, b) for a, b in pairwise(found) if not a.over and b.by == "reset"]
-        moved = sum(not equal(a.seen[-1].value, b.first.value) for a, b in broken)
-        told = moved >= _VARIED
-    else:
-        start = firsts[0].first.value
-        moves = [pair for episode in found for pair in _moves(episode)]
-        there = sum(equal(after.value, start) for _, after in moves)
-        befores = [a.seen[-2].value for a in lasts]
-        rare = ((there + 1) / (len(moves) + 2)) ** len(pairs) < _CHANCE
-        told = all(a.cut for a in lasts) and distinct(befores) >= _VARIED and rare
-    if told:
-        yield expect(
-            "not all(map(equal, {0}, {1}))",
-            Several([a.last for a in lasts]),
-            Several([b.first for b in firsts]),
-            what="{0}[-1]",
-            should="the last of its episode, not the first of the next one as at all ends; or else "
-            "the first ones are wrong",
-            row=i,
-        )
+        return sum(not equal(a.seen[-1].value, b.first.value) for a, b in broken) >= _VARIED
+    lasts, start = [a for a, _ in pairs], pairs[0][1].first.value
+    moves = [pair for episode in found for pair in moves_of(episode)]
+    there = sum(equal(after.value, start) for _, after in moves)
+    befores = [a.seen[-2].value for a in lasts]
+    rare = ((there + 1) / (len(moves) + 2)) ** len(pairs) < CHANCE
+    return all(a.cut for a in lasts) and distinct(befores) >= _VARIED and rare
+
+
+def _look_first(found: list[Episode], firsts: list[object]) -> bool | None:
+    """Whether all lie in the range of observations after resets; None if that says nothing."""
+    known = [floats(episode.first.value) for episode in found if episode.by == "reset"]
+    if len(known) < _FEWEST or not known[0].size:
+        return None
+    low, high = np.min(known, axis=0), np.max(known, axis=0)
+    margin = (high - low) / 2
+    values = [floats(first) for first in firsts]
+    return all(bool(((v >= low - margin) & (v <= high + margin)).all()) for v in values)
 
 
 def _pushed_on(found: list[Episode], i: int) -> Iterator[Demand]:
     """A last observation is a stack of frames as all others are: the one before, moved on."""
-    moves = [pair for episode in found for pair in _moves(episode)]
+    moves = [pair for episode in found for pair in moves_of(episode)]
     over = [episode for episode in found if episode.over and len(episode.steps) > 1]
-    if len(moves) < _STEPS or len(over) < _FEWEST:
+    if len(moves) < STEPS or len(over) < _FEWEST:
         return
     before, after = ([pair[k] for pair in moves] for k in (0, 1))
     stack = _stack(values(before), values(after))
@@ -248,7 +325,7 @@ def _pushed_on(found: list[Episode], i: int) -> Iterator[Demand]:
 def _stack(before: list[Any], after: list[Any]) -> tuple[int, int] | None:
     """The axis of a stack of frames, and the size of a frame along it; None if there is none."""
     first = before[0]
-    if not isinstance(first, np.ndarray) or not first.ndim or distinct(after[:_STEPS]) < _STEPS / 2:
+    if not isinstance(first, np.ndarray) or not first.ndim or distinct(after[:STEPS]) < STEPS / 2:
         return None
     for axis in {0, first.ndim - 1}:
         for frames in range(2, 9):
@@ -261,7 +338,7 @@ def _stack(before: list[Any], after: list[Any]) -> tuple[int, int] | None:
 def _no_leaps(cuts: list[Episode], moves: list[tuple[Value, Value]], i: int) -> Iterator[Demand]:
     """No float leaps at all truncations as at no other step."""
     lasts, befores = [episode.last for episode in cuts], [episode.seen[-2] for episode in cuts]
-    if len(moves) < _STEPS or distinct(values(lasts)) < 2:
+    if len(moves) < STEPS or distinct(values(lasts)) < 2:
         return
     before, after = ([pair[k] for pair in moves] for k in (0, 1))
     if not leaps(*map(values, (before, after, befores, lasts))):

@@ -274,3 +274,76 @@ def _no_reset_info_in_final(
                 should=f"without {key!r}, which resets give and steps do not",
                 row=i,
             )
+
+
+def reset_infos_of_new_resets(record: Record) -> Iterator[Demand]:
+    """Where a row of a `VecEnv` ends, its `reset_infos` are those of a new reset.
+
+    Raises:
+        NotExercisedError: If it cannot be told.
+    """
+    for i, found in enumerate(by_row(record)):
+        resets = [reset.reset_infos[i].value for reset in record.resets]
+        ends = [(before, step) for before, step in record.pairs if i in step.ended]
+        if not ends or len(resets) < 2:
+            continue
+        record.judged = True
+        always = set.intersection(*map(set, resets))
+        alien = _of_all_steps(record, found, i) - set().union(*resets)
+        for _, end in ends:
+            keys = set(end.reset_infos[i].value)
+            if keys & (alien | {"terminal_observation"}) and always - keys:
+                key = min(always - keys, key=str)
+                yield expect(
+                    f"{key!r} in {{0}}",
+                    end.reset_infos[i],
+                    should=f"the info of the new reset, with {key!r} as after each reset(), not of "
+                    "a step",
+                    row=i,
+                )
+        if len(ends) >= _FEWEST <= PRELUDE["distinct"](resets) == len(resets):
+            yield expect(
+                "not all(map(equal, {0}, {1}))",
+                Several([end.reset_infos[i] for _, end in ends]),
+                Several([before.reset_infos[i] for before, _ in ends]),
+                what="{0}[-1]",
+                should="the info of the new reset, not of an earlier reset",
+                row=i,
+            )
+    if not record.judged:
+        raise NotExercisedError("too few episodes ended")
+
+
+def infos_unlike_those_of_resets(record: Record) -> Iterator[Demand]:
+    """Where a row of a `VecEnv` ends, its info is not that of the reset that follows.
+
+    Raises:
+        NotExercisedError: If no episode ends.
+    """
+    for i, found in enumerate(by_row(record)):
+        usual = _of_all_steps(record, found, i)
+        for episode in found if usual else ():
+            if not episode.over:
+                continue
+            record.judged = True
+            info, reset = episode.end.infos[i], episode.end.reset_infos[i]
+            own = {key: value for key, value in info.value.items() if key not in _ADDED}
+            lost = usual - set(own) - _ADDED
+            if own and lost and equal(own, reset.value):
+                key = min(lost, key=str)
+                yield expect(
+                    f"{key!r} in {{0}}",
+                    info,
+                    should=f"the info of the step, with {key!r} as in all other steps, not the "
+                    "info of the reset",
+                    row=i,
+                )
+    if not record.judged:
+        raise NotExercisedError("no episode ended, or steps have no infos")
+
+
+def _of_all_steps(record: Record, found: Sequence[Episode], i: int) -> set[Any]:
+    """The keys that the infos of all steps but the last ones have."""
+    steps = [step for episode in found for step in episode.steps if i not in step.ended]
+    keys = [set(info_of(record, step, i).value) for step in steps]
+    return set.intersection(*keys) if keys else set()

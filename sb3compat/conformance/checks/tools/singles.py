@@ -1,109 +1,174 @@
-"""A VecEnv, and the single environments that it is made of, stepped beside it."""
+"""Demands on rows, which are held against their single environments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from hypothesis import strategies as st
+from collections.abc import Iterable, Iterator
 
 from sb3compat.conformance.findings import NotExercisedError, short
-from sb3compat.conformance.play import Play
-from sb3compat.conformance.subject.subject import Ending
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.record import Call, Record, Value
+from sb3compat.conformance.replays import Beside, beside, single_of
 
-# Another check judges the shape of rewards.
-_SAME_REWARD = "np.size(rewards) != {1} or close(np.ravel(rewards)[{0}], alone[{0}]['reward'])"
-
-
-def beside(play: Play) -> bool:
-    """Whether there are single environments that can be brought to the same state."""
-    return not play.subject.missing(("reference", "seeding"))
+# So many steps after an end are ordinary ones, before other things can have made a difference.
+_AFTER = 3
 
 
-class Beside:
-    """A VecEnv, and its single environments, stepped beside it with the same actions.
-
-    In the script these are `singles`, and their results are `alone`, one dict for each row.
-
-    Attributes:
-        pace: The rows that have returned the results of their single environments so far.
-        ended: The rows in `pace` that ended in this step, here and there.
-        episodes: The number of episodes of each row that ended before this step.
+def like_single(each: Beside, got: Value, key: str, why: str) -> Demand:
+    """A value is what the single environment returned.
 
     Args:
-        play: The run of the check.
-        ending: The actions; None to draw them.
-        infos: Whether to compare infos, without the entries that differ in a second run, such as
-            clock times.
+        each: The call of the row and that of its single environment.
+        got: The value.
+        key: The name of the result.
+        why: The end of a sentence: why it has to.
     """
+    expected = getattr(each.alone, key)
+    should = f"{short(expected.value, 80)}, {why}"
+    return expect("close({0}, {1})", got, expected, should=should, row=each.row)
 
-    def __init__(self, play: Play, ending: Ending | None, *, infos: bool = False) -> None:
-        self.play, self.ending, self.infos = play, ending, infos
-        seed = ending.seed if ending is not None and ending.seed is not None else play.draw_seed()
-        play.make()
-        play.run("singles = [make() for make in reference]")
-        play.run(f"env.seed({seed})")
-        play.run("obs = env.reset()")
-        play.run(f"alone = [single.reset(seed={seed} + i) for i, single in enumerate(singles)]")
-        if infos:
-            play.run("others = [make() for make in reference]")
-            play.run(f"for i, single in enumerate(others):\n    single.reset(seed={seed} + i)")
-        self.pace = {i for i in range(play.n) if play.value(f"close(row(obs, {i}), alone[{i}][0])")}
-        self.ended: list[int] = []
-        self.episodes = [0] * play.n
-        if ending is not None and ending.setup:
-            play.run(ending.setup)
 
-    def steps(self, after: int = 3, episodes: int = 1) -> Iterator[int]:
-        """Step until each row has ended `episodes` times, and `after` steps more."""
-        play = self.play
-        most = 8 if self.ending is None else episodes * (4 * self.ending.steps + 20)
-        left = after
-        for number in range(1, most):
-            before = set(self.pace)
-            play.run(f"actions = {play.actions() if self.ending is None else self.ending.actions}")
-            play.step("deepcopy(actions)")
-            play.run("alone = [step_alone(single, a) for single, a in zip(singles, actions)]")
-            if self.infos:
-                play.run(
-                    "alone = [settled(a, step_alone(single, action))"
-                    " for a, single, action in zip(alone, others, actions)]"
-                )
-            dones = [bool(play.value(f"dones[{i}]")) for i in range(play.n)]
-            alone = [play.value(f"alone[{i}]['done']") for i in range(play.n)]
-            self.ended = [i for i in sorted(before) if dones[i] and alone[i]]
-            yield number
-            for i in before:
-                same = dones[i] == alone[i]
-                same = same and play.value(f"close(row(obs, {i}), alone[{i}]['obs'])")
-                if not (same and play.value(_SAME_REWARD.format(i, play.n))):
-                    self.pace.discard(i)
-            self.episodes = [k + d for k, d in zip(self.episodes, dones, strict=True)]
-            if min(self.episodes) >= episodes:
-                left -= 1
-            if left < 0 or not self.pace:
-                return
+def obs_like_single(each: Beside, why: str) -> Demand:
+    """The observation of a row is that of its single environment."""
+    return like_single(each, each.obs, "obs", why)
 
-    def endings(self) -> Iterator[int]:
-        """Step, and yield each row whose first episode ends, or its second if starts vary.
 
-        Raises:
-            NotExercisedError: If there are none.
-        """
-        seen = False
-        # If all episodes begin alike, an equal start says nothing about the random numbers.
-        later = self.play.subject.traits.starts_vary
-        for _ in self.steps(0, self.play.draw(st.integers(1, 2)) if later else 1):
-            for i in self.ended:
-                if later or not self.episodes[i]:
-                    seen = True
-                    yield i
-        if not seen:
-            raise NotExercisedError(
-                "no row agrees with its single environment up to the end of an episode"
-            )
+def results_like_single(each: Beside, why: str) -> Iterator[Demand]:
+    """The reward and the flags of a row are those of its single environment."""
+    i, call, alone = each.row, each.call, each.alone
+    yield like_single(each, call.rewards[i], "reward", why)
+    if each.record.family == "vec_env":
+        yield expect(
+            "bool({0}) == bool({1} or {2})",
+            call.dones[i],
+            alone.terminated,
+            alone.truncated,
+            should=f"{each.alone_is_over}, {why}",
+            row=i,
+        )
+        return
+    yield like_single(each, call.terminations[i], "terminated", why)
+    yield like_single(each, call.truncations[i], "truncated", why)
 
-    def demand(self, what: str, key: str, should: str, i: int) -> None:
-        """Demand that an expression equals a result of the single environment."""
-        alone = f"alone[{i}]['{key}']"
-        got = short(self.play.value(alone), 80)
-        self.play.demand(f"close({what}, {alone})", what, f"{got}, {should}", i)
+
+def agreeing(found: Iterable[Beside], where: str) -> list[Beside]:
+    """These calls of rows and their single environments, where both have agreed before.
+
+    Raises:
+        NotExercisedError: If there are none.
+    """
+    kept = list(found)
+    if not kept:
+        raise NotExercisedError(f"no row agrees with its single environment up to {where}")
+    return kept
+
+
+def ends(record: Record) -> list[Beside]:
+    """The ends of episodes, of both.
+
+    Raises:
+        NotExercisedError: If there are none.
+    """
+    found = (each for each in beside(record) if each.kind == "end" and each.sure)
+    return agreeing((each for each in found if each.alone_is_over), "the end of an episode")
+
+
+def starts(record: Record) -> list[Beside]:
+    """The starts of episodes that follow others, without a reset of all rows.
+
+    Raises:
+        NotExercisedError: If there are none.
+    """
+    found = (each for each in beside(record) if each.kind == "start" and each.sure)
+    return agreeing((each for each in found if each.episode.by != "reset"), "the end of an episode")
+
+
+def ends_with_starts(record: Record) -> list[tuple[Beside, Beside]]:
+    """The ends of episodes, each with the start of the next one, which may differ.
+
+    Raises:
+        NotExercisedError: If there are none.
+    """
+    over = {(each.row, each.place): each for each in ends(record)}
+    pairs = [(over.get((each.row, each.place - 1)), each) for each in starts(record)]
+    return [(end, start) for end, start in pairs if end is not None]
+
+
+def lasts_like_singles(record: Record) -> Iterator[Demand]:
+    """The last observations of episodes are those of the single environments."""
+    for each in ends(record):
+        yield like_single(each, each.episode.last, "obs", "the last observation of the episode")
+
+
+def firsts_like_singles(
+    record: Record, why: str = "the first of the next episode"
+) -> Iterator[Demand]:
+    """The first observations of later episodes are those of the single environments."""
+    for each in starts(record):
+        yield obs_like_single(each, why)
+
+
+def steps_after_starts(record: Record) -> list[Beside]:
+    """The first steps of the episodes that follow others, without a reset of all rows."""
+    steps = (each for each in beside(record) if each.kind != "start" and each.episode.by != "reset")
+    return [e for e in steps if e.call.number <= e.episode.steps[:_AFTER][-1].number]
+
+
+def by_ends_before(record: Record) -> Iterator[tuple[Beside, list[Call]]]:
+    """The steps of episodes that a reset began, with the ends of any rows up to here since then."""
+    over = record.endings
+    for each in beside(record):
+        if each.kind != "start" and each.episode.by == "reset":
+            begin, now = each.episode.start.number, each.call.number
+            yield each, [end for end in over if begin < end.number <= now]
+
+
+# Infos
+
+
+def stable(each: Beside) -> tuple[Value, Value] | None:
+    """The info of the single environment, and that of another one like it; None if there is none.
+
+    What both have is no clock time.
+    """
+    other = single_of(each.record, each.row, "other")
+    if other is None or each.place >= len(other.calls) or not other.calls[each.place].complete:
+        return None
+    return each.alone.info, other.calls[each.place].info
+
+
+def keys_of(each: Beside) -> set[object]:
+    """The keys of an info of the single environment, without clock times."""
+    info = stable(each)
+    return set() if info is None else set(_entries(*info))
+
+
+def _entries(info: Value, other: Value) -> dict[object, object]:
+    found: dict[object, object] = PRELUDE["stable"](info.value, other.value)
+    return found
+
+
+def with_infos_of_singles(record: Record) -> list[Beside]:
+    """The calls whose infos are those of the single environment.
+
+    In SAME_STEP mode the infos of an end are those of the reset that follows.
+    """
+    wrong = "end" if record.mode == "SameStep" else ""
+    return [
+        each
+        for each in beside(record)
+        if each.agrees and each.sure and each.kind != wrong and not each.seeded
+    ]
+
+
+def info_carried(each: Beside, got: Value, what: str) -> Iterator[Demand]:
+    """An info has all entries of that of the single environment, save for clock times."""
+    expected = stable(each)
+    if expected is not None:
+        yield expect(
+            "carries({0}, stable({1}, {2}))",
+            got,
+            *expected,
+            should=f"{short(_entries(*expected), 80)}, {what}",
+            row=each.row,
+        )

@@ -7,11 +7,20 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 
 from sb3compat.conformance.checks.tools.clauses import in_space
-from sb3compat.conformance.checks.tools.endings import several_endings
-from sb3compat.conformance.checks.tools.evidence import last_like_steps, like_reset
-from sb3compat.conformance.checks.tools.last_step import demand_not_stale
-from sb3compat.conformance.checks.tools.singles import Beside, beside
-from sb3compat.conformance.checks.tools.twins import demand_last_as_in_first_episode
+from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
+from sb3compat.conformance.checks.tools.evidence import (
+    ends_unlike_starts,
+    last_like_steps,
+    lasts_moved_on,
+    like_reset,
+    starts_drawn_anew,
+)
+from sb3compat.conformance.checks.tools.singles import (
+    ends,
+    ends_with_starts,
+    firsts_like_singles,
+    lasts_like_singles,
+)
 from sb3compat.conformance.checks.vec_env.marks import (
     COMPARED,
     DUMMY_VEC_ENV,
@@ -22,13 +31,16 @@ from sb3compat.conformance.checks.vec_env.marks import (
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.play import Play
+from sb3compat.conformance.play import NO_TRUNCATION, Play
+from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.subject.actions import sample_seed_source
 
 # So many ends at the time limit, and the time for the steps up to them.
 _CUTS, _MOST_SECONDS = 5, 1.0
 _FIRST = "obs_after_done_is_reset_obs"
+
+close = PRELUDE["close"]
 
 
 @error(
@@ -70,8 +82,17 @@ def terminal_observation_in_space(record: Record) -> Iterator[Demand]:
             yield in_space(record, step.infos[i]["terminal_observation"], i)
 
 
-@error(group="episode end", source=SB3_GUIDE, after=(*ENDINGS, "terminal_observation_in_space"))
-def terminal_observation_not_reset_obs(play: Play) -> None:
+def _lasts_unlike_starts(record: Record) -> Iterator[Demand]:
+    yield from ends_unlike_starts(record, "last")
+
+
+@error(
+    group="episode end",
+    source=SB3_GUIDE,
+    after=(*ENDINGS, "terminal_observation_in_space"),
+    without_reference=_lasts_unlike_starts,
+)
+def terminal_observation_not_reset_obs(record: Record) -> Iterator[Demand]:
     """`terminal_observation` is not the first observation of the next episode.
 
     Otherwise the value of a truncated episode is that of the next one's start, and learning goes
@@ -79,48 +100,31 @@ def terminal_observation_not_reset_obs(play: Play) -> None:
     row is then overwritten with the first observation of the next episode; copy it. The same
     happens to environments that write every observation into the same array.
     """
-    if beside(play):
-        for i in Beside(play, play.ending()).endings():
-            what = f"infos[{i}]['terminal_observation']"
-            if play.value(f"close(alone[{i}]['last'], alone[{i}]['obs'])"):
-                continue
-            last = short(play.value(f"alone[{i}]['last']"), 80)
-            play.demand(
-                f"not close({what}, alone[{i}]['obs'])", what, f"{last}, the last of the episode", i
-            )
-        return
-    play.without_reference()
-    for i in _rows_whose_ends_equal_starts(play):
-        if not play.subject.traits.looks_first(play.value(f"row(obs, {i})")):
-            continue
-        what = f"infos[{i}]['terminal_observation']"
-        should = f"the last observation of the episode, not the first of the next, row(obs, {i})"
-        play.demand(f"not equal({what}, row(obs, {i}))", what, should, i)
+    for end, start in ends_with_starts(record):
+        first, last = start.alone.obs, end.alone.obs
+        if not close(last.value, first.value):
+            should = f"{short(last.value, 80)}, the last of the episode"
+            yield expect("not close({0}, {1})", end.episode.last, first, should=should, row=end.row)
 
 
-@error(group="episode end", source=SB3_GUIDE, after=(*ENDINGS, "terminal_observation_in_space"))
-def obs_after_done_is_reset_obs(play: Play) -> None:
+def _starts_by_evidence(record: Record) -> Iterator[Demand]:
+    yield from all_of(starts_drawn_anew(record), ends_unlike_starts(record, "first"))
+
+
+@error(
+    group="episode end",
+    source=SB3_GUIDE,
+    after=(*ENDINGS, "terminal_observation_in_space"),
+    without_reference=_starts_by_evidence,
+)
+def obs_after_done_is_reset_obs(record: Record) -> Iterator[Demand]:
     """In a row that is done, `obs` is the first observation of the next episode.
 
     SB3's environments reset themselves within the step. If `obs` is the last observation of the
     old episode instead, the policy's next action answers an observation of an episode that is
     over. Typical mistake: the row is reset at the next step, as in Gymnasium's NEXT_STEP mode.
     """
-    if beside(play):
-        singles = Beside(play, play.ending())
-        for i in singles.endings():
-            singles.demand(f"row(obs, {i})", "obs", "the first of the next episode", i)
-        return
-    play.without_reference()
-    if play.draw(st.booleans()):
-        _begins_anew(play)
-        return
-    for i in _rows_whose_ends_equal_starts(play):
-        if play.subject.traits.looks_first(play.value(f"row(obs, {i})")):
-            continue
-        what = f"infos[{i}]['terminal_observation']"
-        should = "the first observation of the next episode, not the last one of the old episode"
-        play.demand(f"not equal({what}, row(obs, {i}))", f"row(obs, {i})", should, i)
+    yield from firsts_like_singles(record, "the first of the next episode")
 
 
 @error(
@@ -144,74 +148,23 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
     yield from like_reset(record)
 
 
-def _begins_anew(play: Play) -> None:
-    """Where each reset draws a new start, the resets within steps do so as well."""
-    traits = play.subject.traits
-    if not (traits.continuous and traits.starts_vary and traits.resets_move):
-        raise NotExercisedError(
-            "equal observations may be chance: they are no vectors of floats, or do not vary"
-        )
-    firsts: list[list[str]] = [[] for _ in range(play.n)]
-    play.run("firsts = []")
-    for ended in several_endings(play, 4 * play.n):
-        play.run("firsts.append(snapshot(obs))")
-        for i in ended:
-            firsts[i].append(f"row(firsts[{play.value('len(firsts)') - 1}], {i})")
-    for i in (i for i in range(play.n) if len(firsts[i]) > 2):
-        play.demand(
-            f"distinct([{', '.join(firsts[i])}]) > 1",
-            f"row(obs, {i})" if i in play.ended() else firsts[i][-1],
-            f"a start drawn anew, as in each reset(), not the same at {len(firsts[i])} ends",
-            i,
-        )
-
-
-def _rows_whose_ends_equal_starts(play: Play) -> list[int]:
-    """The rows in which each last observation equals the first one of the next episode.
-
-    If the observations are vectors of floats that each reset draws anew and each step changes, one
-    of the two must be wrong. Otherwise they might be equal by chance.
-
-    Raises:
-        NotExercisedError: If they might be equal by chance.
-    """
-    traits = play.subject.traits
-    if not (traits.continuous and traits.starts_vary and traits.steps_move and traits.resets_move):
-        raise NotExercisedError(
-            "equal observations may be chance: they are no vectors of floats, or do not vary"
-        )
-    same = dict.fromkeys(range(play.n), True)
-    ended: list[int] = []
-    for ended in several_endings(play):
-        for i in ended:
-            same[i] &= play.value(f"equal(infos[{i}]['terminal_observation'], row(obs, {i}))")
-    return [i for i in ended if same[i]]
+def _last_by_evidence(record: Record) -> Iterator[Demand]:
+    yield from all_of(lasts_moved_on(record), last_as_in_first_episode(record))
 
 
 @error(
     group="episode end",
     source=SB3_GUIDE,
     after=(*COMPARED, "terminal_observation_in_space", "terminal_observation_not_reset_obs"),
+    without_reference=_last_by_evidence,
 )
-def terminal_observation_is_last(play: Play) -> None:
+def terminal_observation_is_last(record: Record) -> Iterator[Demand]:
     """`terminal_observation` is the observation that the last step of the episode led to.
 
     Typical mistakes: the observation before the last action, the observation of another row, zeros,
     or an observation without the processing that `obs` has been through.
     """
-    if beside(play):
-        singles = Beside(play, play.ending())
-        for i in singles.endings():
-            what = f"infos[{i}]['terminal_observation']"
-            singles.demand(what, "last", "the last observation of the episode", i)
-        return
-    play.without_reference()
-    if play.draw(st.booleans()):
-        demand_last_as_in_first_episode(play, "{}infos[{}]['terminal_observation']".format)
-    else:
-        demand_not_stale(
-            play, lambda _: "infos[{}]['terminal_observation']", lambda _: "row(before, {})"
-        )
+    yield from lasts_like_singles(record)
 
 
 @error(
@@ -255,8 +208,24 @@ def truncated_flag_present(record: Record) -> Iterator[Demand]:
             )
 
 
-@error(group="episode end", source=DUMMY_VEC_ENV, after=COMPARED)
-def truncated_flag_exclusive(play: Play) -> None:
+def _flag_of_running_rows_or_at_the_limit(play: Play) -> None:
+    play.without_truncation()
+    if play.draw(st.booleans()):
+        _at_the_time_limit(play)
+        return
+    for _ in play.through_ending():
+        for i in play.running():
+            flag = f"infos[{i}].get('TimeLimit.truncated', False)"
+            play.demand(f"not {flag}", flag, "False, as the row is not done", i)
+
+
+@error(
+    group="episode end",
+    source=DUMMY_VEC_ENV,
+    after=COMPARED,
+    without_reference=_flag_of_running_rows_or_at_the_limit,
+)
+def truncated_flag_exclusive(record: Record) -> Iterator[Demand]:
     """`TimeLimit.truncated` is true exactly if the episode was truncated and not terminated.
 
     Where it is true, algorithms add the value of `terminal_observation` to the reward. After a
@@ -264,22 +233,24 @@ def truncated_flag_exclusive(play: Play) -> None:
     row that goes on. Without single environments it is asked whether episodes are truncated at the
     time limit, if the specs of sub-environments have one.
     """
-    play.without_truncation()
-    if not beside(play):
-        play.without_reference()
-        if play.draw(st.booleans()):
-            _at_the_time_limit(play)
-            return
-    if not (beside(play) and play.draw(st.booleans())):
-        for _ in play.through_ending():
-            for i in play.running():
-                flag = f"infos[{i}].get('TimeLimit.truncated', False)"
-                play.demand(f"not {flag}", flag, "False, as the row is not done", i)
-    else:
-        singles = Beside(play, play.ending())
-        for i in singles.endings():
-            what = f"infos[{i}].get('TimeLimit.truncated', False)"
-            singles.demand(f"bool({what})", "truncated", "truncated and not terminated", i)
+    if not any(ending.truncated for ending in record.subject.endings):
+        record.partly(NO_TRUNCATION)
+    for step in record.through_endings:
+        for i in record.running(step):
+            flag = step.infos[i].get("TimeLimit.truncated", False)
+            yield expect("not {0}", flag, should="False, as the row is not done", row=i)
+    for end in ends(record):
+        flag = end.call.infos[end.row].get("TimeLimit.truncated", False)
+        terminated, truncated = end.alone.terminated, end.alone.truncated
+        cut = bool(truncated.value and not terminated.value)
+        yield expect(
+            "bool({0}) == bool({1} and not {2})",
+            flag,
+            truncated,
+            terminated,
+            should=f"{cut}, truncated and not terminated",
+            row=end.row,
+        )
 
 
 def _at_the_time_limit(play: Play) -> None:

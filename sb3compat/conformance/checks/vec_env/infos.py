@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hypothesis import strategies as st
-
-from sb3compat.conformance.checks.tools.endings import several_endings
 from sb3compat.conformance.checks.tools.leaks import (
     infos_of_their_own_step,
+    infos_unlike_those_of_resets,
     keys_of_their_own_row,
+    reset_infos_of_new_resets,
     statistics_of_the_episode,
 )
-from sb3compat.conformance.checks.tools.singles import Beside, beside
+from sb3compat.conformance.checks.tools.singles import (
+    ends_with_starts,
+    info_carried,
+    keys_of,
+    starts,
+)
 from sb3compat.conformance.checks.vec_env.marks import (
     COMPARED,
     DUMMY_VEC_ENV,
@@ -21,9 +25,8 @@ from sb3compat.conformance.checks.vec_env.marks import (
     warning,
 )
 from sb3compat.conformance.contract import BASICS, SB3_SOURCE
-from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.findings import short
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.play import Play
 from sb3compat.conformance.record import Record
 
 _INFOS = (
@@ -90,68 +93,21 @@ def infos_without_others_entries(record: Record) -> Iterator[Demand]:
     yield from keys_of_their_own_row(record)
 
 
-@error(group="episode end", source=DUMMY_VEC_ENV, after=(*COMPARED, "reset_infos_n_dicts"))
-def reset_infos_updated_on_autoreset(play: Play) -> None:
+@error(
+    group="episode end",
+    source=DUMMY_VEC_ENV,
+    after=(*COMPARED, "reset_infos_n_dicts", "reset_infos_others_unchanged"),
+    without_reference=reset_infos_of_new_resets,
+)
+def reset_infos_updated_on_autoreset(record: Record) -> Iterator[Demand]:
     """Where a row is done, `env.reset_infos[i]` is the info of the reset that followed.
 
     It belongs to the observation that `obs` has in that row: action masks, goals or seeds are
     read from it. An old info has the masks, goals or seeds of an earlier episode.
     """
-    if beside(play):
-        singles = Beside(play, play.ending(), infos=True)
-        for i in singles.endings():
-            play.demand(
-                f"carries(env.reset_infos[{i}], alone[{i}]['reset_info'])",
-                f"env.reset_infos[{i}]",
-                f"{short(play.value(f'alone[{i}]')['reset_info'], 80)}, the info of the new reset",
-                i,
-            )
-        return
-    play.without_reference()
-    if play.draw(st.booleans()):
-        _infos_of_resets(play)
-        return
-    if not play.subject.traits.reset_infos_vary:
-        raise NotExercisedError("infos of resets are equal")
-    changed = False
-    ended: list[int] = []
-    for ended in several_endings(play, keep="before = snapshot(env.reset_infos)"):
-        for i in ended:
-            changed |= not play.value(f"equal(env.reset_infos[{i}], before[{i}])")
-    if not changed:
-        i = ended[0]
-        play.demand(
-            f"not equal(env.reset_infos[{i}], before[{i}])",
-            f"env.reset_infos[{i}]",
-            "the info of the new reset, not of an earlier reset",
-            i,
-        )
-
-
-def _infos_of_resets(play: Play) -> None:
-    """Keys that all resets have tell their infos from those of steps."""
-    play.run("resets = []")
-    usual: list[set[object]] = [set()] * play.n
-    for number in play.through_ending(after=0):
-        if number == 1:
-            play.run("env.reset(), resets.append(snapshot(env.reset_infos)), env.reset()")
-            play.run("resets.append(snapshot(env.reset_infos))")
-            continue
-        for i in play.running():
-            keys = set(play.value(f"infos[{i}]"))
-            usual[i] = keys & usual[i] if usual[i] else keys
-    for i in play.ended():
-        always = set.intersection(*(set(play.value(f"resets[{k}][{i}]")) for k in range(2)))
-        steps_only = usual[i] - set().union(*play.value(f"[info[{i}] for info in resets]"))
-        found = set(play.value(f"env.reset_infos[{i}]"))
-        if found & (steps_only | {"terminal_observation"}) and always - found:
-            key = min(always - found, key=str)
-            play.demand(
-                f"{key!r} in env.reset_infos[{i}]",
-                f"env.reset_infos[{i}]",
-                f"the info of the new reset, with {key!r} as after each reset(), not of a step",
-                i,
-            )
+    for start in starts(record):
+        got = start.call.reset_infos[start.row]
+        yield from info_carried(start, got, "the info of the new reset")
 
 
 @error(group="episode end", source=DUMMY_VEC_ENV, after=(*ENDINGS, "reset_infos_n_dicts"))
@@ -172,50 +128,26 @@ def reset_infos_others_unchanged(record: Record) -> Iterator[Demand]:
             )
 
 
-@error(group="episode end", source=DUMMY_VEC_ENV, after=(*COMPARED, "reset_infos_n_dicts"))
-def done_info_is_step_info(play: Play) -> None:
+@error(
+    group="episode end",
+    source=DUMMY_VEC_ENV,
+    after=(*COMPARED, "reset_infos_n_dicts"),
+    without_reference=infos_unlike_those_of_resets,
+)
+def done_info_is_step_info(record: Record) -> Iterator[Demand]:
     """Where a row is done, `infos[i]` is the info of the last step, not of the reset after it.
 
     It contains `is_success`, `episode` and the like. The info of the reset belongs into
     `env.reset_infos[i]`. Typical mistake: `obs, info = env.reset()` over the step's own
     `info`.
     """
-    if beside(play):
-        singles = Beside(play, play.ending(), infos=True)
-        for i in singles.endings():
-            info = short(play.value(f"alone[{i}]")["info"], 80)
-            play.demand(
-                f"carries(infos[{i}], alone[{i}]['info'])", f"infos[{i}]", f"{info}, and more", i
-            )
-            play.demand(
-                f"not set(infos[{i}]) & (set(alone[{i}]['reset_info']) - alone[{i}]['keys'])",
-                f"infos[{i}]",
-                f"{info}, without the info of the reset",
-                i,
-            )
-        return
-    play.without_reference()
-    usual: list[set[str]] = [set()] * play.n
-    for number in play.through_ending(after=0):
-        for i in play.ended():
-            if not usual[i] or usual[i] - set(play.value(f"infos[{i}]")):
-                play.demand(
-                    f"infos[{i}] is not env.reset_infos[{i}]",
-                    f"infos[{i}]",
-                    "the info of the step, not of the reset",
-                    i,
-                )
-            added = {"terminal_observation", "TimeLimit.truncated", "episode"}
-            info = play.value(f"infos[{i}]")
-            own = {key: value for key, value in info.items() if key not in added}
-            play.script.namespace["own"] = own
-            lost = usual[i] - set(own) - added
-            if number > 2 and own and lost and play.value(f"equal(own, env.reset_infos[{i}])"):
-                key = min(lost, key=str)
-                play.demand(f"{key!r} in infos[{i}]", f"infos[{i}]", _STEP_INFO.format(key), i)
-        for i in play.running():
-            keys = set(play.value(f"infos[{i}]"))
-            usual[i] = keys if number == 1 else usual[i] & keys
-
-
-_STEP_INFO = "the info of the step, with {!r} as in all steps before, not the info of the reset"
+    for end, start in ends_with_starts(record):
+        got = end.call.infos[end.row]
+        yield from info_carried(end, got, "and more")
+        alien = sorted(keys_of(start) - set(end.alone.info.value), key=str)
+        yield expect(
+            f"not {{{{*{alien!r}}}}} & set({{0}})",
+            got,
+            should=f"without the info of the reset, {short(alien, 80)}",
+            row=end.row,
+        )

@@ -2,73 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.tools.endings import episode_ends
-from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
-from sb3compat.conformance.checks.tools.spaces import at
-from sb3compat.conformance.checks.tools.twins import (
-    both_to_ending,
-    demand_last_as_in_first_episode,
-    demand_no_reset_by_ending,
+from sb3compat.conformance.checks.tools.comparing import (
+    all_of,
+    last_as_in_first_episode,
+    last_is_not_of_a_reset,
+    no_reset_by_a_step,
 )
+from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts, lasts_moved_on
+from sb3compat.conformance.checks.tools.singles import firsts_like_singles, lasts_like_singles
 from sb3compat.conformance.checks.vector_env.marks import SYNC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
-from sb3compat.conformance.findings import short
+from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.play import Play
+from sb3compat.conformance.record import Record
 
 MODES = ("Disabled",)
 AFTER = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
 GROUP = "episode end: DISABLED"
 
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
-def no_reset_unasked(play: Play) -> None:
+def _no_sign_of_a_reset(record: Record) -> Iterator[Demand]:
+    yield from all_of(
+        last_is_not_of_a_reset(record),
+        last_as_in_first_episode(record),
+        no_reset_by_a_step(record),
+        ends_unlike_starts(record, "last"),
+        lasts_moved_on(record),
+    )
+
+
+@error(
+    group=GROUP,
+    source=GYM_AUTORESET,
+    modes=MODES,
+    after=AFTER,
+    without_reference=_no_sign_of_a_reset,
+)
+def no_reset_unasked(record: Record) -> Iterator[Demand]:
     """In DISABLED mode a row that ended is not reset before the caller asks for it.
 
     The step that ends an episode returns its last observation, and the caller's reset begins the
     next episode. If the row was reset before, an episode's start is lost, or the value of a
     truncated state is that of a fresh one. Remove the autoreset.
     """
-    choice = play.draw(st.integers(0, 2))
-    if play.subject.referenced:
-        i = play.draw(st.integers(0, play.n - 1))
-        for event in lockstep(play, i, 1, episodes=play.draw(st.integers(1, 2))):
-            if event in ("end", "reset"):
-                demand_like_single(play, i, "as in its single environment")
-        return
-    play.without_reference()
-    if choice == 0:
-        demand_no_reset_by_ending(play, play.reset_rows)
-    elif choice == 1:
-        demand_last_as_in_first_episode(play, lambda env, i: at(play, f"{env}obs", i))
-    elif play.draw(st.booleans()):
-        _no_reset_by_step(play)
-    else:
-        i = episode_ends(play)
-        should = f"the last ones, not the first of the next: {short(play.value('first'))}"
-        play.demand("not all(map(equal, last, first))", "last", should, i)
-
-
-def _no_reset_by_step(play: Play) -> None:
-    """If a row that ended can be stepped, that step is no reset."""
-    rows = both_to_ending(play)
-    play.run("last = deepcopy(obs)")
-    play.run(f"actions = {play.actions()}")
-    play.run("result = []")
-    if play.value("caught(lambda: result.extend(env.step(actions)))") is not None:
-        return
-    play.script.lines.append("result.extend(env.step(actions))")
-    play.script.steps += 1
-    play.reset_rows(rows, "twin")
-    for i in rows:
-        last, first, known = (at(play, name, i) for name in ("last", "result[0]", "twin_obs"))
-        play.demand(
-            f"equal({last}, {known}) or not equal({first}, {known})",
-            first,
-            "something else than a reset gives: it was not asked for",
-            i,
-        )
+    yield from lasts_like_singles(record)
+    yield from firsts_like_singles(record, "the first of the next episode, as the caller began it")
 
 
 @error(group=GROUP, source=SYNC, modes=MODES, after=AFTER)

@@ -44,7 +44,7 @@ def autoreset_mode_matches_behaviour(play: Play) -> None:
         play.run("final = infos.get('final_obs', infos.get('final_observation'))")
         got = at(play, "obs", i)
         play.demand(
-            f"agrees({got}, row(final, {i}))",
+            f"close({got}, row(final, {i}))",
             got,
             f"the last observation {short(play.value(f'row(final, {i})'))} in {mode} mode",
             i,

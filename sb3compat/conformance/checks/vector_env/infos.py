@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hypothesis import strategies as st
-
-from sb3compat.conformance.checks.tools.endings import some_steps
 from sb3compat.conformance.checks.tools.leaks import (
     infos_of_their_own_step,
     keys_of_their_own_row,
     statistics_of_the_episode,
 )
-from sb3compat.conformance.checks.tools.lockstep import lockstep
+from sb3compat.conformance.checks.tools.singles import keys_of, with_infos_of_singles
 from sb3compat.conformance.checks.vector_env.marks import (
     DICT_INFO,
     STATISTICS,
@@ -21,54 +18,53 @@ from sb3compat.conformance.checks.vector_env.marks import (
     warning,
 )
 from sb3compat.conformance.contract import BASICS
-from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.findings import short
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.play import Play
 from sb3compat.conformance.record import Record
 
 _INFOS = (*BASICS["vector_env"], "info_masks", "autoreset_mode_matches_behaviour")
 
 
-@error(group="infos", source=VECTOR_ENV)
-def info_masks(play: Play) -> None:
+def _masks_are_masks(record: Record) -> Iterator[Demand]:
+    n = record.num_envs
+    for call in record.batches:
+        yield expect(
+            f"not bad_masks({{0}}, {n})",
+            call.infos,
+            what=f"bad_masks({{0}}, {n})",
+            should=f"{{}}: masks are bool arrays of shape ({n},)",
+        )
+
+
+@error(group="infos", source=VECTOR_ENV, without_reference=_masks_are_masks)
+def info_masks(record: Record) -> Iterator[Demand]:
     """A mask `_key` in `infos` is a bool array of shape `(num_envs,)`; without it all rows count.
 
     With another mask `infos["key"][infos["_key"]]` picks the wrong rows. `_add_info` of
     `VectorEnv` makes both. With a reference, each row must have the keys of its single
     environment, and no others.
     """
-    masks = f"{{}}: masks are bool arrays of shape ({play.n},)"
-    if play.subject.referenced and play.draw(st.booleans()):
-        _rows_have_their_keys(play)
-        return
-    if not play.subject.referenced:
-        play.without_reference()
-    play.start()
-    play.demand(f"not bad_masks(infos, {play.n})", f"bad_masks(infos, {play.n})", masks)
-    for _ in some_steps(play):
-        play.demand(f"not bad_masks(infos, {play.n})", f"bad_masks(infos, {play.n})", masks)
-
-
-def _rows_have_their_keys(play: Play) -> None:
-    i = play.draw(st.integers(0, play.n - 1))
-    known: set[str] = set()
-    for event in lockstep(play, i, 2, infos=True):
-        if event == "end" and i not in play.ended():
-            return
-        known |= set(play.value("info"))
-        play.demand(
-            f"set(info) <= set(info_of(infos, {i}))",
-            f"list(info_of(infos, {i}))",
-            f"with all of {short(list(play.value('info')))}, as its single environment has",
-            i,
+    yield from _masks_are_masks(record)
+    known: dict[int, set[object]] = {}
+    for each in with_infos_of_singles(record):
+        keys, mine = keys_of(each), known.setdefault(each.row, set())
+        mine |= keys
+        got = each.call.infos.info(each.row)
+        yield expect(
+            f"{{{{*{sorted(keys, key=str)!r}}}}} <= set({{0}})",
+            got,
+            what="list({0})",
+            should=f"with all of {short(sorted(keys, key=str))}, as its single environment has",
+            row=each.row,
         )
         # Vector wrappers may add keys that no single environment has.
-        alien = sorted(known - set(play.value("info")), key=str)
-        play.demand(
-            f"not {{*{alien!r}}} & set(info_of(infos, {i}))",
-            f"list(info_of(infos, {i}))",
-            f"without {short(alien)}, which its single environment does not have here",
-            i,
+        alien = sorted(mine - keys, key=str)
+        yield expect(
+            f"not {{{{*{alien!r}}}}} & set({{0}})",
+            got,
+            what="list({0})",
+            should=f"without {short(alien)}, which its single environment does not have here",
+            row=each.row,
         )
 
 
@@ -140,26 +136,21 @@ def infos_without_others_entries(record: Record) -> Iterator[Demand]:
 
 
 @warning(group="infos", source=VECTOR_ENV, needs=("reference",))
-def info_values_keep_type(play: Play) -> None:
+def info_values_keep_type(record: Record) -> Iterator[Demand]:
     """Batching keeps the values of infos: 1.75 in one row is not 1 because another row has an int.
 
     An array with the dtype of the first row's value casts the values of other rows silently, and
     `VectorEnv._add_info` makes such arrays. Give a key one type in all environments and steps, or
     promote the dtype over the rows.
     """
-    i = play.draw(st.integers(0, play.n - 1))
-    seen = False
-    for event in lockstep(play, i, infos=True):
-        if event == "end" and play.subject.mode == "SameStep":
-            continue
-        play.run(f"got = info_of(infos, {i})")
-        for key in play.value("[key for key in info if key in got]"):
-            seen = True
-            play.demand(
-                f"equal(got[{key!r}], info[{key!r}])",
-                f"got[{key!r}]",
-                f"{short(play.value(f'info[{key!r}]'))}, as its single environment gives",
-                i,
+    for each in with_infos_of_singles(record):
+        got = each.call.infos.info(each.row)
+        for key in sorted(keys_of(each) & set(got.value), key=str):
+            expected = each.alone.info[key]
+            yield expect(
+                "equal({0}, {1})",
+                got[key],
+                expected,
+                should=f"{short(expected.value)}, as its single environment gives",
+                row=each.row,
             )
-    if not seen:
-        raise NotExercisedError("the single environment of the row gives no infos")

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
-from hypothesis import strategies as st
-
-from sb3compat.conformance.checks.tools.endings import episode_ends
-from sb3compat.conformance.checks.tools.last_step import demand_not_stale
-from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
-from sb3compat.conformance.checks.tools.spaces import at
-from sb3compat.conformance.checks.tools.twins import (
-    both_to_ending,
-    demand_last_as_in_first_episode,
-    demand_like_twin,
-    demand_no_reset_by_ending,
-    step_both,
+from sb3compat.conformance.checks.tools.comparing import (
+    all_of,
+    as_after_a_reset_of_all_rows,
+    last_as_in_first_episode,
+    last_is_not_of_a_reset,
+    way_to_the_end,
+    whole_twin_of,
+)
+from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts, lasts_moved_on
+from sb3compat.conformance.checks.tools.singles import (
+    firsts_like_singles,
+    lasts_like_singles,
+    obs_like_single,
+    steps_after_starts,
 )
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.play import Play
 from sb3compat.conformance.record import Record
+from sb3compat.conformance.rows import obs_of
+from sb3compat.conformance.variants import other_action_in_the_reset_step
 
 MODES = ("NextStep",)
 GROUP = "episode end: NEXT_STEP"
@@ -32,59 +34,49 @@ AFTER = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
 AFTER_SEEDED = (*DETERMINISTIC, "autoreset_mode_matches_behaviour")
 
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
-def done_step_returns_final_obs(play: Play) -> None:
+def _last_by_evidence(record: Record) -> Iterator[Demand]:
+    yield from all_of(
+        ends_unlike_starts(record, "last"),
+        lasts_moved_on(record),
+        last_as_in_first_episode(record),
+        last_is_not_of_a_reset(record),
+    )
+
+
+@error(
+    group=GROUP,
+    source=GYM_AUTORESET,
+    modes=MODES,
+    after=AFTER,
+    without_reference=_last_by_evidence,
+)
+def done_step_returns_final_obs(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the step that ends an episode returns its last observation.
 
     The value of a truncated state is computed from it. If the first observation of the next
     episode is in its place, that value is wrong. Leave the reset to the next step. Without a
     reference, the check fails if each last observation equals the next first one, or that of the
-    step before, whatever the last action is.
+    step before.
     """
-    if play.subject.referenced:
-        i = play.draw(st.integers(0, play.n - 1))
-        for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
-            if event == "end":
-                demand_like_single(play, i, "the last one of the episode")
-        return
-    play.without_reference()
-    way = play.draw(st.sampled_from(("first", "step", "reset", "episode")))
-    if way == "episode":
-        demand_last_as_in_first_episode(play, lambda env, i: at(play, f"{env}obs", i))
-        return
-    if way == "reset":
-        demand_no_reset_by_ending(play, lambda _: play.step(play.actions()))
-        return
-    if way == "step":
-        demand_not_stale(play, partial(at, name="obs", i=None), partial(at, name="before", i=None))
-        return
-    i = episode_ends(play)
-    play.demand(
-        "not all(map(equal, last, first))",
-        "last",
-        f"the last ones of their episodes, not the first of the next: {short(play.value('first'))}",
-        i,
-    )
+    yield from lasts_like_singles(record)
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER_SEEDED)
-def reset_step_ignores_action(play: Play) -> None:
+def reset_step_ignores_action(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the step after an ending only resets the row, whatever its action.
 
     An environment that resets and then applies the action loses the first observation and one
     transition. Skip the sub-environment's step in the step that resets it.
     """
-    rows = both_to_ending(play)
-    i = play.draw(st.sampled_from(rows))
-    step_both(play, play.actions(), other_in=i)
-    got = at(play, "twin_obs", i)
-    expected = at(play, "obs", i)
-    play.demand(
-        f"equal({got}, {expected})",
-        got,
-        f"{short(play.value(expected))}, as with another action",
-        i,
-    )
+    way = way_to_the_end(record)
+    if len(record.steps) == len(way):
+        raise NotExercisedError("no step follows an end")
+    twin = whole_twin_of(record, other_action_in_the_reset_step)
+    step, other = record.steps[len(way)], twin.batches[-1]
+    for i in way[-1].ended:
+        got, expected = obs_of(twin, other, i), obs_of(record, step, i)
+        should = f"{short(expected.value)}, as with another action"
+        yield expect("equal({0}, {1})", got, expected, should=should, row=i)
 
 
 @error(
@@ -126,8 +118,9 @@ def reset_step_flags_false(record: Record) -> Iterator[Demand]:
     needs=("repeatable",),
     modes=MODES,
     after=(*AFTER_SEEDED, "reset_step_ignores_action", "reset_clears_pending_autoreset"),
+    without_reference=as_after_a_reset_of_all_rows,
 )
-def one_reset_per_episode(play: Play) -> None:
+def one_reset_per_episode(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode a row is reset once after each episode.
 
     A second reset, in the ending step or in the one after the next, loses an episode's start and
@@ -135,27 +128,7 @@ def one_reset_per_episode(play: Play) -> None:
     The rows are compared with single environments, or, if each row has a seed of its own, with a
     `reset()` of all rows at the same point.
     """
-    if play.subject.referenced:
-        i = play.draw(st.integers(0, play.n - 1))
-        after = False
-        for event in lockstep(play, i, 3):
-            after = after or event == "reset"
-            if after and event != "end":
-                demand_like_single(play, i, "as after a single reset")
-        return
-    if not (play.subject.capabilities.get("row_seeds") or play.n == 1):
-        raise NotExercisedError("rows have no seeds of their own")
-    rows = both_to_ending(play)
-    play.run("twin_obs, twin_infos = twin.reset()")
-    play.step(play.actions())
-    i = play.draw(st.sampled_from(rows))
-    _row_agrees(play, i)
-    for _ in range(2):
-        step_both(play, play.actions())
-        if i in play.ended():
-            return
-        _row_agrees(play, i)
-
-
-def _row_agrees(play: Play, i: int) -> None:
-    demand_like_twin(play, "obs", i, "as in an environment whose rows were reset by reset()")
+    yield from firsts_like_singles(record, "as after a single reset")
+    for each in steps_after_starts(record):
+        if each.kind == "step":
+            yield obs_like_single(each, "as after a single reset")

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
-from hypothesis import strategies as st
-
-from sb3compat.conformance.checks.tools.endings import episode_ends
-from sb3compat.conformance.checks.tools.last_step import demand_not_stale
+from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
+from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts, lasts_moved_on
 from sb3compat.conformance.checks.tools.leaks import infos_of_autoresets
-from sb3compat.conformance.checks.tools.lockstep import demand_like_single, lockstep
-from sb3compat.conformance.checks.tools.spaces import at
-from sb3compat.conformance.checks.tools.twins import (
-    both_to_ending,
-    demand_last_as_in_first_episode,
-    reset_like_env,
+from sb3compat.conformance.checks.tools.singles import (
+    ends_with_starts,
+    firsts_like_singles,
+    info_carried,
+    keys_of,
+    lasts_like_singles,
 )
 from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.play import Play
-from sb3compat.conformance.record import Record
+from sb3compat.conformance.record import Call, Record
 
 MODES = ("SameStep",)
 AFTER = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
 FINALS = (*BASICS["vector_env"], "final_obs_present")
 GROUP = "episode end: SAME_STEP"
-
-_DONE = "ended(terminations, truncations)"
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
@@ -89,51 +83,26 @@ def final_obs_mask_equals_done(record: Record) -> Iterator[Demand]:
         )
 
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=FINALS)
-def obs_is_reset_obs(play: Play) -> None:
+def _starts_unlike_lasts(record: Record) -> Iterator[Demand]:
+    yield from ends_unlike_starts(record, "first")
+
+
+@error(
+    group=GROUP,
+    source=GYM_AUTORESET,
+    modes=MODES,
+    after=(*FINALS, "final_obs_in_space", "obs_in_batched_space"),
+    without_reference=_starts_unlike_lasts,
+)
+def obs_is_reset_obs(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode the observation of a row that ended is the first of its next episode.
 
     An agent that sees the last observation acts on a state that is gone, and the first transition
-    of each episode is wrong. The rows are compared with single environments, or, if each row has
-    a seed of its own and steps draw nothing, with a `reset()` at the same point.
+    of each episode is wrong. The rows are compared with single environments. Without a reference,
+    the check fails if at all ends these observations are the last ones, and lie beyond those after
+    resets.
     """
-    if play.subject.referenced:
-        i = play.draw(st.integers(0, play.n - 1))
-        for event in lockstep(play, i):
-            if event == "end":
-                demand_like_single(play, i, "the first one of the next episode")
-        return
-    play.without_reference()
-    i = _with_known_start(play)
-    got, known = at(play, "obs", i), at(play, "twin_obs", i)
-    play.demand(
-        f"not equal({got}, {_final(play, i)}) or equal({got}, {known})",
-        got,
-        f"{short(play.value(known))}, as after a reset, not the last one of the episode before",
-        i,
-    )
-
-
-def _with_known_start(play: Play) -> int:
-    """Step to an ending of a row, and reset the twin just before it instead.
-
-    Raises:
-        NotExercisedError: If the two may differ for other reasons.
-    """
-    known = play.subject.capabilities.get("row_seeds") or play.n == 1
-    if not known or not play.subject.capabilities.get("seeding"):
-        raise NotExercisedError("rows have no seeds of their own, or it takes none")
-    rows = both_to_ending(play, behind=1)
-    if play.script.steps < 2:
-        raise NotExercisedError("an episode ends in its first step")
-    play.run("twin_obs, twin_infos = twin.reset()")
-    play.run("third = make_env()")
-    play.run(reset_like_env(play, "third"))
-    play.run("undisturbed = third.reset()[0]")
-    i = play.draw(st.sampled_from(rows))
-    if not play.value(f"equal({at(play, 'undisturbed', i)}, {at(play, 'twin_obs', i)})"):
-        raise NotExercisedError("steps draw random numbers, too")
-    return i
+    yield from firsts_like_singles(record)
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=FINALS)
@@ -153,94 +122,97 @@ def final_obs_not_aliased(record: Record) -> Iterator[Demand]:
             yield expect("equal({0}, {1})", held, was, should=should, row=i)
 
 
+def _last_by_evidence(record: Record) -> Iterator[Demand]:
+    yield from all_of(
+        ends_unlike_starts(record, "last"),
+        lasts_moved_on(record),
+        last_as_in_first_episode(record),
+    )
+
+
 @error(
     group=GROUP,
     source=GYM_AUTORESET,
     modes=MODES,
-    after=(*FINALS, "final_obs_in_space", "final_obs_not_aliased"),
+    after=(*FINALS, "final_obs_in_space", "final_obs_not_aliased", "obs_is_reset_obs"),
+    without_reference=_last_by_evidence,
 )
-def final_obs_is_last(play: Play) -> None:
+def final_obs_is_last(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode `infos["final_obs"]` has the observation that the last step led to.
 
     Typical mistakes: the observation before the last action, that of another row or of an earlier
-    episode, the first one of the next, zeros. Without a reference, the check fails if the last
-    observations of truncated episodes are those of the step before, whatever the last action is.
+    episode, the first one of the next, zeros. Without a reference, the check fails if at all
+    ends it is the first one of the next, or the one of the step before.
     """
-    if play.subject.referenced:
-        i = play.draw(st.integers(0, play.n - 1))
-        for event in lockstep(play, i, episodes=play.draw(st.integers(1, 2))):
-            if event == "end":
-                got = _final(play, i)
-                should = f"{short(play.value('final'))}, the last one of the episode"
-                play.demand(f"agrees({got}, final)", got, should, i)
+    yield from lasts_like_singles(record)
+
+
+def _final_info_there_and_not_swapped(record: Record) -> Iterator[Demand]:
+    usual = _keys_of_steps(record)
+    if not usual:
+        raise NotExercisedError("steps have no infos")
+    for end in record.endings:
+        yield _has_final_info(record, end)
+    resets = set[object]().union(*(set(reset.infos.value) for reset in record.resets))
+    only_step, only_reset = usual - resets, resets - usual
+    if not only_step or not only_reset:
         return
-    play.without_reference()
-    way = play.draw(st.sampled_from(("first", "step", "episode")))
-    if way == "first":
-        _not_the_next_first(play)
-    elif way == "episode":
-        demand_last_as_in_first_episode(play, "row({}infos['final_obs'], {})".format)
-    else:
-        demand_not_stale(
-            play, lambda _: "row(infos['final_obs'], {})", partial(at, name="before", i=None)
-        )
+    for end in record.endings:
+        for i in end.ended:
+            for infos, wanted, other, what in (
+                (end.infos["final_info"], only_step, only_reset, "the step"),
+                (end.infos, only_reset, only_step, "the reset"),
+            ):
+                own, alien = (sorted(keys, key=str) for keys in (wanted, other))
+                yield expect(
+                    f"set({{0}}) & set({own!r}) or not set({{0}}) & set({alien!r})",
+                    infos.info(i),
+                    should=f"the infos of {what}, which have {own} and not {alien}",
+                    row=i,
+                )
 
 
-def _not_the_next_first(play: Play) -> None:
-    i = episode_ends(play)
-    if _obs_known_wrong(play):
-        raise NotExercisedError("the first observation is the wrong one")
-    should = f"the last ones, not the first of the next: {short(play.value('first'))}"
-    play.demand("not all(map(equal, last, first))", "last", should, i)
+def _keys_of_steps(record: Record) -> set[object]:
+    """The keys of the infos of steps in which no row ends."""
+    found = (step.infos.value for step in record.steps if not step.flags.any())
+    return set[object]().union(*map(set, found))
 
 
-def _obs_known_wrong(play: Play) -> bool:
-    """Whether the first observation, if it equals the last one, is the wrong one."""
-    probe = play.aside()
-    try:
-        i = _with_known_start(probe)
-        return not probe.value(f"equal({at(probe, 'obs', i)}, {at(probe, 'twin_obs', i)})")
-    except NotExercisedError:
-        return False
-    finally:
-        probe.script.close()
+def _has_final_info(record: Record, end: Call) -> Demand:
+    default = f"np.zeros({record.num_envs}, bool)"
+    over = short(end.flags)
+    return expect(
+        "isinstance({0}.get('final_info'), dict) and "
+        f"equal({{0}}.get('_final_info', {default}), ended({{1}}, {{2}}))",
+        end.infos,
+        end.terminations,
+        end.truncations,
+        what="{{key: {0}[key] for key in {0} if 'final_info' in key}}",
+        should=f"a dict with the infos of the step, and the mask {over}",
+    )
 
 
-def _final(play: Play, i: int) -> str:
-    return f"row(infos['final_obs'], {i})"
-
-
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=FINALS)
-def final_info_is_step_info(play: Play) -> None:
+@error(
+    group=GROUP,
+    source=GYM_AUTORESET,
+    modes=MODES,
+    after=FINALS,
+    without_reference=_final_info_there_and_not_swapped,
+)
+def final_info_is_step_info(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode `infos["final_info"]` has the ending step's infos, the rest the reset's.
 
     Measurements of the last step, success above all, are in `final_info` only. If the infos of
     the reset overwrite it, every episode looks unfinished.
     """
-    if play.subject.referenced and play.draw(st.booleans()):
-        i = play.draw(st.integers(0, play.n - 1))
-        for event in lockstep(play, i, infos=True):
-            if event == "end":
-                _holds(play, i, "info_of(infos['final_info'], {})", "final_info", "the last step")
-                _holds(play, i, "info_of(infos, {})", "info", "the reset")
-        return
-    if not play.subject.referenced:
-        play.without_reference()
-    for number in play.through_ending(after=0):
-        if number == 1:
-            play.run("steps = {}")
-        if not play.ended():
-            play.run("steps.update(infos)")
-    if not play.value("steps"):  # there are no infos
-        raise NotExercisedError("steps have no infos")
-    default = f"np.zeros({play.n}, bool)"
-    play.demand(
-        "isinstance(infos.get('final_info'), dict) and "
-        f"equal(infos.get('_final_info', {default}), {_DONE})",
-        "{key: infos[key] for key in infos if 'final_info' in key}",
-        f"a dict with the infos of the step, and the mask {short(play.value(_DONE))}",
-    )
-    _not_swapped(play)
+    if _keys_of_steps(record):
+        yield from _final_info_there_and_not_swapped(record)
+    for end, start in ends_with_starts(record):
+        if keys_of(end):
+            yield _has_final_info(record, end.call)
+            got = end.call.infos["final_info"].info(end.row)
+            yield from info_carried(end, got, "the infos of the last step")
+        yield from info_carried(start, end.call.infos.info(end.row), "the infos of the reset")
 
 
 @error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=(*FINALS, "final_info_is_step_info"))
@@ -252,35 +224,3 @@ def infos_of_the_autoreset(record: Record) -> Iterator[Demand]:
     into `final_info`, too.
     """
     yield from infos_of_autoresets(record)
-
-
-def _holds(play: Play, i: int, got: str, name: str, what: str) -> None:
-    got = got.format(i)
-    play.demand(
-        f"all(key in {got} and agrees({got}[key], {name}[key]) for key in {name})",
-        got,
-        f"{short(play.value(name))}, the infos of {what}",
-        i,
-    )
-
-
-def _not_swapped(play: Play) -> None:
-    """Keys that only steps or only resets have tell their infos apart."""
-    play.run("other = make_env()")
-    play.run(f"resets = {reset_like_env(play, 'other')}[1]")
-    steps, resets = play.value("set(steps)"), play.value("set(resets)")
-    only_step, only_reset = (sorted(keys, key=str) for keys in (steps - resets, resets - steps))
-    if not only_step or not only_reset:
-        return
-    for i in play.ended():
-        for infos, wanted, other, what in (
-            ("infos['final_info']", only_step, only_reset, "the step"),
-            ("infos", only_reset, only_step, "the reset"),
-        ):
-            keys = f"set(info_of({infos}, {i}))"
-            play.demand(
-                f"{keys} & set({wanted}) or not {keys} & set({other})",
-                f"info_of({infos}, {i})",
-                f"the infos of {what}, which have {wanted} and not {other}",
-                i,
-            )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
 
+from sb3compat.conformance.checks.tools.comparing import alike
+from sb3compat.conformance.checks.tools.singles import obs_like_single
 from sb3compat.conformance.checks.tools.spaces import at
 from sb3compat.conformance.checks.tools.twins import demand_like_twin, start_at, step_both
 from sb3compat.conformance.checks.vector_env.marks import (
@@ -14,49 +18,27 @@ from sb3compat.conformance.checks.vector_env.marks import (
     warning,
 )
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.program.calls import opening
 from sb3compat.conformance.program.script import to_source
+from sb3compat.conformance.record import Record
+from sb3compat.conformance.replays import beside
 from sb3compat.conformance.subject.subject import Ending
+from sb3compat.conformance.variants import again
 
 _RESULTS = ("obs", "rewards", "terminations", "truncations")
 
 
-def _same(play: Play, names: tuple[str, ...] = _RESULTS, why: str = "as in the first one") -> None:
-    for name in names:
-        play.demand(
-            f"equal(twin_{name}, {name})",
-            f"twin_{name}",
-            f"{short(play.value(name))}, {why}",
-        )
-
-
-@error(group="seeding", source=RESET, needs=("seeding",))
-def same_seed_same_trajectory(play: Play) -> None:
+@error(group="seeding", source=RESET, needs=("seeding",), variant=again)
+def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     """Two environments with the same seed and the same actions return the same.
 
     Otherwise no experiment can be repeated. A typical mistake is to draw from `random`, from
     NumPy's global generator, or from a generator that `reset(seed=...)` does not replace. Draw
     from `self.np_random`. Infos are not compared, as they often contain clock times.
     """
-    why = "as in another environment with the same seed and actions"
-    if play.subject.endings:
-        ending = play.ending()
-        if ending.seed is not None:
-            start_at(play, ending, twin=True)
-            _same(play, ("obs",), why)
-            for _ in range(ending.steps + play.draw(st.integers(1, 4))):
-                step_both(play, ending.actions)
-                _same(play, why=why)
-            return
-    seed = play.draw_seed()
-    play.run("env, twin = make_env(), make_env()")
-    for env in ("env", "twin"):
-        play.reset(seed, env)
-    _same(play, ("obs",), why)
-    for _ in range(play.draw(st.integers(1, 8))):
-        step_both(play, play.actions())
-        _same(play, why=why)
+    yield from alike(record, twin, "as in another environment with the same seed and actions")
 
 
 @warning(group="seeding", source=RESET, needs=("seeding",), after=DETERMINISTIC)
@@ -175,13 +157,25 @@ def seed_list_by_row(play: Play) -> None:
     play.demand(f"distinct({got}) > 1", got, "different, as the seeds of the row are", i)
 
 
+def _as_with_a_list(play: Play) -> None:
+    if not play.subject.capabilities.get("row_seeds"):
+        raise NotExercisedError("rows have no seeds of their own")
+    seed = play.draw_seed()
+    play.make()
+    play.run(f"obs, infos = env.reset(seed={seed})")
+    play.run("twin = make_env()")
+    play.run(f"twin_obs, twin_infos = twin.reset(seed={list(range(seed, seed + play.n))})")
+    play.demand("equal(obs, twin_obs)", "obs", f"{short(play.value('twin_obs'))}, as with the list")
+
+
 @warning(
     group="seeding",
     source=SYNC,
     needs=("seeding",),
-    after=(*DETERMINISTIC, "seeds_differ_by_row"),
+    after=(*DETERMINISTIC, "seeds_differ_by_row", "obs_in_batched_space"),
+    without_reference=_as_with_a_list,
 )
-def seed_int_is_seed_plus_i(play: Play) -> None:
+def seed_int_is_seed_plus_i(record: Record) -> Iterator[Demand]:
     """`reset(seed=s)` seeds row i with s + i.
 
     Gymnasium's vector environments do so, and by that rule single environments repeat a result.
@@ -189,24 +183,10 @@ def seed_int_is_seed_plus_i(play: Play) -> None:
     `reset(seed=[s, s + 1, ...])`. An environment with one generator for all rows cannot follow
     the rule, and is not judged.
     """
-    seed = play.draw_seed()
-    play.make()
-    play.run(f"obs, infos = env.reset(seed={seed})")
-    if play.subject.referenced:
-        for i in range(play.n):
-            play.run(f"expected, _ = reference[{i}]().reset(seed={seed + i})")
-            got = f"part(env.single_observation_space, obs, {i})"
-            play.demand(f"agrees({got}, expected)", got, _alone(play, seed + i), i)
-        return
-    if not play.subject.capabilities.get("row_seeds"):
-        raise NotExercisedError("rows have no seeds of their own")
-    play.run("twin = make_env()")
-    play.run(f"twin_obs, twin_infos = twin.reset(seed={list(range(seed, seed + play.n))})")
-    play.demand("equal(obs, twin_obs)", "obs", f"{short(play.value('twin_obs'))}, as with the list")
-
-
-def _alone(play: Play, seed: int) -> str:
-    return f"{short(play.value('expected'))}, as in its single environment with seed {seed}"
+    for start in beside(record):
+        if start.seeded:
+            seed = start.alone.op.kwargs["seed"]
+            yield obs_like_single(start, f"as in its single environment with seed {seed}")
 
 
 @error(
@@ -254,8 +234,9 @@ def reset_clears_counters(play: Play) -> None:
     _reset_like_new(play, ending)
     for _ in range(ending.steps):
         step_both(play, ending.actions)
-        why = "as in an environment that was reset before any step"
-        _same(play, ("terminations", "truncations"), why)
+        for name in ("terminations", "truncations"):
+            why = f"{short(play.value(name))}, as in an environment that was reset before any step"
+            play.demand(f"equal(twin_{name}, {name})", f"twin_{name}", why)
         if play.ended():
             return
         if not play.value("equal(obs, twin_obs)"):
