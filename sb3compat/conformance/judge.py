@@ -25,9 +25,11 @@ from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.programs import Draws, episodes, opening, program
-from sb3compat.conformance.record import Op, Record, Value, recorded
+from sb3compat.conformance.record import Op, Record
+from sb3compat.conformance.recording import recorded
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
+from sb3compat.conformance.values import Value
 
 
 @dataclass(frozen=True)

@@ -1,43 +1,24 @@
-"""A program that was run once, with all arguments and results, which checks judge afterwards.
-
-The environment is called directly. The statements that a script would have for the same calls are
-made from the calls when they are needed: for the journal, and for the reproduction of a failure.
-"""
+"""A program that was run once, with all arguments and results, which checks judge afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from operator import attrgetter
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
 
-from sb3compat.conformance.findings import Family, said_by
+from sb3compat.conformance.findings import Family
 from sb3compat.conformance.program.script import PRELUDE, to_source
-from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.subject.subject import Subject
+from sb3compat.conformance.values import Value
 
 # The call that writes into the results of the call before it; no method of an environment.
 OVERWRITE = "overwrite"
 
-# Where the name of a value stands in the source of a part of it.
-HOLE = "\0"
-
-_RESULTS: Mapping[tuple[Family | Literal["single"], str], tuple[str, ...]] = {
-    ("vec_env", "reset"): ("obs",),
-    ("vec_env", "step"): ("obs", "rewards", "dones", "infos"),
-    ("vec_env", "step_wait"): ("obs", "rewards", "dones", "infos"),
-    ("vector_env", "reset"): ("obs", "infos"),
-    ("vector_env", "step"): ("obs", "rewards", "terminations", "truncations", "infos"),
-    ("single", "reset"): ("obs", "info"),
-    ("single", "step"): ("obs", "reward", "terminated", "truncated", "info"),
-}
 # The attributes of the environment that checks ask for; read once, after it was made.
 _ATTRIBUTES = (
     "num_envs", "observation_space", "action_space", "single_observation_space",
@@ -47,18 +28,11 @@ _ATTRIBUTES = (
 # Methods whose effects a seed and a reset undo.
 _HARMLESS = {"reset", "seed", "step", "action_space.seed", "single_action_space.seed"}
 
-# A placeholder for a part of an object that a later call has removed.
-_GONE = SimpleNamespace()
-
 # The numbers of the calls of other records begin this far apart.
 _APART = 1_000_000
 
 # For this many calls, results are compared with their copies.
-_WATCHED = 4
-
-equal, row, part, info_of, snapshot = map(
-    PRELUDE.__getitem__, ("equal", "row", "part", "info_of", "snapshot")
-)
+WATCHED = 4
 
 
 @dataclass(frozen=True)
@@ -99,95 +73,6 @@ class Op:
         given = [*map(to_source, self.args)]
         given += [f"{name}={to_source(value)}" for name, value in self.kwargs.items()]
         return f"{env}.{self.method}({', '.join(given)})"
-
-
-class Value:
-    """A value of a record, as it was when the call returned, and its name in a script.
-
-    Attributes:
-        value: A copy from the moment when the call returned.
-        live: The object itself.
-        call: The number of the call.
-        name: The name that a script gives the value it is a part of.
-        path: The source of the part, with `HOLE` for that name.
-        is_held: Whether demands are about the object itself, as it is after all calls.
-    """
-
-    __slots__ = ("call", "is_held", "live", "name", "path", "value")
-
-    def __init__(
-        self,
-        call: int,
-        name: str,
-        value: Any,
-        live: Any,
-        path: str = HOLE,
-        *,
-        is_held: bool = False,
-    ) -> None:
-        self.call, self.name, self.path, self.is_held = call, name, path, is_held
-        self.value, self.live = value, live
-
-    @property
-    def held(self) -> Value:
-        """The object itself, as it is after all calls of the record."""
-        return Value(self.call, self.name, self.value, self.live, self.path, is_held=True)
-
-    @property
-    def judged(self) -> Any:
-        """What demands are about."""
-        return self.live if self.is_held else self.value
-
-    def __getitem__(self, key: Any) -> Value:
-        return self._part(lambda whole: whole[key], f"{self.path}[{key!r}]")
-
-    def get(self, key: str, default: object) -> Value:
-        """The value of a key, as `dict.get` returns it."""
-        return self._part(
-            lambda whole: whole.get(key, default), f"{self.path}.get({key!r}, {default!r})"
-        )
-
-    def row(self, i: int) -> Value:
-        """Row i of a batch of observations."""
-        return self._part(lambda whole: row(whole, i), f"row({self.path}, {i})")
-
-    def part(self, space: Any, i: int) -> Value:
-        """Row i of a batch of a composite single space, of a `VectorEnv`."""
-        source = f"part(env.single_observation_space, {self.path}, {i})"
-        return self._part(lambda whole: part(space, whole, i), source)
-
-    def info(self, i: int) -> Value:
-        """The info of row i of a `VectorEnv`."""
-        return self._part(lambda whole: info_of(whole, i), f"info_of({self.path}, {i})")
-
-    def _part(self, take: Callable[[Any], Any], path: str) -> Value:
-        value, live = take(self.value), None
-        if self.is_held:
-            try:
-                live = take(self.live)
-            except (KeyError, IndexError, TypeError):
-                live = _GONE
-        return Value(self.call, self.name, value, live, path, is_held=self.is_held)
-
-    def source(self, name: str) -> str:
-        """The source of this value, where a script has the whole under this name."""
-        return self.path.replace(HOLE, name)
-
-
-class Several(Value):
-    """Values of several calls, of the same kind: in a script a list of them."""
-
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: Sequence[Value]) -> None:
-        first = parts[0]
-        super().__init__(first.call, first.name, [p.value for p in parts], None, first.path)
-        self.parts = parts
-
-    def source(self, name: str) -> str:
-        """The source of the list, where a script has one of the values under this name."""
-        one, _, many = name.partition(" for ")
-        return f"[{super().source(one)} for {many}]"
 
 
 class Call:
@@ -360,7 +245,7 @@ class Record:
     def follows(self, call: Call, method: str) -> bool:
         """Whether a call of this method comes after a call, soon enough to be watched."""
         place = call.number - self.begin + 1
-        later = self.calls[place : place + _WATCHED]
+        later = self.calls[place : place + WATCHED]
         return any(other.op.method == method for other in later)
 
     @property
@@ -421,100 +306,3 @@ class Record:
                 self._attributes[name] = getattr(env, name)
             except Exception:  # noqa: PERF203  (a check of attributes reports it)
                 self._attributes[name] = None
-
-
-def recorded(
-    record: Record,
-    env: Any,
-    ops: Iterable[Op],
-    before_call: Callable[[str], None] = lambda text: None,
-) -> Record:
-    """Make the calls of a program, up to its end or to an exception.
-
-    Args:
-        record: The record to fill.
-        env: The environment, new or as a reset leaves it.
-        ops: The calls. They may be made one by one, from what the record has so far.
-        before_call: Called with the source of each call.
-    """
-    record.look_at(env)
-    steps = 0
-    for op in ops:
-        steps += op.method in ("step", "step_async")
-        call = Call(record.begin + len(record.calls), op, record.name, steps)
-        before_call(_announced(record.family, call, record.calls))
-        try:
-            args, kwargs = _arguments(op, env)
-            actions = snapshot(args[0]) if op.method == "step" else None
-            if op.method == OVERWRITE:
-                PRELUDE[OVERWRITE]([record.calls[-1].live[name] for name in _given(record.calls)])
-            else:
-                call.result = attrgetter(op.method)(env)(*args, **kwargs)
-        except (Exception, SystemExit) as error:
-            record.error, record.failed_op, record.trace = error, op, trace_of(error, last=12)
-            break
-        _take_down(record, call, env)
-        if op.method == "step":
-            call.live["actions"], call.copies["actions"] = args[0], actions
-        record.calls.append(call)
-        for earlier in record.calls[-1 - _WATCHED : -1]:
-            _look_again(earlier, call.number)
-        if not call.complete and op.method in ("reset", "step"):
-            break
-    for earlier in record.calls[: -1 - _WATCHED]:
-        _look_again(earlier, record.calls[-1].number)
-    return record
-
-
-def _announced(family: Family | Literal["single"], call: Call, before: Sequence[Call]) -> str:
-    """The statement of a call whose results are not known yet."""
-    names = [call.name_of(name) for name in _RESULTS.get((family, call.op.method), ())]
-    return " = ".join([*([", ".join(names)] if names else []), source_of(call, before)])
-
-
-def _arguments(op: Op, env: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Copies of the arguments of a call, which the program cannot change."""
-    names = {"env": env, "np": np, **PRELUDE}
-    drawn = [eval(a.source, names) if isinstance(a, Drawn) else deepcopy(a) for a in op.args]
-    return drawn, deepcopy(dict(op.kwargs))
-
-
-def _given(calls: Sequence[Call]) -> tuple[str, ...]:
-    """The results of the last call that a caller writes into: all but the flags."""
-    return tuple(name for name in calls[-1].names if name in ("obs", "rewards", "infos"))
-
-
-def source_of(call: Call, before: Sequence[Call]) -> str:
-    """The source of a call, by the calls before it."""
-    if call.op.method == OVERWRITE:
-        names = ", ".join(before[-1].name_of(name) for name in _given(before))
-        return f"{OVERWRITE}(({names},))"
-    return call.op.source(call.env)
-
-
-def _look_again(call: Call, number: int) -> None:
-    """Record which results of a call have changed after a later call."""
-    for name, copy in call.copies.items():
-        if name not in call.changed and not equal(call.live[name], copy):
-            call.changed[name] = number
-
-
-def _take_down(record: Record, call: Call, env: Any) -> None:
-    names = _RESULTS.get((record.family, call.op.method))
-    results = (call.result,) if names is not None and len(names) == 1 else call.result
-    if names is None or not isinstance(results, tuple | list) or len(results) != len(names):
-        call.names = ("result",)
-        return
-    call.names = names
-    call.live = dict(zip(names, results, strict=True))
-    call.copies = {name: snapshot(value) for name, value in call.live.items()}
-    if record.family == "vec_env":
-        infos = getattr(env, "reset_infos", None)
-        call.live["reset_infos"], call.copies["reset_infos"] = infos, snapshot(infos)
-
-
-def raised(record: Record) -> str:
-    """The call that raised, and its exception, in words."""
-    assert record.error is not None
-    call = "make_env()" if record.failed_op is None else record.failed_op.source(record.name)
-    return f"{call} raised {said_by(record.error)}"

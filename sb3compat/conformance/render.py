@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.program.script import to_source
-from sb3compat.conformance.record import Call, Record, Several, Value, source_of
+from sb3compat.conformance.record import Call, Record
+from sb3compat.conformance.recording import source_of
+from sb3compat.conformance.values import Several, Value
 
 # The name in a script for a value of an earlier call: a copy, or the object itself.
 _COPY, _HELD = "before", "held"

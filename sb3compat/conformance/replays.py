@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Call, Op, Record, Value
+from sb3compat.conformance.record import Call, Op, Record
 from sb3compat.conformance.rows import Episode, by_row, obs_of
+from sb3compat.conformance.values import Value
 from sb3compat.conformance.variants import action_of, seed_of
 
 # The most steps of a single environment, and the most time for them, by the time of a step.

@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 from gymnasium import spaces
 
-from sb3compat.conformance.record import Call, Record, Value
+from sb3compat.conformance.record import Call, Record
+from sb3compat.conformance.values import Value
 
 Start = Literal["reset", "mask", "auto"]
 

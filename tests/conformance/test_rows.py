@@ -8,7 +8,8 @@ import pytest
 
 from conformance.specimens.points import Config, Points
 from conformance.specimens.rows_env import MODES, Form, RowsEnv
-from sb3compat.conformance.record import Drawn, Op, Record, recorded
+from sb3compat.conformance.record import Drawn, Op, Record
+from sb3compat.conformance.recording import recorded
 from sb3compat.conformance.rows import Episode, by_row
 from sb3compat.conformance.subject.examine import examine
 

@@ -13,7 +13,8 @@ from sb3compat.conformance.judge import Demand, Verdict, records_of, verdict
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.programs import batch
-from sb3compat.conformance.record import Record, raised
+from sb3compat.conformance.record import Record
+from sb3compat.conformance.recording import raised
 from sb3compat.conformance.render import lines_of, statements, told
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.reproduction import (

@@ -10,7 +10,8 @@ from gymnasium import spaces
 from sb3compat.conformance.findings import short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Call, Record, Value
+from sb3compat.conformance.record import Call, Record
+from sb3compat.conformance.values import Value
 
 _WORDS = {"obs": "observations"}
 

@@ -10,9 +10,10 @@ import numpy as np
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, Variant, expect, twin_of
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Call, Record, Value
+from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import by_row, last_of, obs_of
 from sb3compat.conformance.subject.traits import floats
+from sb3compat.conformance.values import Value
 from sb3compat.conformance.variants import (
     after_another_episode,
     changed_row,

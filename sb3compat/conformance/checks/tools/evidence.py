@@ -12,9 +12,10 @@ import numpy as np
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Record, Several, Value
+from sb3compat.conformance.record import Record
 from sb3compat.conformance.rows import Episode, by_row
 from sb3compat.conformance.subject.traits import floats
+from sb3compat.conformance.values import Several, Value
 
 # So many episodes of a row, so that chance is no explanation, and such a chance is small.
 _FEWEST, CHANCE = 4, 1e-5

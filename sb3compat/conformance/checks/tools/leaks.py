@@ -12,8 +12,9 @@ import numpy as np
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Call, Record, Several, Value
+from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row, episodes, info_of
+from sb3compat.conformance.values import Several, Value
 
 # So often must something be seen, so that chance is no explanation.
 _FEWEST = 3

@@ -17,8 +17,9 @@ import numpy as np
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect, twin_of
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Call, Record, Several, Value
+from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row, obs_of
+from sb3compat.conformance.values import Several, Value
 from sb3compat.conformance.variants import shifted_by_a_row
 
 # So many steps, so that chance is no explanation.

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Call, Record, Value
+from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.replays import Beside, beside, single_of
+from sb3compat.conformance.values import Value
 
 # So many steps after an end are ordinary ones, before other things can have made a difference.
 _AFTER = 3

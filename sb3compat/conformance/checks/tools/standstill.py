@@ -8,8 +8,9 @@ from sb3compat.conformance.checks.tools.evidence import CHANCE, STEPS, moves_of
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Record, Several
+from sb3compat.conformance.record import Record
 from sb3compat.conformance.rows import by_row, episodes
+from sb3compat.conformance.values import Several
 
 equal = PRELUDE["equal"]
 
