@@ -200,7 +200,7 @@ class SyncRows(EnvRows):
         if cut:
             warn(
                 f"The observations of rows {shown(cut)} have values that the dtype of their "
-                "observation_space cannot represent. They are truncated, as in DummyVecEnv. Give "
+                "observation_space cannot represent. They are cast, as in DummyVecEnv. Give "
                 "the sub-environment, or the wrapper that changes its observations, a space of "
                 "the dtype that it returns."
             )

@@ -54,7 +54,7 @@ def test_message_after_the_timeout_names_the_function_and_where_it_hangs(
     names = [text.rpartition(" in ")[2] for text in calls]
     first = names.index("hang")  # another worker may be late as well
     assert names[first : first + 2] == ["hang", "connect"]
-    assert "timeout=, or mend" in said
+    assert "timeout=, or fix" in said
 
 
 def test_log_says_which_worker_is_at_which_function(

@@ -111,7 +111,7 @@ def test_what_gymnasium_mixes_with_an_ending_is_refused(info: dict[str, Any], wh
     factories = [lambda fn=fn: Gives(fn(), info, when=when) for fn in fns(3, lengths=(9, 2, 9))]
     env = sb3compat.to_sb3(made("sync wrapped", factories, SAME_STEP))
     env.reset()
-    with pytest.raises(sb3compat.ConversionError, match="a sub-environment gives"):
+    with pytest.raises(sb3compat.ConversionError, match="a sub-environment returns"):
         list(map(step, [env] * 9))
 
 

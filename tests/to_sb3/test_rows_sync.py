@@ -62,7 +62,7 @@ def test_observations_that_are_cut_as_by_dummy_vec_env_are_warned_of_once() -> N
     made = [lambda: Halved(ScriptedEnv(script(observation_space=spaces.Box(0, 9, (2,), np.uint8))))]
     vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
     reference, ours = vec_env.DummyVecEnv(made), sb3compat.to_sb3(SyncVectorEnv(made))
-    with pytest.warns(UserWarning, match=r"rows \[0\] have values .* as DummyVecEnv cuts them"):
+    with pytest.warns(UserWarning, match=r"rows \[0\] have values .* cast, as in DummyVecEnv"):
         first = ours.reset()
     same(first, reference.reset())
     with warnings.catch_warnings():

@@ -120,5 +120,5 @@ def test_subclass_of_the_adapter_is_told_of_that_class() -> None:
             return super().reset(**kwargs)
 
     own = Own(vec_envs.DummyVecEnv(fns(2)), autoreset_mode="NextStep")
-    with pytest.raises(sb3compat.PartialResetError, match="one known for VectorEnvAdapter"):
+    with pytest.raises(sb3compat.PartialResetError, match="partial reset of VectorEnvAdapter"):
         sb3compat.to_sb3(own)
