@@ -174,7 +174,7 @@ TABLE: dict[str, dict[str, tuple[Any, ...]]] = {
         "modes": ("SameStep", ["sameStep"], 3, None, STRANGE),
         "new": FLAG,
         "variant": (3, STRANGE),
-        "programs": COUNT,
+        "without_reference": (3, STRANGE),
     },
     **{f"VecEnvAdapter.{name}": row for name, row in ROWS.items()},
     **{f"ParallelVecEnv.{name}": row for name, row in ROWS.items()},

@@ -11,7 +11,8 @@ and from its own:
 - `program`: statements that run as they are written down, and the scripts made of them.
 - `subject`: facts about the environment under test.
 - `play`: one run of a check that runs statements of its own.
-- `record`: a program that was run, with all arguments and results (`values`).
+- `values`: parts of results, with their source in scripts.
+- `record`: a program that was run, with all arguments and results.
 - `recording`: runs a program.
 - `rows`: a record as the episodes of its rows.
 - `programs`: the programs to record, drawn at random and steered to ends of episodes.

@@ -203,6 +203,11 @@ def _refuse(made: Check) -> None:
             f"Expected variant to be a function of the calls of a program for {where}, got "
             f"{made.variant!r}. Pass one, or None for a check of single records."
         )
+    if made.without_reference is not None and not callable(made.without_reference):
+        raise CheckError(
+            f"Expected without_reference to be a function that checks a part of {where}, got "
+            f"{made.without_reference!r}. Pass one, or leave it out."
+        )
     if not made.contract:
         raise CheckError(
             f"Expected {where} to have a docstring, whose first line says what is asked for, got "

@@ -71,14 +71,14 @@ def test_a_failure_before_the_chosen_checks_fails_them(run: Run) -> None:
 
 
 def test_what_is_partly_exercised_is_told_apart(run: Run) -> None:
-    result = run("TinyVecEnv", "-v", "-k", "done_info_is_step_info or reset_returns_obs_only")
+    result = run("TinyVecEnv", "-v", "-k", "no_phantom_transition or reset_returns_obs_only")
     result.stdout.fnmatch_lines(
         [
             f"{TINY}:TinyVecEnv::reset_returns_obs_only PASSED*",
-            f"{TINY}:TinyVecEnv::done_info_is_step_info PARTLY EXERCISED*",
+            f"{TINY}:TinyVecEnv::no_phantom_transition PARTLY EXERCISED*",
             "*= partly exercised =*",
             "*--reference package.module:name*:",
-            f"    {TINY}:TinyVecEnv::done_info_is_step_info",
+            f"    {TINY}:TinyVecEnv::no_phantom_transition",
             "*1 passed*1 partly exercised*",
         ]
     )
@@ -252,7 +252,7 @@ def test_the_fixture_checks_what_a_factory_makes(
         def test_closer_markers_add_to_others(check_conformance):
             assert check_conformance(FloatDones)["dones_bool_array"].status == "xfailed"
 
-        @pytest.mark.vec_env(only=["done_info_is_step_info"])
+        @pytest.mark.vec_env(only=["no_phantom_transition"])
         def test_in_part(check_conformance):
             check_conformance(TinyVecEnv)
         """
@@ -265,7 +265,7 @@ def test_the_fixture_checks_what_a_factory_makes(
             "*::test_in_part PARTLY EXERCISED*",
             "E *ConformanceError: dones_bool_array: dones=array([[]0., 0.[]]), but should be *",
             "*= partly exercised =*",
-            "*--reference package.module:name* (done_info_is_step_info):",
+            "*--reference package.module:name* (no_phantom_transition):",
             "    *::test_in_part",
         ]
     )
