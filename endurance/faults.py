@@ -52,14 +52,13 @@ class Faults:
         self.rng = np.random.default_rng(seed)
         self.wrong: list[str] = []
         self.policies = ["raise", "restart"]  # by turns
-        self.age = MANY
+        self.age = 0
         self.pair: Pair | None = None
 
     def inject(self, kind: str) -> str:
         """What a fault of this kind has ended in."""
         if self.pair is None or self.age >= MANY:
-            self.renew()
-        assert self.pair is not None
+            self.pair = self.renewed()
         self.age += 1
         before = Counter(self.pair.endings)
         try:
@@ -69,12 +68,14 @@ class Faults:
             self.pair.echo()
         except Exception:
             self.wrong.append(traceback.format_exc())
-            self.pair, self.age = None, MANY  # what holds it is not known
+            given_up, self.pair = self.pair, None
+            with suppress(Exception):  # otherwise its workers would be those of the next one, too
+                given_up.close()
             return "wrong"
         return ", then ".join((self.pair.endings - before).keys()) or WENT_ON
 
-    def renew(self) -> None:
-        """Begin with another environment."""
+    def renewed(self) -> Pair:
+        """Another environment, with the other policy."""
         if self.pair is not None:
             self.pair.close()
         self.policies.reverse()
@@ -83,8 +84,8 @@ class Faults:
         if self.backend == "ray":
             more = {"backend": "ray", "timeout": 3.0, "actor_options": {"num_cpus": 0.5}}
         shape = [("single", 2), (str(self.rng.choice(["sync", "single", "dummy"])), 2)]
-        self.pair = Pair(self.folder, shape, workers=2, on_worker_lost=policy, **more)
         self.age = 0
+        return Pair(self.folder, shape, workers=2, on_worker_lost=policy, **more)
 
     def steps(self, pair: Pair) -> None:
         for _ in range(3):

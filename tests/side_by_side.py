@@ -41,11 +41,13 @@ SUITE = {
         REAL,
         "tests",
     ),
-    "workers": ("-m", "not ray", WORKERS),
-    "checks": (CHECKS,),
+    # Mostly it waits: for actors and nodes.
+    "ray": ("-m", "ray", *APART["ray"]),
     "kit": (f"--ignore={CHECKS}", KIT),
+    "checks": (CHECKS,),
+    "workers": ("-m", "not ray", WORKERS),
     "to_sb3": ("-m", "not jax", THERE),
-    **{name: ("-m", name, *folders) for name, folders in APART.items()},
+    "jax": ("-m", "jax", *APART["jax"]),
 }
 PYTEST = ("-m", "pytest", "-p", "no:cacheprovider")
 BESIDE = {"lint": ("make", "lint"), "demo": ("make", "demo", "ARGS=--short")}
