@@ -17,12 +17,13 @@ Item = TypeVar("Item")
 CASES = {
     # All checks on an environment: 2 to 10 s.
     "conformance/checks/no_false_accusation::sb3_does_not_get_more_observations_than_fit": 0,
-    "conformance/checks/vec_env::the_correct_family_trains": 1,
+    "conformance/checks/vec_env::the_correct_family_trains": 0,
     "conformance/checks/vec_env_awkward::an_awkward_row_passes": 2,
     "conformance/checks/vec_env_awkward::odd_infos_pass": 0,
     "conformance/run/known::a_vec_env_of_stable_baselines3_has_known_failures": 0,
     "conformance/run/known::a_known_failure_is_expected_and_others_are_not": 1,
-    "conformance/world::a_target_has_the_expected_failures_only": 1,
+    "conformance/world::a_target_has_the_expected_failures_only": 0,
+    "conformance/public_adapters::the_main_defect_of_a_port_is_found": 0,
     # A page: 4 to 20 s.
     "docs::snippets_of_a_page_run": 1,
     "docs::the_tutorial_on_checking_shows_what_the_command_prints": 0,
@@ -48,6 +49,10 @@ CASES = {
     "parallel/ray_actors::node_that_is_lost_in_a_step_is_named_or_its_rows_go_on_elsewhere": 0,
     "parallel/operations::operations_over_ray": 0,
     "parallel/ray_cluster::example_trains_on_the_cluster": 0,
+    "parallel/ray_cluster::actors_in_a_placement_group_find_their_bundles": 0,
+    "parallel/ray_cluster::killed_parent_leaves_no_actor_and_ray_is_initialised_as_by_default": 0,
+    "parallel/weights::training_with_actors_gives_the_same_weights": 0,
+    "parallel/workers::rows_of_a_lost_worker_end_as_truncated": 1,
     "to_gymnasium/gymnasium_wrappers::wrapper_works_as_over_sync_vector_env": 12,
     "to_gymnasium/interrupts::interrupted_operation": 12,
     "to_sb3/backends/ale::atari_next_step_and_same_step_give_one_stream": 2,

@@ -1,7 +1,6 @@
 """How much the tests try: a part of it while working and for each change, all of it nightly.
 
-The environment variable `SB3COMPAT_PROFILE` names the profile: `dev` (the default), `ci` or
-`nightly`.
+The environment variable `SB3COMPAT_PROFILE` names the profile: `dev` (the default) or `nightly`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ T = TypeVar("T")
 
 VARIABLE = "SB3COMPAT_PROFILE"
 # The share of a test's examples that each profile runs. A night has room for a quarter of them.
-SHARES = {"dev": 0.1, "ci": 0.15, "nightly": 0.25}
+SHARES = {"dev": 0.1, "nightly": 0.25}
 FEWEST = 10
 
 
@@ -70,9 +69,7 @@ def load() -> None:
     patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     for name in SHARES:
         # Elsewhere, a failure is replayed from the log and not from the database of examples.
-        settings.register_profile(
-            name, patient, max_examples=_share(name, 500), print_blob=name != "dev"
-        )
+        settings.register_profile(name, patient, max_examples=_share(name, 500), print_blob=True)
     settings.load_profile(profile())
 
 

@@ -26,7 +26,7 @@ def test_profiles_run_their_shares(
 
 def test_another_profile_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(profiles.VARIABLE, "nightl")
-    expected = "Expected one of dev, ci, nightly, got SB3COMPAT_PROFILE='nightl'."
+    expected = "Expected one of dev, nightly, got SB3COMPAT_PROFILE='nightl'."
     with pytest.raises(ValueError, match=expected):
         profiles.profile()
 

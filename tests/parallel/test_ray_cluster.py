@@ -158,7 +158,7 @@ class Inside:
 
 
 @pytest.mark.usefixtures("connected")
-def test_actors_in_a_placement_group_are_counted_by_the_user_and_find_their_bundles() -> None:
+def test_actors_in_a_placement_group_find_their_bundles() -> None:
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy as In
 
     def inside(capture: bool) -> Any:

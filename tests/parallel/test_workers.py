@@ -60,9 +60,7 @@ def fails_while(flag: Path) -> Known:
     return Known(4)
 
 
-def test_rows_of_a_lost_worker_end_as_truncated_and_a_failed_replacement_is_tried_again(
-    open_in: Open, tmp_path: Path
-) -> None:
+def test_rows_of_a_lost_worker_end_as_truncated(open_in: Open, tmp_path: Path) -> None:
     flag = tmp_path / "fail"
     env = open_in([*known()[:4], lambda: fails_while(flag)], on_worker_lost="restart")
     env.step(ACTIONS)
