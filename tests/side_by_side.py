@@ -41,11 +41,10 @@ SUITE = {
         REAL,
         "tests",
     ),
-    # Mostly it waits: for actors and nodes.
-    "ray": ("-m", "ray", *APART["ray"]),
     "kit": (f"--ignore={CHECKS}", KIT),
     "checks": (CHECKS,),
     "workers": ("-m", "not ray", WORKERS),
+    "ray": ("-m", "ray", *APART["ray"]),
     "to_sb3": ("-m", "not jax", THERE),
     "jax": ("-m", "jax", *APART["jax"]),
 }

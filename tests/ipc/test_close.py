@@ -16,7 +16,7 @@ from gymnasium.vector import AsyncVectorEnv
 import sb3compat
 from sb3compat._ipc import pipes
 from sb3compat._ipc.watched_pipes import WatchedPipe
-from tests.interrupts import Counting, within
+from tests.interrupts import Counting, no_hang
 
 ZEROS = np.zeros(3, np.int64)
 
@@ -49,7 +49,7 @@ def makers() -> list[Callable[[], Any]]:
 @pytest.fixture(autouse=True)
 def _no_hang(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(pipes, "_TERMINATE_SECONDS", 0.1)
-    with within(15):
+    with no_hang():
         yield
 
 

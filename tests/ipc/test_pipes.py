@@ -15,24 +15,16 @@ from sb3compat._ipc import framing, pipes
 from sb3compat._ipc import ready as ready_module
 from sb3compat._ipc.pipes import Exchange, end_processes, pickled
 from sb3compat._ipc.ready import Line, PollReady, WaitReady
-from tests.interrupts import count, interrupt, raised_by
+from tests.interrupts import count, interrupt, no_hang, raised_by
 from tests.ipc.pipe_workers import LONG, Workers, fork
 from tests.profiles import nightly
 
 
-def fail(*_: Any) -> None:
-    raise AssertionError("The exchange hangs.")
-
-
 @pytest.fixture
 def workers() -> Iterator[Workers]:
-    # Should an exchange hang, the test fails.
-    before = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(120)
     workers = Workers()
-    yield workers
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    with no_hang():
+        yield workers
     workers.end()
 
 

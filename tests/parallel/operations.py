@@ -21,7 +21,7 @@ import pytest
 
 import sb3compat
 from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError
-from tests.interrupts import ERRORS, attempt, interrupt, within
+from tests.interrupts import ERRORS, attempt, interrupt, no_hang
 from tests.lockstep import same
 from tests.parallel.echoing import ArmedBaseError, ArmedError, Echoing, MakeEchoing
 from tests.parallel.failing import WorkerProcess
@@ -38,7 +38,6 @@ SAID: tuple[type[BaseException], ...] = (
     *ERRORS,
 )
 # How long an operation may take before it counts as one that hangs.
-LIMIT = 60
 # With such a timeout in seconds, workers are neither stopped nor hang.
 PATIENT = 20
 
@@ -89,7 +88,7 @@ class Pair:
     def make(self, **kwargs: Any) -> Any:
         """One of our environments, with other arguments, and with time to make its parts."""
         fns: list[Any] = [MakeEchoing(row, str(self.gate)) for row in range(self.n)]
-        patient = self.kwargs | {"timeout": LIMIT} | kwargs
+        patient = self.kwargs | {"timeout": 60} | kwargs
         return sb3compat.ParallelVecEnv(parts_of(fns, self.shape), **patient)
 
     def reference(self) -> Any:
@@ -178,7 +177,7 @@ class Pair:
 
     def interrupt(self, call: Call, at: int, error: type[BaseException]) -> str | None:
         """Interrupt a call at a bytecode instruction; where that was, or None."""
-        with within(LIMIT):
+        with no_hang():
             where = interrupt(call, at, error)
         self.interrupts += where is not None
         return where
@@ -231,7 +230,7 @@ class Pair:
         self.go()
         if at is not None:
             attempt(lambda: self.interrupt(self.ours.close, at, KeyboardInterrupt), *self.said)
-        with within(LIMIT):
+        with no_hang():
             self.ours.close()
             self.ours.close()
         self.gate.unlink(missing_ok=True)
@@ -241,7 +240,7 @@ class Pair:
 
     def _try(self, call: Call, compare: Callable[[Any], Any] = lambda _: None) -> bool:
         """Whether a call has given what it has to; otherwise it has said so, and all goes on."""
-        with within(LIMIT):
+        with no_hang():
             got, error = attempt(call, *self.said)
         if error is None:
             compare(got)
@@ -280,7 +279,7 @@ class Pair:
 
     def _after_a_step_that_may_be_taken(self, actions: Any) -> BaseException | None:
         """The error of the next step; if there is none, the first was taken as a whole or not."""
-        with within(LIMIT):
+        with no_hang():
             got, error = attempt(lambda: self.ours.step(actions), *self.said)
         missed: BaseException | None = error
         if missed is None and any(LOST in info for info in got[3]):
@@ -314,7 +313,7 @@ class Pair:
         self.waiting = None
         for _ in range(5):
             self.token += 1
-            with within(LIMIT):
+            with no_hang():
                 got, error = attempt(lambda: self._reset_both(self.token), *self.said)
             if error is None:
                 self._was_reset(got)
@@ -326,7 +325,7 @@ class Pair:
                 return self.rebuild()
             assert self.restarts or isinstance(error, WorkerTimeoutError), error
             # Options are checked by the parts, which a reset makes anew.
-            with within(LIMIT):
+            with no_hang():
                 attempt(self.ours.reset, *self.said)
         raise AssertionError(f"no reset goes on: {error!r}")
 

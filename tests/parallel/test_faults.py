@@ -14,7 +14,7 @@ import pytest
 
 import sb3compat
 from tests.envs import MakeEnv, script
-from tests.interrupts import within
+from tests.interrupts import no_hang
 from tests.parallel.failing import ACTIONS, OPENED, N, failing, known, opened, processes_of
 from tests.parallel.teams import KINDS, forked, parts_of
 from tests.to_sb3.test_faults import Failing, FailingReset, SeveralError
@@ -222,7 +222,7 @@ class WithOdd(Failing):
 
 def test_answer_that_cannot_be_unpickled_is_an_error_and_the_next_call_goes_on() -> None:
     env = opened([lambda i=i: WithOdd(i) for i in range(N)])
-    with within(60):
+    with no_hang():
         with pytest.raises(ValueError, match="not a number"):
             env.env_method("odd", indices=1)
         assert env.get_attr("row") == list(range(N))

@@ -19,7 +19,7 @@ import pytest
 import sb3compat
 from sb3compat._parallel import processes, workers
 from sb3compat._parallel.launch import signals_held
-from tests.interrupts import attempt, count, counting, interrupt, points, raised_by, within
+from tests.interrupts import attempt, count, counting, interrupt, no_hang, points, raised_by
 from tests.lockstep import same
 from tests.parallel.failing import OPENED, opened
 from tests.parallel.teams import children, forked
@@ -68,7 +68,7 @@ def test_interrupt_at_any_point_of_making_leaves_nothing(method: str | None) -> 
 
     total = count(make)
     for at, error in points(total):
-        with within(60):
+        with no_hang():
             interrupt(make, at, error)
             wait_until_nobody_is_left()
 
@@ -85,7 +85,7 @@ def test_interrupt_at_any_point_of_a_replacement_is_drained_by_the_next_reset(us
     for at, error in points(total):
         env = with_loss("fork")
         where = f"{error.__name__} at point {at} of {total}"
-        with within(60):
+        with no_hang():
             raised = interrupt(lambda env=env: call(env), at, error)
             same(transcript(env), expected, f"{where}: {raised}")
             env.close()
@@ -102,7 +102,7 @@ def test_interrupted_close_is_finished_by_the_next(again: int) -> None:
     total = count(started().close)
     for at, error in points(total):
         env = started()
-        with within(60):
+        with no_hang():
             for _ in range(again):
                 interrupt(env.close, at, error)
             env.close()
@@ -135,7 +135,7 @@ def flag(tmp_path: Path) -> Path:
 
 
 def test_function_that_hangs_is_a_timeout_error(flag: Path) -> None:
-    with within(60), pytest.raises(sb3compat.WorkerTimeoutError, match=r"env_fns\[2\] .*timeout=1"):
+    with no_hang(), pytest.raises(sb3compat.WorkerTimeoutError, match=r"env_fns\[2\] .*timeout=1"):
         forked([*counting(2), Hangs(2, flag)], 3, timeout=1.0)
 
 
@@ -144,7 +144,7 @@ def test_step_that_raises_is_reported_while_another_hangs(monkeypatch: pytest.Mo
     env = opened([lambda: Failing(0, "hang"), lambda: Failing(1, "raise")], 2)
     actions = np.zeros(2, int)
     env.step(actions)
-    with within(60), pytest.raises(SeveralError, match=r"^number 1$"):
+    with no_hang(), pytest.raises(SeveralError, match=r"^number 1$"):
         env.step(actions)
     with pytest.raises(sb3compat.WorkerTimeoutError, match="row 0 "):
         limited(env, 0.2).reset()
@@ -159,7 +159,7 @@ def test_replacement_that_hangs_is_a_timeout_error_and_the_next_reset_tries_agai
     env = opened([*counting(2), Hangs(2, flag)], 2, on_worker_lost="restart")
     kill_last(env)
     flag.touch()
-    with within(60), pytest.raises(sb3compat.WorkerTimeoutError, match="have not made their parts"):
+    with no_hang(), pytest.raises(sb3compat.WorkerTimeoutError, match="have not made their parts"):
         limited(env, 1.0).reset()
     assert len(children()) == 1
     flag.unlink()
@@ -203,7 +203,7 @@ def test_long_message_to_a_stopped_worker_ends_by_the_timeout() -> None:
     env = opened(counting(2), 2)
     stopped = children()[-1]
     os.kill(stopped, signal.SIGSTOP)
-    with within(60), pytest.raises(sb3compat.WorkerTimeoutError, match=r"row 1\b"):
+    with no_hang(), pytest.raises(sb3compat.WorkerTimeoutError, match=r"row 1\b"):
         limited(env, 0.2).set_attr("mark", LONG)
     # Half of the message is in its pipe: the other half has to come before the next one.
     os.kill(stopped, signal.SIGCONT)
@@ -215,7 +215,7 @@ def test_interrupt_while_a_long_message_is_sent_leaves_no_answer_for_the_next_ca
     env = opened(counting(2), 2)
     total = count(lambda: env.set_attr("mark", LONG))
     for at, error in points(total, 40):  # each takes long
-        with within(60):
+        with no_hang():
             interrupt(lambda: env.set_attr("mark", LONG), at, error)
             assert env.env_method("add", 2) == [2, 3], at
 
@@ -256,7 +256,7 @@ def test_forgotten_environment_closes_its_parts_though_another_was_forked_since(
     monkeypatch.setattr(processes, "_END_SECONDS", 60.0)  # else they would be terminated
     first = forked([lambda: Marking(tmp_path / "closed")])
     second = opened(counting(1))
-    with within(30):
+    with no_hang():
         del first
         gc.collect()
     assert (tmp_path / "closed").exists()
@@ -271,7 +271,7 @@ def test_parent_that_is_not_asked_for_the_ends_of_its_children_closes_all_the_sa
     try:
         env = sb3compat.ParallelVecEnv(counting(2), 2, start_method=method)
         env.reset()
-        with within(60):
+        with no_hang():
             env.close()
             env.close()
     finally:

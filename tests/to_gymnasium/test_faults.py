@@ -18,7 +18,7 @@ from gymnasium.vector import AutoresetMode
 import sb3compat
 from sb3compat._ipc import pipes, subproc_vec_env
 from tests.envs import ScriptedEnv, script
-from tests.interrupts import Counting, counting, raised_by, within
+from tests.interrupts import Counting, counting, no_hang, raised_by
 from tests.lockstep import same
 from tests.lockstep_back import dummy
 from tests.vec_wrappers import HandsOn
@@ -35,7 +35,7 @@ wrapped_or_not = pytest.mark.parametrize("kind", WRAPPED)
 
 @pytest.fixture(autouse=True)
 def _no_hang() -> Iterator[None]:
-    with within(120):
+    with no_hang():
         yield
 
 

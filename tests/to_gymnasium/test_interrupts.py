@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from sb3compat.errors import CallOrderError
-from tests.interrupts import attempt, count, counting, interrupt, points, within
+from tests.interrupts import attempt, count, counting, interrupt, no_hang, points
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
 
@@ -148,7 +148,7 @@ def test_interrupted_operation(name: str, kind: str, mode: AutoresetMode) -> Non
     for at, error in points(total):
         envs = started(kind, mode)
         where = f"{name} of {kind}, {error.__name__} at point {at} of {total}"
-        with within(120):
+        with no_hang():
             raised = interrupt(lambda envs=envs: operation(envs), at, error)
             done = late if raised is None or total - at < AT_THE_END else []
             check(envs, [*expected, *done], mode, f"{where}: {raised}")

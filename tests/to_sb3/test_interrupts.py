@@ -19,7 +19,7 @@ from gymnasium.vector import AsyncVectorEnv
 import sb3compat
 from sb3compat.errors import CallOrderError
 from tests.envs import Identity
-from tests.interrupts import attempt, count, counting, interrupt, points, within
+from tests.interrupts import attempt, count, counting, interrupt, no_hang, points
 from tests.lockstep import same
 from tests.to_sb3.backends.libraries import atari, closed_later, jax_env, pool
 from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, SOURCES, made
@@ -184,7 +184,7 @@ def test_interrupted_operation(name: str, kind: str) -> None:
     for at, error in points(total, 150 if kind in COUNTING else 60):
         env = started(kind)
         where = f"{name} of {kind}, {error.__name__} at point {at} of {total}"
-        with within(120):
+        with no_hang():
             raised = interrupt(lambda env=env: operation(env), at, error)
             # The operation is as good as done when the exception comes as it returns.
             late = name in ("reset", "step") and (raised is None or total - at < AT_THE_END)
@@ -208,7 +208,7 @@ def test_interrupted_close_is_finished_by_the_next(kind: str, waiting: bool) -> 
     total = count(env.close)
     for at, error in points(total, 60):
         env = made()
-        with within(120):
+        with no_hang():
             raised = interrupt(env.close, at, error)
             close(env, f"{error.__name__} at point {at} of {total}: {raised}")
 
@@ -217,7 +217,7 @@ def test_interrupted_close_is_finished_by_the_next(kind: str, waiting: bool) -> 
 def test_pipe_whose_interrupted_close_has_not_been_noted_is_closed(kind: str) -> None:
     env = started(kind)
     os.close(env.env.unwrapped.parent_pipes[0].fileno())
-    with within(120):
+    with no_hang():
         close(env, "the descriptor of a pipe is closed")
 
 
