@@ -19,8 +19,8 @@ _PAIRS = """\
 # Supported versions
 
 sb3compat runs with these versions of Stable-Baselines3 and Gymnasium. `make pairs` runs the tests
-on all of them and writes this page. A test is skipped where it needs what a version does not have.
-Each change is tested on the newest pair.
+with each pair and writes this page. A test is skipped if it needs a feature that a version does not
+have. Each change is tested with the newest pair.
 
 Python 3.14 is not supported yet: it has not been tried. Of the releases that the tests install,
 only pygame 2.6.1, with which Gymnasium draws CartPole, has no wheel for it.
@@ -28,9 +28,9 @@ only pygame 2.6.1, with which Gymnasium draws CartPole, has no wheel for it.
 _SCRIPTS = """\
 # Training scripts of other libraries
 
-Other libraries train on adapted environments, and have to learn what they learn on their own. The
-scripts are in `tests/real/`. `make real` runs each in an environment of its own and writes this
-page.
+Scripts of other libraries train on adapted environments, and must learn the same as on the
+environments that they normally use. The scripts are in `tests/real/`. `make real` runs each in its
+own virtual environment and writes this page.
 """
 _COLUMNS = ("Passed", "Failed", "Skipped", "Seconds", "Run with", "Profile", "Date")
 _PAIR = ("Stable-Baselines3", "Gymnasium", "Python")

@@ -1,10 +1,11 @@
-"""The pages that are made from runs say of which code they are: `python -m versions.stamps`.
+"""Pages that are generated from runs name the code that they describe: `python -m versions.stamps`.
 
-A page that `write` has written says below its title when, at which commit and with which versions
-it was made, and has a digest of the sources that it judges. Where these have changed since, a line
-says that the page is older. `python -m versions.stamps` puts this line or takes it away; with
-`--check`, as `make lint` calls it, it writes nothing and fails if a page does not tell the truth.
-`make bench` prints what people write into a page: `python -m versions.stamps PAGE` stamps that one.
+`write` puts a line below the title of a page: when, at which commit and with which versions it was
+generated, and a digest of the sources that it describes. If these sources have changed since,
+another line says that the page is older. `python -m versions.stamps` adds or removes that line.
+With `--check`, as `make lint` calls it, it writes nothing, and fails if the line of a page is
+missing or wrong. `make bench` prints numbers that people copy into a page, which
+`python -m versions.stamps PAGE` stamps.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("gymnasium", "stable-baselines3", "numpy", "torch", "jax", "ray")
 
 _STAMP = re.compile(r"^\*Made on .* of the sources `(\w+)`\.\*\n\n", re.MULTILINE)
-_OLDER = re.compile(r"^\*\*This page is older .*\*\*\n\n", re.MULTILINE)
+_OLDER = re.compile(r"^\*\*This page was generated before .*\*\*\n\n", re.MULTILINE)
 
 
 class Page(NamedTuple):
@@ -99,8 +100,8 @@ def marked(page: str, text: str, root: Path = ROOT) -> str:
     if stamp is not None and stamp[1] == digest(page, root):
         return text
     line = (
-        "**This page is older than the code that it judges, and may be wrong of it: "
-        f"`{PAGES[page].command}` makes it anew.**\n\n"
+        "**This page was generated before the latest changes to the code that it describes: "
+        f"run `{PAGES[page].command}` to update it.**\n\n"
     )
     return _below_title(text, line)
 
@@ -163,8 +164,9 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
             if not given.check:
                 (root / page).write_text(new, encoding="utf-8", newline="\n")
     if wrong and given.check:
-        print("These pages do not say rightly whether they are older than the code that they "
-              f"judge: {', '.join(wrong)}. Run: python -m versions.stamps")  # fmt: skip
+        print("Expected each page to say correctly whether it is older than the code that it "
+              f"describes, got wrong lines in {', '.join(wrong)}. "
+              "Run: python -m versions.stamps")  # fmt: skip
         return 1
     return 0
 

@@ -29,31 +29,31 @@ Anchors = dict[tuple[str, str], str]
 _HEAD = """\
 # Mutation test results
 
-A check is worth something only if it finds mistakes. So every check is run on *mutants*: a mutant
-is a correct environment with one small change that breaks a contract, and its class name says
-which. A check *kills* a mutant if it fails on it. Each check has mutants that are *aimed* at it,
-at least one in each autoreset mode that it applies to. The check has to kill these mutants and no
-others: otherwise it would accuse environments of what they have not done. It must not kill a
-correct environment, either.
+A check is useful only if it finds mistakes. So every check is run on *mutants*. A mutant is a
+correct environment with one small change that breaks the contract; its class name describes the
+change. A check *kills* a mutant if it fails on it. Each check has mutants that are *aimed* at it,
+at least one in each autoreset mode that it applies to. The check must kill these mutants and no
+others, as it would otherwise report mistakes that an environment does not have. For the same reason
+it must pass on correct environments.
 
-This page is generated. `make matrix` runs all of it. The run fails if a mutant survives a check
-that is aimed at it, if a check kills a mutant whose source does not name the check, or if a check
-kills a correct environment. [CONTRIBUTING.md](../../CONTRIBUTING.md#mutants) says how to add a
-mutant, and [the checks](checks.md) what each of them asks for.
+`make matrix` runs all checks and writes this page. The run fails if a mutant survives a check that
+is aimed at it, if a check kills a mutant whose source does not name the check, or if a check fails
+on a correct environment. [CONTRIBUTING.md](../../CONTRIBUTING.md#mutants) describes how to add a
+mutant, and [the checks](checks.md) what each check demands.
 
-A mutant gets {few} short programs from each check. A check that is aimed at it goes on until it
-kills the mutant, for {many} programs at most; a check that trains runs {least}. A correct
-environment gets {some} programs from each check. In a user's run a check draws up to 25. The
-single environments, and options that they understand, are given with most mutants of a VecEnv, and
-with a mutant of a VectorEnv only where they matter to what is broken. Then all checks run once more
-*by default*: nothing is given but the environment. The run fails if no check kills a mutant by
-default and its source does not say why none can. These results are of {versions}.
+Each check runs {few} short programs on a mutant. A check that is aimed at the mutant continues
+until it kills the mutant, up to {many} programs; a check that trains runs {least}. On a correct
+environment each check runs {some} programs. In a user's run it is up to 25. For most mutants of a
+VecEnv the kit is also given the single environments and options that they understand; for a mutant
+of a VectorEnv only where the change concerns them. Then all checks run once more *by default*: the
+kit is given nothing but the environment. The run fails if no check kills a mutant by default,
+unless its source says why none can. These results were made with {versions}.
 """
 
 _MARKS = """\
-In the tables, a mutant in plain letters is aimed at the check; one in *italics* is not, but the
-check kills it as well. +2 says that two other checks kill the mutant, too. † says that the check
-does not kill it by default, but only if single environments or options are given.
+In the tables, a mutant in plain type is aimed at the check. The check also kills the mutants in
+*italics*, which are aimed at other checks. +2 means that two other checks kill the mutant, too. †
+means that the check kills it only if single environments or options are given, not by default.
 """
 
 

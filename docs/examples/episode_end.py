@@ -33,7 +33,7 @@ class Countdown(gym.Env[Any, Any]):
 def main() -> None:
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "episode-end.svg")
     seen = sb3compat.trace(lambda: gym.vector.SyncVectorEnv([Countdown]), episodes=1)
-    path.write_text(seen.svg(), encoding="utf-8")
+    path.write_text(seen.svg(width=118), encoding="utf-8")
 
 
 if __name__ == "__main__":

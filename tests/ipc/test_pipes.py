@@ -182,7 +182,7 @@ def test_exception_at_any_point_leaves_every_message_accounted_for(
         exchange.receive(60.0)
 
     total = count(lambda: ask(make(), 0))
-    every = (1 if size == 1 else 7) if nightly() else max(1, total // 40) | 1
+    every = 1 if nightly() and size == 1 else max(1, total // (200 if nightly() else 40)) | 1
     for at in range(1, total + 1, every):
         exchange = make()
         interrupt(lambda exchange=exchange, at=at: ask(exchange, at), at, KeyboardInterrupt)

@@ -172,7 +172,7 @@ class OnRay(Operations):
 
     # The process of a row is that of its actor.
     kinds = {None: ("single", "single", "sync", "same_step", "dummy")}
-    start_methods = ((None, 5.0), (None, PATIENT))
+    start_methods = ((None, 15.0), (None, PATIENT))
     backend = {"backend": "ray", "actor_options": {"num_cpus": 0.5}}
 
 

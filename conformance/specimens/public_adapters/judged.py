@@ -19,17 +19,17 @@ PAGE = CONFORMANCE / "PUBLIC_ADAPTERS.md"
 LIBRARY = "public_adapters"
 
 _INTRODUCTION = """\
-# Published adapters, and what the kit says of them
+# Published adapters, and what the kit finds in them
 
-Thirteen published bridges to Stable-Baselines3's `VecEnv`, written anew over a small simulator:
-see [`specimens/public_adapters/`](specimens/public_adapters). Each is checked with default options,
-and without a reference. Every accusation was then looked up in the original source, and every
-defect that we know of there was looked for among the accusations. This page is generated from
-[`verdicts/`](specimens/public_adapters/verdicts) there:
+Thirteen published bridges to Stable-Baselines3's `VecEnv`, reimplemented on a small simulator: see
+[`specimens/public_adapters/`](specimens/public_adapters). The kit checked each with default
+options and without a reference. Every finding was then compared with the original source, and every
+known defect of the original was looked up among the findings. This page is generated from
+[`verdicts/`](specimens/public_adapters/verdicts):
 `python -m conformance.specimens.public_adapters`.
 
-The versions are those that were read; what later ones do is not said here. A *warning* is in
-parentheses. No accusation below is false of the original.
+The table names the versions that were read; later versions may differ. A *warning* is in
+parentheses. Every finding below is true of the original.
 """
 
 

@@ -28,22 +28,22 @@ BUILD = HERE.parents[2] / "build" / "unseen"
 assert unseen.MODULES, "they have to be imported before `specimens` is asked"
 BROKEN = {each.name: each for each in specimens("unseen") if each.broken}
 CORRECT = {each.name: each for each in specimens("unseen") if not each.broken}
-# The page says how many of the first kind are found, and that of the second none is accused.
+# The page says how many of the broken ones are found, and that no correct one is reported.
 _HEAD = """\
 # Environments that the checks were not written for
 
 Forty broken and forty correct environments were written from the contracts of both interfaces by an
-author who had not read the checks or the mutants. When they were first judged, 2 of the 30 that can
-be told without a reference were missed, and 4 correct ones were accused falsely; the kit was then
-mended. Twenty broken ones had the defect of a mutant, and 22 correct ones were like others
-that the kit is tried on: they are no longer kept. These are the others:
+author who had not read the checks or the mutants. In the first run, the kit missed 2 of the 30
+broken ones that can be found without a reference, and reported 4 correct ones; the kit was then
+fixed. Twenty broken ones had the same defect as a mutant, and 22 correct ones resembled others that
+the kit is tested on; these were removed. The page lists the rest:
 [`specimens/unseen/`](specimens/unseen). Each was checked with the default options. This page is
 generated: `python -m conformance.specimens.unseen.judge`.
 """
 
 
 def main(arguments: list[str]) -> int:
-    """Judge those that were named, or all; 1 if a correct one is accused."""
+    """Judge those that were named, or all; 1 if a correct one is reported."""
     parser = argparse.ArgumentParser(prog="python -m conformance.specimens.unseen.judge")
     parser.add_argument("names", nargs="*", metavar="NAME", help="these only")
     names = parser.parse_args(arguments).names
@@ -51,12 +51,12 @@ def main(arguments: list[str]) -> int:
     if unknown := set(names) - everything.keys():
         parser.error(f"Expected names of environments, got {', '.join(sorted(unknown))}.")
     BUILD.mkdir(parents=True, exist_ok=True)
-    accused = 0
+    reported = 0
     for name in names or everything:
         found = judge(everything[name])
         (BUILD / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
         print(f"{name}: {found}", flush=True)
-        accused += name in CORRECT and bool(falsely(name, found))
+        reported += name in CORRECT and bool(falsely(name, found))
     results = {
         name: json.loads(path.read_text())
         for name in everything
@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> int:
     if results.keys() == everything.keys():
         stamps.write(PAGE, page(results), whole=not names)
         print(f"Written: {PAGE.name}")
-    return 1 if accused else 0
+    return 1 if reported else 0
 
 
 def judge(entry: Specimen) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def judge(entry: Specimen) -> dict[str, Any]:
 
 
 def falsely(name: str, found: dict[str, Any]) -> list[str]:
-    """The checks that accuse a correct environment of what it does not do."""
+    """The checks that report a mistake that a correct environment does not have."""
     return [check for check in found["failed"] if check not in CORRECT[name].rightly]
 
 
@@ -97,17 +97,17 @@ def page(results: dict[str, dict[str, Any]]) -> str:
     found = {name for name in BROKEN if results[name]["failed"]} | only_warned
     named = {name for name in BROKEN if results[name]["with_reference"]}
     failed = [name for name in CORRECT if results[name]["failed"]]
-    accused = [name for name in CORRECT if falsely(name, results[name])]
+    reported = [name for name in CORRECT if falsely(name, results[name])]
     lines = [
         _HEAD,
         f"- Of the {len(fixed)} broken ones that contradict the contract or themselves, "
         f"{len(found & {*fixed})} are found without a reference, "
         f"{len(only_warned & {*fixed})} of them by a warning only.",
-        f"- Of the {len(others)} that only their single environments can convict, "
+        f"- Of the {len(others)} whose mistake shows only beside their single environments, "
         f"{len(found & {*others})} are found without a reference, and "
         f"{len((found | named) & {*others})} with it.",
-        f"- Of the {len(CORRECT)} that their author takes for correct, {len(accused)} are accused "
-        f"falsely, and {len(failed) - len(accused)} rightly, as the table says.\n",
+        f"- Of the {len(CORRECT)} that their author takes for correct, {len(reported)} are "
+        f"reported wrongly, and {len(failed) - len(reported)} correctly, as the table says.\n",
         "## Broken\n",
         "| | What is wrong | Can be told without a reference | Failed checks |",
         "|---|---|---|---|",
@@ -125,7 +125,7 @@ def page(results: dict[str, dict[str, Any]]) -> str:
     for name, right in CORRECT.items():
         about = " ".join(right.about.split())
         checks = "; ".join(
-            f"`{check}`" + (f", rightly: {right.rightly[check]}" if check in right.rightly else "")
+            f"`{check}`" + (f", really: {right.rightly[check]}" if check in right.rightly else "")
             for check in results[name]["failed"]
         )
         lines.append(f"| {name} | {escaped(about)} | {checks or 'none'} |")

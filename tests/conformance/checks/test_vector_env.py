@@ -27,6 +27,14 @@ def look(factory: Callable[[], Any], **given: Any) -> dict[str, Result]:
 ALIKE = ("rows_are_alike", "endings_together")
 # And of those that have a monitor.
 COUNTED = ("episode_statistics_of_the_episode",)
+# And of entries that only some rows have. In DISABLED mode the resets give no such entries.
+PARTIAL = ("infos_without_others_entries",)
+
+
+class TellsWhenEven(RowsEnv):
+    def add_info(self, infos: dict[str, Any], info: dict[str, Any], i: int) -> dict[str, Any]:
+        even = {"even": True} if int(info.get("x", 1)) % 2 == 0 else {}
+        return super().add_info(infos, info | even, i)
 
 
 def test_a_correct_environment_exercises_every_check() -> None:
@@ -36,6 +44,7 @@ def test_a_correct_environment_exercises_every_check() -> None:
         alike = Form(mode, (6,), kind="counted", steady=True)
         more = look(lambda alike=alike: RowsEnv(alike), seconds=0.1, only=ALIKE)
         more |= look(lambda mode=mode: RowsCounted(Form(mode=mode)), seconds=0.1, only=COUNTED)
+        more |= look(lambda mode=mode: TellsWhenEven(Form(mode=mode)), seconds=0.1, only=PARTIAL)
         passed = {name for name, each in (results | more).items() if each.status == "passed"}
         assert passed | CLOSES == set(results), mode
 
