@@ -21,7 +21,7 @@ from typing import Any
 from endurance.faults import KINDS
 from endurance.page import page
 from endurance.soak import SOURCES
-from tests.parallel.operations import LIMIT
+from tests.interrupts import HANG_SECONDS
 from versions import stamps
 
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "how-it-holds-up.md"
@@ -57,7 +57,7 @@ def main() -> int:
     soak = {name: part("soak", name, args.steps) for name in SOURCES}
     faults = {backend: part("faults", backend, args.faults) for backend in KINDS}
     seconds = time.monotonic() - started
-    stamps.write(args.page, page(soak, faults, LIMIT, seconds))
+    stamps.write(args.page, page(soak, faults, HANG_SECONDS, seconds))
     wrong = [text for one in faults.values() for text in one["wrong"]]
     print(*wrong, f"{args.page}, in {seconds:.0f} seconds", sep="\n")
     return min(len(wrong), 1)

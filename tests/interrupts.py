@@ -157,7 +157,7 @@ def attempt(call: Callable[[], Any], *errors: type[BaseException]) -> tuple[Any,
 
 
 # Ray takes more than a minute to start an actor where other tests run beside.
-_HANG_SECONDS = 300
+HANG_SECONDS = 300
 
 
 @contextmanager
@@ -168,7 +168,7 @@ def no_hang() -> Iterator[None]:
         raise AssertionError("a call hangs")
 
     before = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(_HANG_SECONDS)
+    signal.alarm(HANG_SECONDS)
     try:
         yield
     finally:

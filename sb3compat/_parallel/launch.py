@@ -93,8 +93,10 @@ def signals_held() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        # The handler of a signal that came before may raise out of this call, after it has blocked.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

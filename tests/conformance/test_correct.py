@@ -43,7 +43,10 @@ def test_no_check_reports_it(name: str) -> None:
     if specimen.family == "vec_env":
         pytest.importorskip("stable_baselines3")
     subject = examine(specimen.factory, family=specimen.family, seconds=4, **specimen.given)
-    found = bad(judge(subject, seconds=0.01, skip=TRAINING))
+    results = judge(subject, seconds=0.01, skip=TRAINING)
+    found = bad(results)
+    if name.startswith("unseen-"):  # they keep the contract, but not each recommendation
+        found = {k: v for k, v in found.items() if results[k].severity == "error"}
     assert set(found) <= CLOSES | specimen.rightly.keys(), found
 
 

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from sb3compat import ParallelVecEnv
-from sb3compat._parallel.launch import launch, start_methods
+from sb3compat._parallel.launch import launch, signals_held, start_methods
 from tests.envs import fns
+from tests.interrupts import count, interrupt
 from tests.profiles import nightly, some
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="by signals and /proc")
@@ -197,3 +198,20 @@ def test_process_has_what_the_exchange_needs(method: str | None, end: str) -> No
 
 def test_start_methods_are_those_of_multiprocessing() -> None:
     assert {"fork", "spawn"} <= set(start_methods())
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has no signal masks")
+def test_interrupt_at_any_point_before_signals_are_held_leaves_none_blocked() -> None:
+    def enter() -> None:
+        held.__enter__()
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    held = signals_held()
+    total = count(enter)
+    held.__exit__(None, None, None)
+    for at in range(1, total + 1):
+        held = signals_held()
+        raised = interrupt(enter, at, KeyboardInterrupt)
+        left = signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        assert raised is not None
+        assert left == before, f"at point {at} of {total}"

@@ -107,7 +107,8 @@ def limits_of_their_own(record: Record) -> Iterator[Demand]:
     cuts = _cuts_at_different_ages(record)
     # Rows whose limits are multiples of one another are truncated together as well, but at ages
     # beyond which they never get.
-    longest = {i: max(len(e.steps) for e in found) for i, found in enumerate(by_row(record))}
+    lengths = [[len(e.steps) for e in found] for found in by_row(record)]
+    longest = [max(steps, default=0) for steps in lengths]
     early = any(ages[i] < longest[i] for _, ages in cuts for i in record.rows)
     if len(cuts) < _FEWEST or not early:
         raise NotExercisedError("no rows of different ages were truncated")
