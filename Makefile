@@ -48,7 +48,7 @@ real:  ## Run the training scripts of other libraries: docs/reference/training-s
 nightly:  ## Everything, in under three hours; writes all pages that are made from runs
 	@status=0; \
 	$(MAKE) --keep-going lint types demo || status=1; \
-	SB3COMPAT_PROFILE=nightly $(MAKE) --keep-going pairs matrix endurance conformance unseen real \
+	SB3COMPAT_PROFILE=nightly $(MAKE) --keep-going endurance real unseen conformance matrix pairs \
 		|| status=1; \
 	$(BIN)/python -m versions.stamps; \
 	exit $$status

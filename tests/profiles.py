@@ -12,8 +12,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 VARIABLE = "SB3COMPAT_PROFILE"
-# The share of a test's examples that each profile runs. A night has room for a quarter of them.
-SHARES = {"dev": 0.1, "nightly": 0.25}
+# The share of a test's examples that each profile runs. A night has room for a sixth of them.
+SHARES = {"dev": 0.1, "nightly": 0.16}
 FEWEST = 10
 
 

@@ -34,7 +34,8 @@ FEW = (
     "form-SameStep-dict", "form-Disabled-noise", "world-vec_env-shared-dict",
     "unseen-NextStep-OddInfos",
 )  # fmt: skip
-NAMES = [*CORRECT] if nightly() else [name for name in FEW if name in CORRECT]
+# `make matrix` tries every check on all of them.
+NAMES = [*CORRECT][::5] if nightly() else [name for name in FEW if name in CORRECT]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -184,7 +184,7 @@ def run(machine: type[Operations], number: int, steps: int) -> None:
 
 
 def test_operations_over_processes() -> None:
-    run(Operations, 150 if nightly() else 5, 30 if nightly() else 12)
+    run(Operations, 60 if nightly() else 5, 30 if nightly() else 12)
 
 
 @pytest.mark.ray
