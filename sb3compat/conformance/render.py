@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.judge import Demand
@@ -54,18 +54,18 @@ def _is_logged(demand: Demand) -> bool:
 
 
 def _logging(call: Call, before: Sequence[Call], demand: Demand) -> list[str]:
-    """The statements of a call, and the one that adds its results to the log."""
-    names = _logged_names(call, demand)
-    results = f"({', '.join(names)}{',' * (len(names) == 1)})"
-    added = [f"{_LOG}.append(snapshot({results}))"] if _has_results(call) else []
+    """The statements of a call, and the one that adds what is asked of it to the log."""
+    results = ", ".join(f"{name!r}: {name}" for name in _logged_names(call, demand))
+    added = [f"{_LOG}.append(snapshot({{{results}}}))"] if results else []
     return [statement(call, before), *added]
 
 
 def _logged_names(call: Call, demand: Demand) -> list[str]:
-    """What the log has of a call: its results, and infos of resets if they are asked for."""
-    names = [call.name_of(name) for name in call.names]
-    infos = call.name_of("reset_infos")
-    return [*names, infos] if any(value.name == infos for value in demand.values) else names
+    """What the log has of a call: those of its results that are asked for."""
+    if not _has_results(call):
+        return []
+    asked = {value.name for value in demand.values}
+    return [name for name in map(call.name_of, (*call.names, "reset_infos")) if name in asked]
 
 
 def _has_results(call: Call) -> bool:
@@ -113,8 +113,9 @@ def statement(call: Call, before: Sequence[Call] = (), *, whole: bool = False) -
 def _named(records: Sequence[Record], demand: Demand) -> Named:
     """The values, each with the name that the script has for the whole of it."""
     if _is_logged(demand):
-        calls = [call for record in records for call in record.calls if _has_results(call)]
-        return [(value, _in_log(value, calls, demand)) for value in demand.values]
+        calls = [c for record in records for c in record.calls if _logged_names(c, demand)]
+        places = {call.number: place for place, call in enumerate(calls)}
+        return [(value, _in_log(value, places)) for value in demand.values]
     latest = {
         call.name_of(name): call.number
         for record in records
@@ -135,18 +136,14 @@ def _named(records: Sequence[Record], demand: Demand) -> Named:
     return [(value, found[value.call, value.name, value.is_held]) for value in demand.values]
 
 
-def _in_log(value: Value, calls: Sequence[Call], demand: Demand) -> str:
+def _in_log(value: Value, places: Mapping[int, int]) -> str:
     """The source for a value of a call, or of several calls, in the log."""
     if value.call < 0:
         return value.name
-    parts = value.parts if isinstance(value, Several) else (value,)
-    places = {call.number: place for place, call in enumerate(calls)}
-    call = calls[places[value.call]]
-    names = _logged_names(call, demand)
-    where = tuple(places[part.call] for part in parts)
-    k = "k" if isinstance(value, Several) else where[0]
-    whole = f"{_LOG}[{k}][{names.index(value.name)}]"
-    return f"{whole} for k in {where}" if isinstance(value, Several) else whole
+    if isinstance(value, Several):
+        where = tuple(places[part.call] for part in value.parts)
+        return f"{_LOG}[k][{value.name!r}] for k in {where}"
+    return f"{_LOG}[{places[value.call]}][{value.name!r}]"
 
 
 def _assertion(records: Sequence[Record], demand: Demand, named: Named) -> str:
@@ -164,9 +161,15 @@ def _assertion(records: Sequence[Record], demand: Demand, named: Named) -> str:
 def told(records: Sequence[Record], demand: Demand) -> tuple[Finding, str]:
     """The broken demand in parts, and in one line."""
     records = _with_others(records, demand)
-    sources = [value.source(name) for value, name in _named(records, demand)]
-    what = demand.what.format(*sources)
+    what = demand.what.format(*_shown(records, demand))
     step = max((call.step for call in records[0].calls), default=0)
     finding = Finding(what, demand.got, demand.should, step, demand.row, demand.bounds)
     place = f"[{finding.place}]{demand.because}"
     return finding, f"{what}={finding.got}, but should be {finding.should} {place}"
+
+
+def _shown(records: Sequence[Record], demand: Demand) -> Iterator[str]:
+    """The values as the message names them: one that is in the log, as its call does."""
+    for value, name in _named(records, demand):
+        alone = _is_logged(demand) and not isinstance(value, Several)
+        yield value.source(value.name if alone else name)

@@ -79,7 +79,13 @@ def starts_drawn_anew(record: Record) -> Iterator[Demand]:
 def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:
     should = f"{short(starts[0].value, 80)}, as after each of {len(starts)} resets"
     yield expect(
-        "kept({0}, {1})", Several(starts), Several(firsts), what="{1}[-1]", should=should, row=i
+        "kept({0}, {1})",
+        Several(starts),
+        Several(firsts),
+        firsts[-1],
+        what="{2}",
+        should=should,
+        row=i,
     )
     yield from _drawn_anew(starts, firsts, i)
 
@@ -88,7 +94,7 @@ def _drawn_anew(starts: list[Value], firsts: list[Value], i: int) -> Iterator[De
     if _too_much_alike(values(starts), values(firsts)):
         should = f"drawn anew, as after resets, not the same at {len(firsts)} ends"
         condition = f"distinct({{0}}) > {distinct(values(firsts))}"
-        yield expect(condition, Several(firsts), what="{0}[-1]", should=should, row=i)
+        yield expect(condition, Several(firsts), firsts[-1], what="{1}", should=should, row=i)
 
 
 def _stays(found: list[Episode]) -> bool:
@@ -186,7 +192,9 @@ def _no_one_place(
     places = [*(e.first.value for e in found), *(after.value for _, after in moves)]
     if not any(equal(known[0], place) for place in places):
         should = f"the observation after the last action, not zeros at {len(known)} ends"
-        yield expect("distinct({0}) > 1", Several(lasts), what="{0}[-1]", should=should, row=i)
+        yield expect(
+            "distinct({0}) > 1", Several(lasts), lasts[-1], what="{1}", should=should, row=i
+        )
 
 
 def lasts_moved_on(record: Record) -> Iterator[Demand]:
@@ -210,7 +218,8 @@ def lasts_moved_on(record: Record) -> Iterator[Demand]:
             "not all(map(equal, {1}, {0}))",
             Several(lasts),
             Several(befores),
-            what="{0}[-1]",
+            lasts[-1],
+            what="{2}",
             should="the observation after the last action, not the one before it at all ends",
             row=i,
         )
@@ -250,14 +259,16 @@ def _not_all_alike(
     pairs: list[tuple[Episode, Episode]], accused: str, i: int, more: str = ""
 ) -> Demand:
     should = {
-        "last": f"the last of its episode, not the first of the next one as at all ends{more}",
-        "first": "the first of the next episode, not the last of the one before as at all ends",
+        "last": f"the last of the episode, not the first of the next one, as at all ends{more}",
+        "first": "the first of the next episode, not the last of the one before, as at all ends",
     }
+    lasts, firsts = [before.last for before, _ in pairs], [after.first for _, after in pairs]
     return expect(
         "not all(map(equal, {0}, {1}))",
-        Several([before.last for before, _ in pairs]),
-        Several([after.first for _, after in pairs]),
-        what="{0}[-1]" if accused == "last" else "{1}[-1]",
+        Several(lasts),
+        Several(firsts),
+        (lasts if accused == "last" else firsts)[-1],
+        what="{2}",
         should=should[accused],
         row=i,
     )
@@ -350,7 +361,8 @@ def _no_leaps(cuts: list[Episode], moves: list[tuple[Value, Value]], i: int) -> 
         Several(after),
         Several(befores),
         Several(lasts),
-        what="{3}[-1]",
+        lasts[-1],
+        what="{4}",
         should=f"in reach of one step from {short(befores[-1].value, 80)}",
         row=i,
     )
