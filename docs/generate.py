@@ -36,6 +36,11 @@ If a check of severity *error* fails, the environment breaks the contract, and t
 *warning* is about behaviour that works but is risky; it fails the run with `--strict` only. A check
 is *skipped* if the environment lacks a capability that the check needs, and *not exercised* if the
 situation that it tests did not occur in any program, for example if no episode ended.
+
+An error is something that the documentation of the interface rules out, or a value that is not in
+its space. So float64 observations in a float32 space are an error: `Box.contains` is false
+for them, and Stable-Baselines3's `check_env` refuses them. float64 rewards are a warning:
+`SubprocVecEnv` returns them, too.
 """
 
 

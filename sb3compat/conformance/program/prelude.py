@@ -306,12 +306,3 @@ def stacked(space, values):
             stacked(space[k], [value[k] for value in values]) for k in range(len(values[0]))
         )
     return np.stack(values) if space.shape is not None else tuple(values)
-
-
-def has_dtypes(space, value):
-    """Whether an observation has the types of its space."""
-    if type(space).__name__ == "Dict":
-        return all(has_dtypes(space[key], value[key]) for key in space)
-    if type(space).__name__ == "Tuple":
-        return all(map(has_dtypes, space, value))
-    return space.shape is None or np.asarray(value).dtype == space.dtype

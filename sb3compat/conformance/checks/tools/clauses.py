@@ -27,6 +27,22 @@ def parts(space: Value, batch: Value) -> Iterator[tuple[Value, Value]]:
         yield from parts(space[key], batch[key])
 
 
+def dtypes_fit(record: Record) -> Iterator[Demand]:
+    """Observations have dtypes that their space takes, as its `contains` says."""
+    whole = record.attribute("observation_space")
+    for call in record.batches:
+        for space, obs in parts(whole, call.obs):
+            # A Box compares dtypes, the other spaces only ask for integers.
+            casting = "safe" if isinstance(space.value, spaces.Box) else "same_kind"
+            yield expect(
+                f"np.can_cast(np.asarray({{0}}).dtype, {{1}}.dtype, {casting!r})",
+                obs,
+                space,
+                what="{0}.dtype",
+                should=f"{space.value.dtype}, the dtype of its space",
+            )
+
+
 def batch_in_space(record: Record, call: Call) -> Iterator[Demand]:
     """The observations of a `VecEnv` are a batch of n observations of its space."""
     n, whole = record.num_envs, record.attribute("observation_space")

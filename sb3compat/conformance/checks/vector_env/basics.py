@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sb3compat.conformance.checks.tools.clauses import dtypes_fit
 from sb3compat.conformance.checks.vector_env.marks import RESET, STEP, VECTOR_ENV, error, warning
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import short
@@ -118,16 +119,15 @@ def obs_in_batched_space(record: Record) -> Iterator[Demand]:
         yield expect("inside({1}, {0})", call.obs, space, should=should)
 
 
-@warning(group="step", source=STEP)
+@error(group="step", source=STEP, after=(*BASICS["vector_env"], "obs_in_batched_space"))
 def obs_dtype_matches_space(record: Record) -> Iterator[Demand]:
     """Observations have the dtype of `observation_space`.
 
-    Buffers that are made from the space cast silently, so that an observation is float64 in one
-    place and float32 in another. Cast once, where the observation is made.
+    A dtype that is cast to it without loss is right, too: `Box.contains` decides. Buffers that are
+    made from the space cast silently, so that an observation is float64 in one place and float32 in
+    another. Cast once, where the observation is made.
     """
-    space = record.attribute("observation_space")
-    for call in record.batches:
-        yield expect("has_dtypes({1}, {0})", call.obs, space, should="of the dtypes of its space")
+    yield from dtypes_fit(record)
 
 
 @error(group="step", source=STEP)
