@@ -7,6 +7,7 @@ two records together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -69,6 +70,21 @@ def first_end(record: Record) -> list[Call]:
     return [] if len(resets) > 1 and resets[1].number < steps[-1].number else steps
 
 
+def after_first_end(record: Record) -> list[Call]:
+    """The steps after the first end, up to the next reset of all rows."""
+    way = first_end(record)
+    if not way:
+        return []
+    resets = [call for call in record.resets if mask_of(call.op) is None]
+    until = min((c.number for c in resets if c.number > way[-1].number), default=math.inf)
+    return [step for step in record.steps[len(way) :] if step.number < until]
+
+
+def mask_of(op: Op) -> Any:
+    """The rows that a reset names; None of one of all rows."""
+    return (op.kwargs.get("options") or {}).get("reset_mask")
+
+
 def seed_of(record: Record) -> int | None:
     """The seed of the first reset."""
     given: int | None = None
@@ -116,7 +132,7 @@ def reset_after_the_end(record: Record, twin: Record) -> Iterator[Op]:
     way = first_end(record)
     yield from _from_the_seed(record, way)
     yield Op("reset")
-    yield from _made_again(record.steps[len(way) + 1 :])
+    yield from _made_again(after_first_end(record)[1:])
 
 
 def stepping_on(record: Record, twin: Record) -> Iterator[Op]:
@@ -129,8 +145,7 @@ def other_action_in_the_reset_step(record: Record, twin: Record) -> Iterator[Op]
     """The way to the first end, and the next step with other actions in the rows that ended."""
     way = first_end(record)
     yield from _from_the_seed(record, way)
-    step = record.steps[len(way)]
-    actions = step.copies["actions"]
+    actions = after_first_end(record)[0].copies["actions"]
     for i in way[-1].ended:
         actions = with_another_action(record, i, actions)
     yield Op("step", (actions,))
@@ -153,16 +168,16 @@ def _changed(
     record: Record,
     twin: Record,
     change: Callable[[Any], Any],
-    mask_of: Callable[[Any], Any],
+    other_mask: Callable[[Any], Any],
     later: int = 0,
 ) -> Iterator[Op]:
     """Other actions and seeds; in DISABLED mode the ends are other ones, too."""
     for call in record.calls:
         op = call.op
-        mask = (op.kwargs.get("options") or {}).get("reset_mask")
+        mask = mask_of(op)
         due = _due(twin)
         if mask is not None or op.method == "step":
-            due = due if mask is None else due | mask_of(mask)
+            due = due if mask is None else due | other_mask(mask)
             if due.any():
                 yield Op("reset", kwargs={"options": {"reset_mask": due}})
         if op.method == "step":

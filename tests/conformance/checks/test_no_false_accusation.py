@@ -133,3 +133,17 @@ def test_a_row_that_walls_hold_is_not_late(world: str) -> None:
         kind = Kind(world, 4, limit, goal=False, limits_differ=True)
         factory = worlds(kind, 4)
         assert not bad(judge(examine(factory), seconds=0.02, only=names))
+
+
+@pytest.mark.skipif(GYMNASIUM < (1, 1), reason="Gymnasium has no autoreset modes before 1.1")
+def test_a_reset_may_come_in_the_place_of_the_autoreset() -> None:
+    """Blackjack often ends with the first action, so that a reset of all rows follows an end."""
+
+    def factory() -> Any:
+        return gym.vector.SyncVectorEnv([lambda: gym.make("Blackjack-v1")] * 3)
+
+    only = ["reset_step_ignores_action", "one_reset_per_episode"]
+    for declared in ({}, {"reference": False}):
+        results = judge(examine(factory, declared=declared), seconds=5, only=only)
+        assert results[only[0]].status == "passed"
+        assert not bad(results)

@@ -16,6 +16,7 @@ from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Value
 from sb3compat.conformance.variants import (
     after_another_episode,
+    after_first_end,
     changed_row,
     first_end,
     other_actions_in_a_row,
@@ -216,7 +217,7 @@ def as_after_a_reset_of_all_rows(record: Record) -> Iterator[Demand]:
     way = way_to_the_end(record)
     if not (record.subject.capabilities.get("row_seeds") or record.num_envs == 1):
         raise NotExercisedError("rows have no seeds of their own")
-    later = record.steps[len(way) :]
+    later = after_first_end(record)
     if not later:
         raise NotExercisedError("no step follows an end")
     twin = whole_twin_of(record, reset_after_the_end)

@@ -25,7 +25,7 @@ from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.rows import obs_of
-from sb3compat.conformance.variants import other_action_in_the_reset_step
+from sb3compat.conformance.variants import after_first_end, other_action_in_the_reset_step
 
 MODES = ("NextStep",)
 GROUP = "episode end: NEXT_STEP"
@@ -69,10 +69,11 @@ def reset_step_ignores_action(record: Record) -> Iterator[Demand]:
     transition. Skip the sub-environment's step in the step that resets it.
     """
     way = way_to_the_end(record)
-    if len(record.steps) == len(way):
+    later = after_first_end(record)
+    if not later:
         raise NotExercisedError("no step follows an end")
     twin = whole_twin_of(record, other_action_in_the_reset_step)
-    step, other = record.steps[len(way)], twin.batches[-1]
+    step, other = later[0], twin.batches[-1]
     for i in way[-1].ended:
         got, expected = obs_of(twin, other, i), obs_of(record, step, i)
         should = f"{short(expected.value)}, as with another action"
