@@ -35,11 +35,7 @@ _SCRIPT_SECONDS, _HANG_SECONDS, _LIMIT_MAKES = 30.0, 10.0, 10
 # In less time no script can be run.
 _LEAST_SECONDS = 1.0
 _NOT_RUN = "its script was not run once more, as no time was left"
-_HIDES = (
-    "{}. As expected, but {} after it cannot be run, and nobody knows about them: {}. Expect them "
-    "to fail, too, or mend this"
-)
-_MOST_NAMES = 5
+_HIDES = "{} fails as expected, so {} after it could not be run: {}"
 _EXERCISED = {"passed", "partly_exercised", "failed", "errored", "xfailed", "xpassed"}
 _IN_SPACE = ("reset_obs_in_space", "step_obs_in_space", "terminal_observation_in_space")
 
@@ -206,8 +202,11 @@ class Session:
         chosen = {result.check_id: result for result in results}
         for name in [name for name in chosen if name in self._causes]:
             chosen[self._causes[name]] = self._results[self._causes[name]]
-        for cause, names in self._hidden_by(chosen).items():
-            chosen[cause] = self._hiding(self._unexpected[cause], names)
+        hidden = self._hidden_by(chosen)
+        for cause, names in hidden.items() if self.options.strict else ():
+            message = f"{self._unexpected[cause].message}. {_hides(cause, names)}"
+            chosen[cause] = replace(self._unexpected[cause], message=message)
+        notes = tuple(_hides(cause, names) for cause, names in hidden.items())
         ordered = [chosen[check.id] for check in self.applicable if check.id in chosen]
         return Report(
             target=self._target,
@@ -218,7 +217,7 @@ class Session:
             results=tuple(ordered),
             strict=self.options.strict,
             versions=versions(),
-            notes=(*self.subject.notes, *self._notes, *_lacking(self.subject, self.checks)),
+            notes=(*self.subject.notes, *self._notes, *_lacking(self.subject, self.checks), *notes),
             seconds=self._clock.passed,
             require_exercised=self.options.require_exercised,
         )
@@ -227,16 +226,9 @@ class Session:
         """The checks that expected failures hide, by these."""
         found: dict[str, list[str]] = {}
         for name in chosen:
-            counts = self._all[name].severity == "error" or self.options.strict
-            if counts and name in self._causes and self.hidden(self._all[name]):
+            if name in self._causes and self.hidden(self._all[name]):
                 found.setdefault(self._causes[name], []).append(name)
         return found
-
-    def _hiding(self, result: Result, names: list[str]) -> Result:
-        """An expected failure that counts all the same, as it hides what was not expected."""
-        count = f"{len(names)} check{'s' if len(names) > 1 else ''}"
-        some = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
-        return replace(result, message=_HIDES.format(result.message, count, some))
 
     def _left_out(self) -> tuple[str, ...]:
         """Notes on checks that were left out, or asked for and do not apply to this environment."""
@@ -294,6 +286,11 @@ class Session:
 
 def _not_run(result: Result) -> Result:
     return replace(result, message=f"{result.message} ({_NOT_RUN})")
+
+
+def _hides(cause: str, names: list[str]) -> str:
+    count = f"{len(names)} check{'s' if len(names) > 1 else ''}"
+    return _HIDES.format(cause, count, ", ".join(names))
 
 
 def _lacking(subject: Subject, checks: Iterable[Check]) -> list[str]:
