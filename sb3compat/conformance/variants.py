@@ -97,6 +97,15 @@ def seed_of(record: Record) -> int | None:
     return given
 
 
+def seed_before(record: Record, reset: Call) -> int | None:
+    """The seed of a reset, or None."""
+    place = reset.number - record.begin
+    before = record.calls[place - 1].op if place else None
+    given = before.args[0] if before is not None and before.method == "seed" else None
+    seed: int | None = reset.op.kwargs.get("seed", given)
+    return seed
+
+
 def _made_again(steps: list[Call]) -> Iterator[Op]:
     """Steps with the same actions, also where these were drawn."""
     for step in steps:

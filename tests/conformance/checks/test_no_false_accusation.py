@@ -12,6 +12,7 @@ from gymnasium import spaces
 
 from conformance.specimens.points import Config, Points
 from conformance.specimens.rows_env import Form, RowsEnv
+from conformance.specimens.unseen.correct_vector_others import OneStepSameStep
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
 from sb3compat.conformance.subject.examine import examine
@@ -147,3 +148,9 @@ def test_a_reset_may_come_in_the_place_of_the_autoreset() -> None:
         results = judge(examine(factory, declared=declared), seconds=5, only=only)
         assert results[only[0]].status == "passed"
         assert not bad(results)
+
+
+def test_resets_under_one_seed_are_one_start() -> None:
+    """Equal first observations after two resets under one seed say nothing about others."""
+    results = judge(examine(OneStepSameStep), seconds=5, only=["autoreset_like_reset"])
+    assert results["autoreset_like_reset"].status == "passed"

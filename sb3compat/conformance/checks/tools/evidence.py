@@ -16,6 +16,7 @@ from sb3compat.conformance.record import Record
 from sb3compat.conformance.rows import Episode, by_row
 from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Several, Value
+from sb3compat.conformance.variants import seed_before
 
 # So many episodes of a row, so that chance is no explanation, and such a chance is small.
 _FEWEST, CHANCE = 4, 1e-5
@@ -48,15 +49,27 @@ def like_reset(record: Record) -> Iterator[Demand]:
     """
     judged = False
     for i, found in enumerate(by_row(record)):
-        starts = [episode.first for episode in found if episode.by == "reset"]
+        starts = [episode.first for episode in _reset(found)]
         firsts = [episode.first for episode in found if episode.by != "reset"]
-        if len(firsts) < _FEWEST or len(starts) < 2 or _stays(found):
+        if len(firsts) < _FEWEST or len(starts) < _FEWEST or _stays(found):
             continue
         judged = True
         yield from _begins_as_known(starts, firsts, i)
         yield from _lasts(found, len(starts), i)
     if not judged:
         raise NotExercisedError("too few episodes ended")
+
+
+def _reset(found: list[Episode]) -> list[Episode]:
+    """The episodes after resets; of those under one seed, which begin alike, the first."""
+    seeds: set[object] = set()
+    kept = []
+    for episode in (each for each in found if each.by == "reset"):
+        seed = seed_before(episode.record, episode.start)
+        if seed is None or seed not in seeds:
+            kept.append(episode)
+        seeds.add(seed)
+    return kept
 
 
 def starts_drawn_anew(record: Record) -> Iterator[Demand]:
@@ -67,7 +80,7 @@ def starts_drawn_anew(record: Record) -> Iterator[Demand]:
     """
     judged = False
     for i, found in enumerate(by_row(record)):
-        starts = [episode.first for episode in found if episode.by == "reset"]
+        starts = [episode.first for episode in _reset(found)]
         firsts = [episode.first for episode in found if episode.by != "reset"]
         if len(firsts) >= _FEWEST and len(starts) >= 2 and floats(starts[0].value).size:
             judged = True
@@ -126,7 +139,7 @@ def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
 
     Then the time limit goes on counting. So many of them are no chance, by those after resets.
     """
-    first = [len(episode.steps) for episode in found if episode.over and episode.by == "reset"]
+    first = [len(episode.steps) for episode in _reset(found) if episode.over]
     later = [episode for episode in found if episode.over and episode.by != "reset"]
     if not first or not later or min(first) == 1:
         return
