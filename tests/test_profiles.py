@@ -14,7 +14,7 @@ TESTS = Path(__file__).parent
 
 
 @pytest.mark.parametrize(
-    ("name", "examples", "spread"), [("", [50, 10, 3], "adg"), ("nightly", [125, 15, 3], "abcdefg")]
+    ("name", "examples", "spread"), [("", [50, 10, 3], "adg"), ("nightly", [80, 10, 3], "abcdefg")]
 )
 def test_profiles_run_their_shares(
     name: str, examples: list[int], spread: str, monkeypatch: pytest.MonkeyPatch

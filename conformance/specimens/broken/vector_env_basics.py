@@ -150,6 +150,15 @@ class RewardsInOneBuffer(RowsEnv):
         return obs, self.buffer, *rest
 
 
+@mutant("outputs_unchanged_by_later_steps")
+class TimesInOneBuffer(RowsEnv):
+    def step(self, actions: Any) -> Any:
+        *rest, infos = super().step(actions)
+        self.times = getattr(self, "times", np.zeros(self.num_envs))
+        self.times += 1
+        return *rest, {**infos, "times": self.times}
+
+
 @mutant("wrong_action_count_rejected")
 class ActionsCutOff(RowsEnv):
     def step(self, actions: Any) -> Any:

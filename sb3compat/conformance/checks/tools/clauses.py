@@ -80,7 +80,11 @@ def _unbounded(space: Any, obs: Any) -> bool:
 
 def unchanged_by(record: Record, call: Call, method: str, by: str) -> Iterator[Demand]:
     """What a call has returned is not changed by a later call of a method."""
-    for name in ("obs", "rewards", "dones", "terminations", "truncations"):
+    names = ["obs", "rewards", "dones", "terminations", "truncations"]
+    # Last observations, and the infos of a VecEnv, have checks of their own.
+    if record.family == "vector_env" and "final_obs" not in call.copies["infos"]:
+        names.append("infos")
+    for name in names:
         changed = record.changed_by(call, name)
         if name not in call.copies or changed not in ("", method):
             continue

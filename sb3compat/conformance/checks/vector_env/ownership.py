@@ -19,7 +19,7 @@ _RESULTS = ("obs", "rewards", "terminations", "truncations")
 
 @error(group="ownership", source=STEP)
 def outputs_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
-    """Later steps do not change the results of `reset` and `step`.
+    """Later steps do not change the results of `reset` and `step`, infos included.
 
     If the environment fills one buffer again and again, every transition of a rollout has the
     values of the last one. Return copies. (`SyncVectorEnv` with `copy=False` does this on request.)
