@@ -20,6 +20,8 @@ _SLACK = 20
 # For a program of several episodes: the rounds, the resets before each round, the most endings of a
 # row in a round, and the limits of steps, time and memory.
 _ROUNDS, _RESETS, _ENDS = 8, 3, 3
+# The seeds of the rounds begin here; `_opening` draws smaller ones.
+_OTHER_SEEDS = 10
 _MOST_STEPS, _MOST_SECONDS, _MOST_BYTES = 1500, 1.0, 1e8
 
 Draws = Callable[[Subject, int, Random, Record, Any], Iterator[Op]]
@@ -136,10 +138,14 @@ def episodes(subject: Subject, number: int, draw: Random, record: Record, env: A
     yield from _opening(subject, draw)
     longest = 3 * max(ending.steps for ending in subject.endings) + 10
     left = _affordable(subject, record)
+    seeded = number % 2 and subject.capabilities.get("seeding")
     for turn in range(_ROUNDS):
         yield from _due(subject, record)
-        for _ in range(_RESETS):
+        for _ in range(_RESETS - 1):
             yield from opening(subject, None)
+        # A seed that resets by an end are given again shows only if no other reset follows it. Each
+        # round has another one, as otherwise all resets after it would be the same again.
+        yield from opening(subject, _OTHER_SEEDS + turn if seeded else None)
         ends = np.zeros(subject.num_envs, int)
         for _ in range(longest):
             yield from _step(subject, act, record)
@@ -149,7 +155,7 @@ def episodes(subject: Subject, number: int, draw: Random, record: Record, env: A
                 return
             ends[[i for i in last.ended if i < subject.num_envs]] += 1
             waits = subject.mode == "NextStep" and last.flags.any()
-            if ends.min() >= (1 if turn % 2 else _ENDS) and not waits:
+            if ends.min() >= (1 if turn % 2 and not seeded else _ENDS) and not waits:
                 break
 
 

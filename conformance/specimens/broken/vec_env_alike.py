@@ -87,6 +87,21 @@ class LastObservationsSwapped(_EndsTogether):
             infos[i]["terminal_observation"] = last
 
 
+# The infos of its resets are drawn, too.
+@mutant("obs_after_done_is_reset_obs", "reset_infos_updated_on_autoreset", referenced=False)
+class AutoresetsSeedAgain(Points):
+    last: Any = None
+
+    def forget(self) -> None:
+        self.last = list(self._seeds)
+        super().forget()
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        info["terminal_observation"] = last
+        first, self.reset_infos[i] = self.envs[i].reset(seed=self.last[i])
+        return first
+
+
 @mutant("autoreset_like_reset", config=Config(observation="dict"), referenced=False)
 class AutoresetLeavesTheCounter(Points):
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
