@@ -10,20 +10,18 @@ import argparse
 import json
 import os
 import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from fnmatch import fnmatch
-from importlib.metadata import PackageNotFoundError, version
+from multiprocessing import get_context
 from pathlib import Path
 
 from conformance import results
-from conformance.targets import TARGETS, Target
-from sb3compat.conformance.output import render
-from sb3compat.conformance.run.entry import run
-from sb3compat.conformance.run.options import Options
-from sb3compat.conformance.run.report import Report
+from conformance.examined import BUILD, examined
+from conformance.in_turn import usable_processors
+from conformance.targets import TARGETS
 from versions import stamps
 
 HERE = Path(__file__).parent
-BUILD = HERE.parent / "build" / "conformance"
 # Without its cache JAX compiles for each of hundreds of instances, which takes seconds.
 CACHE = {
     "JAX_COMPILATION_CACHE_DIR": str(BUILD / "jax"),
@@ -44,10 +42,17 @@ def main() -> int:
         return 0 if options.list else 2
     BUILD.mkdir(parents=True, exist_ok=True)
     os.environ.update(CACHE)
-    clean = [_check(target, options) for target in chosen]
+    clean = True
+    # One target keeps one processor busy.
+    with ProcessPoolExecutor(usable_processors(), get_context("spawn")) as pool:
+        running = {pool.submit(examined, target.name, options): target.name for target in chosen}
+        for each in as_completed(running):
+            as_expected, text = each.result()
+            clean &= as_expected
+            print(f"{running[each]}: {text}", flush=True)
     if not options.seed:
         _write_page(whole=not options.names)
-    return 0 if all(clean) else 1
+    return 0 if clean else 1
 
 
 def _write_page(*, whole: bool) -> None:
@@ -71,59 +76,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--max-seconds", type=float, metavar="S", help="for one run")
     return parser
-
-
-def _check(target: Target, options: argparse.Namespace) -> bool:
-    """Whether the results are the expected ones; keeps them for the page."""
-    print(f"{target.name}: ", end="", flush=True)
-    if target.refused:
-        found = {"refused": results.refusal(target.define()["make_env"])}
-        _write(target, found)
-        print(found["refused"] or "Expected a refusal, got none")
-        return bool(found["refused"])
-    report = _report(target, options)
-    print(report.summary())
-    if options.seed:
-        return not any(r.status in ("failed", "errored") for r in report.results)
-    versions = {name: _version(name) for name in target.packages}
-    _write(target, {**report.to_dict(), "versions": {**report.versions, **versions}})
-    (BUILD / f"{target.name}.html").write_text(render(report, "html"), encoding="utf-8")
-    return _as_expected(report)
-
-
-def _report(target: Target, given: argparse.Namespace) -> Report:
-    defined = target.define()
-    options = Options(
-        seed=given.seed,
-        programs=given.programs,
-        max_seconds=given.max_seconds,
-        expected_failures=target.expected(),
-        make_env=target.source,
-        capabilities=target.capabilities,
-        options=target.options,
-        reference=defined.get("reference"),
-    )
-    report = run(defined["make_env"], options=options, target=target.about)
-    for result in report.results:
-        if result.status in ("failed", "errored"):
-            print(f"\n  {result.check_id}: {result.status}: {result.message}", flush=True)
-    return report
-
-
-def _as_expected(report: Report) -> bool:
-    return not any(result.status in ("failed", "errored", "xpassed") for result in report.results)
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def _write(target: Target, found: object) -> None:
-    path = BUILD / f"{target.name}.json"
-    path.write_text(json.dumps(found, indent=1, default=str), encoding="utf-8")
 
 
 def _read() -> dict[str, results.Found]:

@@ -1,7 +1,8 @@
-"""Checks in an order that respects which comes after which."""
+"""Checks in an order that respects which comes after which, and on how many processors."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 
 from sb3compat.conformance.contract import Check
@@ -47,3 +48,8 @@ def run_order(checks: Iterable[Check]) -> list[Check]:
     for check in list(waiting.values()):
         place(check)
     return ordered
+
+
+def usable_processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -180,7 +180,7 @@ def no_hang() -> Iterator[None]:
 _FEW = 3
 
 
-def points(total: int, number: int = 150) -> Iterator[tuple[int, type[BaseException]]]:
+def points(total: int, number: int = 30) -> Iterator[tuple[int, type[BaseException]]]:
     """A few points, evenly spread, with the errors by turns; nightly `number` of them."""
     some = min(number if nightly() else _FEW, total)
     chosen = np.unique(np.linspace(1, total, some).astype(int))

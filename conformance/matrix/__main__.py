@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+from conformance.in_turn import usable_processors
 from conformance.matrix.outcomes import Outcome, Outcomes, examine_all, problems, up_to_date
 from conformance.matrix.page import page
 from conformance.matrix.record import (
@@ -81,11 +81,6 @@ def run(wanted: Pairs, outcomes: Outcomes, jobs: int) -> None:
                 print(f"{place} {section.title}: {specimen.name} is killed by {killed}", flush=True)
     finally:
         gc.unfreeze()
-
-
-def usable_processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _examine(number: int) -> Outcome:

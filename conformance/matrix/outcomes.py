@@ -17,7 +17,7 @@ from sb3compat.conformance.subject.settings import Settings
 
 # How often a check is run, each time with other programs: with two of them, the fewest that there
 # are, so that no clock has a say in what comes out.
-LOOKS = 2
+LOOKS = 1
 LOOKS_AT_CORRECT = 3
 LOOKS_AT_AIMED = 25
 PROGRAMS = 2

@@ -35,7 +35,7 @@ FEW = (
     "unseen-NextStep-OddInfos",
 )  # fmt: skip
 # `make matrix` tries every check on all of them.
-NAMES = [*CORRECT][::5] if nightly() else [name for name in FEW if name in CORRECT]
+NAMES = [*CORRECT][::15] if nightly() else [name for name in FEW if name in CORRECT]
 
 
 @pytest.mark.parametrize("name", NAMES)

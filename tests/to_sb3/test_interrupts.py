@@ -181,7 +181,7 @@ def test_interrupted_operation(name: str, kind: str) -> None:
         env.reset()
         after[1] = step(env)
     led_out = []
-    for at, error in points(total, 150 if kind in COUNTING else 60):
+    for at, error in points(total):
         env = started(kind)
         where = f"{name} of {kind}, {error.__name__} at point {at} of {total}"
         with no_hang():
@@ -206,7 +206,7 @@ def test_interrupted_close_is_finished_by_the_next(kind: str, waiting: bool) -> 
 
     env = made()
     total = count(env.close)
-    for at, error in points(total, 60):
+    for at, error in points(total):
         env = made()
         with no_hang():
             raised = interrupt(env.close, at, error)

@@ -12,9 +12,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from conformance.in_turn import usable_processors
 from conformance.specimens import unseen
 from conformance.specimens.registry import Specimen, specimens
 from sb3compat.conformance.output.markdown import escaped
@@ -52,11 +55,13 @@ def main(arguments: list[str]) -> int:
         parser.error(f"Expected names of environments, got {', '.join(sorted(unknown))}.")
     BUILD.mkdir(parents=True, exist_ok=True)
     reported = 0
-    for name in names or everything:
-        found = judge(everything[name])
-        (BUILD / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
-        print(f"{name}: {found}", flush=True)
-        reported += name in CORRECT and bool(falsely(name, found))
+    with ProcessPoolExecutor(usable_processors(), get_context("spawn")) as pool:
+        running = {pool.submit(judge, name): name for name in names or everything}
+        for each in as_completed(running):
+            name, found = running[each], each.result()
+            (BUILD / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
+            print(f"{name}: {found}", flush=True)
+            reported += name in CORRECT and bool(falsely(name, found))
     results = {
         name: json.loads(path.read_text())
         for name in everything
@@ -68,8 +73,9 @@ def main(arguments: list[str]) -> int:
     return 1 if reported else 0
 
 
-def judge(entry: Specimen) -> dict[str, Any]:
+def judge(name: str) -> dict[str, Any]:
     """The checks that fail, and those that warn; with a reference, too, where there is one."""
+    entry = (BROKEN | CORRECT)[name]
     failed, warned = _judged(entry, None)
     found = {"failed": failed, "warned": warned, "with_reference": []}
     if entry.broken and entry.reference:
