@@ -74,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--programs", type=int, metavar="N", help="for each check (default: by its pace)"
     )
-    parser.add_argument("--max-seconds", type=float, metavar="S", help="for one run")
+    parser.add_argument(
+        "--max-seconds", type=float, default=300, metavar="S", help="for one target (default: 300)"
+    )
     return parser
 
 
