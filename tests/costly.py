@@ -36,8 +36,6 @@ CASES = {
     "package::readme_runs_from_the_wheel_installed_by_the_printed_line": 0,
     # It builds the site.
     "site::site_has_the_messages_the_commands_and_the_copied_pages": 0,
-    "site::each_page_describes_itself": 0,
-    "site::contents_of_the_api_are_the_public_names": 0,
     # Processes, games, training, and many cases.
     "parallel/launch::workers_leave_ctrl_c_to_their_parent_and_end_when_it_is_killed": 3,
     "parallel/launch::process_of_multiprocessing_ends_without_close": 2,

@@ -90,26 +90,6 @@ def test_wrong_endings_lower_the_values_that_are_learned() -> None:
     assert errors["no flag"] < errors["first observation"] - 0.1
 
 
-def test_variants_differ_in_endings_only() -> None:
-    example = load("value_of_truncated_states")
-    envs = {variant: make() for variant, make in example.VARIANTS.items()}
-    for env in envs.values():
-        env.seed(0)
-        env.reset()
-    for _ in range(example.STEPS_IN_EPISODE):
-        steps = {variant: env.step(np.zeros(16, int)) for variant, env in envs.items()}
-    obs, rewards, dones, infos = steps["correct"]
-    assert dones.all()
-    for other in steps.values():
-        for ours, theirs in zip(other[:3], (obs, rewards, dones), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-    assert infos[0]["TimeLimit.truncated"] is True
-    assert steps["no flag"][3][0].keys() == infos[0].keys() - {"TimeLimit.truncated"}
-    wrong = steps["first observation"][3]
-    for i in range(16):
-        assert wrong[i]["terminal_observation"] == obs[i] != infos[i]["terminal_observation"]
-
-
 @pytest.mark.parametrize("algorithm", ["PPO", "SAC"])
 def test_three_bridges_train_and_compare_values(
     algorithm: str, monkeypatch: pytest.MonkeyPatch
