@@ -28,7 +28,7 @@ CHECKS = f"{KIT}/checks"
 REAL = "--ignore=tests/real"
 # JAX and Ray have a process of their own because they start threads. Collecting the whole suite for
 # a few tests takes longer than these take; so they are in these folders, which `conftest` sees to.
-APART = {"jax": ("tests/make", "tests/to_gymnasium", THERE), "ray": (WORKERS,)}
+APART = {"jax": ("tests/to_gymnasium", THERE), "ray": (WORKERS,)}
 # Together they are the suite: each test is in exactly one. Several processes must not write one
 # cache.
 SUITE = {

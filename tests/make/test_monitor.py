@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._make.monitor import EpisodeMonitor, ResultsWriter, Run
+from sb3compat._make.monitor import EpisodeMonitor, MonitoredEnv, ResultsWriter, Run
 from tests.envs import BOX, DISCRETE, Script, ScriptedEnv, WorkerReport
 
 env_util: Any = pytest.importorskip("stable_baselines3.common.env_util")
@@ -235,9 +235,12 @@ def test_monitor_that_is_made_anew_goes_on(
 ) -> None:
     path = tmp_path / "0.monitor.csv"
     path.write_text(before)
-    run, times = Run("this", 50.0), []
+    kwargs, times = {"override_existing": override}, []
+    make = MonitoredEnv(
+        scripted, 0, None, {}, cls, str(tmp_path), kwargs, None, {}, run=Run("this", 50.0)
+    )
     for _ in range(2):
-        env: Any = run.monitored(cls, scripted(), str(path), {"override_existing": override})
+        env: Any = make()
         assert isinstance(env, cls)
         assert env.t_start == 50
         env.reset()
