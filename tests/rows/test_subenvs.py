@@ -93,17 +93,6 @@ def test_compute_reward_takes_batches_of_any_length(native: Any) -> None:
         same(rewards, -goals)
 
 
-def test_get_attr_within_an_async_step_is_refused() -> None:
-    env = sb3compat.to_sb3(AsyncVectorEnv([monitored(0)]))
-    env.reset()
-    env.step_async(np.zeros(1, int))
-    with pytest.raises(RuntimeError, match="step_wait"):
-        env.get_attr("row")
-    env.step_wait()
-    assert env.get_attr("row") == [0]
-    env.close()
-
-
 @pytest.fixture
 def native() -> Any:
     fns = [MakeEnv(script(), row) for row in range(3)]
@@ -122,11 +111,6 @@ def test_native_environment_answers_for_all_rows(native: Any) -> None:
         native.set_attr("colour", "green", indices=[0])
     with pytest.raises(ValueError, match="indices=None"):
         native.env_method("paint", "red", indices=0)
-
-
-def test_native_environment_without_a_render_mode_has_no_images(native: Any) -> None:
-    with pytest.warns(UserWarning, match="render mode is None"):
-        assert native.get_images() == [None, None, None]
 
 
 def test_envs_and_spec_are_those_of_the_environment(native: Any) -> None:
