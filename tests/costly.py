@@ -27,7 +27,6 @@ CASES = {
     # A page: 4 to 20 s.
     "docs::snippets_of_a_page_run": 1,
     "docs::the_tutorial_on_checking_shows_what_the_command_prints": 0,
-    "examples::ppo_in_a_single_file_learns": 0,
     "examples::three_bridges_train_and_compare_values": 1,
     "examples::ppo_learns_the_same_from_both_environments": 0,
     "examples::wrong_endings_lower_the_values_that_are_learned": 0,

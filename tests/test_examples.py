@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import sb3compat
-from tests.profiles import some
 
 pytest.importorskip("stable_baselines3")
 
@@ -36,17 +35,6 @@ def load(name: str) -> Any:
 def with_package() -> dict[str, str]:
     """The environment of a process that imports this package from another folder."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
-
-
-@pytest.mark.parametrize("mode", some(["NextStep", "SameStep"]))
-def test_ppo_in_a_single_file_learns(mode: str) -> None:
-    from stable_baselines3.common.vec_env import DummyVecEnv
-
-    ppo = load("ppo_single_file")
-    vec_env = DummyVecEnv([lambda: gym.make("CartPole-v1")] * 8)
-    returns = ppo.train(sb3compat.to_gymnasium(vec_env, autoreset_mode=mode), 30_000)
-    assert np.mean(returns[:50]) < 40
-    assert np.mean(returns[-20:]) > 120
 
 
 def test_ppo_learns_the_same_from_both_environments() -> None:

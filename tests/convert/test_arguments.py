@@ -21,7 +21,7 @@ def test_timeouts_in_seconds_are_accepted(timeout: Any) -> None:
     ("timeout", "kind"),
     [
         (INF, ValueError), (-INF, ValueError), (float("nan"), ValueError), (-1, ValueError),
-        (0, ValueError), (np.float64("nan"), ValueError),
+        (0, ValueError), (np.float64("nan"), ValueError), (10**400, ValueError),
         (True, TypeError), (False, TypeError), (np.True_, TypeError), ("3", TypeError),
         (b"3", TypeError), ([3], TypeError), (1j, TypeError), (Decimal(3), TypeError),
         (np.array(3.0), TypeError), ({}, TypeError),
@@ -30,11 +30,6 @@ def test_timeouts_in_seconds_are_accepted(timeout: Any) -> None:
 def test_other_timeouts_are_refused(timeout: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind, match=r"Expected timeout to be a .*got timeout="):
         check_timeout(timeout)
-
-
-def test_timeout_too_large_for_a_float_is_refused() -> None:
-    with pytest.raises(ValueError, match="positive, finite"):
-        check_timeout(10**400)
 
 
 @pytest.mark.parametrize("seed", [None, 0, 3, -1, 2**40, np.int8(3), np.uint64(2**63)])
