@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import gymnasium as gym
@@ -41,8 +40,6 @@ Kwargs = Mapping[str, Any]
 # What `isinstance` takes: a class, or a tuple or union of them.
 ClassInfo = Any
 Function = Callable[..., Any]
-# A worker process.
-ProcessLike = BaseProcess
 
 Space = gym.Space[Any]
 SingleEnv = gym.Env[Any, Any]
@@ -243,3 +240,27 @@ def holds_vec_env(value: object) -> TypeGuard[HoldsVecEnv]:
 def holds_rows(value: object) -> TypeGuard[HoldsRows]:
     """Whether this is a `VecEnv` of our own whose rows live in workers."""
     return HoldsRows in type(value).__mro__
+
+
+class ProcessLike(Protocol):
+    """A worker process, as `multiprocessing` makes it."""
+
+    @property
+    def sentinel(self) -> int:
+        """Ready when the process has ended."""
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process."""
+
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+
+    def terminate(self) -> None:
+        """Ask the process to end."""
+
+    def kill(self) -> None:
+        """End the process."""
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until the process has ended."""

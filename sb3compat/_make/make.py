@@ -245,11 +245,11 @@ def make_vec_env(
         vec_env_kwargs = {**vec_env_kwargs, "autoreset_mode": parse_mode(autoreset_mode)}
     make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
     functions = Told(functions) if mode == "sync" else functions
-    source = _made(make, functions, mode)
+    made = _made(make, functions, mode)
     try:
-        env = to_sb3(source, timeout=timeout)
+        env = to_sb3(made, timeout=timeout)
     except BaseException:
-        source.close()  # and with it the workers
+        made.close()  # and with it the workers
         raise
     env.seed(seed)
     return env
