@@ -62,24 +62,13 @@ __all__ = [
     "trace",
 ]
 
+# Where the names are that are not in `errors`.
 _HOME = {
-    "AutoresetModeError": "errors",
-    "ClosedError": "errors",
-    "ConversionError": "errors",
-    "EndedRowError": "errors",
-    "MissingFinalObservationError": "errors",
-    "MissingTruncationError": "errors",
     "ParallelVecEnv": "_parallel.adapter",
-    "PartialResetError": "errors",
-    "ResetArgumentError": "errors",
     "Trace": "_trace.trace",
-    "UnsupportedEnvError": "errors",
-    "UnsupportedSpaceError": "errors",
     "VecEnvAdapter": "_to_sb3.adapter",
     "VectorEnvAdapter": "_to_gymnasium.adapter",
-    "WorkerError": "errors",
     "WorkerStats": "_parallel.worker_stats",
-    "WorkerTimeoutError": "errors",
     "make_vec_env": "_make.make",
     "register_partial_reset": "_to_sb3.partial_reset",
     "reset_with_mask": "_to_sb3.partial_reset",
@@ -90,10 +79,10 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        value = getattr(import_module(f"{__name__}.{_HOME.get(name, 'errors')}"), name)
     except ImportError as error:
         from sb3compat.errors import too_old
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -66,10 +66,8 @@ class Argument:
         if chosen not in self.choices:
             from sb3compat.errors import nearest
 
-            wanted, hint = (
-                ", ".join(self.choices),
-                nearest(text, self.choices, "Pass one of these."),
-            )
+            wanted = ", ".join(self.choices)
+            hint = nearest(text, self.choices, "Pass one of these.")
             raise argparse.ArgumentTypeError(f"Expected one of {wanted}, got {text!r}.{hint}")
         return chosen
 
@@ -272,20 +270,16 @@ class Settings:
                 )
             (target,) = self.targets
         merged = {**vars(given), "target": target}
-        own = self.targets.get(target, {})
-        for name, written in {**self.common, **own}.items():
+        folder = self.file.parent if self.file else Path()
+        for name, written in {**self.common, **self.targets.get(target, {})}.items():
             argument = self._argument(name)
             if hasattr(given, argument.dest) and not _is_given(given, argument):
-                merged[argument.dest] = argument.value(written, self._folder)
+                merged[argument.dest] = argument.value(written, folder)
         for name, other in (("capability", "no_capability"), ("no_capability", "capability")):
             if not getattr(given, name):  # that is a setting, which the command line overrules
                 said = getattr(given, other)
                 merged[name] = [each for each in merged[name] if each not in said]
         return Namespace(**merged)
-
-    @property
-    def _folder(self) -> Path:
-        return self.file.parent if self.file else Path()
 
     def _argument(self, name: str) -> Argument:
         if name not in _KNOWN:
@@ -330,13 +324,9 @@ def _settings(file: Path) -> Settings | None:
     if table is None:
         return None
     targets = table.get("targets", {}) if isinstance(table, dict) else None
-    if not isinstance(targets, dict) or not _are_tables(targets.values()):
+    if not isinstance(targets, dict) or not all(isinstance(x, dict) for x in targets.values()):
         raise SettingsError(
             f'Expected [tool.sb3compat] and [tool.sb3compat.targets."TARGET"] to be tables in '
             f"{file}, got {table!r}."
         )
     return Settings(file, {k: v for k, v in table.items() if k != "targets"}, targets)
-
-
-def _are_tables(values: Iterable[object]) -> bool:
-    return all(isinstance(value, dict) for value in values)

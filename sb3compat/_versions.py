@@ -43,11 +43,10 @@ _LIBRARIES = (
 
 def is_supported(sb3: str | None, gymnasium: str) -> bool:
     """Whether these two versions are a supported pair."""
-    ours = None if sb3 is None else release(sb3)
-    return any(
-        (None if known is None else release(known)) == ours and release(other) == release(gymnasium)
-        for known, other in PAIRS
+    asked, *known = (
+        (each and release(each), release(other)) for each, other in ((sb3, gymnasium), *PAIRS)
     )
+    return asked in known
 
 
 def print_versions(own_version: str) -> int:

@@ -27,7 +27,6 @@ CASES = {
     # A page: 4 to 20 s.
     "docs::snippets_of_a_page_run": 1,
     "docs::the_tutorial_on_checking_shows_what_the_command_prints": 0,
-    "examples::ppo_in_a_single_file_learns": 0,
     "examples::three_bridges_train_and_compare_values": 1,
     "examples::ppo_learns_the_same_from_both_environments": 0,
     "examples::wrong_endings_lower_the_values_that_are_learned": 0,
@@ -36,8 +35,6 @@ CASES = {
     "package::readme_runs_from_the_wheel_installed_by_the_printed_line": 0,
     # It builds the site.
     "site::site_has_the_messages_the_commands_and_the_copied_pages": 0,
-    "site::each_page_describes_itself": 0,
-    "site::contents_of_the_api_are_the_public_names": 0,
     # Processes, games, training, and many cases.
     "parallel/launch::workers_leave_ctrl_c_to_their_parent_and_end_when_it_is_killed": 3,
     "parallel/launch::process_of_multiprocessing_ends_without_close": 2,

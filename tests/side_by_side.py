@@ -13,11 +13,12 @@ as `AsyncVectorEnv` does.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,7 @@ CHECKS = f"{KIT}/checks"
 REAL = "--ignore=tests/real"
 # JAX and Ray have a process of their own because they start threads. Collecting the whole suite for
 # a few tests takes longer than these take; so they are in these folders, which `conftest` sees to.
-APART = {"jax": ("tests/make", "tests/to_gymnasium", THERE), "ray": (WORKERS,)}
+APART = {"jax": ("tests/to_gymnasium", THERE), "ray": (WORKERS,)}
 # Together they are the suite: each test is in exactly one. Several processes must not write one
 # cache.
 SUITE = {
@@ -88,36 +89,26 @@ def run(parts: Sequence[Part], slots: int | None = None) -> list[Ended]:
         slots: How many run at once; default: two more than there are processors, as tests wait
             for processes that start, hang or end.
     """
-    return asyncio.run(_run(parts, slots or _processors() + 2))
+    with ThreadPoolExecutor(slots or _processors() + 2) as pool:
+        return list(pool.map(_run_one, parts))
 
 
-async def _run(parts: Sequence[Part], slots: int) -> list[Ended]:
-    free = asyncio.Semaphore(slots)
-    return await asyncio.gather(*(_run_one(part, free) for part in parts))
-
-
-async def _run_one(part: Part, free: asyncio.Semaphore) -> Ended:
-    async with free:
-        print(f"{part.name}: started", flush=True)
-        start = time.monotonic()
-        process = await asyncio.create_subprocess_exec(
-            *part.command,
-            cwd=ROOT,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        try:
-            output, _ = await process.communicate()
-        finally:
-            # Ctrl-C comes through here.
-            if process.returncode is None:
-                process.terminate()
-                await process.wait()
-        text = output.decode(errors="replace")
-        ended = Ended(part.name, process.returncode, time.monotonic() - start, text)
-        print(f"\n---- {part.name} ----\n{text.strip()}\n", flush=True)
-        return ended
+def _run_one(part: Part) -> Ended:
+    print(f"{part.name}: started", flush=True)
+    start = time.monotonic()
+    # Ctrl-C reaches the process from the terminal.
+    done = subprocess.run(
+        part.command,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    print(f"\n---- {part.name} ----\n{done.stdout.strip()}\n", flush=True)
+    return Ended(part.name, done.returncode, time.monotonic() - start, done.stdout)
 
 
 def _processors() -> int:

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import sb3compat
-from tests.profiles import some
 
 pytest.importorskip("stable_baselines3")
 
@@ -36,17 +35,6 @@ def load(name: str) -> Any:
 def with_package() -> dict[str, str]:
     """The environment of a process that imports this package from another folder."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
-
-
-@pytest.mark.parametrize("mode", some(["NextStep", "SameStep"]))
-def test_ppo_in_a_single_file_learns(mode: str) -> None:
-    from stable_baselines3.common.vec_env import DummyVecEnv
-
-    ppo = load("ppo_single_file")
-    vec_env = DummyVecEnv([lambda: gym.make("CartPole-v1")] * 8)
-    returns = ppo.train(sb3compat.to_gymnasium(vec_env, autoreset_mode=mode), 30_000)
-    assert np.mean(returns[:50]) < 40
-    assert np.mean(returns[-20:]) > 120
 
 
 def test_ppo_learns_the_same_from_both_environments() -> None:
@@ -88,26 +76,6 @@ def test_wrong_endings_lower_the_values_that_are_learned() -> None:
     assert abs(errors["correct"]) < 0.1
     assert errors["first observation"] < errors["correct"] - 0.1
     assert errors["no flag"] < errors["first observation"] - 0.1
-
-
-def test_variants_differ_in_endings_only() -> None:
-    example = load("value_of_truncated_states")
-    envs = {variant: make() for variant, make in example.VARIANTS.items()}
-    for env in envs.values():
-        env.seed(0)
-        env.reset()
-    for _ in range(example.STEPS_IN_EPISODE):
-        steps = {variant: env.step(np.zeros(16, int)) for variant, env in envs.items()}
-    obs, rewards, dones, infos = steps["correct"]
-    assert dones.all()
-    for other in steps.values():
-        for ours, theirs in zip(other[:3], (obs, rewards, dones), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-    assert infos[0]["TimeLimit.truncated"] is True
-    assert steps["no flag"][3][0].keys() == infos[0].keys() - {"TimeLimit.truncated"}
-    wrong = steps["first observation"][3]
-    for i in range(16):
-        assert wrong[i]["terminal_observation"] == obs[i] != infos[i]["terminal_observation"]
 
 
 @pytest.mark.parametrize("algorithm", ["PPO", "SAC"])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+
+from tests.costly import CASES, short
 
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "sb3compat"
@@ -47,3 +50,12 @@ def test_folder_of_the_package_has_a_folder_of_tests() -> None:
     assert folders == {*BY_MODULE, *BY_FOLDER}
     for folder in folders:
         assert any((TESTS / folder.removeprefix("_")).rglob("test_*.py")), f"tests/{folder}"
+
+
+def test_costly_tests_exist() -> None:
+    existing = {
+        short(f"tests/{path.relative_to(TESTS).as_posix()}::{function}")
+        for path in TESTS.rglob("test_*.py")
+        for function in re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE)
+    }
+    assert CASES.keys() - existing == set()

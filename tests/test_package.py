@@ -16,35 +16,54 @@ from zipfile import ZipFile
 
 import pytest
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 
 import sb3compat
 from sb3compat.errors import install_line
 from tests.test_docs import PAGES, quick
 
 ROOT = Path(__file__).parents[1]
-OLD_PYTHON = sys.version_info < (3, 11)
+
+
+def output_of(*command: object, folder: Path, **env: str) -> str:
+    """What a command prints, run in a folder; it has to succeed."""
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=folder, env={**os.environ, **env}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def built(folder: Path, **env: str) -> Path:
+    """The wheel, built into that folder."""
+    command = (sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir")
+    output_of(*command, folder, ROOT, folder=folder, **env)
+    (path,) = folder.glob("*.whl")
+    return path
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # The extra dev has both. Without `hatchling` alone, this is to fail and not to be skipped.
     pytest.importorskip("build", reason="builds the wheel")
-    out = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out)]
-    done = subprocess.run(
-        [*command, str(ROOT)], cwd=out, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = out.iterdir()
-    return path
+    return built(tmp_path_factory.mktemp("dist"))
 
 
-@pytest.fixture(scope="module")
-def metadata(wheel: Path) -> Message:
+def unpacked(wheel: Path, folder: Path) -> Path:
     with ZipFile(wheel) as archive:
-        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
-        return Parser().parsestr(archive.read(name).decode())
+        archive.extractall(folder)
+    return folder
+
+
+def metadata_of(folder: Path) -> Message:
+    (path,) = folder.glob("*.dist-info/METADATA")
+    return Parser().parsestr(path.read_text(encoding="utf-8"))
+
+
+def page_of_errors(folder: Path) -> str:
+    """Where the exceptions of an unpacked wheel lead."""
+    code = "from sb3compat.errors import page_of_errors; print(page_of_errors())"
+    return output_of(sys.executable, "-c", code, folder=folder, PYTHONPATH=str(folder)).strip()
 
 
 def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
@@ -74,48 +93,28 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     }
 
 
-def test_metadata_name_versions_and_extras(metadata: Message) -> None:
-    assert metadata["Name"] == "sb3compat"
-    assert metadata["Version"] == sb3compat.__version__
-    assert metadata["License-Expression"] == "MIT"
-    python = SpecifierSet(metadata["Requires-Python"])
-    assert "3.9.20" not in python
-    assert all(f"3.{minor}.0" in python for minor in (10, 11, 12, 13))
-    assert {"sb3", "conformance", "dev"} <= set(metadata.get_all("Provides-Extra", []))
+def test_metadata_are_those_of_a_build_without_an_address(wheel: Path, tmp_path: Path) -> None:
+    about = unpacked(wheel, tmp_path) / f"sb3compat-{sb3compat.__version__}.dist-info"
+    metadata = metadata_of(tmp_path)
+    assert metadata.get_all("Project-URL") is None
+    assert metadata.get_payload() == (ROOT / "README.md").read_text(encoding="utf-8")
+    assert page_of_errors(tmp_path) == "None"
+    needed = [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
+    assert {r.name for r in needed if r.marker is None} == {"gymnasium", "numpy", "cloudpickle"}
+    parser = ConfigParser()
+    parser.optionxform = str
+    parser.read_string((about / "entry_points.txt").read_text())
+    assert {name: dict(parser[name]) for name in parser.sections()} == {
+        "console_scripts": {"sb3compat": "sb3compat.cli:main"},
+        "pytest11": {"sb3compat.pytest_plugin": "sb3compat.pytest_plugin"},
+    }
 
 
-def built_with(repository: str, folder: Path) -> Path:
-    """The contents of a wheel, built where the address of the repository is known."""
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
-    env = {**os.environ, "SB3COMPAT_REPOSITORY": repository}
-    subprocess.run([*command, str(ROOT)], cwd=folder, env=env, capture_output=True, check=True)
-    (path,) = folder.glob("*.whl")
-    return unpacked(path, folder / "unpacked")
-
-
-def unpacked(wheel: Path, folder: Path) -> Path:
-    with ZipFile(wheel) as archive:
-        archive.extractall(folder)
-    return folder
-
-
-def page_of_errors(folder: Path) -> str:
-    """Where the exceptions of an unpacked wheel lead."""
-    code = "from sb3compat.errors import page_of_errors; print(page_of_errors())"
-    env = {**os.environ, "PYTHONPATH": str(folder)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=env, capture_output=True,
-                          text=True, check=True)  # fmt: skip
-    return done.stdout.strip()
-
-
-RELATIVE = r"\]\((?!https?:|#)[^)]*\)"
-
-
-def test_release_has_addresses_and_no_relative_links(wheel: Path, tmp_path: Path) -> None:
+def test_release_has_addresses_and_no_relative_links(tmp_path: Path) -> None:
+    pytest.importorskip("build", reason="builds the wheel")
     repository = "https://example.org/owner/sb3compat"
-    folder = built_with(f"{repository}/", tmp_path)
-    (path,) = folder.glob("*.dist-info/METADATA")
-    metadata = Parser().parsestr(path.read_text(encoding="utf-8"))
+    folder = unpacked(built(tmp_path, SB3COMPAT_REPOSITORY=f"{repository}/"), tmp_path)
+    metadata = metadata_of(folder)
     addresses = dict(line.split(", ", 1) for line in metadata.get_all("Project-URL", []))
     assert addresses["Source"] == repository
     assert {"Issues", "Documentation", "Changelog"} <= set(addresses)
@@ -123,49 +122,9 @@ def test_release_has_addresses_and_no_relative_links(wheel: Path, tmp_path: Path
     assert addresses["Errors"] == f"{repository}/blob/main/docs/reference/errors.md"
     text = metadata.get_payload()
     assert isinstance(text, str)
-    tag = f"v{sb3compat.__version__}"
-    assert f"]({repository}/blob/{tag}/CONTRIBUTING.md)" in text
+    assert f"]({repository}/blob/v{sb3compat.__version__}/CONTRIBUTING.md)" in text
     outside = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    assert not re.findall(RELATIVE, outside)
-
-
-def test_other_builds_name_no_address(metadata: Message, wheel: Path, tmp_path: Path) -> None:
-    assert metadata.get_all("Project-URL") is None
-    assert metadata.get_payload() == (ROOT / "README.md").read_text(encoding="utf-8")
-    assert page_of_errors(unpacked(wheel, tmp_path)) == "None"
-
-
-def test_core_needs_three_libraries_and_extras_the_others(metadata: Message) -> None:
-    needed = [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
-    core = {r.name: r.specifier for r in needed if r.marker is None}
-    assert set(core) == {"gymnasium", "numpy", "cloudpickle"}
-    assert {*core["gymnasium"].filter(["0.28.1", "0.29.1", "1.0.0", "1.4.0"])} == {
-        "0.29.1", "1.0.0", "1.4.0",
-    }  # fmt: skip
-    by_extra = {
-        extra: {r.name for r in needed if r.marker and r.marker.evaluate({"extra": extra})}
-        for extra in ("", "sb3", "conformance")
-    }
-    assert by_extra == {
-        "": set(),
-        "sb3": {"stable-baselines3", "rich", "tqdm"},
-        "conformance": {"hypothesis", "jinja2", "pytest", "rich"}
-        | ({"tomli"} if OLD_PYTHON else set()),
-    }
-
-
-def test_entry_points_are_the_command_and_the_pytest_plugin(wheel: Path) -> None:
-    with ZipFile(wheel) as archive:
-        text = archive.read(
-            f"sb3compat-{sb3compat.__version__}.dist-info/entry_points.txt"
-        ).decode()
-    parser = ConfigParser()
-    parser.optionxform = str
-    parser.read_string(text)
-    assert {name: dict(parser[name]) for name in parser.sections()} == {
-        "console_scripts": {"sb3compat": "sb3compat.cli:main"},
-        "pytest11": {"sb3compat.pytest_plugin": "sb3compat.pytest_plugin"},
-    }
+    assert not re.findall(r"\]\((?!https?:|#)[^)]*\)", outside)
 
 
 @pytest.fixture(scope="module")
@@ -184,57 +143,29 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
 
 
-def installed(line: str, python: Path, folder: Path) -> None:
-    """Run a line of the documentation in that environment, without an index."""
-    pip, install, *arguments = shlex.split(line)
-    assert (pip, install) == ("pip", "install")
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "--python", python, "install", *arguments],
-        cwd=folder,
-        env={**os.environ, "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def run_elsewhere(python: Path, code: str, folder: Path) -> str:
-    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(
-        [python, "-c", code], cwd=folder, env=env, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def wheel_lines() -> list[str]:
-    """Each line in the README and the docs that installs a wheel."""
-    texts = [page.read_text(encoding="utf-8") for page in PAGES]
-    return sorted(
-        {line for text in texts for line in re.findall(r'pip install "[^"]*\.whl[^"]*"', text)}
-    )
-
-
 def test_readme_runs_from_the_wheel_installed_by_the_printed_line(
     wheel: Path, empty: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip("stable_baselines3", reason="the first snippet trains")
-    lines = wheel_lines()
+    offline = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    lines = {line for text in texts for line in re.findall(r'pip install "[^"]*\.whl[^"]*"', text)}
     assert lines
     (tmp_path / "dist").mkdir()
-    for line in lines:
-        assert wheel.name in line
-        place = tmp_path / Path(shlex.split(line)[2].partition("[")[0])
-        place.write_bytes(wheel.read_bytes())
-        installed(line, empty, tmp_path)
-    # The line that the package's own messages print.
-    installed(install_line("conformance"), empty, tmp_path)
+    # The last line is what the package's own messages print.
+    for line in (*sorted(lines), install_line("conformance")):
+        pip, install, what = shlex.split(line)
+        assert (pip, install) == ("pip", "install")
+        if line in lines:
+            assert wheel.name in line
+            (tmp_path / what.partition("[")[0]).write_bytes(wheel.read_bytes())
+        command = (sys.executable, "-m", "pip", "--python", empty, "install", what)
+        output_of(*command, folder=tmp_path, **offline)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    file = run_elsewhere(empty, "import sb3compat; print(sb3compat.__file__)", elsewhere)
-    assert Path(file.strip()).is_relative_to(empty.parents[1])
     for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
         first = re.search(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
         assert first
-        run_elsewhere(empty, quick(first[1]), elsewhere)
+        code = f"{quick(first[1])}\nimport sb3compat; print(sb3compat.__file__)"
+        file = output_of(empty, "-c", code, folder=elsewhere, PYTHONPATH="").splitlines()[-1]
+        assert Path(file).is_relative_to(empty.parents[1])

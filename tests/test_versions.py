@@ -1,11 +1,10 @@
-"""The supported versions: one table, the pages that repeat it, and how the suite is run on it.
+"""The supported versions: one table, and the pages that repeat it.
 
 And `sb3compat versions`, on what is installed and on altered installations.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -18,16 +17,12 @@ import sb3compat
 from sb3compat._upstream.table import NAMES
 from sb3compat._versions import PAIRS, is_supported, missing_names
 from sb3compat.cli import main as command
-from tests.side_by_side import Ended
 from versions import stamps
-from versions.__main__ import main, result
-from versions.install import NotInstalledError, constraints, find_python
 from versions.libraries import LIBRARIES
-from versions.pairs import Environment, environments
+from versions.pairs import environments
 from versions.results import FILE, REFERENCE, pages, read
 
 ROOT = Path(__file__).parents[1]
-HERE = ".".join(map(str, sys.version_info[:2]))
 NUMBER = r"\d+\.\d+"
 
 
@@ -44,16 +39,6 @@ def test_every_pair_is_tried_and_every_python() -> None:
     classifiers = re.findall(r"Python :: (\d\.\d+)", (ROOT / "pyproject.toml").read_text())
     assert {each.python for each in every} == set(classifiers)
     assert len({each.name for each in every}) == len(every)
-
-
-def test_the_jobs_run_with_nothing_installed() -> None:
-    """As GitHub's do before they install anything: -I and -S leave out the packages."""
-    script = "import sys; sys.path.insert(0, '.'); import runpy, versions.__main__; "
-    script += "runpy.run_module('versions.pairs', run_name='__main__')"
-    command = [sys.executable, "-I", "-S", "-W", "ignore", "-c", script]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    expected = [{"name": each.name, "python": each.python} for each in environments()]
-    assert json.loads(done.stdout) == expected
 
 
 def test_the_readme_names_the_pairs() -> None:
@@ -175,55 +160,3 @@ def test_supported_pairs(sb3: str | None, gymnasium: str) -> None:
     assert is_supported(sb3, f"{gymnasium}.0a1")
     assert not is_supported("2.5.0", gymnasium)
     assert not is_supported(sb3, "1.0.0")
-
-
-# What is installed
-
-
-@pytest.mark.parametrize("environment", environments(), ids=lambda each: each.name)
-def test_each_package_of_a_pair_is_constrained_once(environment: Environment) -> None:
-    text = (ROOT / "constraints.txt").read_text()
-    changed = constraints(text, environment.pins)
-    for name, pin in environment.pins.items():
-        assert f"\n{name}==" in text
-        assert re.findall(rf"^{name}\b.*", changed, re.MULTILINE) == [f"{name}=={pin}.*"]
-
-
-# What comes out
-
-
-def test_pair_that_cannot_be_run_is_no_success(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    monkeypatch.setattr("versions.install.FOLDER", tmp_path / "none")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    (tmp_path / "python3.1").symlink_to(sys.executable)  # one of another version
-    with pytest.raises(NotInstalledError, match=r"Expected a Python 3\.1, found none"):
-        find_python("3.1")
-    results = tmp_path / "results.json"
-    other = next(each for each in environments() if each.python != HERE)
-    assert main(["--only", other.name], results=results, reference=tmp_path) == 1
-    out, err = capsys.readouterr()
-    assert f"Expected a Python {other.python}, found none on the path. Name one:" in out
-    assert err == f"{other.name}: not run, see above\n"
-    assert not results.exists()
-    assert (tmp_path / "versions.md").read_text() == pages({})["versions.md"]
-
-
-def test_errors_of_pytest_count_as_failures() -> None:
-    line = "1 failed, 2 passed, 1 skipped, 1 xfailed, 1 error in 2.95s"
-    ended = Ended("one", 1, 1.0, f"F.\n== {line} ==\n")
-    both = result([ended, ended], 61.7, {"gymnasium": "1.4.0"})
-    assert (both.passed, both.failed, both.skipped, both.seconds) == (6, 4, 2, 62)
-
-
-# The scripts of other libraries
-
-
-def test_every_script_has_an_environment_of_its_own() -> None:
-    names = {
-        path.stem.removeprefix("test_") for path in (ROOT / "tests" / "real").glob("test_*.py")
-    }
-    assert {each.library for each in LIBRARIES} == names
-    assert len({each.name for each in LIBRARIES}) == len(names)
-    assert {(each.sb3, each.gymnasium) for each in LIBRARIES} <= set(PAIRS)

@@ -158,7 +158,7 @@ TABLE: dict[str, dict[str, tuple[Any, ...]]] = {
         "env": (None, 3, STRANGE, Counting()),
         "episodes": COUNT,
         "seed": (*SEED, None),
-        "rows": (0, 9, "x", 1.5, [None], STRANGE),
+        "rows": (0, 4, "x", 1.5, [None], STRANGE),
         "max_steps": COUNT,
         "autoreset_mode": MODE,
     },

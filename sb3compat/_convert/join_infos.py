@@ -84,14 +84,11 @@ def _joined(key: str, rows: list[int], values: list[Any], num_envs: int) -> Any:
             raise contains_itself(values[0]) from error
     elif all(issubclass(kind, np.ndarray) for kind in kinds):
         array = _joined_arrays(rows, values, num_envs)
-    elif kinds == {bool}:
+    elif type(values[0]) is bool and kinds <= {bool, np.bool_}:
         array = np.zeros(num_envs, np.bool_)
         array[rows] = values
     elif all(map(_is_number, kinds)):
         array = _joined_numbers(rows, values, num_envs)
-    elif kinds == {bool, np.bool_} and type(values[0]) is bool:
-        array = np.zeros(num_envs, np.bool_)
-        array[rows] = values
     if array is None:
         array = np.full(num_envs, None, dtype=object)
         for row, value in zip(rows, values, strict=True):

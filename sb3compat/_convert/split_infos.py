@@ -291,20 +291,16 @@ def _compiled(keys: Sequence[str], first: str = "") -> Build:
     return namespace["build"]
 
 
-def _split_nested(value: Info, num_envs: int, rows: Rows | None) -> list[Any]:
-    try:
-        return list(split_infos(value, num_envs, rows))
-    except RecursionError as error:
-        raise contains_itself(value) from error
-
-
 def _column(value: object, num_envs: int, rows: Rows | None) -> list[Any]:
     """The values of one key for the rows wanted, each owned by its row."""
     if type(value) is np.ndarray and value.shape == (num_envs,) and value.dtype in _PYTHON_DTYPES:
         numbers: list[Any] = (value if rows is None else value[rows]).tolist()
         return numbers
     if isinstance(value, dict):
-        return _split_nested(value, num_envs, rows)
+        try:
+            return list(split_infos(value, num_envs, rows))
+        except RecursionError as error:
+            raise contains_itself(value) from error
     if is_foreign_array(value):
         value = to_numpy(value)
     if isinstance(value, np.ndarray) and value.ndim > 0 and len(value) == num_envs:

@@ -245,7 +245,12 @@ def make_vec_env(
         vec_env_kwargs = {**vec_env_kwargs, "autoreset_mode": parse_mode(autoreset_mode)}
     make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
     functions = Told(functions) if mode == "sync" else functions
-    env = _adapted(_made(make, functions, mode), timeout)
+    made = _made(make, functions, mode)
+    try:
+        env = to_sb3(made, timeout=timeout)
+    except BaseException:
+        made.close()  # and with it the workers
+        raise
     env.seed(seed)
     return env
 
@@ -401,11 +406,3 @@ def _is_about_spaces(error: Exception) -> bool:
         frame is batching.__code__ or frame.co_name.endswith("dtype_shape_equiv")
         for frame in frames
     )
-
-
-def _adapted(source: VecEnv | AnyVectorEnv, timeout: float | None) -> VecEnv:
-    try:
-        return to_sb3(source, timeout=timeout)
-    except BaseException:
-        source.close()  # and with it the workers
-        raise

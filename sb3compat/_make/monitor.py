@@ -51,24 +51,6 @@ class Run(NamedTuple):
     name: str
     t_start: float
 
-    def monitored(
-        self, monitor: Monitor, env: SingleEnv, filename: str, kwargs: Kwargs
-    ) -> SingleEnv:
-        """Put a monitor around an environment, whose file belongs to this run.
-
-        Args:
-            monitor: The class: SB3's `Monitor`, or `EpisodeMonitor`.
-            env: The environment.
-            filename: Where to write; `.monitor.csv` is appended.
-            kwargs: Passed to the class, but for `override_existing`.
-        """
-        override = kwargs.get("override_existing", True)
-        own: Any = monitor(env, filename=None, **kwargs)
-        own.t_start = self.t_start
-        own.results_writer = ResultsWriter.of(own, filename, override, {RUN: self.name})
-        monitored: SingleEnv = own
-        return monitored
-
 
 class ResultsWriter:
     """The file of one monitor, as SB3's class of that name writes it.
@@ -109,16 +91,6 @@ class ResultsWriter:
             self.logger.writeheader()
         self.file_handler.flush()
 
-    @classmethod
-    def of(
-        cls, monitor: Any, filename: str, override_existing: bool, header: Mapping[str, Any]
-    ) -> ResultsWriter:
-        """The file of this monitor, with these entries added to SB3's header."""
-        spec = monitor.env.spec
-        said = {"t_start": monitor.t_start, "env_id": str(spec.id if spec else None), **header}
-        keys = (*monitor.reset_keywords, *monitor.info_keywords)
-        return cls(filename, said, keys, override_existing)
-
     def write_row(self, epinfo: Info) -> None:
         """Write the results of an episode."""
         self.logger.writerow(epinfo)
@@ -127,6 +99,18 @@ class ResultsWriter:
     def close(self) -> None:
         """Close the file."""
         self.file_handler.close()
+
+
+def results_of(
+    monitor: Any, filename: str, override_existing: bool, run: Run | None = None
+) -> ResultsWriter:
+    """The file of this monitor, with its run added to SB3's header."""
+    spec = monitor.env.spec
+    header = {"t_start": monitor.t_start, "env_id": str(spec.id if spec else None)}
+    keys = (*monitor.reset_keywords, *monitor.info_keywords)
+    return ResultsWriter(
+        filename, header | ({RUN: run.name} if run else {}), keys, override_existing
+    )
 
 
 def _path_of(filename: str) -> Path:
@@ -191,7 +175,7 @@ class EpisodeMonitor(gym.Wrapper[Any, Any, Any, Any]):
         self.episode_times: list[float] = []
         self.results_writer: ResultsWriter | None = None
         if filename is not None:
-            self.results_writer = ResultsWriter.of(self, filename, override_existing, {})
+            self.results_writer = results_of(self, filename, override_existing)
 
     def reset(self, **kwargs: Any) -> ResetResult:
         """Reset, and begin a new episode.
@@ -311,10 +295,14 @@ class MonitoredEnv:
         if self.monitor_dir is not None:
             Path(self.monitor_dir).mkdir(parents=True, exist_ok=True)
             filename = str(Path(self.monitor_dir) / str(self.rank))
-        if self.run is not None and filename is not None:
-            env = self.run.monitored(self.monitor, env, filename, self.monitor_kwargs)
-        else:
+        if self.run is None or filename is None:
             env = self.monitor(env, filename=filename, **self.monitor_kwargs)
+        else:
+            monitored: Any = self.monitor(env, filename=None, **self.monitor_kwargs)
+            monitored.t_start = self.run.t_start
+            override = self.monitor_kwargs.get("override_existing", True)
+            monitored.results_writer = results_of(monitored, filename, override, self.run)
+            env = monitored
         return env if self.wrapper_class is None else self.wrapper_class(env, **self.wrapper_kwargs)
 
     def _make(self) -> SingleEnv:

@@ -135,7 +135,7 @@ class RowByRow:
         return Transition(self._batch(), rewards, ended, truncated, infos, {})
 
     def forget(self) -> None:
-        """Forget which rows have ended."""
+        """Forget which rows have ended, as a reset of all rows comes next."""
         self.ended[:] = False
 
     def settle(self) -> None:

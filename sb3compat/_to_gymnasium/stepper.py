@@ -1,24 +1,17 @@
-"""The protocol `Stepper`, which steps and resets a `VecEnv`, and the choice of the right one."""
+"""What steps and resets a `VecEnv`: the choice of the right one."""
 
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, Protocol
+from typing import Any
 
 from gymnasium.vector import AutoresetMode
 
 from sb3compat._convert.options import same_value
 from sb3compat._convert.types import (
-    Action,
-    Info,
-    Observation,
     Options,
-    RowOptions,
-    RowState,
-    Seeds,
     Space,
     SubEnvs,
-    Transition,
     holds_rows,
 )
 from sb3compat._ipc.subproc_vec_env import GuardedWorkers, terminate
@@ -26,7 +19,7 @@ from sb3compat._rows.commands import run_command
 from sb3compat._rows.subenvs import LocalSubEnvs, WorkerSubEnvs
 from sb3compat._rows.vec_env_subenvs import vec_env_subenvs
 from sb3compat._to_gymnasium.presented import normalizes
-from sb3compat._to_gymnasium.rows import LocalRows, WorkerRows
+from sb3compat._to_gymnasium.rows import LocalRows, RowByRow, WorkerRows
 from sb3compat._to_gymnasium.whole import WholeSteps
 from sb3compat._upstream.vec_env import derives_from, is_plain
 from sb3compat.errors import (
@@ -36,35 +29,8 @@ from sb3compat.errors import (
     WorkerError,
 )
 
-
-class Stepper(RowState, Protocol):
-    """Steps and resets a `VecEnv` in one autoreset mode: row by row, or as a whole."""
-
-    # The info keys that SB3 adds below.
-    added_keys: tuple[str, ...]
-
-    def check_reset(self, rows: list[int], seeds: Seeds, options: RowOptions) -> None:
-        """Refuse a reset that cannot be done, before any row is reset."""
-
-    def reset(
-        self, rows: list[int], seeds: Seeds, options: RowOptions
-    ) -> tuple[Observation, list[Info]]:
-        """Reset some rows, or all; there is a seed and options for each of the n rows."""
-
-    def prepare(self, actions: Action) -> Action:
-        """Check the number of actions, and bring them into the form that `step` takes."""
-
-    def step(self, actions: Action) -> Transition:
-        """Step all rows."""
-
-    def forget(self) -> None:
-        """Forget which rows have ended, as the `VecEnv` is no longer in the state it was left in.
-
-        A reset of all rows comes next.
-        """
-
-    def settle(self) -> None:
-        """Bring the `VecEnv` into the state that it would have if it had been driven directly."""
+# Steps and resets a `VecEnv` in one autoreset mode: row by row, or as a whole.
+Stepper = RowByRow | WholeSteps
 
 
 def make_stepper(

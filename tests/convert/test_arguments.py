@@ -1,3 +1,5 @@
+"""Arguments that several functions take; `tests/test_wrong_arguments.py` has the usual mistakes."""
+
 from __future__ import annotations
 
 from decimal import Decimal
@@ -9,8 +11,6 @@ import pytest
 
 from sb3compat._convert.arguments import check_timeout, plain_count, plain_seed
 
-INF = float("inf")
-
 
 @pytest.mark.parametrize("timeout", [None, 1, 0.1, 1e9, np.float32(2), np.int64(3), Fraction(1, 3)])
 def test_timeouts_in_seconds_are_accepted(timeout: Any) -> None:
@@ -20,11 +20,8 @@ def test_timeouts_in_seconds_are_accepted(timeout: Any) -> None:
 @pytest.mark.parametrize(
     ("timeout", "kind"),
     [
-        (INF, ValueError), (-INF, ValueError), (float("nan"), ValueError), (-1, ValueError),
-        (0, ValueError), (np.float64("nan"), ValueError),
-        (True, TypeError), (False, TypeError), (np.True_, TypeError), ("3", TypeError),
-        (b"3", TypeError), ([3], TypeError), (1j, TypeError), (Decimal(3), TypeError),
-        (np.array(3.0), TypeError), ({}, TypeError),
+        (float("inf"), ValueError), (np.float64("nan"), ValueError), (10**400, ValueError),
+        (np.True_, TypeError), (1j, TypeError), (Decimal(3), TypeError), (np.array(3.0), TypeError),
     ],
 )  # fmt: skip
 def test_other_timeouts_are_refused(timeout: Any, kind: type[Exception]) -> None:
@@ -32,29 +29,19 @@ def test_other_timeouts_are_refused(timeout: Any, kind: type[Exception]) -> None
         check_timeout(timeout)
 
 
-def test_timeout_too_large_for_a_float_is_refused() -> None:
-    with pytest.raises(ValueError, match="positive, finite"):
-        check_timeout(10**400)
-
-
 @pytest.mark.parametrize("seed", [None, 0, 3, -1, 2**40, np.int8(3), np.uint64(2**63)])
 def test_integers_are_seeds(seed: Any) -> None:
     assert plain_seed(seed) == seed
     assert type(plain_seed(seed)) in (int, type(None))
-
-
-@pytest.mark.parametrize("seed", [[1, 2], (1,), 1.0, "1", np.arange(3), np.float64(2), {}])
-def test_other_seeds_are_refused(seed: Any) -> None:
-    with pytest.raises(TypeError, match=r"(?s)seed of the first .*seed \+ 1.*Got seed="):
-        plain_seed(seed)
+    for other in (float(seed or 0), [seed]):
+        with pytest.raises(TypeError, match=r"(?s)seed of the first .*seed \+ 1.*Got seed="):
+            plain_seed(other)
 
 
 def test_counts_are_integers_of_one_at_least() -> None:
-    assert plain_count("workers", np.int64(3)) == 3
     assert type(plain_count("workers", np.int64(3))) is int
-    for value in (2.0, "2", None, [1]):
-        with pytest.raises(TypeError, match=r"Expected n_envs to be an int, got n_envs="):
-            plain_count("n_envs", value)
-    for value in (0, -1, np.int64(0), False):
+    with pytest.raises(TypeError, match=r"Expected n_envs to be an int, got n_envs="):
+        plain_count("n_envs", 2.0)
+    for value in (0, np.int64(0), False):
         with pytest.raises(ValueError, match=r"Expected n_envs to be at least 1, got n_envs="):
             plain_count("n_envs", value)

@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -243,12 +243,6 @@ def test_error_of_an_environment_is_none_about_spaces(mode: str) -> None:
     assert type(caught.value) is ValueError
 
 
-def test_seed_of_numpy_is_an_int() -> None:
-    given, plain = (sb3compat.make_vec_env("CartPole-v1", 2, seed=s) for s in (np.int64(5), 5))
-    same(given.reset(), plain.reset())
-    assert given.seed(np.uint32(2**32 - 1)) == [2**32 - 1, 2**32]
-
-
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_spec_is_made_with_its_wrappers(mode: str) -> None:
     spec = gym.spec("Wrapped-v0")
@@ -263,32 +257,14 @@ def test_spec_is_made_with_its_wrappers(mode: str) -> None:
     env.close()
 
 
-def test_default_is_exact_where_there_is_a_native_environment() -> None:
-    env: Any = sb3compat.make_vec_env("CartPole-v1", 2)
-    assert type(env.env) is SyncVectorEnv
-    assert env.autoreset_mode == AutoresetMode.SAME_STEP
-    assert env.env_is_wrapped(monitor.Monitor) == [True, True]
-
-
 @pytest.mark.parametrize(
-    "kwargs",
-    [
-        {"vectorization_mode": "async"},
-        {"vectorization_mode": gym.VectorizeMode.ASYNC},
-        {"vec_env_cls": AsyncVectorEnv},
-    ],
+    "how", [{"vectorization_mode": gym.VectorizeMode.ASYNC}, {"vec_env_cls": AsyncVectorEnv}]
 )
-def test_async_is_gymnasiums_class(kwargs: dict[str, Any]) -> None:
-    env: Any = sb3compat.make_vec_env("CartPole-v1", 2, seed=0, **kwargs)
-    assert type(env.env) is AsyncVectorEnv
-    env.close()
-
-
-def test_arguments_reach_gymnasiums_class() -> None:
+def test_arguments_reach_gymnasiums_class(how: dict[str, Any]) -> None:
     env: Any = sb3compat.make_vec_env(
         "CartPole-v1",
         2,
-        vectorization_mode="async",
+        **how,
         autoreset_mode="SameStep",
         vec_env_kwargs={"start_method": "spawn", "shared_memory": True, "daemon": True},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -97,25 +98,13 @@ def test_unlimited_episodes_are_refused_natively() -> None:
         )
 
 
-@pytest.mark.jax
 def test_mode_that_is_not_declared_is_an_argument() -> None:
-    pytest.importorskip("jax")
-    pytest.importorskip("flax")
-    pytest.importorskip("array_api_compat")
-    env = sb3compat.make_vec_env(
-        "phys2d/CartPole-v1", 2, vectorization_mode="native", autoreset_mode="NextStep"
-    )
-    assert "Jax" in class_of(env)
-    assert len(env.reset()) == 2
-
-
-@pytest.mark.parametrize("mode", ["native", "fastest"])
-def test_undeclared_mode_is_told(mode: str) -> None:
     gym.spec("Undeclared-v0").kwargs["mode"] = None
-    if mode == "native":
-        with pytest.raises(sb3compat.AutoresetModeError, match=r"autoreset_mode='NextStep' \|"):
-            sb3compat.make_vec_env("Undeclared-v0", vectorization_mode=mode)
-    else:
-        env = sb3compat.make_vec_env("Undeclared-v0", vectorization_mode=mode)
-        assert isinstance(base(env), SyncVectorEnv)
-        env.close()
+    make = partial(sb3compat.make_vec_env, "Undeclared-v0", 2)
+    with pytest.raises(sb3compat.AutoresetModeError, match=r"autoreset_mode='NextStep' \|"):
+        make(vectorization_mode="native")
+    assert isinstance(base(make(vectorization_mode="fastest")), SyncVectorEnv)
+    for mode in ("native", "fastest"):
+        env = make(vectorization_mode=mode, autoreset_mode="NextStep")
+        assert isinstance(base(env), NativeEnv)
+        assert len(env.reset()) == 2

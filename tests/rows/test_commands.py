@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from typing import Any
 
 import gymnasium as gym
@@ -68,9 +66,3 @@ def test_wrapper_is_found_by_its_class_and_elsewhere_by_its_name(
 def test_what_is_no_class_is_refused(classes: Any) -> None:
     with pytest.raises(TypeError):
         WrapperClass(classes)
-
-
-def test_module_is_light() -> None:
-    code = "import sys, sb3compat._rows.commands; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"

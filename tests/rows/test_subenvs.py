@@ -124,11 +124,6 @@ def test_native_environment_answers_for_all_rows(native: Any) -> None:
         native.env_method("paint", "red", indices=0)
 
 
-def test_native_environment_without_a_render_mode_has_no_images(native: Any) -> None:
-    with pytest.warns(UserWarning, match="render mode is None"):
-        assert native.get_images() == [None, None, None]
-
-
 def test_envs_and_spec_are_those_of_the_environment(native: Any) -> None:
     source = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync")
     env: Any = sb3compat.to_sb3(source)

@@ -59,12 +59,6 @@ def test_vec_env_whose_methods_are_stubs_has_a_generator_of_its_own() -> None:
     envs.np_random = np.random.default_rng(1)
 
 
-def test_generators_of_sub_environments_cannot_be_replaced_by_one() -> None:
-    envs = sb3compat.to_gymnasium(dummy(fns()))
-    with pytest.raises(AttributeError, match="its own generator"):
-        envs.np_random = np.random.default_rng(1)
-
-
 def test_envs_are_those_of_sync_vector_env() -> None:
     for build in (dummy, monitored, lambda made: sb3compat.to_sb3(SyncVectorEnv(made))):
         made = build(fns())

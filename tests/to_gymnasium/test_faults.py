@@ -110,18 +110,6 @@ def test_options_of_a_failed_reset_are_forgotten(kind: str) -> None:
     assert infos["seed"].tolist() == [-1, -1]
 
 
-def test_options_of_a_refused_reset_are_forgotten() -> None:
-    class Seeding(vec_env.DummyVecEnv):
-        def seed(self, seed: Any = None) -> Any:
-            return super().seed(seed)
-
-    envs = sb3compat.to_gymnasium(Seeding(faulty()))
-    with pytest.raises(sb3compat.ConversionError, match="one int as seed"):
-        envs.reset(seed=[5, 2], options={"x": 7})
-    _, infos = envs.reset()
-    assert "option" not in infos
-
-
 class Unpicklable:
     def __reduce__(self) -> Any:
         return int, ("no number",)

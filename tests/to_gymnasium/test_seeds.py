@@ -11,15 +11,12 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import sb3compat
 from tests.envs import Identity, fns
 from tests.handwritten import CountingVecEnv
 from tests.lockstep import same
 from tests.lockstep_back import dummy
-from tests.profiles import examples
 
 vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
@@ -37,25 +34,6 @@ SOURCES: dict[str, Build] = {
     "adapter of a wrapper": lambda made: sb3compat.to_sb3(Identity(SyncVectorEnv(made))),
 }
 source_of = pytest.mark.parametrize("build", SOURCES.values(), ids=SOURCES)
-one = st.one_of(st.none(), st.integers(0, 99))
-
-
-@source_of
-@given(seeds=st.lists(st.lists(one, min_size=N, max_size=N), max_size=3), waiting=one)
-@settings(max_examples=examples(60))
-def test_seed_of_each_row_reaches_it(build: Build, seeds: list[Any], waiting: int | None) -> None:
-    vec_env, reference = build(fns(N)), SyncVectorEnv(fns(N))
-    ours = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
-    if waiting is not None:
-        vec_env.seed(waiting)
-    for number, listed in enumerate(seeds):
-        observations, infos = ours.reset(seed=listed)
-        wanted = listed
-        if number == 0 and waiting is not None and listed == [None] * N:
-            wanted = [waiting + i for i in range(N)]
-        expected, reference_infos = reference.reset(seed=wanted)
-        same(observations, expected)
-        same(infos["seed"], reference_infos["seed"])
 
 
 def native() -> Any:

@@ -246,16 +246,6 @@ def test_results_of_another_form_are_refused(name: str, mode: str) -> None:
     assert message in str(caught.value)
 
 
-def test_numbers_that_the_space_can_hold_are_cast() -> None:
-    vec_env = Returning()
-    vars(vec_env).update(
-        {**BYTES, "first": np.full((2, 1), 2.0), "answer": ending(np.array([2.0]))}
-    )
-    envs = sb3compat.to_gymnasium(vec_env, autoreset_mode="Disabled")
-    same(envs.reset()[0], np.full((2, 1), 2, np.uint8))
-    same(envs.step(ACTIONS)[0], np.array([[0], [2]], np.uint8))
-
-
 def test_returned_values_are_no_views() -> None:
     vec_env = Returning()
     info = {**ENDING, "terminal_observation": np.zeros(1), "x": [1]}

@@ -126,26 +126,6 @@ def test_nothing_is_said_to_be_right_before_an_episode_has_ended() -> None:
     assert "No episode ended within 2 steps" in found.html()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"episodes": 0}, "episodes to be at least 1, got episodes=0"),
-        ({"max_steps": 0}, "max_steps to be at least 1"),
-        ({"rows": 4}, "rows to be a number from 1 to 3, or indices below 3, got rows=4"),
-        ({"rows": [3]}, "got rows=.3."),
-        ({"rows": 0}, "got rows=0"),
-    ],
-)
-def test_bad_argument_is_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        sb3compat.trace(make_sync("NextStep")(), **arguments)
-
-
-def test_what_is_no_vector_environment_is_refused() -> None:
-    with pytest.raises(sb3compat.UnsupportedEnvError, match="single environment"):
-        sb3compat.trace(gym.make("CartPole-v1"))
-
-
 def test_environments_that_the_function_made_are_closed() -> None:
     made = []
 
