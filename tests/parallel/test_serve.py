@@ -26,7 +26,7 @@ def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     # Handlers belong to the main thread.
     monkeypatch.setattr(module.signal, "signal", lambda *_: signal.SIG_DFL)
     ours, theirs = Pipe()
-    thread = threading.Thread(target=serve, args=(theirs, None, fns(2)))
+    thread = threading.Thread(target=serve, args=(theirs, fns(2)))
     thread.start()
     yield ours
     ours.close()
