@@ -58,6 +58,7 @@ class Processes(Workers):
         self._notes = multiprocessing.Pipe(duplex=False) if HAS_NOTES else ()
         for end in self._notes:
             os.set_blocking(end.fileno(), False)
+        self._notes_number = self._notes[0].fileno() if self._notes else None
         last = len(shares) - 1
         # The number of the worker that is this process.
         self._own = [last] if parent_steps else []
@@ -91,9 +92,6 @@ class Processes(Workers):
 
     def _has_functions(self, worker: int) -> bool:
         return self._start_method == "fork" or worker in self._own
-
-    def _notes_number(self) -> int | None:
-        return self._notes[0].fileno() if self._notes else None
 
     def _way_to_memory(self) -> str:
         return self._segment.name

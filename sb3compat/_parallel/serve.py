@@ -18,7 +18,7 @@ from sb3compat._convert.types import Array
 from sb3compat._ipc.ready import HAS_POLL, READABLE
 from sb3compat._parallel.memory import Place, open_memory, receive_memory
 from sb3compat._parallel.parts import EnvFn
-from sb3compat._parallel.starting import NotesPlace, Noting, open_notes
+from sb3compat._parallel.starting import Noting
 from sb3compat._parallel.worker import Worker
 
 # The command of which there are most is no pickle.
@@ -93,12 +93,8 @@ class RowsActor:
     next method.
     """
 
-    def __init__(self, notes: tuple[str, NotesPlace | None] | None = None) -> None:
-        """Store the node of the parent, and the place of its pipe for notes."""
-        node, place = notes or ("", None)
-        here = place is not None and node == node_id()
-        noting = Noting(open_notes(place) if here and place else None)
-        self._worker = Worker(_memory_of_node, noting=noting)
+    def __init__(self) -> None:
+        self._worker = Worker(_memory_of_node)
 
     def run(self, data: bytes) -> Ran:
         """The answer to a command."""

@@ -66,32 +66,6 @@ class Noting:
                 os.write(self._number, b"\0%d %d\0" % (function, os.getpid()))
 
 
-class NotesPlace(NamedTuple):
-    """The path by which processes of the same machine open the pipe for notes, and its identity."""
-
-    path: str
-    pipe: str
-
-
-def place_of_notes(number: int) -> NotesPlace | None:
-    """The place of the pipe with this descriptor; None where there is none."""
-    path = f"/proc/{os.getpid()}/fd/{number}"
-    try:
-        return NotesPlace(path, os.readlink(path))
-    except OSError:  # not Linux
-        return None
-
-
-def open_notes(place: NotesPlace) -> int | None:
-    """A descriptor of that pipe; None if it cannot be reached from here, as from a container."""
-    try:
-        if os.readlink(place.path) == place.pipe:
-            return os.open(place.path, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:
-        pass
-    return None
-
-
 class _At(NamedTuple):
     """Where a worker is: the number of the function, its process, and since when it is there."""
 

@@ -82,6 +82,8 @@ class Workers(ABC):
     buffers: Buffers
     # How long a worker looks for a command before it sleeps until there is one.
     _spin_seconds = 0.0
+    # The descriptor at which workers say which function they call, where they can.
+    _notes_number: int | None = None
 
     def __init__(
         self,
@@ -143,10 +145,6 @@ class Workers(ABC):
         """Whether a worker is a fork, which has its functions and the state of this process."""
         return False
 
-    def _notes_number(self) -> int | None:
-        """The descriptor at which workers say which function they call; None without one."""
-        return None
-
     # What follows from it.
 
     def start(self, workers: Sequence[int] | None = None) -> dict[int, Described]:
@@ -171,7 +169,7 @@ class Workers(ABC):
         if others:
             message = dumps_command("begin", Program.this(), self._spin_seconds)
             begin |= dict.fromkeys(others, message)
-        with Starting(self.noun, self._shares, self._notes_number()) as self._starting:
+        with Starting(self.noun, self._shares, self._notes_number) as self._starting:
             self._launch(workers)
             # Interpreters take some seconds to start, to which the user's limit does not apply.
             start = None if self._timeout is None else max(self._timeout, 60.0)

@@ -105,7 +105,7 @@ def test_actor_on_the_same_machine_writes_into_the_arrays_of_its_parent() -> Non
 def test_memory_of_another_process_at_that_path_is_not_taken() -> None:
     segment, buffers, place = parents()
     for actor in (
-        attached(place._replace(token=bytes(16))),
+        attached(place._replace(file=(0, 0))),
         attached(place._replace(path="/proc/self/fd/1000")),
         attached(place, "elsewhere"),
     ):
