@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from sb3compat._convert.types import Array
-from sb3compat._ipc.pipes import end_processes
+from sb3compat._ipc.pipes import InterruptedMessageError, end_processes
 from sb3compat._ipc.ready import Line
 from sb3compat._ipc.spin import Spin
 from sb3compat._parallel.launch import launch, signals_held, start_helpers
@@ -106,6 +106,8 @@ class Processes(Workers):
         self._exchange.send_same(workers, STEP)
 
     def _how_it_died(self, worker: int, error: Exception) -> str:
+        if isinstance(error, InterruptedMessageError):
+            return str(error)
         process: Any = self._lines[worker].process
         process.join(_END_SECONDS)
         return f"exit code {process.exitcode}"

@@ -59,7 +59,7 @@ class Workers(ABC):
 
     An answer is what a command of `Worker` returns, or a `Failure`. A worker answers each command
     before it gets the next one; answers that an interrupt has left outstanding are received, and
-    dropped, by the next `send`.
+    dropped, by the next `send`. A worker whose message was interrupted itself counts as dead.
 
     Args:
         shares: The functions of each worker.
@@ -266,8 +266,8 @@ class Workers(ABC):
     def _close_parts(self, patience: float) -> list[Failure]:
         """Have all workers close their parts, but for those that are busy for longer than this."""
         exchange = self._exchange
-        exchange.take_back()
-        self._receive(patience)
+        if not exchange.is_settled:
+            self._receive(patience)
         exchange.answers = {}
         for worker in {*exchange.owed, *self.lost}:
             self._discard(worker)
@@ -340,11 +340,9 @@ class Workers(ABC):
         """Receive the answers that an interrupt or an error has left outstanding."""
         exchange = self._exchange
         if not exchange.is_settled:
-            exchange.take_back()
+            self._receive(self._timeout)
             if exchange.owed:
-                self._receive(self._timeout)
-                if exchange.owed:
-                    raise self._late(sorted(exchange.owed))
+                raise self._late(sorted(exchange.owed))
         exchange.answers = {}
 
     def _kill(self, worker: int) -> None:
