@@ -327,14 +327,6 @@ def drive_vec_envs(
     )
 
 
-@pytest.mark.parametrize("name", WRAPPERS)
-def test_vec_env_part_of_each_kind_equals_what_it_gives_by_itself(name: str) -> None:
-    wrap, spaces = WRAPPERS[name]
-    chosen = script(observation_space=spaces[-1], lengths=(5, 7), endings=("truncated", "both"))
-    program = [*PROGRAM[:2], ("reset", None), *[("step", number) for number in range(14)]]
-    drive_vec_envs(wrap, chosen, [2, 3], team(2), program)
-
-
 @given(data=st.data(), counts=st.lists(st.integers(1, 3), min_size=1, max_size=3))
 @settings(max_examples=examples(200))
 def test_vec_env_parts_equal_what_they_give_by_themselves(

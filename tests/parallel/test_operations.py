@@ -50,9 +50,10 @@ class Operations(RuleBasedStateMachine):
     """Over worker processes."""
 
     kinds = KINDS
-    # With the timeout in seconds.
+    # With the timeout in seconds. Other workers than forks take seconds to start.
     start_methods: tuple[tuple[str | None, float], ...] = (
-        ("fork", 0.5), ("fork", PATIENT), (None, PATIENT), ("forkserver", PATIENT),
+        ("fork", 0.5), ("fork", PATIENT),
+        *([(None, PATIENT), ("forkserver", PATIENT)] if nightly() else ()),
     )  # fmt: skip
     backend: dict[str, Any] = {}
 
@@ -189,7 +190,7 @@ def test_operations_over_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers.WorkerExchange, "grace_seconds", 0.5)
     monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.5)
     monkeypatch.setattr(processes, "_END_SECONDS", 0.5)
-    run(Operations, 60 if nightly() else 5, 30 if nightly() else 12)
+    run(Operations, 60 if nightly() else 12, 30 if nightly() else 12)
 
 
 @pytest.mark.ray
