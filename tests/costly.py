@@ -36,9 +36,10 @@ CASES = {
     # It builds the site.
     "site::site_has_the_messages_the_commands_and_the_copied_pages": 0,
     # Processes, games, training, and many cases.
-    "parallel/launch::workers_leave_ctrl_c_to_their_parent_and_end_when_it_is_killed": 3,
+    "parallel/launch::workers_leave_ctrl_c_to_their_parent_and_end_when_it_is_killed": 2,
     "parallel/launch::process_of_multiprocessing_ends_without_close": 2,
     "parallel/launch::python_ends_without_close": 2,
+    "parallel/launch::process_has_what_the_exchange_needs": 5,
     "conformance/reports::each_script_of_a_report_shows_its_defect": 0,
     "parallel/program::ids_that_the_program_registered_are_known_to_workers": 1,
     "parallel/rerun::unguarded_script_is_told_so_where_gymnasium_starts_the_workers": 0,

@@ -1,101 +1,18 @@
 """The format of a message in a pipe of `multiprocessing`: its size, and the pickled data.
 
-How much was written or read is recorded in C, by `list.extend`, so that no signal handler can run
-between a call and the record of its result. Whatever call an exception interrupts, the progress is
-known, and the rest can be sent or read later.
+What was read is recorded in C, by `list.extend`, so that no signal handler can run between a call
+and the record of its result: whatever call an exception interrupts, the rest can be read later.
 """
 
 from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Mapping
-from itertools import repeat
 
 from sb3compat.errors import WorkerError
 
 # What is read at once.
 _READ_BYTES = 65536
-# What surely fits into the buffer of a pipe, so that writing it cannot block.
-_SURE_BYTES = 4096
-
-
-class Message:
-    """A message, and how much of it was sent: a stopped worker may read only a part of a long one.
-
-    Args:
-        body: What was pickled.
-
-    Attributes:
-        body: The same.
-    """
-
-    __slots__ = ("_counts", "_data", "body")
-
-    def __init__(self, body: bytes) -> None:
-        self.body = body
-        self._data = memoryview(header(len(body)) + body)
-        # How much each write has taken.
-        self._counts = [0]
-
-    @property
-    def begun(self) -> bool:
-        """Whether a part of the message was sent, so that the rest has to follow."""
-        return any(self._counts)
-
-    @property
-    def short(self) -> bool:
-        """Whether it fits into the pipe of an idle worker, so that writing it does not block."""
-        return len(self._data) <= _SURE_BYTES
-
-    def write(self, number: int) -> bool:
-        """Write once; whether the whole message was sent."""
-        sent = sum(self._counts)
-        self._counts = [sent]
-        part = self._data[sent : sent + _SURE_BYTES]
-        self._counts.extend(map(os.write, (number,), (part,)))
-        return sum(self._counts) == len(self._data)
-
-
-class Round:
-    """One short message to each of some idle workers, and how much of it was sent.
-
-    One call in C writes all of them, and records each write.
-
-    Args:
-        numbers: The descriptor of each worker's pipe, by row.
-        body: What was pickled; with its header, it has to fit into the buffer of a pipe.
-
-    Attributes:
-        rows: The rows.
-    """
-
-    __slots__ = ("_counts", "_message", "_numbers", "rows")
-
-    def __init__(self, numbers: Mapping[int, int], body: bytes) -> None:
-        self.rows = list(numbers)
-        self._numbers = list(numbers.values())
-        self._message = header(len(body)) + body
-        # How much each write has taken.
-        self._counts: list[int] = []
-
-    @property
-    def rest(self) -> list[int]:
-        """The rows to which nothing was sent."""
-        return self.rows[len(self._counts) :]
-
-    def write(self) -> None:
-        """Write to the rest.
-
-        Raises:
-            OSError: If the pipe of the first row of the rest is broken.
-        """
-        numbers = self._numbers[len(self._counts) :]
-        self._counts.extend(map(os.write, numbers, repeat(self._message)))
-
-    def skip(self) -> None:
-        """Leave out the first row of the rest."""
-        self._counts.append(0)
 
 
 class Answer:

@@ -7,6 +7,7 @@ other processes hold an end of their pipe.
 
 from __future__ import annotations
 
+import os
 import pickle
 import select
 import time
@@ -16,7 +17,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from sb3compat._convert.types import ProcessLike
-from sb3compat._ipc.framing import Answer, Message, Round
+from sb3compat._ipc.framing import Answer, header
 from sb3compat._ipc.ready import (
     HAS_POLL,
     READABLE,
@@ -31,6 +32,8 @@ from sb3compat.errors import WorkerError
 
 # `poll` takes milliseconds in a C int.
 _WAIT_SECONDS = 100_000.0
+# What surely fits into the buffer of a pipe, so that writing it cannot block.
+_SURE_BYTES = 4096
 # How long a process may take to end once it was terminated.
 _TERMINATE_SECONDS = 2.0
 
@@ -100,6 +103,13 @@ def is_writable(pipe: Connection[Any, Any]) -> bool:
     return bool(polled({pipe.fileno(): select.POLLOUT}, 0))
 
 
+class InterruptedMessageError(EOFError):
+    """It is not known how much of a message has arrived."""
+
+
+_INTERRUPTED = "an interrupt has come while a message was written to it"
+
+
 class Exchange:
     """One message to each of some workers, and their answers.
 
@@ -114,8 +124,9 @@ class Exchange:
             answer that was read. A row is added before its message is sent, and removed when its
             whole answer was read, so that after an exception at any line every outstanding answer
             is known.
-        unsent: The messages that were not sent in time, or not before an exception, by row. These
-            rows are in `owed`, too; the last one perhaps only once the next call has begun.
+        unsent: The rest of messages that were not sent in time, or not before an exception, by
+            row. The next call sends it. These rows are in `owed`, too; the last one perhaps only
+            once that call has begun.
         answers: The answers that were received, by row.
         dead: The rows whose worker has died before it answered, each with the error that showed it.
     """
@@ -128,11 +139,11 @@ class Exchange:
         self._lines = lines
         self._ready = self.ready_class(spin)
         self.owed: dict[int, Answer] = {}
-        self.unsent: dict[int, Message] = {}
+        self.unsent: dict[int, memoryview] = {}
         self.answers: dict[int, Any] = {}
         self.dead: dict[int, Exception] = {}
-        # The messages that `send_same` is sending.
-        self._round: Round | None = None
+        # The row that is written to: after an exception, it is not known how much has arrived.
+        self._writing: int | None = None
 
     @property
     def failed(self) -> bool:
@@ -142,7 +153,7 @@ class Exchange:
     @property
     def is_settled(self) -> bool:
         """Whether no answer is outstanding, and no message partly sent."""
-        return not (self.owed or self.unsent or self._round)
+        return not (self.owed or self.unsent) and self._writing is None
 
     def send(self, messages: Mapping[int, bytes], timeout: float | None = None) -> None:
         """Send each row its message, pickled already.
@@ -152,10 +163,12 @@ class Exchange:
             timeout: How many seconds all of them together may take; None for ever. A worker that
                 hangs does not read, and a long message then fills its pipe.
         """
+        self._give_up_interrupted()
         for row, body in messages.items():
-            self.unsent[row] = message = Message(body)
+            message = header(len(body)) + body if HAS_POLL else body
+            self.unsent[row] = memoryview(message)
             self.expect(row)
-            if message.short or not HAS_POLL:
+            if len(message) <= _SURE_BYTES or not HAS_POLL:
                 self._write(row)
         if self.unsent:
             self._send_rest(Deadline(timeout))
@@ -170,9 +183,17 @@ class Exchange:
         if not HAS_POLL:
             self.send(dict.fromkeys(rows, body))
             return
-        numbers = {row: self._ready.add(row, self._lines[row]) for row in rows}
-        self._round = Round(numbers, body)
-        self._send_round()
+        self._give_up_interrupted()
+        message = header(len(body)) + body
+        for row in rows:
+            number = self._ready.add(row, self._lines[row])
+            self._writing = row
+            self.owed[row] = Answer()
+            try:
+                os.write(number, message)
+            except OSError as error:
+                self._bury(row, error)
+        self._writing = None
 
     def expect(self, row: int) -> None:
         """Record that an answer of the row is outstanding."""
@@ -180,21 +201,13 @@ class Exchange:
             self.owed[row] = Answer()
         self._ready.add(row, self._lines[row])
 
-    def take_back(self) -> None:
-        """Remove the messages of which nothing was sent, because of an exception."""
-        for row in self._round.rest if self._round else ():
-            self.owed.pop(row, None)
-        self._round = None
-        for row, message in list(self.unsent.items()):
-            if not message.begun:
-                self.owed.pop(row, None)
-                del self.unsent[row]
-
     def forget(self, row: int) -> None:
         """Remove a row whose answer is outstanding: its worker is about to be replaced."""
         self._ready.discard(row)
         for noted in (self.owed, self.unsent, self.answers, self.dead):
             noted.pop(row, None)
+        if self._writing == row:
+            self._writing = None
 
     def receive(
         self,
@@ -213,8 +226,7 @@ class Exchange:
                 seconds it is to be called again.
         """
         deadline, grace = FOREVER if timeout is None else Deadline(timeout), FOREVER
-        if self._round:
-            self._send_round()
+        self._give_up_interrupted()
         if self.unsent:
             self._send_rest(deadline)
         for row in list(self.owed):
@@ -239,36 +251,26 @@ class Exchange:
         while row in self.owed and not self._take(row) and not self.dead:
             self._read(None)
 
-    def _send_round(self) -> None:
-        """Send the rest of what `send_same` sends."""
-        assert self._round is not None
-        for row in self._round.rest:
-            self.owed[row] = Answer()
-        while self._round.rest:
-            try:
-                self._round.write()
-            except (EOFError, OSError) as error:  # noqa: PERF203
-                self._bury(self._round.rest[0], error)
-                self._round.skip()
-        self._round = None
-
     def _write(self, row: int) -> None:
         """Write a part of the row's message; on Windows, all of it."""
         pipe, process = self._lines[row]
-        message = self.unsent[row]
+        rest = self.unsent[row]
+        self._writing = row
         try:
             if HAS_POLL:
-                sent = message.write(pipe.fileno())
+                rest = rest[os.write(pipe.fileno(), rest[:_SURE_BYTES]) :]
             elif wait([process.sentinel], 0):
                 raise self._ended(row)
             else:
-                pipe.send_bytes(message.body)
-                sent = True
+                pipe.send_bytes(rest)
+                rest = rest[len(rest) :]
         except (EOFError, OSError) as error:
             self._bury(row, error)
         else:
-            if sent:
+            self.unsent[row] = rest
+            if not rest:
                 del self.unsent[row]
+        self._writing = None
 
     def _send_rest(self, deadline: Deadline) -> None:
         """Send what may not fit into the pipes, as far as it is read in time.
@@ -323,6 +325,12 @@ class Exchange:
         del self.owed[row]
         self.answers[row] = pickle.loads(data)
         return True
+
+    def _give_up_interrupted(self) -> None:
+        """Record that the worker is lost to which an exception has interrupted a message."""
+        if self._writing is not None:
+            self._bury(self._writing, InterruptedMessageError(_INTERRUPTED))
+            self._writing = None
 
     def _ended(self, row: int) -> EOFError:
         return EOFError(f"process {self._lines[row].process.pid} has ended")

@@ -113,7 +113,6 @@ def start_helpers(start_method: str | None) -> None:
 def launch(
     start_method: str | None,
     env_fns: Sequence[EnvFn],
-    life: Connection[Any, Any],
     notes: Connection[Any, Any] | None = None,
 ) -> Line:
     """Start a worker.
@@ -122,8 +121,6 @@ def launch(
         start_method: One of `multiprocessing`; None for a fresh interpreter if the system can pass
             a pipe to it, otherwise `"spawn"`.
         env_fns: The functions that make its parts.
-        life: An end of a pipe that nobody writes to; the parent alone holds the other one, so that
-            the pipe ends with it.
         notes: The end of a pipe into which the worker writes which function it calls; None on
             Windows.
 
@@ -135,12 +132,12 @@ def launch(
     """
     ours, theirs = multiprocessing.Pipe()
     try:
-        ends = [pipe.fileno() for pipe in (theirs, life, notes) if pipe is not None]
+        ends = [pipe.fileno() for pipe in (theirs, notes) if pipe is not None]
         command = _command(*ends) if start_method is None else None
         if command is not None and sys.platform != "win32":
             return Line(ours, FreshProcess(command, ends, ours))
         context: Any = multiprocessing.get_context(start_method or "spawn")
-        arguments: dict[str, Any] = {"pipe": theirs, "life": life, "notes": notes}
+        arguments: dict[str, Any] = {"pipe": theirs, "notes": notes}
         if start_method == "fork":
             name_main_classes()
             arguments |= {"env_fns": env_fns, "other": ours}

@@ -21,8 +21,6 @@ from sb3compat._convert.types import Array, Flags, Rewards
 
 # Arrays begin at cache lines.
 _LINE_BYTES = 64
-# The length of the token that identifies a segment.
-_TOKEN_BYTES = 16
 
 ArrayShape = tuple[tuple[int, ...], Any]
 
@@ -95,11 +93,11 @@ class Place(NamedTuple):
 
     Attributes:
         path: The path.
-        token: The last bytes of the memory, which identify it.
+        file: The device and the number of the file, by which it is recognised.
     """
 
     path: str
-    token: bytes
+    file: tuple[int, int]
 
 
 class Segment:
@@ -116,17 +114,14 @@ class Segment:
     def __init__(self, size: int) -> None:
         self.size = size
         self._file: FileIO | None = None
-        self._token = os.urandom(_TOKEN_BYTES)
-        whole = size + _TOKEN_BYTES
         if sys.platform == "win32":
-            self.name = f"sb3compat-{os.getpid()}-{self._token.hex()}"
-            self.memory = mmap.mmap(-1, whole, tagname=self.name)
+            self.name = f"sb3compat-{os.getpid()}-{os.urandom(16).hex()}"
+            self.memory = mmap.mmap(-1, size, tagname=self.name)
         else:
             self.name = ""
             self._file = _unnamed_file()
-            self._file.truncate(whole)
-            self.memory = mmap.mmap(self._file.fileno(), whole)
-        self.memory[size:] = self._token
+            self._file.truncate(size)
+            self.memory = mmap.mmap(self._file.fileno(), size)
 
     def send(self, pipe: Connection[Any, Any]) -> None:
         """Hand it to the process at the other end, which calls `receive_memory`."""
@@ -140,7 +135,7 @@ class Segment:
         if self._file is None:
             return None
         path = f"/proc/{os.getpid()}/fd/{self._file.fileno()}"
-        return Place(path, self._token) if os.path.exists(path) else None
+        return Place(path, _identity(self._file)) if os.path.exists(path) else None
 
     def close(self) -> None:
         """Close the file; the memory stays as long as arrays use it."""
@@ -164,10 +159,14 @@ def open_memory(place: Place, size: int) -> mmap.mmap | None:
     """The memory of a `Segment` of another process; None if it cannot be reached from here."""
     try:
         with open(place.path, "r+b") as file:
-            memory = mmap.mmap(file.fileno(), size + _TOKEN_BYTES)
+            return mmap.mmap(file.fileno(), size) if _identity(file) == place.file else None
     except (OSError, ValueError):  # a container, for instance
         return None
-    return memory if memory[size:] == place.token else None
+
+
+def _identity(file: Any) -> tuple[int, int]:
+    status = os.fstat(file.fileno())
+    return status.st_dev, status.st_ino
 
 
 def _unnamed_file() -> FileIO:

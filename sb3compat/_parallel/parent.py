@@ -43,11 +43,6 @@ class ParentExchange(WorkerExchange):
         self._command = body if self._number in numbers else None
         super().send_same([row for row in numbers if row != self._number], body)
 
-    def take_back(self) -> None:
-        """Remove messages that were not sent, and the command that has not run."""
-        self._command = None
-        super().take_back()
-
     def receive(self, timeout: float | None = None, watch: Any = None) -> None:
         """Run the command of the worker that is this process, and take the answers of the others.
 

@@ -7,13 +7,12 @@ import os
 import socket
 import sys
 import time
-import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from sb3compat._convert.types import Array
-from sb3compat._ipc.pipes import end_processes
+from sb3compat._ipc.pipes import InterruptedMessageError, end_processes
 from sb3compat._ipc.ready import Line
 from sb3compat._ipc.spin import Spin
 from sb3compat._parallel.launch import launch, signals_held, start_helpers
@@ -55,12 +54,11 @@ class Processes(Workers):
     ) -> None:
         self._start_method, self._spin_seconds = start_method, spin_seconds
         self._lines: dict[int, Line] = {}
-        # A pipe that nobody writes to: it ends with the process that holds the second end.
-        self._life = multiprocessing.Pipe(duplex=False)
         # The workers write into the second end of this one.
         self._notes = multiprocessing.Pipe(duplex=False) if HAS_NOTES else ()
         for end in self._notes:
             os.set_blocking(end.fileno(), False)
+        self._notes_number = self._notes[0].fileno() if self._notes else None
         last = len(shares) - 1
         # The number of the worker that is this process.
         self._own = [last] if parent_steps else []
@@ -71,16 +69,7 @@ class Processes(Workers):
             noting = Noting(tell=lambda function: self._starting.note(function))
             worker = Worker(lambda size, name: self._segment.memory, shares[last], noting)
             exchange = ParentExchange(self._lines, number=last, worker=worker, **options)
-        super().__init__(
-            shares,
-            timeout,
-            exchange,
-            self._lines,
-            _end_lines,
-            *self._life,
-            *self._notes,
-        )
-        _ALL.add(self)
+        super().__init__(shares, timeout, exchange, self._lines, _end_lines, *self._notes)
 
     def _launch(self, workers: Sequence[int]) -> None:
         method = self._start_method
@@ -88,9 +77,7 @@ class Processes(Workers):
             start_helpers(method)
             try:
                 with signals_held():
-                    self._lines[worker] = launch(
-                        method, self._shares[worker], self._life[0], *self._notes[1:]
-                    )
+                    self._lines[worker] = launch(method, self._shares[worker], *self._notes[1:])
             except OSError as error:
                 if error.errno is None:  # what a signal handler has raised
                     raise
@@ -106,9 +93,6 @@ class Processes(Workers):
     def _has_functions(self, worker: int) -> bool:
         return self._start_method == "fork" or worker in self._own
 
-    def _notes_number(self) -> int | None:
-        return self._notes[0].fileno() if self._notes else None
-
     def _way_to_memory(self) -> str:
         return self._segment.name
 
@@ -122,6 +106,8 @@ class Processes(Workers):
         self._exchange.send_same(workers, STEP)
 
     def _how_it_died(self, worker: int, error: Exception) -> str:
+        if isinstance(error, InterruptedMessageError):
+            return str(error)
         process: Any = self._lines[worker].process
         process.join(_END_SECONDS)
         return f"exit code {process.exitcode}"
@@ -129,24 +115,6 @@ class Processes(Workers):
     def _kill(self, worker: int) -> None:
         self._lines[worker].process.kill()
         super()._kill(worker)
-
-    def let_go(self) -> None:
-        """Close a fork's copies of the parent's ends, so that only the parent holds them."""
-        for end in (*(line.pipe for line in self._lines.values()), self._life[1]):
-            with suppress(OSError):
-                end.close()
-
-
-_ALL: weakref.WeakSet[Processes] = weakref.WeakSet()
-
-
-def _let_go_in_fork() -> None:
-    for processes in list(_ALL):
-        processes.let_go()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go_in_fork)
 
 
 def _end_lines(lines: dict[int, Line], workers: Iterable[int]) -> None:

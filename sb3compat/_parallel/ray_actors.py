@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +15,6 @@ from sb3compat._parallel.messages import Failure, dumps_command
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.ray_cluster import connect, not_started
 from sb3compat._parallel.serve import Ran, RowsActor, Stepped, node_id
-from sb3compat._parallel.starting import place_of_notes
 from sb3compat._parallel.workers import WorkerExchange, Workers
 from sb3compat.errors import WorkerError
 
@@ -127,10 +124,7 @@ class Actors(Workers):
         self._actors: dict[int, Any] = {}
         self._sharing: set[int] = set()  # the workers that share memory
         self._answered = ActorExchange(self._actors, restarts=restarts)
-        self._notes = multiprocessing.Pipe(duplex=False)
-        for end in self._notes:
-            os.set_blocking(end.fileno(), False)
-        super().__init__(shares, timeout, self._answered, self._actors, _end_actors, *self._notes)
+        super().__init__(shares, timeout, self._answered, self._actors, _end_actors)
 
     def collect(self) -> dict[int, Any]:
         """The answers that are owed, by worker; arrays that come with them are written."""
@@ -151,10 +145,9 @@ class Actors(Workers):
         if not ray.is_initialized():
             raise WorkerError("Ray has been shut down; build a new environment.")
         cls = ray.remote(RowsActor).options(**self._options)
-        way = node_id(), place_of_notes(self._notes[1].fileno())
         try:
             for worker in workers:
-                self._actors[worker] = cls.remote(way)
+                self._actors[worker] = cls.remote()
             self._await_places(workers)
         except BaseException:
             # They would not answer, nor close, before they have a place.
@@ -181,9 +174,6 @@ class Actors(Workers):
             why = f"within schedule_timeout={self._schedule_timeout} seconds"
             raise not_started(len(exchange.owed), count, self._options, why)
         exchange.answers = {}
-
-    def _notes_number(self) -> int:
-        return self._notes[0].fileno()
 
     def _way_to_memory(self) -> tuple[str, Place | None]:
         return node_id(), self._segment.place

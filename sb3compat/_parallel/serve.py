@@ -6,25 +6,20 @@ come as arguments of its methods and go as results, unless it shares memory with
 
 from __future__ import annotations
 
-import os
 import select
 import signal
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
 from sb3compat._convert.types import Array
-from sb3compat._ipc.ready import HAS_POLL, READABLE, polled
+from sb3compat._ipc.ready import HAS_POLL, READABLE
 from sb3compat._parallel.memory import Place, open_memory, receive_memory
 from sb3compat._parallel.parts import EnvFn
-from sb3compat._parallel.starting import NotesPlace, Noting, open_notes
+from sb3compat._parallel.starting import Noting
 from sb3compat._parallel.worker import Worker
-
-if sys.platform != "win32":
-    import fcntl
 
 # The command of which there are most is no pickle.
 STEP = b"step"
@@ -38,16 +33,16 @@ Stepped = tuple[bytes, list[Array], Array, Array, Array]
 
 def serve(
     pipe: Connection[Any, Any],
-    life: Connection[Any, Any] | None = None,
     env_fns: Sequence[EnvFn] | None = None,
     other: Connection[Any, Any] | None = None,
     notes: Connection[Any, Any] | None = None,
 ) -> None:
     """Answer commands until the parent closes its end of the pipe, or has ended.
 
+    A command that is running when the parent is killed is finished first.
+
     Args:
         pipe: This worker's end of the pipe.
-        life: The end of a pipe whose other end only the parent holds.
         env_fns: The functions that make the parts, where they need not be pickled.
         other: The parent's end of the pipe, which a fork has copied: as long as it is open here,
             this worker would not notice the end of the parent.
@@ -67,68 +62,28 @@ def serve(
         poll = select.poll()
         poll.register(pipe.fileno(), READABLE)
         look = partial(poll.poll, 0)
-    working = EndsWithParent(life.fileno() if life else None)
     try:
-        while _answer(pipe, worker, working, look):
+        while _answer(pipe, worker, look):
             pass
     except (EOFError, OSError):  # the parent is gone
         with suppress(BaseException):
             worker.close()
 
 
-def _answer(
-    pipe: Connection[Any, Any],
-    worker: Worker,
-    working: AbstractContextManager[None],
-    look: Callable[[], object] | None,
-) -> bool:
+def _answer(pipe: Connection[Any, Any], worker: Worker, look: Callable[[], object] | None) -> bool:
     """Answer one command; False if it was the last one."""
     if worker.spin and look:
         worker.spin.look(look)
     data = pipe.recv_bytes()
-    with working:
-        name, answer = ("step", worker.step()) if data == STEP else worker.run(data)
+    name, answer = ("step", worker.step()) if data == STEP else worker.run(data)
     pipe.send_bytes(answer)
     return name != "close"
 
 
-class EndsWithParent:
-    """Ends this process if the parent ends while a command runs, as the command may never return.
-
-    Between two commands, the end of the pipe is noticed as it is read, and the parts are closed.
-    Linux sends the signal; elsewhere a process ends once its command does.
-
-    Args:
-        life: The descriptor of a pipe that nobody writes to, and that ends with the parent.
-    """
-
-    def __init__(self, life: int | None) -> None:
-        self._number: int | None = None
-        if life is None or sys.platform != "linux":
-            return
-        with suppress(OSError):  # a sandbox without it
-            # An open file of its own, as the signal goes to the last one who has asked for it.
-            number = os.open(f"/proc/self/fd/{life}", os.O_RDONLY | os.O_NONBLOCK)
-            fcntl.fcntl(number, fcntl.F_SETOWN, os.getpid())
-            fcntl.fcntl(number, fcntl.F_SETSIG, signal.SIGKILL)
-            self._number = number
-
-    def __enter__(self) -> None:
-        if self._number is not None:
-            fcntl.fcntl(self._number, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
-            if polled({self._number: 0}, 0):
-                self.__exit__()
-                raise EOFError("the parent has ended before")
-
-    def __exit__(self, *_: object) -> None:
-        if self._number is not None:
-            fcntl.fcntl(self._number, fcntl.F_SETFL, os.O_NONBLOCK)
-
-
-def main(number: int, life: int, notes: int | None = None) -> None:
+def main(number: int, notes: int | None = None) -> None:
     """Serve as a process of its own, the pipes being these file descriptors."""
     notebook = None if notes is None else Connection(notes, readable=False)
-    serve(Connection(number), Connection(life, writable=False), notes=notebook)
+    serve(Connection(number), notes=notebook)
 
 
 class RowsActor:
@@ -138,12 +93,8 @@ class RowsActor:
     next method.
     """
 
-    def __init__(self, notes: tuple[str, NotesPlace | None] | None = None) -> None:
-        """Store the node of the parent, and the place of its pipe for notes."""
-        node, place = notes or ("", None)
-        here = place is not None and node == node_id()
-        noting = Noting(open_notes(place) if here and place else None)
-        self._worker = Worker(_memory_of_node, noting=noting)
+    def __init__(self) -> None:
+        self._worker = Worker(_memory_of_node)
 
     def run(self, data: bytes) -> Ran:
         """The answer to a command."""

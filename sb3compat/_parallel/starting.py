@@ -66,32 +66,6 @@ class Noting:
                 os.write(self._number, b"\0%d %d\0" % (function, os.getpid()))
 
 
-class NotesPlace(NamedTuple):
-    """The path by which processes of the same machine open the pipe for notes, and its identity."""
-
-    path: str
-    pipe: str
-
-
-def place_of_notes(number: int) -> NotesPlace | None:
-    """The place of the pipe with this descriptor; None where there is none."""
-    path = f"/proc/{os.getpid()}/fd/{number}"
-    try:
-        return NotesPlace(path, os.readlink(path))
-    except OSError:  # not Linux
-        return None
-
-
-def open_notes(place: NotesPlace) -> int | None:
-    """A descriptor of that pipe; None if it cannot be reached from here, as from a container."""
-    try:
-        if os.readlink(place.path) == place.pipe:
-            return os.open(place.path, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:
-        pass
-    return None
-
-
 class _At(NamedTuple):
     """Where a worker is: the number of the function, its process, and since when it is there."""
 
@@ -145,10 +119,7 @@ class Starting:
 
         def watch(left: float | None) -> float | None:
             self._read()
-            self._signs.tell(
-                lambda: self._line(workers, owed, making=making),
-                lambda: self._record(workers, owed, making=making),
-            )
+            self._signs.tell(lambda: self._line(workers, owed, making=making))
             return TURN_SECONDS if left is None else min(left, TURN_SECONDS)
 
         return watch
@@ -184,13 +155,6 @@ class Starting:
             (w for w in owed if w in self._at), key=lambda w: self._at[w].since, default=None
         )
         return text if slowest is None else f"{text}; {self._where(slowest)}"
-
-    def _record(self, workers: Collection[int], owed: Collection[int], *, making: bool) -> str:
-        """The same with each worker."""
-        line = self._line(workers, owed, making=making).partition(";")[0]
-        some = [f"worker {worker}: {self._where(worker)}" for worker in sorted(owed)]
-        more = f"and {len(some) - _MOST_WORKERS} more workers"
-        return "; ".join([line, *some[:_MOST_WORKERS], *[more] * (len(some) > _MOST_WORKERS)])
 
     def _where(self, worker: int) -> str:
         """Which function a worker calls, or which it has, and for how long."""

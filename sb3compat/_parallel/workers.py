@@ -59,7 +59,7 @@ class Workers(ABC):
 
     An answer is what a command of `Worker` returns, or a `Failure`. A worker answers each command
     before it gets the next one; answers that an interrupt has left outstanding are received, and
-    dropped, by the next `send`.
+    dropped, by the next `send`. A worker whose message was interrupted itself counts as dead.
 
     Args:
         shares: The functions of each worker.
@@ -82,6 +82,8 @@ class Workers(ABC):
     buffers: Buffers
     # How long a worker looks for a command before it sleeps until there is one.
     _spin_seconds = 0.0
+    # The descriptor at which workers say which function they call, where they can.
+    _notes_number: int | None = None
 
     def __init__(
         self,
@@ -143,10 +145,6 @@ class Workers(ABC):
         """Whether a worker is a fork, which has its functions and the state of this process."""
         return False
 
-    def _notes_number(self) -> int | None:
-        """The descriptor at which workers say which function they call; None without one."""
-        return None
-
     # What follows from it.
 
     def start(self, workers: Sequence[int] | None = None) -> dict[int, Described]:
@@ -171,7 +169,7 @@ class Workers(ABC):
         if others:
             message = dumps_command("begin", Program.this(), self._spin_seconds)
             begin |= dict.fromkeys(others, message)
-        with Starting(self.noun, self._shares, self._notes_number()) as self._starting:
+        with Starting(self.noun, self._shares, self._notes_number) as self._starting:
             self._launch(workers)
             # Interpreters take some seconds to start, to which the user's limit does not apply.
             start = None if self._timeout is None else max(self._timeout, 60.0)
@@ -268,8 +266,8 @@ class Workers(ABC):
     def _close_parts(self, patience: float) -> list[Failure]:
         """Have all workers close their parts, but for those that are busy for longer than this."""
         exchange = self._exchange
-        exchange.take_back()
-        self._receive(patience)
+        if not exchange.is_settled:
+            self._receive(patience)
         exchange.answers = {}
         for worker in {*exchange.owed, *self.lost}:
             self._discard(worker)
@@ -342,11 +340,9 @@ class Workers(ABC):
         """Receive the answers that an interrupt or an error has left outstanding."""
         exchange = self._exchange
         if not exchange.is_settled:
-            exchange.take_back()
+            self._receive(self._timeout)
             if exchange.owed:
-                self._receive(self._timeout)
-                if exchange.owed:
-                    raise self._late(sorted(exchange.owed))
+                raise self._late(sorted(exchange.owed))
         exchange.answers = {}
 
     def _kill(self, worker: int) -> None:

@@ -52,8 +52,12 @@ class Workers:
     """Three of them. As with SB3, the first holds the pipes of the others."""
 
     def __init__(self, number: int = 3) -> None:
+        self.number = number
+        self.start()
+
+    def start(self) -> None:
         self.gate = fork.Event()
-        pairs = [fork.Pipe() for _ in range(number)]
+        pairs = [fork.Pipe() for _ in range(self.number)]
         self.processes = []
         for _, child in pairs:
             process = fork.Process(target=work, args=(child, self.gate), daemon=True)
@@ -65,6 +69,10 @@ class Workers:
             row: Line(pipe, self.processes[row])  # type: ignore[arg-type]
             for row, pipe in enumerate(self.pipes)
         }
+
+    def renew(self) -> None:
+        self.end()
+        self.start()
 
     def end(self) -> None:
         for process in self.processes:

@@ -48,18 +48,17 @@ def twice() -> Any:
 
 
 WAYS: dict[str, Callable[[], Any]] = {
-    "async, not a fork": lambda: sb3compat.to_sb3(AsyncVectorEnv([Raising], context="forkserver")),
     "async, a fork": lambda: sb3compat.to_sb3(AsyncVectorEnv([Raising], context="fork")),
     "async, twice": twice,
     "back": lambda: sb3compat.to_gymnasium(subproc([Raising])),
-    "workers": lambda: sb3compat.ParallelVecEnv([Raising]),
+    "workers": lambda: sb3compat.ParallelVecEnv([Raising], start_method="fork"),
 }
 
 
 @pytest.mark.parametrize(
     ("way", "name"),
     [
-        ("async, not a fork", "of the worker"),
+        ("async, a fork", "of the worker"),
         ("async, a fork", "of the main module"),
         ("async, twice", "keywords"),
         ("back", "keywords"),

@@ -16,7 +16,7 @@ from sb3compat import ParallelVecEnv
 from sb3compat._parallel import adapter
 from tests.envs import fns
 from tests.lockstep import same, timeless
-from tests.parallel.teams import KINDS, children, forked, parts_of
+from tests.parallel.teams import children, forked, parts_of
 
 make_cartpole = partial(gym.make, "CartPole-v1")
 
@@ -67,8 +67,7 @@ def test_function_that_cannot_be_pickled_is_named_before_a_process_is_started() 
     assert not children()
 
 
-@pytest.mark.parametrize("method", [None, "fork"])
-def test_metadata_and_spec_that_cannot_be_pickled_are_left_out(method: str | None) -> None:
+def test_metadata_and_spec_that_cannot_be_pickled_are_left_out() -> None:
     def make() -> Any:
         env: Any = make_cartpole()
         env.unwrapped.metadata = {"render_fps": 50, "held": threading.Lock(), "own": Local()}
@@ -78,7 +77,7 @@ def test_metadata_and_spec_that_cannot_be_pickled_are_left_out(method: str | Non
     class Local:
         pass
 
-    env = ParallelVecEnv([make], start_method=method)
+    env = forked([make])
     assert {"render_fps", "own"} <= env.metadata.keys()
     assert "held" not in env.metadata
     assert env.spec is None
@@ -142,15 +141,6 @@ def test_without_copy_observations_are_the_shared_memory(copy: bool) -> None:
     assert np.shares_memory(first, second) != copy
     env.close()
     assert second.sum() == second.sum()  # the memory is there as long as the arrays
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_generator_gets_the_seed_of_its_first_row(kind: str) -> None:
-    env = forked(parts_of(fns(4), [("single", 1), (kind, 3)]), 2)
-    env.seed(10)
-    env.reset()
-    assert [info["seed"] for info in env.reset_infos] == [10, 11, 12, 13]
-    env.close()
 
 
 def test_native_parts_get_the_seed_of_their_first_row() -> None:

@@ -150,13 +150,6 @@ def test_infos_of_a_native_part_are_those_of_the_step_and_not_of_the_restart(bag
     same(infos(forked([make], 1)), infos(sb3compat.to_sb3(make())))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_part_of_each_kind_equals_dummy_vec_env(kind: str) -> None:
-    chosen = script(lengths=(2, 3), endings=("truncated", "both", "terminated"))
-    shape = [("single", 1), (kind, 3), ("single", 1)]
-    lockstep(chosen, 5, team(2, shape), PROGRAM)
-
-
 @pytest.mark.parametrize("start_method", [None, "fork", "forkserver", "spawn"])
 def test_start_methods_equal_dummy_vec_env(start_method: str | None) -> None:
     from sb3compat import ParallelVecEnv
@@ -332,14 +325,6 @@ def drive_vec_envs(
         program,
         refer=lambda fns: Beside([part() for part in parts(fns, alone)]),
     )
-
-
-@pytest.mark.parametrize("name", WRAPPERS)
-def test_vec_env_part_of_each_kind_equals_what_it_gives_by_itself(name: str) -> None:
-    wrap, spaces = WRAPPERS[name]
-    chosen = script(observation_space=spaces[-1], lengths=(5, 7), endings=("truncated", "both"))
-    program = [*PROGRAM[:2], ("reset", None), *[("step", number) for number in range(14)]]
-    drive_vec_envs(wrap, chosen, [2, 3], team(2), program)
 
 
 @given(data=st.data(), counts=st.lists(st.integers(1, 3), min_size=1, max_size=3))

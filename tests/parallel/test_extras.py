@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import sb3compat
 from sb3compat import ParallelVecEnv, to_gymnasium
-from sb3compat._parallel.extras import OwnArray, joined, share, tables_of
+from sb3compat._parallel.extras import tables_of
 from tests.envs import fns
 from tests.lockstep import same
 from tests.parallel.failing import WorkerProcess
@@ -26,25 +26,6 @@ BYTES = Box(0, 255, (3,), np.uint8)
 
 def floats(n: int = 2, dtype: Any = np.float32) -> Any:
     return CastVector(SyncVectorEnv(fns(n, observation_space=BYTES)), dtype)
-
-
-def test_what_fits_is_written_and_what_does_not_is_returned() -> None:
-    arrays = [np.zeros(4, np.float32), np.zeros((4, 2), np.uint8)]
-    values = [np.ones(2, np.float32), np.ones((2, 2), ">u2")]
-    (unshared,) = share(arrays, slice(1, 3), values, "part")
-    assert (unshared.number, unshared.first) == (1, 1)
-    assert arrays[0].tolist() == [0, 1, 1, 0]
-    assert not arrays[1].any()
-
-
-def test_array_is_joined_of_the_parts_that_gave_it() -> None:
-    shared = np.arange(4, dtype=np.float32)
-    assert joined(shared, 0, [OwnArray(1, 0, "part", np.zeros(4))]) is shared
-    halves = [OwnArray(0, row, "part", np.array([row, 0.5])) for row in (0, 2)]
-    whole = joined(shared, 0, halves)
-    assert whole.dtype == np.float64
-    assert whole.tolist() == [0, 0.5, 2, 0.5]
-    assert joined(shared, 0, halves[:1], nobody=[2, 3]).tolist() == [0, 0.5, 0, 0]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

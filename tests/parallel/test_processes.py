@@ -37,13 +37,6 @@ def test_workers_answer_only_what_they_were_asked(team: Processes) -> None:
     assert team.collect() == {}
 
 
-def test_answers_that_nobody_took_are_dropped_by_the_next_command(team: Processes) -> None:
-    team.start()
-    team.send({0: ("ask", {0: ("get", "row")})})
-    team.send({0: ("render",), 1: ("render",)})
-    assert len(team.collect()[0]) == 2
-
-
 def test_message_that_cannot_be_pickled_leaves_the_workers_untouched(team: Processes) -> None:
     team.start()
     with pytest.raises(TypeError, match="pickle"):

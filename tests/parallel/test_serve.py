@@ -1,62 +1,18 @@
-"""The loop of a worker process, over a real pipe; the rows of an actor, here without Ray."""
+"""The rows of an actor, here without Ray."""
 
 from __future__ import annotations
 
 import pickle
-import signal
-import threading
-from collections.abc import Iterator
-from multiprocessing import Pipe
-from typing import Any
 
 import numpy as np
 import pytest
 
 from sb3compat._parallel import serve as module
-from sb3compat._parallel.extras import Extras
 from sb3compat._parallel.memory import Buffers, Place, Segment, buffers_in, shapes_of, size_of
-from sb3compat._parallel.messages import Described, Failure, dumps_command, dumps_make
+from sb3compat._parallel.messages import Described, dumps_command, dumps_make
 from sb3compat._parallel.parts import layouts
-from sb3compat._parallel.serve import RowsActor, serve
-from tests.envs import MakeEnv, ScriptedEnv, fns, script
-
-
-@pytest.fixture
-def pipe(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    # Handlers belong to the main thread.
-    monkeypatch.setattr(module.signal, "signal", lambda *_: signal.SIG_DFL)
-    ours, theirs = Pipe()
-    thread = threading.Thread(target=serve, args=(theirs, None, fns(2)))
-    thread.start()
-    yield ours
-    ours.close()
-    thread.join()
-    theirs.close()
-
-
-def ask(pipe: Any, *command: Any) -> Any:
-    pipe.send_bytes(dumps_command(*command))
-    return pickle.loads(pipe.recv_bytes())
-
-
-def test_functions_may_come_with_the_process_or_with_the_command(pipe: Any) -> None:
-    assert ask(pipe, "make", None, 0).rows == [1, 1]
-    assert ask(pipe, "close") is None
-
-
-def test_command_that_cannot_be_unpickled_is_an_answer(pipe: Any) -> None:
-    pipe.send_bytes(b"\x80\x04\x8c\x0bno_such_mod\x8c\x01x\x93.")
-    failure = pickle.loads(pipe.recv_bytes())
-    assert isinstance(failure, Failure)
-    with pytest.raises(ModuleNotFoundError):
-        failure.reraise()
-
-
-def test_closed_pipe_ends_the_worker_and_closes_its_rows(pipe: Any) -> None:
-    ask(pipe, "make", None, 0)
-
-
-# --- actors ---------------------------------------------------------------------------------------
+from sb3compat._parallel.serve import RowsActor
+from tests.envs import MakeEnv, ScriptedEnv, script
 
 SCRIPT = script(lengths=(2,), endings=("truncated",))
 ROWS = slice(3, 5)  # of 7
@@ -105,33 +61,10 @@ def test_actor_on_the_same_machine_writes_into_the_arrays_of_its_parent() -> Non
 def test_memory_of_another_process_at_that_path_is_not_taken() -> None:
     segment, buffers, place = parents()
     for actor in (
-        attached(place._replace(token=bytes(16))),
+        attached(place._replace(file=(0, 0))),
         attached(place._replace(path="/proc/self/fd/1000")),
         attached(place, "elsewhere"),
     ):
         assert actor.run(dumps_command("reset", [5, 6], [{}, {}]))[1] is not None
     assert not buffers.observations[0].any()
     segment.close()
-
-
-def test_reset_and_step_return_the_arrays_of_its_own_rows() -> None:
-    actor = attached()
-    began, observations = actor.run(dumps_command("reset", [5, 6], None))
-    assert [info["seed"] for info in pickle.loads(began).reset_infos.values()] == [5, 6]
-    assert observations is not None
-    envs = [ScriptedEnv(SCRIPT, 3), ScriptedEnv(SCRIPT, 4)]
-    expected = [env.reset(seed=seed)[0] for env, seed in zip(envs, (5, 6), strict=True)]
-    np.testing.assert_array_equal(observations[0], expected)
-    for _ in range(2):
-        answer, observations, rewards, ended, truncated = actor.step([np.array([1, 2])])
-        steps = [env.step(1) for env in envs]
-        np.testing.assert_array_equal(rewards, np.float32([step[1] for step in steps]))
-        assert list(ended) == list(truncated) == [step[3] for step in steps]
-        extras = pickle.loads(answer)
-        assert isinstance(extras, Extras)
-        assert set(extras.infos) == {3, 4}
-        last = {i: step[0] for i, step in enumerate(steps, 3) if step[3]}
-        for row, observation in last.items():
-            final = extras.infos[row]["terminal_observation"]
-            np.testing.assert_array_equal(final, np.float32(observation))
-    np.testing.assert_array_equal(observations[0], [env.reset()[0] for env in envs])

@@ -47,21 +47,6 @@ def test_step_with_nothing_to_say_sends_nothing() -> None:
     assert not buffers.ended.any()
 
 
-def test_rows_of_others_are_left_alone() -> None:
-    parts = [*fns(1), lambda: SyncVectorEnv(fns(2))]
-    held, buffers = holding(parts, first=2, n=7)
-    for array in (*buffers.observations, buffers.rewards):
-        array[...] = 7
-    buffers.ended[...] = True
-    for _ in range(4):
-        held.step()
-    others = [0, 1, 5, 6]
-    for array in (*buffers.observations, buffers.rewards):
-        assert (array[others] == 7).all()
-        assert (array[2:5] != 7).any()
-    assert buffers.ended[others].all()
-
-
 def test_action_is_not_overwritten_by_the_next_one() -> None:
     class Keeping(ScriptedEnv):
         kept: Any = None
@@ -93,15 +78,6 @@ def test_error_of_one_part_ends_the_steps_of_the_others() -> None:
     assert answer(held, "reset", [None] * 5, None).reset_infos[2]["resets"] == 2
 
 
-def test_commands_to_rows_fail_alone() -> None:
-    held, _ = holding(fns(3), 2, 5)
-    answers = answer(held, "ask", {2: ("get", "row"), 3: ("get", "no")})
-    assert pickle.loads(answers[2]) == 0
-    failure = pickle.loads(answers[3])
-    assert isinstance(failure, Failure)
-    assert (failure.row, failure.where) == (3, "row 3")
-
-
 def test_everything_is_closed_also_after_an_error() -> None:
     closed = []
 
@@ -130,7 +106,3 @@ def test_functions_that_fail_close_what_was_made() -> None:
     failure = answer(held, "make", None, 4)
     assert failure.where == "env_fns[5]"
     assert closed == [7]
-
-
-def test_unknown_command_is_an_answer() -> None:
-    assert isinstance(answer(Worker(print), "nothing"), Failure)
