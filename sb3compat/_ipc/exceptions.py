@@ -2,7 +2,7 @@
 
 The worker makes sure that what it sends can be unpickled. Pickle alone does not: of an exception
 whose `__init__` takes other arguments than it hands to its base class, it makes another one, or
-none. So an exception is sent in parts, and built without its `__init__`; exceptions among its
+none. Such an exception is sent in parts, and built without its `__init__`; exceptions among its
 parts, such as the members of a group, are sent in the same way.
 """
 
@@ -42,7 +42,7 @@ class Packed(NamedTuple):
     def __call__(self, *_: Any) -> BaseException:
         """The exception; a `WorkerError` if it cannot be unpickled here."""
         try:
-            error = _built(pickle.loads(self.data))
+            error: BaseException = _loaded(self.data)
         except Exception:  # a module may raise anything while it is imported
             return WorkerError(
                 "The sub-environment has raised an exception whose class cannot be pickled, or not "
@@ -128,13 +128,40 @@ def _packed(error: BaseException, trace: str, seen: _Seen) -> Packed:
 
 
 def _pickled(error: BaseException, seen: _Seen) -> bytes:
+    said = _said(error)
+    for dumps in (pickle.dumps, by_value.dumps):
+        data = _dumped(error, dumps)
+        if data and _said(_loaded(data)) == said:
+            return data
     new = (error.message, list(error.exceptions)) if isinstance(error, _GROUP) else ()
     new, args = (tuple(_sendable(value, seen) for value in values) for values in (new, error.args))
     state, members = (
         {name: _sendable(value, seen) for name, value in values.items()}
         for values in (vars(error), _members(error))
     )
-    return _dumped(_Parts(type(error), new, args, state, members))
+    return _dumped(_Parts(type(error), new, args, state, members), by_value.dumps)
+
+
+def _said(error: BaseException, within: tuple[int, ...] = ()) -> tuple[Any, ...]:
+    """A value that is equal if an exception, and those inside of it, were rebuilt unchanged."""
+    within = (*within, id(error))
+    inner = (*error.exceptions,) if isinstance(error, _GROUP) else ()
+    members = {name: _text(value, repr) for name, value in _members(error).items()}
+    held = [_held(value, within) for value in (error.args, inner, _members(error))]
+    state = {name: _held(value, within) for name, value in vars(error).items()}
+    return type(error), _text(error, str), _text(error.args, repr), members, held, state
+
+
+def _held(value: Any, within: tuple[int, ...]) -> Any:
+    """A value that is equal if the exceptions in a value were rebuilt unchanged."""
+    if id(value) in within:
+        return ()
+    if isinstance(value, BaseException):
+        return _said(value, within)
+    if not isinstance(value, list | tuple | dict):
+        return ""
+    parts = value.values() if isinstance(value, dict) else value
+    return _text(value, repr), [_held(part, (*within, id(value))) for part in parts]
 
 
 def _descriptors(cls: type) -> dict[str, MemberDescriptorType]:
@@ -168,17 +195,23 @@ def _sendable(value: Any, seen: _Seen) -> Any:
         return type(value)(_sendable(item, seen) for item in value)
     if type(value) is dict and any(isinstance(item, BaseException) for item in value.values()):
         return {key: _sendable(item, seen) for key, item in value.items()}
-    return value if _dumped(value) else Text(_text(value, repr))
+    return value if _dumped(value, by_value.dumps) else Text(_text(value, repr))
 
 
-def _dumped(value: Any) -> bytes:
+def _dumped(value: Any, dumps: Callable[[Any], bytes]) -> bytes:
     """The value, pickled; empty if it cannot be, or not be unpickled again."""
     try:
-        data = by_value.dumps(value)
-        pickle.loads(data)
+        data = dumps(value)
+        _loaded(data)
     except Exception:
         return b""
     return data
+
+
+def _loaded(data: bytes) -> Any:
+    """What was pickled; an exception, if those are its parts."""
+    value = pickle.loads(data)
+    return _built(value) if isinstance(value, _Parts) else value
 
 
 def _built(parts: _Parts) -> BaseException:

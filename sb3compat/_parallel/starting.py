@@ -119,7 +119,10 @@ class Starting:
 
         def watch(left: float | None) -> float | None:
             self._read()
-            self._signs.tell(lambda: self._line(workers, owed, making=making))
+            self._signs.tell(
+                lambda: self._line(workers, owed, making=making),
+                lambda: self._record(workers, owed, making=making),
+            )
             return TURN_SECONDS if left is None else min(left, TURN_SECONDS)
 
         return watch
@@ -155,6 +158,13 @@ class Starting:
             (w for w in owed if w in self._at), key=lambda w: self._at[w].since, default=None
         )
         return text if slowest is None else f"{text}; {self._where(slowest)}"
+
+    def _record(self, workers: Collection[int], owed: Collection[int], *, making: bool) -> str:
+        """The same with each worker."""
+        line = self._line(workers, owed, making=making).partition(";")[0]
+        some = [f"worker {worker}: {self._where(worker)}" for worker in sorted(owed)]
+        more = f"and {len(some) - _MOST_WORKERS} more workers"
+        return "; ".join([line, *some[:_MOST_WORKERS], *[more] * (len(some) > _MOST_WORKERS)])
 
     def _where(self, worker: int) -> str:
         """Which function a worker calls, or which it has, and for how long."""

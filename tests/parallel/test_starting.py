@@ -70,6 +70,10 @@ def test_log_says_which_worker_is_at_which_function(
     monkeypatch.setattr(signs, "LOG_SECONDS", 0.0)
     monkeypatch.setattr(signs, "TURN_SECONDS", 0.0)
     opened(counting(2), 2, make=forked)
-    assert re.search(r"0 of 2 workers have started, after \d s", caplog.text)
-    assert re.search(r"[01] of 2 parts are made, after \d s", caplog.text)
+    assert re.search(
+        r"0 of 2 workers have started, after \d s; worker 0: env_fns\[0\]", caplog.text
+    )
+    assert re.search(
+        r"[01] of 2 parts are made, after \d s; worker [01]: env_fns\[[01]\]", caplog.text
+    )
     assert capfd.readouterr() == ("", "")
