@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.program.script import PRELUDE, to_source
 
 # Where the name of a value stands in the source of a part of it.
 HOLE = "\0"
@@ -104,3 +104,8 @@ class Several(Value):
         """The source of the list, where a script has one of the values under this name."""
         one, _, many = name.partition(" for ")
         return f"[{super().source(one)} for {many}]"
+
+
+def constant(value: Any) -> Value:
+    """A value that the check itself knows, as its source."""
+    return Value(-1, to_source(value), value, value)
