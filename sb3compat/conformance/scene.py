@@ -202,6 +202,13 @@ class Scene:
         found = __import__(module, fromlist=names)
         return [Given(name, getattr(found, name)) for name in names]
 
+    def single(self, i: int) -> Recorded:
+        """The single environment of a row."""
+        record = Record(self.subject, f"single_{i}", self._next(), i)
+        self._before_call(record.made)
+        self.records.append(record)
+        return Recorded(self, record, (self._instances.reference or ())[i]())
+
     def single_is_wrapped(self, wrapper: type) -> bool:
         """Whether there is such a wrapper around the first single environment."""
         single = (self._instances.reference or ())[0]()

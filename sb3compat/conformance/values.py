@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from sb3compat.conformance.findings import MalformedError
 from sb3compat.conformance.program.script import PRELUDE, to_source
 
 # Where the name of a value stands in the source of a part of it.
@@ -77,7 +78,10 @@ class Value:
         return self._part(lambda whole: info_of(whole, i), f"info_of({self.path}, {i})")
 
     def _part(self, take: Callable[[Any], Any], path: str) -> Value:
-        value, live = take(self.value), None
+        try:
+            value, live = take(self.value), None
+        except Exception as error:
+            raise MalformedError from error
         if self.is_held:
             try:
                 live = take(self.live)
