@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 
 from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.judge import Demand
@@ -42,6 +44,27 @@ def lines_of(records: Sequence[Record], demand: Demand) -> tuple[str, ...]:
     if any(value.name == lines[-1] for value in demand.values):
         lines.pop()
     return (*lines, _assertion(records, demand, named))
+
+
+def shortened(records: Sequence[Record], demand: Demand) -> list[Record]:
+    """The instances that a demand is about, each up to the last call that it is about.
+
+    Imports and objects of the caller stay as they are.
+    """
+    parts = [part for value in demand.values for part in getattr(value, "parts", [value])]
+    calls = {part.call for part in parts}
+    texts = " ".join(part.name for part in parts if part.call < 0)
+    found = []
+    for record in records:
+        short = copy(record)
+        is_instance = record.made.endswith("()")
+        if is_instance and not re.search(rf"\b{re.escape(record.name)}\b", texts):
+            asked = [k for k, call in enumerate(record.calls) if call.number in calls]
+            if not asked:
+                continue
+            short.calls = record.calls[: asked[-1] + 1]
+        found.append(short)
+    return found
 
 
 def _in_order(records: Sequence[Record]) -> list[tuple[Record, Call | None]]:

@@ -15,7 +15,8 @@ from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.trace import trace_of
-from sb3compat.conformance.render import lines_of, told
+from sb3compat.conformance.record import Record
+from sb3compat.conformance.render import lines_of, shortened, told
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.reproduction import (
     FACTORY_FAILS,
@@ -24,6 +25,7 @@ from sb3compat.conformance.run.reproduction import (
     Failure,
     failed,
     failure_to_make,
+    repeats,
 )
 from sb3compat.conformance.scene import Draws, Scene
 from sb3compat.conformance.subject.pace import makes_of, program_seconds, shrinks_of
@@ -62,6 +64,8 @@ class _Staging:
         self._instances, self._new = instances, check.new
         self._exercised = False
         self._reason = self._missing = ""
+        # For a failure the one without the calls that the demand is not about, if it fails, too.
+        self._shorter: dict[Failure, Failure] = {}
         self.runs = 0
 
     def result(self) -> Result:
@@ -70,6 +74,9 @@ class _Staging:
         if found is not None:
             first, draws = found
             best = self._shrunk(first, draws)
+            shorter = self._shorter.get(best)
+            if shorter and repeats(self._subject, self._settings, shorter.lines):
+                best = shorter
             result = failed(self._check, self._subject, self._settings, best)
             if NOT_EVERY_TIME in result.message and best is not first:
                 result = failed(self._check, self._subject, self._settings, first)
@@ -145,9 +152,8 @@ class _Staging:
             for demand in function(scene):
                 demands += 1
                 if not demand.holds():
-                    finding, message = told(scene.records, demand)
-                    lines = lines_of(scene.records, demand)
-                    failure = Failure("failed", message, "", lines, finding)
+                    failure = _broken(scene.records, demand)
+                    self._shorter[failure] = _broken(shortened(scene.records, demand), demand)
                     break
             else:
                 self._missing = self._missing or scene.missing
@@ -175,3 +181,9 @@ class _Staging:
         steps = [call.step for call in scene.records[-1].calls]
         finding = Finding(lines[-1], said_by(error.error), "no exception", max(steps, default=0))
         return Failure("errored", str(error), error.trace, lines, finding)
+
+
+def _broken(records: Sequence[Record], demand: Demand) -> Failure:
+    """The failure of a demand that does not hold."""
+    finding, message = told(records, demand)
+    return Failure("failed", message, "", lines_of(records, demand), finding)
