@@ -20,6 +20,7 @@ and from its own:
 - `replays`: a second run of a row, by its single environment.
 - `judge`: clauses of the contract, judged on records.
 - `render`: the script that reproduces a finding.
+- `scene`: what a check gets that calls the environment itself.
 - `shrink`: the smallest program that shows it.
 - `contract`: what a check is.
 - `checks`: the checks, a folder for each interface.

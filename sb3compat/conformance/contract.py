@@ -83,7 +83,16 @@ class Check:
     @property
     def is_clause(self) -> bool:
         """Whether its function judges records, and does not run programs of its own."""
-        return next(iter(inspect.signature(self.function).parameters), "") == "record"
+        return self._argument == "record"
+
+    @property
+    def is_scenario(self) -> bool:
+        """Whether its function calls the environment itself, in plain Python."""
+        return self._argument == "scene"
+
+    @property
+    def _argument(self) -> str:
+        return next(iter(inspect.signature(self.function).parameters), "")
 
     @property
     def clause(self) -> Clause:

@@ -76,6 +76,13 @@ class NotExercisedError(Exception):
         super().__init__(reason)
 
 
+class MalformedError(NotExercisedError, KeyError, IndexError, TypeError):
+    """A result has another structure than its space; the checks of structures report it."""
+
+    def __init__(self) -> None:
+        super().__init__("a result has another structure than its space")
+
+
 class EnvFailureError(Exception):
     """The environment raised an exception where the contract allows none."""
 

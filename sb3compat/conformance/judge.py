@@ -63,7 +63,7 @@ class Demand:
         names = [f"_{k}" for k in range(len(self.values))]
         code = compiled(template.format(*names))
         values = {name: value.judged for name, value in zip(names, self.values, strict=True)}
-        return eval(code, _NAMES, values)
+        return eval(code, {**_NAMES, **values})
 
     @property
     def because(self) -> str:
@@ -239,7 +239,7 @@ class Records:
         record.lead = partial(self._lead, settings, new)
         journal = Journal(settings.journal)
         write = journal.begin()
-        write(f"{record.name} = make_env()")
+        write(record.made)
         perturb(settings.seed)()
         try:
             env, record.used = self._instances.take(0, new=new)
@@ -265,7 +265,7 @@ class Records:
             return self._fill(other, settings, lambda *_: ops, new=new)
         journal = Journal(settings.journal)
         write = journal.begin()
-        write(f"{other.name} = {other.made}")
+        write(other.made)
         try:
             recorded(other, (self._instances.reference or ())[other.row](), ops, write)
         except (Exception, SystemExit) as error:

@@ -97,11 +97,18 @@ def _step(subject: Subject, actions: Any, record: Record) -> Iterator[Op]:
 
 def _due(subject: Subject, record: Record) -> Iterator[Op]:
     """The reset of the rows that ended, which is up to the caller in DISABLED mode."""
-    last = record.calls[-1] if record.calls else None
-    if subject.mode == "Disabled" and last is not None and last.is_step and last.flags.any():
-        mask = np.ravel(last.flags)
-        if mask.size == subject.num_envs:  # otherwise a check reports it
-            yield Op("reset", kwargs={"options": {"reset_mask": mask.copy()}})
+    if rows := due_rows(record):
+        mask = np.isin(np.arange(subject.num_envs), rows)
+        yield Op("reset", kwargs={"options": {"reset_mask": mask}})
+
+
+def due_rows(record: Record) -> list[int]:
+    """The rows that the caller has to reset before the next step, in DISABLED mode."""
+    last = next((call for call in reversed(record.calls) if "obs" in call.copies), None)
+    if record.mode != "Disabled" or last is None or not last.is_step:
+        return []
+    # Another size of the flags is reported by a check.
+    return last.ended if last.flags.size == record.num_envs else []
 
 
 def _actions(subject: Subject, draw: Random) -> Any:

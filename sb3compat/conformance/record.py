@@ -25,8 +25,12 @@ _ATTRIBUTES = (
     "single_action_space", "metadata",
 )  # fmt: skip
 
-# Methods whose effects a seed and a reset undo.
-_HARMLESS = {"reset", "seed", "step", "action_space.seed", "single_action_space.seed"}
+# Methods whose effects a seed and a reset undo, or that have none. Attributes that checks set are
+# ones that the environment does not know.
+_HARMLESS = {
+    "reset", "seed", "step", "action_space.seed", "single_action_space.seed", "call",
+    "env_is_wrapped", "get_attr", "get_images", "has_attr", "render", "set_attr",
+}  # fmt: skip
 
 # The numbers of the calls of other records begin this far apart.
 _APART = 1_000_000
@@ -50,6 +54,22 @@ class Drawn:
 
 
 @dataclass(frozen=True)
+class Given:
+    """An argument that a call gets as it is, and not as a copy.
+
+    Attributes:
+        source: The expression for it.
+        value: The object.
+    """
+
+    source: str
+    value: Any
+
+    def __repr__(self) -> str:
+        return self.source
+
+
+@dataclass(frozen=True)
 class Op:
     """One call of a program.
 
@@ -57,11 +77,13 @@ class Op:
         method: The method of the environment, or of a part of it, with dots between.
         args: Its arguments.
         kwargs: Its arguments by name.
+        kind: Whether it is one: an attribute may be read, or a helper of scripts called.
     """
 
     method: str
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    kind: Literal["method", "attribute", "function"] = "method"
 
     @cached_property
     def text(self) -> str:
@@ -72,7 +94,10 @@ class Op:
         """The call as source, on the environment of this name."""
         given = [*map(to_source, self.args)]
         given += [f"{name}={to_source(value)}" for name, value in self.kwargs.items()]
-        return f"{env}.{self.method}({', '.join(given)})"
+        if self.kind == "attribute":
+            return f"{env}.{self.method}"
+        called = self.method if self.kind == "function" else f"{env}.{self.method}"
+        return f"{called}({', '.join(given)})"
 
 
 class Call:
@@ -88,10 +113,14 @@ class Call:
         copies: Copies of the results, made when the call returned.
         step: The number of steps up to here.
         changed: For each result that is no longer as it was returned, the call that changed it.
+        is_caught: Whether it may raise.
     """
 
-    def __init__(self, number: int, op: Op, env: str, step: int) -> None:
+    def __init__(
+        self, number: int, op: Op, env: str, step: int, *, is_caught: bool = False
+    ) -> None:
         self.number, self.op, self.env, self.step = number, op, env, step
+        self.is_caught = is_caught
         self.changed: dict[str, int] = {}
         self.names: tuple[str, ...] = ()
         self.result: Any = None
@@ -108,12 +137,26 @@ class Call:
         """What a script calls a result."""
         if result == "reset_infos":
             return f"{self.env}.reset_infos"
+        if result == "result" and self.op.method in ("get_images", "render"):
+            result = "frames"
         return result if self.env == "env" else f"{self.env}_{result}"
 
     @property
     def whole(self) -> Value:
         """All that it returned."""
-        return Value(self.number, self.name_of("result"), self.result, self.result)
+        copy = self.copies.get("result", self.result)
+        return Value(self.number, self.name_of("result"), copy, self.result)
+
+    @property
+    def asked(self) -> Value:
+        """All that it returned; the assertion of a script asks for it once more."""
+        return Value(-1, self.op.source(self.env), self.result, self.result)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What it has raised, if it may raise."""
+        found: BaseException | None = self.copies.get("error")
+        return found
 
     @property
     def is_step(self) -> bool:
@@ -152,7 +195,7 @@ class Record:
     Attributes:
         subject: The environment.
         family: Its interface.
-        made: The source that makes it.
+        made: The statement that makes it.
         num_envs: The number of its rows.
         mode: The value of its autoreset mode, for a `VectorEnv`.
         calls: The calls that returned.
@@ -174,7 +217,8 @@ class Record:
         self.subject, self.name, self.begin = subject, name, begin
         self.num_envs, self.mode = subject.num_envs, subject.mode
         self.family: Family | Literal["single"] = subject.family if row is None else "single"
-        self.made = "make_env()" if row is None else f"reference[{row}]()"
+        made = "make_env()" if row is None else f"reference[{row}]()"
+        self.made = f"{name} = {made}"
         self.calls: list[Call] = []
         self.error: BaseException | None = None
         self.failed_op: Op | None = None
@@ -265,7 +309,8 @@ class Record:
         seeds = [k for k, method in enumerate(methods) if method == "seed"]
         return (
             self.error is None
-            and set(methods) <= _HARMLESS
+            and {call.op.method for call in self.calls if call.op.kind == "method"} <= _HARMLESS
+            and not any(call.op.kind == "function" for call in self.calls)
             and not (seeds and "reset" not in methods[seeds[-1] :])
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ import numpy as np
 from sb3compat.conformance.findings import Family, said_by
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.program.trace import trace_of
-from sb3compat.conformance.record import OVERWRITE, WATCHED, Call, Drawn, Op, Record
+from sb3compat.conformance.record import OVERWRITE, WATCHED, Call, Drawn, Given, Op, Record
 
 _RESULTS: Mapping[tuple[Family | Literal["single"], str], tuple[str, ...]] = {
     ("vec_env", "reset"): ("obs",),
@@ -50,20 +51,12 @@ def recorded(
     for op in ops:
         steps += op.method in ("step", "step_async")
         call = Call(record.begin + len(record.calls), op, record.name, steps)
-        before_call(_announced(record.family, call, record.calls))
+        before_call(announced(record.family, call, record.calls))
         try:
-            args, kwargs = _arguments(op, env)
-            actions = snapshot(args[0]) if op.method == "step" else None
-            if op.method == OVERWRITE:
-                PRELUDE[OVERWRITE]([record.calls[-1].live[name] for name in _given(record.calls)])
-            else:
-                call.result = attrgetter(op.method)(env)(*args, **kwargs)
+            make(record, env, call)
         except (Exception, SystemExit) as error:
             record.error, record.failed_op, record.trace = error, op, trace_of(error, last=12)
             break
-        _take_down(record, call, env)
-        if op.method == "step":
-            call.live["actions"], call.copies["actions"] = args[0], actions
         record.calls.append(call)
         for earlier in record.calls[-1 - WATCHED : -1]:
             _look_again(earlier, call.number)
@@ -74,17 +67,45 @@ def recorded(
     return record
 
 
-def _announced(family: Family | Literal["single"], call: Call, before: Sequence[Call]) -> str:
+def announced(family: Family | Literal["single"], call: Call, before: Sequence[Call]) -> str:
     """The statement of a call whose results are not known yet."""
     names = [call.name_of(name) for name in _RESULTS.get((family, call.op.method), ())]
     return " = ".join([*([", ".join(names)] if names else []), source_of(call, before)])
 
 
+def make(record: Record, env: Any, call: Call) -> None:
+    """Make a call, and take down what it returns."""
+    op = call.op
+    args, kwargs = _arguments(op, env)
+    actions = snapshot(args[0]) if op.method == "step" else None
+    if op.method == OVERWRITE:
+        PRELUDE[OVERWRITE]([record.calls[-1].live[name] for name in _given(record.calls)])
+    elif op.kind == "attribute":
+        call.result = attrgetter(op.method)(env)
+        call.names, call.copies, call.live = (
+            ("result",),
+            {"result": snapshot(call.result)},
+            {"result": call.result},
+        )
+        return
+    else:
+        function = PRELUDE[op.method] if op.kind == "function" else attrgetter(op.method)(env)
+        call.result = function(*args, **kwargs)
+    _take_down(record, call, env)
+    if op.method == "step":
+        call.live["actions"], call.copies["actions"] = args[0], actions
+
+
 def _arguments(op: Op, env: Any) -> tuple[list[Any], dict[str, Any]]:
     """Copies of the arguments of a call, which the program cannot change."""
-    names = {"env": env, "np": np, **PRELUDE}
-    drawn = [eval(a.source, names) if isinstance(a, Drawn) else deepcopy(a) for a in op.args]
-    return drawn, deepcopy(dict(op.kwargs))
+    names = {"env": env, "np": np, "partial": partial, **PRELUDE}
+
+    def own(argument: Any) -> Any:
+        if isinstance(argument, Given):
+            return argument.value
+        return eval(argument.source, names) if isinstance(argument, Drawn) else deepcopy(argument)
+
+    return [own(a) for a in op.args], {name: own(a) for name, a in op.kwargs.items()}
 
 
 def _given(calls: Sequence[Call]) -> tuple[str, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 
 from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.judge import Demand
@@ -32,12 +34,49 @@ def lines_of(records: Sequence[Record], demand: Demand) -> tuple[str, ...]:
     named = _named(records, demand)
     logged = _is_logged(demand)
     lines: list[str] = [f"{_LOG} = []"] if logged else []
-    for record in records:
-        lines.append(f"{record.name} = {record.made}")
-        for place, call in enumerate(record.calls):
-            before = record.calls[:place]
-            lines += _logging(call, before, demand) if logged else _statements(call, before, named)
+    for record, call in _in_order(records):
+        if call is None:
+            lines.append(record.made)
+            continue
+        before = record.calls[: call.number - record.begin]
+        lines += _logging(call, before, demand) if logged else _statements(call, before, named)
+    # The assertion asks for what the last call returned by itself.
+    if any(value.name == lines[-1] for value in demand.values):
+        lines.pop()
     return (*lines, _assertion(records, demand, named))
+
+
+def shortened(records: Sequence[Record], demand: Demand) -> list[Record]:
+    """The instances that a demand is about, each up to the last call that it is about.
+
+    Imports and objects of the caller stay as they are.
+    """
+    parts = [part for value in demand.values for part in getattr(value, "parts", [value])]
+    calls = {part.call for part in parts}
+    texts = " ".join(part.name for part in parts if part.call < 0)
+    found = []
+    for record in records:
+        short = copy(record)
+        is_instance = record.made.endswith("()")
+        if is_instance and not re.search(rf"\b{re.escape(record.name)}\b", texts):
+            asked = [k for k, call in enumerate(record.calls) if call.number in calls]
+            if not asked:
+                continue
+            short.calls = record.calls[: asked[-1] + 1]
+        found.append(short)
+    return found
+
+
+def _in_order(records: Sequence[Record]) -> list[tuple[Record, Call | None]]:
+    """The calls in the order of the script, each with its record; None for what makes this."""
+    made = [(record.begin, 0, record, None) for record in records]
+    calls = [(call.number, 1, record, call) for record in records for call in record.calls]
+    ordered = sorted([*made, *calls], key=lambda each: each[:2])
+    return [(record, call) for _, _, record, call in ordered]
+
+
+def _calls(records: Sequence[Record]) -> list[Call]:
+    return [call for _, call in _in_order(records) if call is not None]
 
 
 def _with_others(records: Sequence[Record], demand: Demand) -> Sequence[Record]:
@@ -55,17 +94,20 @@ def _is_logged(demand: Demand) -> bool:
 
 def _logging(call: Call, before: Sequence[Call], demand: Demand) -> list[str]:
     """The statements of a call, and the one that adds what is asked of it to the log."""
-    results = ", ".join(f"{name!r}: {name}" for name in _logged_names(call, demand))
+    names = _logged_names(call, demand)
+    results = ", ".join(f"{name!r}: {name}" for name in names)
     added = [f"{_LOG}.append(snapshot({{{results}}}))"] if results else []
-    return [statement(call, before), *added]
+    return [statement(call, before, names), *added]
 
 
 def _logged_names(call: Call, demand: Demand) -> list[str]:
     """What the log has of a call: those of its results that are asked for."""
-    if not _has_results(call):
-        return []
+    parts = [part for value in demand.values for part in getattr(value, "parts", [value])]
     asked = {value.name for value in demand.values}
-    return [name for name in map(call.name_of, (*call.names, "reset_infos")) if name in asked]
+    mine = {part.name for part in parts if part.call == call.number}
+    known = (*call.names, "reset_infos") if _has_results(call) else ()
+    found = [name for name in map(call.name_of, known) if name in asked]
+    return [*found, *(name for name in map(call.name_of, ("result", "error")) if name in mine)]
 
 
 def _has_results(call: Call) -> bool:
@@ -74,11 +116,12 @@ def _has_results(call: Call) -> bool:
 
 def statements(records: Sequence[Record]) -> Iterator[str]:
     """The statements of records, the last of which an exception has ended."""
+    for record, call in _in_order(records):
+        if call is None:
+            yield record.made
+        else:
+            yield statement(call, record.calls[: call.number - record.begin])
     for record in records:
-        yield f"{record.name} = {record.made}"
-        yield from (
-            statement(call, record.calls[:place]) for place, call in enumerate(record.calls)
-        )
         if record.failed_op is not None:
             yield record.failed_op.source(record.name)
 
@@ -90,7 +133,7 @@ def _statements(call: Call, before: Sequence[Call], named: Named) -> list[str]:
         given = to_source(call.op.args[0])
         lines = [f"{_GIVEN} = {given}", f"actions = deepcopy({_GIVEN})"]
         return [*lines, f"{_results(call)} = {call.env}.step(actions)"]
-    lines = [statement(call, before, whole=call.name_of("result") in mine)]
+    lines = [statement(call, before, mine)]
     kept = {name: value for value, name in named if value.call == call.number}
     for name, value in kept.items():
         if name != value.name:
@@ -102,24 +145,27 @@ def _results(call: Call) -> str:
     return ", ".join(call.name_of(name) for name in call.names)
 
 
-def statement(call: Call, before: Sequence[Call] = (), *, whole: bool = False) -> str:
-    """The statement of a call, with names for the results if the script looks at them."""
+def statement(call: Call, before: Sequence[Call] = (), asked: Collection[str] = ()) -> str:
+    """The statement of a call, with names for the results if the script asks for them."""
     source = source_of(call, before)
-    if whole:
-        return f"{call.name_of('result')} = {source}"
+    if (error := call.name_of("error")) in asked:
+        return f"{error} = {source if call.op.kind == 'function' else f'caught(lambda: {source})'}"
+    if call.is_caught and call.failure is not None:
+        return f"caught(lambda: {source})"
+    if (result := call.name_of("result")) in asked:
+        return f"{result} = {source}"
     return f"{_results(call)} = {source}" if _has_results(call) else source
 
 
 def _named(records: Sequence[Record], demand: Demand) -> Named:
     """The values, each with the name that the script has for the whole of it."""
     if _is_logged(demand):
-        calls = [c for record in records for c in record.calls if _logged_names(c, demand)]
+        calls = [call for call in _calls(records) if _logged_names(call, demand)]
         places = {call.number: place for place, call in enumerate(calls)}
         return [(value, _in_log(value, places)) for value in demand.values]
     latest = {
         call.name_of(name): call.number
-        for record in records
-        for call in record.calls
+        for call in _calls(records)
         for name in (*call.copies, "result")
     }
     found: dict[tuple[int, str, bool], str] = {}
@@ -162,7 +208,8 @@ def told(records: Sequence[Record], demand: Demand) -> tuple[Finding, str]:
     """The broken demand in parts, and in one line."""
     records = _with_others(records, demand)
     what = demand.what.format(*_shown(records, demand))
-    step = max((call.step for call in records[0].calls), default=0)
+    own = next((r for r in reversed(records) if r.name == "env"), records[0])
+    step = max((call.step for call in own.calls), default=0)
     finding = Finding(what, demand.got, demand.should, step, demand.row, demand.bounds)
     place = f"[{finding.place}]{demand.because}"
     return finding, f"{what}={finding.got}, but should be {finding.should} {place}"

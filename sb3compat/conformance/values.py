@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.findings import MalformedError
+from sb3compat.conformance.program.script import PRELUDE, to_source
 
 # Where the name of a value stands in the source of a part of it.
 HOLE = "\0"
@@ -77,7 +78,10 @@ class Value:
         return self._part(lambda whole: info_of(whole, i), f"info_of({self.path}, {i})")
 
     def _part(self, take: Callable[[Any], Any], path: str) -> Value:
-        value, live = take(self.value), None
+        try:
+            value, live = take(self.value), None
+        except Exception as error:
+            raise MalformedError from error
         if self.is_held:
             try:
                 live = take(self.live)
@@ -104,3 +108,8 @@ class Several(Value):
         """The source of the list, where a script has one of the values under this name."""
         one, _, many = name.partition(" for ")
         return f"[{super().source(one)} for {many}]"
+
+
+def constant(value: Any) -> Value:
+    """A value that the check itself knows, as its source."""
+    return Value(-1, to_source(value), value, value)

@@ -34,6 +34,7 @@ from sb3compat.conformance.run.reproduction import (
     failure_to_make,
     repeats,
 )
+from sb3compat.conformance.run.staging import staged
 from sb3compat.conformance.subject.pace import makes_of, program_seconds, shrinks_of
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
@@ -83,9 +84,9 @@ def run_check(
 
 def _run(check: Check, subject: Subject, settings: Settings, instances: Instances | None) -> Result:
     shared = instances or subject.instances()
-    if check.is_clause:
+    if check.is_clause or check.is_scenario:
         try:
-            return judged(check, subject, settings, shared)
+            return (judged if check.is_clause else staged)(check, subject, settings, shared)
         finally:
             if instances is None:
                 shared.close()

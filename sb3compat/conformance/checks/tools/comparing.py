@@ -42,14 +42,21 @@ def alike(record: Record, twin: Record, should: str) -> Iterator[Demand]:
         should: The end of a sentence: why it has to.
     """
     for one, other in zip(record.batches, twin.batches, strict=False):
-        for got, expected, i in _rows(twin, other, record, one):
-            yield _same(got, expected, should, i)
-        for a, b in results(other, one):
-            if _by_row(a, record.num_envs) and _by_row(b, record.num_envs):
-                for i in record.rows:
-                    yield _same(a[i], b[i], should, i)
-            else:  # another check judges the shape
-                yield _same(a, b, should)
+        yield from calls_alike(record, one, twin, other, should)
+
+
+def calls_alike(
+    record: Record, one: Call, twin: Record, other: Call, should: str
+) -> Iterator[Demand]:
+    """A call of the twin has returned in each row what the one of the environment has."""
+    for got, expected, i in _rows(twin, other, record, one):
+        yield _same(got, expected, should, i)
+    for a, b in results(other, one):
+        if _by_row(a, record.num_envs) and _by_row(b, record.num_envs):
+            for i in record.rows:
+                yield _same(a[i], b[i], should, i)
+        else:  # another check judges the shape
+            yield _same(a, b, should)
 
 
 def _rows(

@@ -4,108 +4,121 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hypothesis import strategies as st
-
-from sb3compat.conformance.checks.tools.clauses import batch_in_space, dtypes_fit
-from sb3compat.conformance.checks.tools.spaces import arrays
-from sb3compat.conformance.checks.tools.twins import Twins
+from sb3compat.conformance.checks.tools.clauses import batch_in_space, dtypes_fit, parts
+from sb3compat.conformance.checks.tools.scenes import Twins
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
-from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.findings import MalformedError, NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.play import Play
+from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Record
+from sb3compat.conformance.scene import Scene
+from sb3compat.conformance.values import Value
+
+close = PRELUDE["close"]
 
 _BASICS = BASICS["vec_env"]
 
 
 @error(group="spaces", source=SB3_SOURCE, after=())
-def num_envs_positive(play: Play) -> None:
+def num_envs_positive(scene: Scene) -> Iterator[Demand]:
     """`num_envs` is an integer, and at least 1.
 
     Algorithms multiply it, make arrays of this length and iterate over it.
     """
-    play.make()
-    play.demand(
-        "isinstance(env.num_envs, (int, np.integer)) and env.num_envs >= 1",
-        "env.num_envs",
-        "an integer of at least 1",
+    yield expect(
+        "isinstance({0}, (int, np.integer)) and {0} >= 1",
+        scene.make().attribute("num_envs"),
+        should="an integer of at least 1",
     )
 
 
 @error(group="spaces", source=SB3_GUIDE, after=("reset_returns_obs_only",))
-def spaces_are_single(play: Play) -> None:
+def spaces_are_single(scene: Scene) -> Iterator[Demand]:
     """`observation_space` and `action_space` are those of one environment, not of the batch.
 
     In a Gymnasium `VectorEnv` these spaces are batched, and there is a `single_observation_space`
     besides. Networks are built from these spaces: with a batched one they take all rows for one
     observation.
     """
-    play.make()
-    play.run("obs = env.reset()")
-    for path, space in arrays(play.value("env.observation_space")):
-        if space.shape[:1] != (play.n,):  # a space of one row beside observations of all
-            continue
-        play.demand(
-            f"np.shape(obs{path}) != env.observation_space{path}.shape",
-            f"env.observation_space{path}.shape",
-            f"{space.shape[1:]}, without the axis of the {play.n} rows",
-        )
-    if play.n > 1 and not play.subject.missing(("sub_envs",)):
+    env = scene.make()
+    obs = env.reset().obs
+    scene.judged = True
+    whole = env.attribute("observation_space")
+    try:
+        pairs = list(parts(whole, obs))
+    except MalformedError:  # `reset_obs_in_space` reports it
+        pairs = []
+    for space, part in pairs:
+        if space.value.shape[:1] == (scene.n,):  # or a space of one row beside observations of all
+            yield expect(
+                "np.shape({1}) != {0}.shape",
+                space,
+                part,
+                what="{0}.shape",
+                should=f"{space.value.shape[1:]}, without the axis of the {scene.n} rows",
+            )
+    if scene.n > 1 and not scene.subject.missing(("sub_envs",)):
         # Rows with attributes need not be environments.
-        play.run("asked = []")
-        play.run("error = caught(lambda: asked.extend(env.get_attr('action_space')))")
-        if play.value("isinstance(error, AttributeError)"):
+        asked = scene.caught(env.get_attr, "action_space")
+        if isinstance(asked.failure, AttributeError):
             return
-        play.demand("error is None", "error", "None, or an AttributeError where rows have no space")
-        single = play.value("getattr(asked[0], 'shape', None)")
+        should = "None, or an AttributeError where rows have no space"
+        yield expect("{0} is None", asked.error, should=should)
+        single = getattr(asked.result[0], "shape", None)
         if single is not None:
-            play.demand(
-                f"env.action_space.shape != {(play.n, *single)}",
-                "env.action_space.shape",
-                f"{single}, as in the single environments",
+            yield expect(
+                f"{{0}}.shape != {(scene.n, *single)}",
+                env.attribute("action_space"),
+                what="{0}.shape",
+                should=f"{single}, as in the single environments",
             )
 
 
 @error(group="spaces", source=SB3_SOURCE, needs=("sub_envs",), after=())
-def render_mode_uniform(play: Play) -> None:
+def render_mode_uniform(scene: Scene) -> Iterator[Demand]:
     """All sub-environments have the same render mode, and `env.render_mode` is that one.
 
     Images of all rows are tiled to one; a row that renders nothing, or text, does not fit in.
     """
-    play.make()
-    try:
-        play.value("env.get_attr('render_mode')")
-    except Exception as reason:  # then it is None by SB3's rule
-        raise NotExercisedError("render modes of rows cannot be reached") from reason
-    play.run("modes = env.get_attr('render_mode')")
-    play.demand(
-        "all(mode == env.render_mode for mode in modes)",
-        "modes",
-        f"{play.value('env.render_mode')!r} in each row, as env.render_mode is",
+    env = scene.make()
+    modes = scene.caught(env.get_attr, "render_mode")
+    if modes.failure is not None:  # then it is None by SB3's rule
+        raise NotExercisedError("render modes of rows cannot be reached")
+    own = env.attribute("render_mode")
+    yield expect(
+        "all(mode == {1} for mode in {0})",
+        modes.asked,
+        own,
+        should=f"{own.value!r} in each row, as env.render_mode is",
     )
 
 
 @warning(group="spaces", source=SB3_SOURCE, after=())
-def metadata_is_dict(play: Play) -> None:
+def metadata_is_dict(scene: Scene) -> Iterator[Demand]:
     """`metadata` is a dict.
 
     Video recorders look up `render_fps` and `render_modes` there.
     """
-    play.make()
-    play.demand("isinstance(env.metadata, dict)", "env.metadata", "a dict")
+    metadata = scene.make().attribute("metadata")
+    yield expect("isinstance({0}, dict)", metadata, should="a dict")
 
 
 @error(group="spaces", source=SB3_SOURCE, needs=("sb3",), after=())
-def subclasses_vec_env(play: Play) -> None:
+def subclasses_vec_env(scene: Scene) -> Iterator[Demand]:
     """Where Stable-Baselines3 is installed, the environment is an instance of its `VecEnv`.
 
     SB3's algorithms test for it, and take any other object for a single environment. If this
     check fails, the checks of working with SB3 are skipped.
     """
-    play.run("from stable_baselines3.common.vec_env import VecEnv")
-    play.make()
-    play.demand("isinstance(env, VecEnv)", "type(env).__mro__", "with SB3's VecEnv among them")
+    base = scene.imported("stable_baselines3.common.vec_env", "VecEnv")[0]
+    yield expect(
+        "isinstance({0}, {1})",
+        scene.make().value,
+        Value(-1, base.source, base.value, base.value),
+        what="type({0}).__mro__",
+        should="with SB3's VecEnv among them",
+    )
 
 
 @error(group="reset", source=SB3_GUIDE, after=())
@@ -165,7 +178,7 @@ def reset_infos_n_dicts(record: Record) -> Iterator[Demand]:
 @error(
     group="reset", source=SB3_SOURCE, needs=("seeding", "repeatable"), after=DETERMINISTIC, new=True
 )
-def reset_starts_fresh_episodes(play: Play) -> None:
+def reset_starts_fresh_episodes(scene: Scene) -> Iterator[Demand]:
     """`reset()` begins a new episode in every row, whatever happened before.
 
     Nothing of the episodes that it cuts off goes on: no position, no step counter, no end that
@@ -173,55 +186,47 @@ def reset_starts_fresh_episodes(play: Play) -> None:
     set back, so that the next episode is too short. If running statistics or the like must
     last, declare the capability `repeatable` as missing.
     """
-    known = not play.subject.missing(("reference",))
-    if known and play.subject.traits.continuous and play.draw(st.booleans()):
-        _leaves_the_episode(play)
+    known = not scene.subject.missing(("reference",))
+    if known and scene.subject.traits.continuous and scene.choose((False, True)):
+        yield from _leaves_the_episode(scene)
         return
-    ending = play.known_ending()
-    twins = Twins(play, ending)
+    twins = Twins(scene, scene.ending() if scene.subject.endings else None)
     twins.reset()
-    for _ in range(play.draw(st.integers(1, 5))):
-        twins.choose()
-        play.step("deepcopy(actions)")
-        if play.ended():  # one episode more than the twin, which may matter even under a seed
+    for _ in range(scene.choose(range(1, 6))):
+        if twins.env.step(twins.actions()).ended:
+            # One episode more than the twin, which may matter even under a seed.
             raise NotExercisedError("an episode ended too early")
-    twins.reset()
-    for i in range(play.n):
-        play.demand(
-            f"equal(row(obs, {i}), row(twin_obs, {i}))",
-            f"row(obs, {i})",
-            "the same as in an instance that has made no steps before",
-            i,
-        )
-    for _ in twins.steps():
-        twins.demand_same("as in an instance that has made no steps before")
+    why = "the same as in an instance that has made no steps before"
+    yield from twins.same(*twins.reset(), why)
+    for one, other in twins.steps():
+        yield from twins.same(one, other, "as in an instance that has made no steps before")
 
 
-def _leaves_the_episode(play: Play) -> None:
+def _leaves_the_episode(scene: Scene) -> Iterator[Demand]:
     """The same without a seed, if a reset moves the single environments."""
-    seed = play.draw_seed()
-    play.make()
-    play.run("singles = [make() for make in reference]")
-    play.run(f"env.seed({seed})")
-    play.run("obs = env.reset()")
-    play.run(f"alone = [single.reset(seed={seed} + i)[0] for i, single in enumerate(singles)]")
-    for _ in range(play.draw(st.integers(1, 5))):
-        play.run(f"actions = {play.actions()}")
-        play.step("deepcopy(actions)")
-        play.run("alone = [single.step(a)[0] for single, a in zip(singles, actions)]")
-        if play.ended():
+    seed = scene.seed()
+    env = scene.make()
+    singles = [scene.single(i) for i in scene.rows]
+    env.restart(seed)
+    alone = [single.reset(seed=seed + i) for i, single in enumerate(singles)]
+    for _ in range(scene.choose(range(1, 6))):
+        actions = scene.actions()
+        last = env.step(actions)
+        alone = [single.step(a) for single, a in zip(singles, actions, strict=True)]
+        if last.ended:
             raise NotExercisedError("an episode ended too early")
-    play.run("before = snapshot(obs)")
-    play.run("obs = env.reset()")
-    play.run("starts = [single.reset()[0] for single in singles]")
-    for i in range(play.n):
-        same = play.value(f"close(row(before, {i}), alone[{i}])")
-        if not same or play.value(f"close(starts[{i}], alone[{i}])"):
+    first = env.reset()
+    starts = [single.reset() for single in singles]
+    scene.judged = True
+    for i in scene.rows:
+        before, start = last.obs.row(i), starts[i].obs
+        if not close(before.value, alone[i].obs.value) or close(start.value, alone[i].obs.value):
             continue
-        start = short(play.value(f"starts[{i}]"), 80)
-        play.demand(
-            f"not equal(row(obs, {i}), row(before, {i}))",
-            f"row(obs, {i})",
-            f"the first observation of an episode, such as {start}, not the last one of the old",
-            i,
+        should = f"such as {short(start.value, 80)}, not the last one of the old"
+        yield expect(
+            "not equal({0}, {1})",
+            first.obs.row(i),
+            before,
+            should=f"the first observation of an episode, {should}",
+            row=i,
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-from hypothesis import strategies as st
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from sb3compat.conformance.checks.tools.comparing import alike
 from sb3compat.conformance.checks.vec_env.marks import (
@@ -14,29 +15,30 @@ from sb3compat.conformance.checks.vec_env.marks import (
 )
 from sb3compat.conformance.contract import SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
-from sb3compat.conformance.judge import Demand
-from sb3compat.conformance.play import Play
-from sb3compat.conformance.program.script import to_source
-from sb3compat.conformance.record import Record
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.record import Drawn, Record
+from sb3compat.conformance.scene import Recorded, Scene
+from sb3compat.conformance.values import Several, Value, constant
 from sb3compat.conformance.variants import again, seeded_late
 
 _SEEDED = (*DETERMINISTIC, "seed_returns_n")
 _RESET_INFOS = (*DETERMINISTIC, "reset_infos_n_dicts")
 _WITH_OPTIONS = ("options", "seeding")
 
+stable = PRELUDE["stable"]
+
 
 @error(group="seeding", source=SB3_SOURCE, needs=("seed_method",), after=())
-def seed_returns_n(play: Play) -> None:
+def seed_returns_n(scene: Scene) -> Iterator[Demand]:
     """`seed(s)` returns a sequence of n seeds, one for each row.
 
     SB3's base class returns `[s, s + 1, …]`; elements may be None where an environment tells
     nothing. Typical mistake: `seed` is overridden and returns nothing.
     """
-    play.make()
-    play.run(f"seeds = env.seed({play.draw_seed()})")
-    play.demand(
-        f"seeds is not None and len(seeds) == {play.n}", "seeds", f"a list of {play.n} seeds"
-    )
+    seeds = scene.make().seed(scene.seed()).asked
+    known = f"{{0}} is not None and len({{0}}) == {scene.n}"
+    yield expect(known, seeds, should=f"a list of {scene.n} seeds")
 
 
 @error(group="seeding", source=SB3_SOURCE, needs=("seeding",), variant=again)
@@ -63,153 +65,171 @@ def seed_applies_at_next_reset_only(record: Record, twin: Record) -> Iterator[De
 
 
 @error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED)
-def seed_used_once(play: Play) -> None:
+def seed_used_once(scene: Scene) -> Iterator[Demand]:
     """A seed is used for one reset; the next one draws something new.
 
     Otherwise all episodes are the same, and an agent learns one start by heart. Typical mistake:
     the seeds are not set back to None after the reset.
     """
     # If a reset moves nothing, as with a real robot, there is only one start.
-    if not (play.subject.traits.seeds_vary and play.subject.traits.resets_move):
+    if not (scene.subject.traits.seeds_vary and scene.subject.traits.resets_move):
         raise NotExercisedError(
             "episodes under different seeds begin alike, or a reset moves nothing"
         )
-    play.make()
-    play.run(f"env.seed({play.draw_seed()})")
-    play.run("first = snapshot(env.reset())")
-    play.run(
-        "again = []\nfor _ in range(6):\n"
-        f"    env.step({play.actions()})\n    again.append(snapshot(env.reset()))"
-    )
-    for i in range(play.n):
-        play.demand(
-            f"not all(equal(row(first, {i}), row(obs, {i})) for obs in again)",
-            f"row(again[0], {i})",
-            "another first observation than under the seed before",
-            i,
+    env = scene.make()
+    first = env.restart(scene.seed())
+    actions = scene.actions()
+    again = []
+    for _ in range(6):
+        env.step(actions)
+        again.append(env.reset())
+    for i in scene.rows:
+        yield expect(
+            "not all(equal({1}, obs) for obs in {2})",
+            again[0].obs.row(i),
+            first.obs.row(i),
+            Several([start.obs.row(i) for start in again]),
+            should="another first observation than under the seed before",
+            row=i,
         )
 
 
 @error(group="seeding", source=SB3_SOURCE, needs=("seeding",), after=_SEEDED, new=True)
-def seed_works_again(play: Play) -> None:
+def seed_works_again(scene: Scene) -> Iterator[Demand]:
     """A second seed on one instance is heeded as the first one was.
 
     Algorithms and evaluations seed an environment that has been in use. Typical mistake: the
     generator is made with the first seed, and later ones are ignored.
     """
-    if not play.subject.traits.seeds_vary:
+    if not scene.subject.traits.seeds_vary:
         raise NotExercisedError("episodes under different seeds begin alike")
-    seed = play.draw_seed()
-    play.run("again = []")
+    seed = scene.seed()
+    again = []
     for other in range(seed + 1, seed + 5):
-        play.run("env = make_env()")
-        for each in (seed, other):
-            play.reset(each)
-        play.run("again.append(snapshot(obs))")
-    for i in range(play.n):
-        play.demand(
-            f"distinct([row(obs, {i}) for obs in again]) > 1",
-            f"row(obs, {i})",
-            f"another with another seed after the first one, {seed}",
-            i,
+        env = scene.make()
+        env.restart(seed)
+        again.append(env.restart(other))
+    for i in scene.rows:
+        yield expect(
+            "distinct({1}) > 1",
+            again[-1].obs.row(i),
+            Several([start.obs.row(i) for start in again]),
+            should=f"another with another seed after the first one, {seed}",
+            row=i,
         )
 
 
 @warning(
     group="seeding", source=SB3_SOURCE, needs=("seeding",), after=(*_SEEDED, "seed_works_again")
 )
-def large_seeds_accepted(play: Play) -> None:
+def large_seeds_accepted(scene: Scene) -> Iterator[Demand]:
     """`seed(s)` takes any seed that fits into 32 bits, and None, which draws one.
 
     SB3's base class draws seeds up to 2**32 - 2 where it is given None. Typical mistake: the seed
     goes through a signed 32-bit integer.
     """
-    play.make()
-    seed = play.draw(st.sampled_from(["2**31", f"2**32 - {play.n}", "None"]))
-    play.run(f"error = caught(lambda: (env.seed({seed}), env.reset()))")
-    play.demand("error is None", "error", f"None, as {seed} is a seed")
-    if seed != "2**31" or not play.subject.traits.seeds_vary:
+    env = scene.make()
+    seed = scene.choose(("2**31", f"2**32 - {scene.n}", "None"))
+    for call in (partial(scene.caught, env.seed, Drawn(seed)), partial(scene.caught, env.reset)):
+        yield expect("{0} is None", call().error, should=f"None, as {seed} is a seed")
+    if seed != "2**31" or not scene.subject.traits.seeds_vary:
         return
-    play.run("starts = []")
-    play.run(
-        "for k in range(4):\n    env.seed(2**31 + 1000 * k)\n"
-        "    starts.append(snapshot(env.reset()))"
-    )
-    play.demand("distinct(starts) > 1", "starts[0]", "another under another large seed")
+    starts = []
+    for k in range(4):
+        env.seed(Drawn(f"2**31 + {1000 * k}"))
+        starts.append(env.reset().obs)
+    should = "another under another large seed"
+    yield expect("distinct({1}) > 1", starts[0], Several(starts), should=should)
 
 
 @error(group="seeding", source=SB3_SOURCE, needs=("seeding", "separate_rows"), after=_SEEDED)
-def seeds_differ_by_row(play: Play) -> None:
+def seeds_differ_by_row(scene: Scene) -> Iterator[Demand]:
     """Row i is reset with the seed `s + i`, so that the rows differ.
 
     With the same seed in every row, n environments play one episode n times, and the batch holds
     no more than a single row.
     """
-    if play.n < 2 or not play.subject.traits.seeds_vary:
+    if scene.n < 2 or not scene.subject.traits.seeds_vary:
         raise NotExercisedError("there is one row, or episodes under different seeds begin alike")
-    play.make()
-    seed = play.draw_seed()
-    play.run(
-        f"firsts = []\nfor seed in range({seed}, {seed + 6}):\n"
-        "    env.seed(seed)\n    firsts.append(snapshot(env.reset()))"
-    )
-    for i in range(1, play.n):
-        play.demand(
-            f"not all(equal(row(obs, 0), row(obs, {i})) for obs in firsts)",
-            f"[row(firsts[0], j) for j in (0, {i})]",
-            "different, as the rows have different seeds",
-            i,
+    env = scene.make()
+    seed = scene.seed()
+    firsts = [env.restart(each).obs for each in range(seed, seed + 6)]
+    for i in range(1, scene.n):
+        yield expect(
+            "not all(map(equal, {2}, {3}))",
+            firsts[0].row(0),
+            firsts[0].row(i),
+            Several([obs.row(0) for obs in firsts]),
+            Several([obs.row(i) for obs in firsts]),
+            what="[{0}, {1}]",
+            should="different, as the rows have different seeds",
+            row=i,
         )
 
 
-def _options(play: Play) -> str:
-    return to_source(dict(play.subject.options or {}))
+@dataclass(frozen=True)
+class _Start:
+    """What a reset has returned, with the infos."""
+
+    obs: Value
+    infos: Value
+
+    def row(self, i: int) -> tuple[Value, Value]:
+        """The observation and the info of a row."""
+        return self.obs.row(i), self.infos[i]
 
 
-def _make_with_and_without(play: Play) -> int:
-    """Assign `plain` and `special`: a reset without and one with options, under a seed."""
-    seed = play.draw_seed()
-    for name, options in (("plain", ""), ("special", _options(play))):
-        # Twice, as infos may contain clock times.
-        for each in (name, "once_more"):
-            play.run("env = make_env()")
-            if options:
-                play.run(f"env.set_options({options})")
-            _reset_as(play, each, seed)
-        _keep_what_agrees(play, name)
-    return seed
-
-
-def _keep_what_agrees(play: Play, name: str) -> None:
-    play.run(
-        f"{name} = [(obs, stable(info, other)) "
-        f"for (obs, info), (_, other) in zip({name}, once_more)]"
-    )
-
-
-def _reset_as(play: Play, name: str, seed: int) -> None:
-    play.run(f"env.seed({seed})")
-    play.run("obs = env.reset()")
+def _start(env: Recorded, seed: int, options: Any = None) -> _Start:
+    """Reset under a seed, and with options if some are given."""
+    if options is not None:
+        env.set_options(options)
+    first = env.restart(seed)
     # SB3's wrappers have `reset_infos` of their own, which stay empty.
-    wrapped = play.value("'venv' in vars(env)")
-    infos = "env.unwrapped.reset_infos" if wrapped else "env.reset_infos"
-    play.run(f"{name} = snapshot([(row(obs, i), {infos}[i]) for i in range({play.n})])")
+    wrapped = "venv" in vars(env.live)
+    return _Start(first.obs, env.read("unwrapped.reset_infos") if wrapped else first.reset_infos)
+
+
+def _options(scene: Scene) -> dict[str, Any]:
+    return dict(scene.subject.options or {})
+
+
+def _twice(scene: Scene, seed: int, options: Any = None) -> tuple[_Start, _Start]:
+    """The start of two instances, as infos may contain clock times."""
+    return _start(scene.make(), seed, options), _start(scene.make(), seed, options)
+
+
+def _stable(known: tuple[_Start, _Start], i: int) -> tuple[Value, Value, Value]:
+    """The observation and the info of a row, and the info of the other instance."""
+    return (*known[0].row(i), known[1].infos[i])
+
+
+def _starts_like(
+    start: _Start, known: tuple[_Start, _Start], i: int, given: str
+) -> Iterator[Demand]:
+    obs, info, other = _stable(known, i)
+    got = short((obs.value, stable(info.value, other.value)), 80)
+    condition = "starts_like(({0}, {1}), ({2}, stable({3}, {4})))"
+    values = (*start.row(i), obs, info, other)
+    yield expect(condition, *values, what="({0}, {1})", should=f"{got}, {given}", row=i)
 
 
 @error(group="options", source=SB3_SOURCE, needs=_WITH_OPTIONS, after=_RESET_INFOS)
-def options_reach_env(play: Play) -> None:
+def options_reach_env(scene: Scene) -> Iterator[Demand]:
     """Options given to `set_options` reach every row's environment at the next reset.
 
     A dict is for all rows. The user gives the options of this check, and knows that they make a
     visible difference. Typical mistake: `reset` does not pass them on.
     """
-    _make_with_and_without(play)
-    for i in range(play.n):
-        play.demand(
-            f"not equal(special[{i}], plain[{i}])",
-            f"special[{i}]",
-            "another observation or info than without options",
-            i,
+    seed = scene.seed()
+    plain, special = _twice(scene, seed), _twice(scene, seed, _options(scene))
+    for i in scene.rows:
+        yield expect(
+            "not equal(({0}, stable({1}, {2})), ({3}, stable({4}, {5})))",
+            *_stable(special, i),
+            *_stable(plain, i),
+            what="({0}, {1})",
+            should="another observation or info than without options",
+            row=i,
         )
 
 
@@ -219,23 +239,19 @@ def options_reach_env(play: Play) -> None:
     needs=_WITH_OPTIONS,
     after=(*_RESET_INFOS, "options_reach_env"),
 )
-def options_per_row(play: Play) -> None:
+def options_per_row(scene: Scene) -> Iterator[Demand]:
     """A list given to `set_options` holds the options of each row.
 
     Typical mistakes: the list is passed on whole, or its first element to all rows.
     """
-    seed = _make_with_and_without(play)
-    chosen = play.draw(st.sets(st.integers(0, play.n - 1)).map(lambda rows: rows or {play.n - 1}))
-    options = ", ".join(_options(play) if i in chosen else "{}" for i in range(play.n))
-    play.run("env = make_env()")
-    play.run(f"env.set_options([{options}])")
-    _reset_as(play, "mixed", seed)
-    for i in range(play.n):
-        name = "special" if i in chosen else "plain"
-        got = short(play.value(f"{name}[{i}]"), 80)
-        given = "its options" if i in chosen else "no options"
-        should = f"{got}, for {given}"
-        play.demand(f"starts_like(mixed[{i}], {name}[{i}])", f"mixed[{i}]", should, i)
+    seed = scene.seed()
+    plain, special = _twice(scene, seed), _twice(scene, seed, _options(scene))
+    chosen = scene.some_rows()
+    options = [_options(scene) if i in chosen else {} for i in scene.rows]
+    mixed = _start(scene.make(), seed, options)
+    for i in scene.rows:
+        known, given = (special, "its options") if i in chosen else (plain, "no options")
+        yield from _starts_like(mixed, known, i, f"for {given}")
 
 
 @error(
@@ -244,24 +260,21 @@ def options_per_row(play: Play) -> None:
     needs=_WITH_OPTIONS,
     after=(*_RESET_INFOS, "options_reach_env"),
 )
-def options_used_once(play: Play) -> None:
+def options_used_once(scene: Scene) -> Iterator[Demand]:
     """Options are used for one reset; the next one has none.
 
     Typical mistake: they are kept after the reset, and apply to all episodes of the run.
     """
-    seed = play.draw_seed()
-    for name, options in (("plain", ""), ("once_more", ""), ("again", _options(play))):
-        play.run("env = make_env()")
-        if options:
-            play.run(f"env.set_options({options})")
-        play.run(f"env.seed({seed})")
-        play.run("env.reset()")
-        _reset_as(play, name, seed)
-    _keep_what_agrees(play, "plain")
-    for i in range(play.n):
-        got = short(play.value(f"plain[{i}]"), 80)
-        should = f"{got}, as without options"
-        play.demand(f"starts_like(again[{i}], plain[{i}])", f"again[{i}]", should, i)
+    seed = scene.seed()
+
+    def second(options: Any = None) -> _Start:
+        env = scene.make()
+        _start(env, seed, options)
+        return _start(env, seed)
+
+    plain, again = (second(), second()), second(_options(scene))
+    for i in scene.rows:
+        yield from _starts_like(again, plain, i, "as without options")
 
 
 @warning(
@@ -270,22 +283,22 @@ def options_used_once(play: Play) -> None:
     needs=_WITH_OPTIONS,
     after=(*_RESET_INFOS, "options_reach_env"),
 )
-def options_copied(play: Play) -> None:
+def options_copied(scene: Scene) -> Iterator[Demand]:
     """`set_options` copies the dict: later changes by the caller make no difference.
 
     Nor does the environment change the caller's dict. SB3's base class makes deep copies.
     """
-    seed = _make_with_and_without(play)
-    play.run("env = make_env()")
-    play.run(f"options = {_options(play)}")
-    play.run("env.set_options(options)")
-    if play.draw(st.booleans()):
-        _reset_as(play, "later", seed)
-        play.demand(f"equal(options, {_options(play)})", "options", "as the caller made it")
+    seed = scene.seed()
+    special = _twice(scene, seed, _options(scene))
+    options = scene.let("options", _options(scene))
+    env = scene.make()
+    env.set_options(options)
+    if scene.choose((False, True)):
+        _start(env, seed)
+        given = constant(_options(scene))
+        yield expect("equal({0}, {1})", options.value, given, should="as the caller made it")
         return
-    play.run("options.clear()")
-    _reset_as(play, "later", seed)
-    for i in range(play.n):
-        got = short(play.value(f"special[{i}]"), 80)
-        should = f"{got}, for the options as they were given"
-        play.demand(f"starts_like(later[{i}], special[{i}])", f"later[{i}]", should, i)
+    options.clear()
+    later = _start(env, seed)
+    for i in scene.rows:
+        yield from _starts_like(later, special, i, "for the options as they were given")

@@ -2,83 +2,81 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
+from collections.abc import Iterator
 
-from sb3compat.conformance.checks.tools.closing import demand_close_returns
 from sb3compat.conformance.checks.tools.life import demand_no_growth, demand_nothing_left
-from sb3compat.conformance.checks.tools.twins import start_at, step_both
+from sb3compat.conformance.checks.tools.scenes import (
+    RESULTS,
+    access_or_refusal,
+    close_returning,
+    returns,
+    seeded_start,
+    step_both,
+)
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error, warning
 from sb3compat.conformance.contract import BASICS, GYM_VECTOR
 from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
-from sb3compat.conformance.subject.interface import offers
+from sb3compat.conformance.scene import Scene
 
 
 @warning(group="sub-environments", source=SYNC, after=())
-def access_works_or_is_refused(play: Play) -> None:
+def access_works_or_is_refused(scene: Scene) -> Iterator[Demand]:
     """`set_attr` and `get_attr` work, or there are none.
 
     An environment without sub-environments does not have them, or raises NotImplementedError or
     AttributeError, and the checks of this group are skipped. Any other exception, or another number
     of values than rows, is a mistake. It must not pass for a missing ability.
     """
-    play.make()
-    if not all(offers(play.value("env"), name) for name in ("get_attr", "set_attr")):
-        raise NotExercisedError("it has no such methods")
-    play.run("values = []")
-    for call in ("env.set_attr('kit_mark', 0)", "values.extend(env.get_attr('kit_mark'))"):
-        play.run(f"error = caught(lambda: {call})")
-        refused = "isinstance(error, (NotImplementedError, AttributeError))"
-        play.demand(f"error is None or {refused}", "error", f"None or NotImplementedError, {call}")
-        if play.value("error is not None"):
-            return
-    play.demand(f"len(values) == {play.n}", "values", f"{play.n} values, one for each row")
+    yield from access_or_refusal(scene.make())
 
 
 @warning(group="sub-environments", source=SYNC, needs=("sub_envs",))
-def call_get_set_attr(play: Play) -> None:
+def call_get_set_attr(scene: Scene) -> Iterator[Demand]:
     """`set_attr` sets a list row by row, another value in all; `get_attr`, `call` return n values.
 
     If the whole list goes into each row, or the order of the rows is wrong, a curriculum changes
     the wrong rows. A list whose length is not the number of rows is an error.
     """
-    play.start()
-    marks = play.draw(st.permutations(range(play.n)))
-    play.run(f"env.set_attr('kit_mark', {list(marks)})")
-    for got in ("list(env.get_attr('kit_mark'))", "list(env.call('kit_mark'))"):
-        play.demand(f"{got} == {list(marks)}", got, f"{list(marks)}: one value for each row")
-    play.run("env.set_attr('kit_mark', 7)")
-    got = "list(env.get_attr('kit_mark'))"
-    play.demand(f"{got} == {[7] * play.n}", got, f"{[7] * play.n}: the same in each row")
-    play.run(f"error = caught(lambda: env.set_attr('kit_mark', {[0] * (play.n + 1)}))")
-    play.demand("error is not None", "error", f"an exception: not {play.n} values")
+    env, _ = scene.start()
+    marks = scene.shuffled()
+    env.set_attr("kit_mark", marks)
+    for method, args in ((env.get_attr, ("kit_mark",)), (env.call, ("kit_mark",))):
+        yield returns(method(*args), marks, "list({0})", ": one value for each row")
+    env.set_attr("kit_mark", 7)
+    yield returns(env.get_attr("kit_mark"), [7] * scene.n, "list({0})", ": the same in each row")
+    error = scene.caught(env.set_attr, "kit_mark", [0] * (scene.n + 1)).error
+    yield expect("{0} is not None", error, should=f"an exception: not {scene.n} values")
 
 
 @error(
     group="rendering", source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.render", needs=("render",)
 )
-def render_n_frames(play: Play) -> None:
+def render_n_frames(scene: Scene) -> Iterator[Demand]:
     """`render()` returns one RGB frame for each row.
 
     A single frame, or one picture of all rows, cannot be split by row: videos show the wrong
     episode. Return a tuple of arrays of shape (height, width, 3).
     """
-    play.start()
-    for number in range(play.draw(st.integers(1, 2))):
+    env, _ = scene.start()
+    for number in range(scene.choose((1, 2))):
         if number:
-            play.step()
-        play.run("frames = env.render()")
-        play.demand(
-            f"len(frames) == {play.n}",
-            "[np.shape(frame) for frame in frames]",
-            f"{play.n} frames, one for each row",
+            env.step(scene.actions())
+        frames = env.render().whole
+        yield expect(
+            f"len({{0}}) == {scene.n}",
+            frames,
+            what="[np.shape(frame) for frame in {0}]",
+            should=f"{scene.n} frames, one for each row",
         )
-        for i in range(play.n):
-            play.demand(
-                f"np.ndim(frames[{i}]) == 3 and np.shape(frames[{i}])[2] == 3",
-                f"np.shape(frames[{i}])",
-                "(height, width, 3)",
-                i,
+        for i in scene.rows:
+            yield expect(
+                "np.ndim({0}) == 3 and np.shape({0})[2] == 3",
+                frames[i],
+                what="np.shape({0})",
+                should="(height, width, 3)",
+                row=i,
             )
 
 
@@ -88,42 +86,45 @@ def render_n_frames(play: Play) -> None:
     needs=("seeding",),
     after=DETERMINISTIC,
 )
-def reading_changes_nothing(play: Play) -> None:
+def reading_changes_nothing(scene: Scene) -> Iterator[Demand]:
     """Rendering and reading attributes change nothing that later steps return.
 
     Videos are recorded, and attributes logged, in some runs and not in others. Typical mistakes:
     rendering draws from the generator of the environment, or makes a step of the simulator.
     """
-    ways = ["env.render()"] if play.subject.capabilities["render"] else []
-    if play.subject.capabilities["sub_envs"]:
-        ways += ["env.get_attr('render_mode')", "env.call('action_space')"]
-    ending = play.known_ending()
+    ways = [("render", "")] if scene.subject.capabilities["render"] else []
+    if scene.subject.capabilities["sub_envs"]:
+        ways += [("get_attr", "render_mode"), ("call", "action_space")]
+    ending = scene.ending() if scene.subject.endings else None
     if not ways or ending is None or ending.seed is None:
         raise NotExercisedError(
             "nothing is known to look at, or no end of an episode that can be repeated"
         )
-    reading = f"caught(lambda: {play.draw(st.sampled_from(ways))})"
-    start_at(play, ending, twin=True)
-    play.run(reading)
-    for _ in range(ending.steps + play.draw(st.integers(1, 4))):
-        step_both(play, ending.actions)
-        for name in ("obs", "rewards", "terminations", "truncations"):
-            other = short(play.value(f"twin_{name}"), 80)
-            should = f"{other}, as in an instance that nobody has looked at"
-            play.demand(f"equal({name}, twin_{name})", name, should)
-        play.run(reading)
+    reading, name = scene.choose(ways)
+    args = [name] if name else []
+    env, twin = scene.make(), scene.make("twin")
+    act = seeded_start(env, ending)
+    twin.restart(ending.seed)
+    scene.caught(getattr(env, reading), *args)
+    for _ in range(ending.steps + scene.choose(range(1, 5))):
+        one, other = step_both(env, twin, act())
+        for result in RESULTS:
+            got, expected = getattr(one, result), getattr(other, result)
+            should = f"{short(expected.value, 80)}, as in an instance that nobody has looked at"
+            yield expect("equal({0}, {1})", got, expected, should=should)
+        scene.caught(getattr(env, reading), *args)
 
 
 @error(group="life", source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close", after=())
-def close_returns(play: Play) -> None:
+def close_returns(scene: Scene) -> Iterator[Demand]:
     """`close()` returns, in the middle of an episode too.
 
     Otherwise a script that has done its work never ends. Typical mistakes: `close` joins worker
     processes that wait for a command, or waits for a step that nobody has asked for.
     """
-    play.make()
-    play.run("caught(env.reset)")
-    demand_close_returns(play)
+    env = scene.make()
+    scene.caught(env.reset)
+    yield from close_returning(env)
 
 
 @warning(
@@ -131,18 +132,19 @@ def close_returns(play: Play) -> None:
     source=f"{GYM_VECTOR}#gymnasium.vector.VectorEnv.close",
     after=(*BASICS["vector_env"], "close_returns"),
 )
-def close_idempotent(play: Play) -> None:
+def close_idempotent(scene: Scene) -> Iterator[Demand]:
     """A second `close()` does nothing.
 
     Wrappers, `with` blocks and clean-up code all close, and an error there hides an earlier one.
     Return at once if the environment is closed.
     """
-    play.make()
-    if play.draw(st.booleans()):
-        play.open()
-    play.run("env.close()")
-    play.run("error = caught(lambda: env.close())")
-    play.demand("error is None", "error", "None: it is closed already")
+    if scene.choose((False, True)):
+        env, _ = scene.start()
+    else:
+        env = scene.make()
+    env.close()
+    error = scene.caught(env.close).error
+    yield expect("{0} is None", error, should="None: it is closed already")
 
 
 @warning(group="life", source=f"{GYM_VECTOR}#gymnasium.vector.VectorWrapper")

@@ -11,10 +11,11 @@ from sb3compat.conformance.findings import short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.play import Play
 from sb3compat.conformance.record import Record
+from sb3compat.conformance.scene import Scene
 
 
 @error(group="declarations", source=GYM_AUTORESET, after=())
-def autoreset_mode_declared(play: Play) -> None:
+def autoreset_mode_declared(scene: Scene) -> Iterator[Demand]:
     """`metadata["autoreset_mode"]` is a member of `gymnasium.vector.AutoresetMode`.
 
     Training code and Gymnasium's own wrappers read there what the observation of an ending step
@@ -22,11 +23,12 @@ def autoreset_mode_declared(play: Play) -> None:
     the constructor, on a copy of the class's dict:
     `self.metadata = {**self.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}`.
     """
-    play.make()
-    play.demand(
-        "type(env.metadata.get('autoreset_mode')).__name__ == 'AutoresetMode'",
-        "env.metadata.get('autoreset_mode')",
-        "a member of gymnasium.vector.AutoresetMode",
+    metadata = scene.make().attribute("metadata")
+    yield expect(
+        "type({0}.get('autoreset_mode')).__name__ == 'AutoresetMode'",
+        metadata,
+        what="{0}.get('autoreset_mode')",
+        should="a member of gymnasium.vector.AutoresetMode",
     )
 
 
@@ -54,25 +56,27 @@ def metadata_not_shared(play: Play) -> None:
 
 
 @error(group="spaces", source=f"{GYM_VECTOR}#attributes", after=())
-def batched_spaces_match_single(play: Play) -> None:
+def batched_spaces_match_single(scene: Scene) -> Iterator[Demand]:
     """The batched spaces hold `num_envs` rows of the single ones: structure, shapes and types.
 
     Networks and buffers are built from the single spaces and fed from the batched ones. Make them
     with `gymnasium.vector.utils.batch_space(single_space, num_envs)`.
     """
-    play.make()
+    env = scene.make()
     for kind in ("observation", "action"):
-        play.demand(
-            f"batched(env.{kind}_space, env.single_{kind}_space, {play.n})",
-            f"env.{kind}_space",
-            f"{play.n} rows of env.single_{kind}_space={play.value(f'env.single_{kind}_space')}",
+        single = env.attribute(f"single_{kind}_space")
+        yield expect(
+            f"batched({{0}}, {{1}}, {scene.n})",
+            env.attribute(f"{kind}_space"),
+            single,
+            should=f"{scene.n} rows of env.single_{kind}_space={single.value}",
         )
-    play.run("env.single_action_space.seed(0)")
-    play.run(f"singles = [env.single_action_space.sample() for _ in range({play.n})]")
-    play.demand(
-        "inside(env.action_space, stacked(env.single_action_space, singles))",
-        "env.action_space",
-        "with room for any actions of env.single_action_space",
+    env.single_action_space.seed(0)
+    yield expect(
+        f"inside({{0}}, stacked({{1}}, [{{1}}.sample() for _ in range({scene.n})]))",
+        env.attribute("action_space"),
+        env.attribute("single_action_space"),
+        should="with room for any actions of env.single_action_space",
     )
 
 

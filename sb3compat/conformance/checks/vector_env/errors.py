@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
-from sb3compat.conformance.checks.tools.spaces import at
+from sb3compat.conformance.checks.tools.scenes import RESULTS
 from sb3compat.conformance.checks.vector_env.marks import (
     DETERMINISTIC,
     SYNC,
@@ -15,29 +15,34 @@ from sb3compat.conformance.checks.vector_env.marks import (
     warning,
 )
 from sb3compat.conformance.findings import NotExercisedError, short
-from sb3compat.conformance.play import Play
-from sb3compat.conformance.program.calls import opening
-from sb3compat.conformance.program.script import to_source
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.record import Call
+from sb3compat.conformance.rows import obs_of
+from sb3compat.conformance.scene import Recorded, Scene
+from sb3compat.conformance.values import Several, Value
+
+equal = PRELUDE["equal"]
 
 
 @warning(group="step", source=SYNC)
-def wrong_action_count_rejected(play: Play) -> None:
+def wrong_action_count_rejected(scene: Scene) -> Iterator[Demand]:
     """`step` with another number of actions than rows raises.
 
     Actions that are broadcast, or cut off, train without an error. Check the length before
     anything is stepped.
     """
-    play.start()
-    play.run(f"error = caught(lambda: env.step({_wrong_count(play)}))")
-    play.demand("error is not None", "error", f"an exception: not {play.n} actions")
+    env, _ = scene.start()
+    error = scene.caught(env.step, _wrong_count(scene)).error
+    yield expect("{0} is not None", error, should=f"an exception: not {scene.n} actions")
 
 
-def _wrong_count(play: Play) -> str:
-    action = play.subject.actions[0]
+def _wrong_count(scene: Scene) -> Any:
+    action = scene.subject.actions[0]
     if isinstance(action, dict | tuple):
         raise NotExercisedError("actions are no arrays")
-    more = play.draw(st.booleans()) or play.n == 1
-    return to_source(np.stack([action] * (play.n + 1 if more else play.n - 1)))
+    more = scene.choose((False, True)) or scene.n == 1
+    return np.stack([action] * (scene.n + 1 if more else scene.n - 1))
 
 
 @error(
@@ -46,7 +51,7 @@ def _wrong_count(play: Play) -> str:
     needs=("seeding", "repeatable"),
     after=(*DETERMINISTIC, "autoreset_mode_matches_behaviour"),
 )
-def no_stale_result_after_error(play: Play) -> None:
+def no_stale_result_after_error(scene: Scene) -> Iterator[Demand]:
     """After a `step` that raised, the next call returns its own result.
 
     If actions were sent to workers before the error, the answers are still in the pipes, and the
@@ -55,125 +60,144 @@ def no_stale_result_after_error(play: Play) -> None:
     Gymnasium 1.4. With shared memory, observations may be in time while rewards and flags are
     late.
     """
-    seed, rejected, right = _rejected_step(play)
+    seed, rejected, right = _two_actions(scene)
+    env, twin, third = scene.make(), scene.make("twin"), scene.make("third")
+    env.restart(seed)
+    if scene.caught(env.step, np.stack([rejected] * (scene.n + 1))).failure is None:
+        raise NotExercisedError("the step takes any number of actions")
     # The results that the rejected actions would have had, without the one too many.
-    play.run(f"actions = {to_source(np.stack([right] * play.n))}")
-    play.run(f"rejected = {to_source(np.stack([rejected] * play.n))}")
-    most = 2 * play.subject.endings[0].steps + 4 if play.subject.endings else 1
-    for name, first in (("twin", "[rejected] + "), ("third", "")):
-        play.run(f"{name}.reset(seed={seed})")
-        batches = f"{first}[actions] * {most}"
-        play.run(f"by_{name} = record({name}, {batches}, disabled={_disabled(play)})")
-    whole, flags = _telling(play, range(4), 1), _telling(play, range(1, 4), most)
+    actions = np.stack([right] * scene.n)
+    most = 2 * scene.subject.endings[0].steps + 4 if scene.subject.endings else 1
+    first = np.stack([rejected] * scene.n)
+    late = _Played(twin, seed, [first, *[actions] * most])
+    fresh = _Played(third, seed, [actions] * most)
+    whole, flags = _telling(late, fresh, RESULTS, 1), _telling(late, fresh, _FLAGS, most)
     if whole is None and flags is None:
         raise NotExercisedError("no row can tell a batch that is too long from one that is not")
-    play.run("results = []")
-    play.run("error = caught(lambda: results.extend(env.step(actions)))")
-    if play.value("error") is not None:
+    step = scene.caught(env.step, actions)
+    scene.judged = True
+    if step.failure is not None:
         return
     if whole is not None:
-        _demand_own_result(play, whole[1])
-    if flags is None or (_disabled(play) and play.value("ended(*results[2:4]).any()")):
+        yield _own(env, [step], late, fresh, RESULTS, whole[1])
+    if flags is None or (scene.disabled and step.ended):
         return
     # Observations in shared memory may be in time, while the results in the pipe are late.
-    _demand_own_flags(play, *flags)
+    steps, i = flags
+    seen = [step, *(env.go_on(actions) for _ in range(steps - 1))]
+    if all(_known_place(env, seen[k], late, fresh, k, i) for k in range(steps)):
+        yield _own(env, seen, late, fresh, _FLAGS, i)
 
 
-def _disabled(play: Play) -> bool:
-    return play.subject.mode == "Disabled"
+class _Played:
+    """The steps of an instance from a seed on.
+
+    Args:
+        env: The instance.
+        seed: The seed.
+        batches: The actions of each step.
+    """
+
+    def __init__(self, env: Recorded, seed: int, batches: Sequence[Any]) -> None:
+        self.env = env
+        env.restart(seed)
+        self.steps = [env.go_on(actions) for actions in batches]
+
+    def of_row(self, k: int, i: int, names: Sequence[str]) -> list[Any]:
+        """What a row gets in a step."""
+        return [value.value for value in _of_row(self.env, self.steps[k], i, names)]
 
 
-def _rejected_step(play: Play) -> tuple[int, Any, Any]:
-    """Make three instances, reset the first, and step it with an action too many.
+def _of_row(env: Recorded, step: Call, i: int, names: Sequence[str]) -> list[Value]:
+    """The row's share of these results."""
+    return [
+        obs_of(env.record, step, i) if name == "obs" else getattr(step, name)[i] for name in names
+    ]
 
-    Returns:
-        The seed of the reset, the action of the rejected step, and another one.
+
+def _two_actions(scene: Scene) -> tuple[int, Any, Any]:
+    """A seed, the action of the step to be rejected, and another one.
 
     Raises:
-        NotExercisedError: If there are no two actions, or the step does not raise.
+        NotExercisedError: If there are no two actions.
     """
-    known = play.subject.actions
+    known = scene.subject.actions
     if len(known) < 2 or isinstance(known[0], dict | tuple):
         raise NotExercisedError("there is one action only, or actions are no arrays")
-    rejected, right = known[play.draw(st.integers(0, 1))], known[1]
-    if play.value("equal")(rejected, right):
+    rejected, right = scene.choose(known[:2]), known[1]
+    if equal(rejected, right):
         rejected, right = right, known[0]
-    seed = play.draw_seed()
-    play.run("env, twin, third = make_env(), make_env(), make_env()")
-    for line in opening(play.family, "", seed):
-        play.run(line)
-    wrong = to_source(np.stack([rejected] * (play.n + 1)))
-    play.run(f"error = caught(lambda: env.step({wrong}))")
-    if play.value("error") is None:
-        raise NotExercisedError("the step takes any number of actions")
-    return seed, rejected, right
+    return scene.seed(), rejected, right
 
 
-def _demand_own_result(play: Play, i: int) -> None:
-    """Demand that row i does not have the whole result of the rejected step."""
-    got, late = (_of_row(play, name, range(4), i) for name in ("results", "by_twin[0]"))
-    own = short(play.value(at(play, "by_third[0][0]", i)))
-    play.demand(f"not equal({got}, {late})", at(play, "results[0]", i), own + _NOT_LATE, i)
-
-
-def _demand_own_flags(play: Play, steps: int, i: int) -> None:
-    """Demand that the rewards and flags of row i are not one step late, for so many steps."""
-    disabled = _disabled(play)
-    play.run(f"seen = [results[:4], *record(env, [actions] * {steps - 1}, disabled={disabled})]")
-    play.script.steps += steps - 1
-    got, late = (
-        f"[{_of_row(play, 'step', range(1, 4), i)} for step in {name}]"
-        for name in ("seen", f"by_twin[:{steps}]")
+def _own(
+    env: Recorded,
+    seen: Sequence[Call],
+    late: _Played,
+    fresh: _Played,
+    names: Sequence[str],
+    i: int,
+) -> Demand:
+    """Row i does not get the results of the rejected step and of those after it."""
+    n, steps = len(names), len(seen)
+    got, rejected = (
+        [Several(parts) if steps > 1 else parts[0] for parts in zip(*rows, strict=True)]
+        for rows in (
+            [_of_row(env, step, i, names) for step in seen],
+            [_of_row(late.env, step, i, names) for step in late.steps[:steps]],
+        )
     )
-    if not all(_known_place(play, k, i) for k in range(steps)):
-        return
-    last = _of_row(play, "seen[-1]", range(1, 4), i)
-    own = short(play.value(_of_row(play, f"by_third[{steps - 1}]", range(1, 4), i)))
-    play.demand(f"not equal({got}, {late})", last, own + _NOT_LATE, i)
+    shown = _of_row(env, seen[-1], i, names)
+    own = fresh.of_row(steps - 1, i, names)
+    whole = "obs" in names
+    places = [f"{{{k}}}" for k in range(3 * n)]
+    return expect(
+        f"not equal([{', '.join(places[n : 2 * n])}], [{', '.join(places[2 * n :])}])",
+        *shown,
+        *got,
+        *rejected,
+        what="{0}" if whole else f"[{', '.join(places[:n])}]",
+        should=short(own[0] if whole else own) + _NOT_LATE,
+        row=i,
+    )
 
 
-def _known_place(play: Play, k: int, i: int) -> bool:
+def _known_place(env: Recorded, step: Call, late: _Played, fresh: _Played, k: int, i: int) -> bool:
     """Whether a row observes what it would if the rejected step had been taken, or had not.
 
     A step that raised half-way may leave it at another place, whose rewards tell nothing.
     """
-    got, *others = (
-        play.value(at(play, f"{result}[0]", i))
-        for result in (f"seen[{k}]", f"by_twin[{k}]", f"by_twin[{k + 1}]", f"by_third[{k}]")
-    )
-    return any(map(play.value("equal"), [got] * 3, others))
+    got = _of_row(env, step, i, ["obs"])[0].value
+    others = (late.of_row(k, i, ["obs"]), late.of_row(k + 1, i, ["obs"]))
+    return any(equal([got], other) for other in (*others, fresh.of_row(k, i, ["obs"])))
 
 
 _NOT_LATE = ", or else anything but the results of the rejected step and on, each one step late"
+_FLAGS = RESULTS[1:]
 
 
-def _of_row(play: Play, result: str, parts: range, i: int) -> str:
-    """Source for the row's share of these parts of a result, as a list."""
-    of_row = (at(play, f"{result}[0]", i) if k == 0 else f"{result}[{k}][{i}]" for k in parts)
-    return f"[{', '.join(of_row)}]"
-
-
-def _telling(play: Play, parts: range, most: int) -> tuple[int, int] | None:
+def _telling(
+    late: _Played, fresh: _Played, names: Sequence[str], most: int
+) -> tuple[int, int] | None:
     """The number of steps, and the row, in which late results differ from all others.
 
     A row that was stepped before the error goes on from there, another row goes on as if there had
     been no such step. A row that ended in that step might do either, and more.
 
     Args:
-        play: The run of the check.
-        parts: Which of the four results to look at.
+        late: The rejected step, and those after it.
+        fresh: The steps after it alone.
+        names: Which results to look at.
         most: The number of steps to look at.
     """
-    equal = play.value("equal")
     found = []
-    for i in np.flatnonzero(~play.value("ended(*by_twin[0][2:4])")).tolist():
-        row = _of_row(play, "step", parts, i)
-        late, both, fresh = (
-            play.value(f"[{row} for step in {name}]")
-            for name in ("by_twin", "by_twin[1:]", "by_third")
-        )
-        for steps in range(1, most + 1):
-            if not any(equal(late[:steps], other[:steps]) for other in (both, fresh)):
-                found.append((steps, i))
+    for i in late.env.record.running(late.steps[0]):
+        both_differs = fresh_differs = False
+        for k in range(most):
+            mine = late.of_row(k, i, names)
+            both_differs |= not equal(mine, late.of_row(k + 1, i, names))
+            fresh_differs |= not equal(mine, fresh.of_row(k, i, names))
+            if both_differs and fresh_differs:
+                found.append((k + 1, i))
                 break
     return min(found, default=None)

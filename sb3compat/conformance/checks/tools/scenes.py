@@ -1,0 +1,189 @@
+"""What several scenarios do: the way to an end, and two instances that get the same calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sb3compat.conformance.checks.tools.comparing import calls_alike
+from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.record import Call
+from sb3compat.conformance.rows import obs_of
+from sb3compat.conformance.scene import Recorded, Scene
+from sb3compat.conformance.subject.interface import offers
+from sb3compat.conformance.subject.subject import Ending, Subject
+from sb3compat.conformance.values import constant
+
+# The results of a step of a `VectorEnv` without its infos.
+RESULTS = ("obs", "rewards", "terminations", "truncations")
+
+
+def seeded_start(env: Recorded, ending: Ending) -> Callable[[], Any]:
+    """Reset with the seed of an ending; returns what draws its actions.
+
+    Raises:
+        NotExercisedError: If there is no seed.
+    """
+    if ending.seed is None:
+        raise NotExercisedError("it takes no seeds")
+    act = env.acting(ending)
+    env.restart(ending.seed)
+    return act
+
+
+def to_an_end(env: Recorded, ending: Ending) -> Call:
+    """Reset, and step until a row ends; returns that step.
+
+    Raises:
+        NotExercisedError: If none ends.
+    """
+    act = env.acting(ending)
+    env.restart(ending.seed)
+    for _ in range(1, 3 * ending.steps + 20):
+        step = env.step(act())
+        if step.ended:
+            return step
+    raise NotExercisedError("the episode did not end again")
+
+
+def step_both(env: Recorded, twin: Recorded, actions: Any) -> tuple[Call, Call]:
+    """Step two instances, and reset rows in both where the caller has to."""
+    rows = env.due
+    if rows:
+        env.reset_rows(rows)
+        twin.reset_rows(rows)
+    return env.step(actions), twin.step(actions)
+
+
+def row_alike(
+    env: Recorded, one: Call, twin: Recorded, other: Call, i: int, why: str
+) -> Iterator[Demand]:
+    """Row i of the calls of a `VectorEnv` and its twin has returned the same.
+
+    Args:
+        env: The environment.
+        one: Its call.
+        twin: The twin.
+        other: The call of the twin.
+        i: The row.
+        why: The end of a sentence: why it has to.
+    """
+    pairs = [(obs_of(env.record, one, i), obs_of(twin.record, other, i))]
+    if one.is_step:
+        names = RESULTS[1:]
+        pairs += [(getattr(one, name)[i], getattr(other, name)[i]) for name in names]
+    for got, expected in pairs:
+        should = f"{short(expected.value)}, {why}"
+        yield expect("equal({0}, {1})", got, expected, should=should, row=i)
+
+
+def returns(call: Call, expected: list[Any], what: str = "{0}", why: str = "") -> Demand:
+    """A call has returned these values.
+
+    Args:
+        call: The call.
+        expected: The values.
+        what: The expression that must be equal to them.
+        why: The end of a sentence: why it has to.
+    """
+    condition = f"{what} == {{1}}"
+    should = f"{expected}{why}"
+    return expect(condition, call.asked, constant(expected), what=what, should=should)
+
+
+def access_or_refusal(env: Recorded, *others: Callable[[], Call]) -> Iterator[Demand]:
+    """`set_attr` and `get_attr` work, or say in the same way that they do not.
+
+    Args:
+        env: The environment.
+        others: Calls that may also raise a ValueError.
+
+    Raises:
+        NotExercisedError: If it has no such methods.
+    """
+    scene = env.scene
+    if not all(offers(env.live, name) for name in ("get_attr", "set_attr")):
+        raise NotExercisedError("it has no such methods")
+    refusals = "NotImplementedError, AttributeError"
+    calls: list[tuple[Callable[[], Call], str]] = [
+        (lambda: scene.caught(env.set_attr, "kit_mark", 0), refusals),
+        (lambda: scene.caught(env.get_attr, "kit_mark"), refusals),
+        *((other, f"{refusals}, ValueError") for other in others),
+    ]
+    made = []
+    for make, refusal in calls:
+        call = make()
+        made.append(call)
+        yield expect(
+            f"{{0}} is None or isinstance({{0}}, ({refusal}))",
+            call.error,
+            should=f"None or NotImplementedError, {call.op.text}",
+        )
+        if call.failure is not None:
+            return
+    values = made[1].asked
+    should = f"{scene.n} values, one for each row"
+    yield expect(f"len({{0}}) == {scene.n}", values, should=should)
+
+
+def patience(subject: Subject) -> int:
+    """The seconds after which a call of `close` counts as hung."""
+    return 2 + round(10 * subject.make_seconds)
+
+
+def close_returning(env: Recorded) -> Iterator[Demand]:
+    """`close` returns."""
+    error = env.within(patience(env.record.subject), env.close).error
+    if isinstance(error.value, str):
+        env.scene.forget(env)  # it would hang once more
+    yield expect("not isinstance({0}, str)", error, should="no hang: `close` returns")
+
+
+class Twins:
+    """Two new VecEnvs that get the same calls save for one difference.
+
+    Args:
+        scene: The scene.
+        ending: A way to an end; None to draw actions.
+    """
+
+    def __init__(self, scene: Scene, ending: Ending | None) -> None:
+        self._scene, self._ending = scene, ending
+        seed = ending.seed if ending is not None else None
+        self.seed = scene.seed() if seed is None else seed
+        self.env, self.twin = scene.make(), scene.make("twin")
+        self._act: Callable[[], Any] | None = None
+
+    def reset(self) -> tuple[Call, Call]:
+        """Reset both under the seed."""
+        # Both are seeded first: of two that share a generator, one would look seeded otherwise.
+        self.env.seed(self.seed)
+        self.twin.seed(self.seed)
+        return self.env.reset(), self.twin.reset()
+
+    def actions(self) -> Any:
+        """The actions of the next step."""
+        if self._ending is None:
+            return self._scene.actions()
+        if self._act is None:
+            self._act = self.env.acting(self._ending)
+        return self._act()
+
+    def steps(self, after: int = 3, most: int = 6) -> Iterator[tuple[Call, Call]]:
+        """Step both: until some steps after an end, or some steps if no ending is known."""
+        ending = self._ending
+        left = self._scene.choose(range(1, most + 1)) if ending is None else -1
+        for _ in range(1, 1000 if ending is None else 3 * ending.steps + 20):
+            actions = self.actions()
+            one, other = self.env.step(actions), self.twin.step(actions)
+            yield one, other
+            if left < 0 and one.ended:
+                left = after + 1
+            left -= 1
+            if left == 0:
+                return
+
+    def same(self, one: Call, other: Call, should: str) -> Iterator[Demand]:
+        """Both have returned the same."""
+        yield from calls_alike(self.twin.record, other, self.env.record, one, should)

@@ -1,0 +1,189 @@
+"""One scenario: it is run with several draws, and a failure is shrunk by simpler draws."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from random import Random
+from typing import cast
+
+from sb3compat.conformance.contract import Check
+from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercisedError, said_by
+from sb3compat.conformance.judge import Demand
+from sb3compat.conformance.program.instances import Instances
+from sb3compat.conformance.program.journal import Journal
+from sb3compat.conformance.program.perturb import perturb
+from sb3compat.conformance.program.trace import trace_of
+from sb3compat.conformance.record import Record
+from sb3compat.conformance.render import lines_of, shortened, told
+from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.run.reproduction import (
+    FACTORY_FAILS,
+    NOT_EVERY_TIME,
+    OWN_MISTAKE,
+    Failure,
+    failed,
+    failure_to_make,
+    repeats,
+)
+from sb3compat.conformance.scene import Draws, Scene
+from sb3compat.conformance.subject.pace import makes_of, program_seconds, shrinks_of
+from sb3compat.conformance.subject.settings import Settings
+from sb3compat.conformance.subject.subject import Subject
+
+_FEWEST_RUNS = 2
+# A single run is enough if it takes so many seconds and there is no time for two.
+_SLOW = 1.0
+# The time for shrinking a failure, as a multiple of the time for the search.
+_SHRINK_SHARE = 2.0
+
+
+def staged(check: Check, subject: Subject, settings: Settings, instances: Instances) -> Result:
+    """The result of a scenario.
+
+    Args:
+        check: The scenario.
+        subject: The environment.
+        settings: How often it is run.
+        instances: Those of the process.
+    """
+    begin = time.perf_counter()
+    staging = _Staging(check, subject, settings, instances)
+    result = staging.result()
+    return replace(result, seconds=time.perf_counter() - begin, examples=staging.runs)
+
+
+class _Staging:
+    """The runs of one scenario."""
+
+    def __init__(
+        self, check: Check, subject: Subject, settings: Settings, instances: Instances
+    ) -> None:
+        self._check, self._subject, self._settings = check, subject, settings
+        self._instances, self._new = instances, check.new
+        self._exercised = False
+        self._reason = self._missing = ""
+        # For a failure the one without the calls that the demand is not about, if it fails, too.
+        self._shorter: dict[Failure, Failure] = {}
+        self.runs = 0
+
+    def result(self) -> Result:
+        """The result."""
+        found = self._search()
+        if found is not None:
+            first, draws = found
+            best = self._shrunk(first, draws)
+            shorter = self._shorter.get(best)
+            if shorter and repeats(self._subject, self._settings, shorter.lines):
+                best = shorter
+            result = failed(self._check, self._subject, self._settings, best)
+            if NOT_EVERY_TIME in result.message and best is not first:
+                result = failed(self._check, self._subject, self._settings, first)
+            return result
+        if self._exercised:
+            return Result.of(self._check, "passed")
+        if self._missing:
+            return Result.of(self._check, "partly_exercised", message=self._missing)
+        return Result.of(self._check, "not_exercised", message=self._reason)
+
+    def _search(self) -> tuple[Failure, list[int]] | None:
+        """The first failure, and its draws."""
+        settings = self._settings
+        deadline = time.perf_counter() + settings.seconds
+        slow = program_seconds(self._subject) > max(settings.seconds, _SLOW)
+        fewest = 1 if slow else min(_FEWEST_RUNS, settings.programs)
+        calls = self._instances.calls
+        done: set[tuple[int, ...]] = set()
+        for number in range(settings.programs):
+            made = self._instances.calls - calls >= makes_of(self._subject)
+            late = time.perf_counter() > deadline and number >= fewest
+            if () in done or (number and made) or late:
+                break
+            random = Random(1_000_003 * settings.seed + number) if number else None
+            draws = Draws(random=random, done=done)
+            failure, used = self._run(draws)
+            if failure is not None and used and not self._run(Draws(draws.made), new=True)[0]:
+                # Only an instance that others have used shows it: begin once more with new ones.
+                self._instances.close()
+                self._new = True
+                failure = self._run(Draws(draws.made))[0]
+            if failure is not None:
+                return failure, draws.made
+            draws.end(done)
+        return None
+
+    def _shrunk(self, first: Failure, made: Sequence[int]) -> Failure:
+        """The failure with the simplest draws that still fail."""
+        best, known = first, list(made)
+        left = shrinks_of(self._settings.programs)
+        deadline = time.perf_counter() + _SHRINK_SHARE * self._settings.seconds
+        if first.own or first.message.startswith(FACTORY_FAILS):
+            return first
+        for place in range(len(known)):
+            for simpler in dict.fromkeys((0, known[place] // 2, known[place] - 1)):
+                if not 0 <= simpler < known[place] or left <= 0 or time.perf_counter() > deadline:
+                    continue
+                left -= 1
+                draws = Draws([*known[:place], simpler, *known[place + 1 :]])
+                failure, _ = self._run(draws, new=True)
+                if failure is not None and failure.size <= best.size:
+                    best, known = failure, [*draws.made, *[0] * len(known)][: len(known)]
+                    break
+        return best
+
+    def _run(self, draws: Draws, *, new: bool = False) -> tuple[Failure | None, bool]:
+        """Run the scenario once.
+
+        Returns:
+            The failure, or None; and whether other programs have used the instances before.
+        """
+        self.runs += 1
+        journal = Journal(self._settings.journal)
+        before_make, write = perturb(self._settings.seed), journal.begin()
+        scene = Scene(
+            self._subject, self._instances, draws, before_make, write, new=new or self._new
+        )
+        function = cast(Callable[[Scene], Iterator[Demand]], self._check.function)
+        failure: Failure | None = None
+        whole = False
+        demands = 0
+        try:
+            for demand in function(scene):
+                demands += 1
+                if not demand.holds():
+                    failure = _broken(scene.records, demand)
+                    self._shorter[failure] = _broken(shortened(scene.records, demand), demand)
+                    break
+            else:
+                self._missing = self._missing or scene.missing
+                found = bool(demands or scene.judged)
+                self._exercised |= found and not scene.missing
+            whole = True
+        except NotExercisedError as error:
+            self._reason, whole = str(error), True
+        except EnvFailureError as error:
+            failure = self._errored(scene, error)
+        except Exception as error:
+            message = f"the check itself raised {said_by(error)}. {OWN_MISTAKE}"
+            failure = Failure("errored", message, trace_of(error), scene.lines, None, own=True)
+        finally:
+            scene.close(whole=whole)
+            journal.close()
+        return failure, scene.used
+
+    def _errored(self, scene: Scene, error: EnvFailureError) -> Failure:
+        """The failure of a call that raised."""
+        if error.error is self._instances.failure:
+            self._instances.excused = True
+            return failure_to_make(self._instances.failed_in, error.error, error.trace)
+        lines = scene.lines
+        steps = [call.step for call in scene.records[-1].calls]
+        finding = Finding(lines[-1], said_by(error.error), "no exception", max(steps, default=0))
+        return Failure("errored", str(error), error.trace, lines, finding)
+
+
+def _broken(records: Sequence[Record], demand: Demand) -> Failure:
+    """The failure of a demand that does not hold."""
+    finding, message = told(records, demand)
+    return Failure("failed", message, "", lines_of(records, demand), finding)
