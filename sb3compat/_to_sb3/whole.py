@@ -5,7 +5,6 @@ What differs between the autoreset modes is in `modes.py`.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,8 +26,8 @@ from sb3compat._convert.types import (
     VectorStepResult,
 )
 from sb3compat._to_sb3.modes import Mode, Stepped
+from sb3compat._to_sb3.partial_reset import seed_within
 from sb3compat._to_sb3.rows import refuse_pending
-from sb3compat._to_sb3.seeds import check_seed
 from sb3compat._to_sb3.tap import Wrapped
 from sb3compat._to_sb3.unwrapped import Unwrapped
 from sb3compat.errors import ConversionError, PartialResetError, shown
@@ -190,7 +189,7 @@ class VectorSource:
     def _batch(self, obs: Observation, *, copy: bool = False) -> list[Array]:
         return self._observations.batch(obs, copy=copy, source=self.env)
 
-    def _one_seed(self, seeds: Seeds) -> int:
+    def _one_seed(self, seeds: Seeds) -> int | None:
         """The seed of the first row, from which the environment derives the others."""
         first = seeds[0]
         if first is None or list(seeds) != [first + i for i in range(self.num_envs)]:
@@ -198,5 +197,4 @@ class VectorSource:
                 f"Expected seeds that count up from the first one, which is all that "
                 f"{self._base.env} takes, got seeds={shown(list(seeds))}. Nothing was reset."
             )
-        check_seed(self._base.env, first)
-        return operator.index(first)
+        return seed_within(self._base.env, int(first))

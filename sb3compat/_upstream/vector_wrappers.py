@@ -9,21 +9,11 @@ from typing import Any
 from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.types import AnyVectorEnv
-from sb3compat._upstream.installed import gymnasium_release
 from sb3compat._upstream.private import private, set_private
 
 # Imported by Gymnasium on first use only, as they need torch, JAX or array-api-compat.
 _CONVERTERS = {"ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"}
 _MODULE = "gymnasium.wrappers.vector."
-# The attributes in which they store the autoreset mode, in the releases that always have them.
-_REMEMBERED = {
-    "RecordEpisodeStatistics": ("_autoreset_mode", (1, 1)),
-    "NormalizeReward": ("_autoreset_mode", (1, 4)),
-    "VectorizeTransformObservation": ("autoreset_mode", (1, 1)),
-    "RecordVideo": ("autoreset_mode", (1, 3)),
-}
-# Gymnasium has it since 1.2.1.
-_VIDEO_SINCE = (1, 3)
 
 
 def believed_mode(wrapper: AnyVectorEnv) -> tuple[str, Any]:
@@ -31,13 +21,7 @@ def believed_mode(wrapper: AnyVectorEnv) -> tuple[str, Any]:
 
     Returns:
         The name of the attribute, and its value.
-
-    Raises:
-        UpstreamError: If a wrapper of Gymnasium's no longer has it where it was.
     """
-    for cls, (name, since) in _REMEMBERED.items():
-        if since <= gymnasium_release() and isinstance(wrapper, private(vector_wrappers, cls)):
-            return name, private(wrapper, name)
     for name in ("autoreset_mode", "_autoreset_mode"):
         if vars(wrapper).get(name) is not None:
             return name, vars(wrapper)[name]
@@ -69,7 +53,6 @@ def paused(video: AnyVectorEnv) -> Iterator[None]:
 
 
 def is_video(wrapper: AnyVectorEnv) -> bool:
-    """Whether this is a `RecordVideo`."""
-    if gymnasium_release() < _VIDEO_SINCE and not hasattr(vector_wrappers, "RecordVideo"):
-        return False
-    return isinstance(wrapper, private(vector_wrappers, "RecordVideo"))
+    """Whether this is a `RecordVideo`, which Gymnasium has since 1.2.1."""
+    cls = getattr(vector_wrappers, "RecordVideo", None)
+    return cls is not None and isinstance(wrapper, cls)

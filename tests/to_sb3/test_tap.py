@@ -209,11 +209,12 @@ def test_wrapper_with_which_rows_would_be_wrong_is_refused(
     env.close()
 
 
-def test_wrapper_that_drops_the_options_of_a_reset_is_refused() -> None:
+def test_options_of_a_reset_arrive_whatever_a_wrapper_passes_on() -> None:
     env = sb3compat.to_sb3(SwallowsOptions(SyncVectorEnv(fns())))
-    env.set_options([{"x": 1}, {"x": 2}])
-    with pytest.raises(PartialResetError, match="did not pass it on"):
+    for options, arrived in (([{"x": 1}, {"x": 2}], [1, 2]), ({"x": 3}, [3, 3]), ({}, [None] * 2)):
+        env.set_options(options)
         env.reset()
+        assert [info.get("option") for info in env.reset_infos] == arrived
 
 
 @pytest.mark.parametrize("mode", ON_DEMAND)
