@@ -69,7 +69,7 @@ CASES = {
     "to_sb3/interrupts::interrupted_operation": 20,
     "to_sb3/interrupts::interrupted_close_is_finished_by_the_next": 4,
     "to_sb3/rows_async::observations_without_a_number_equal_those_of_dummy_vec_env": 6,
-    "to_sb3/wrappers::wrapper_is_exact_or_refused": 40,
+    "to_sb3/wrappers::wrapper_is_exact_or_refused": 24,
     "ipc/pipes::answers_of_all_sizes": 8,
 }
 
