@@ -365,19 +365,14 @@ def test_wrapper_that_assumes_another_mode_is_refused() -> None:
             sb3compat.to_sb3(wrapper)
 
 
-# Wrappers that show or record frames
+# Wrappers that record frames
 
 
 class FrameEnv(gym.Wrapper[Any, Any, Any, Any]):
-    """Its frames show the row, the episode and the step, and it remembers the rendered ones."""
-
-    def __init__(self, env: AnyEnv) -> None:
-        super().__init__(env)
-        self.seen: list[tuple[int, int]] = []
+    """Its frames show the row, the episode and the step."""
 
     def render(self) -> Any:
         env: Any = self.unwrapped
-        self.seen.append((env._resets, env._time))
         frame = np.zeros((16, 16, 3), np.uint8)
         frame[...] = env.row, env._resets, env._time
         return frame
@@ -436,29 +431,6 @@ def test_videos_show_the_first_row_as_without_the_adapter(
             assert len(set(shown)) == len(shown)
     ours.close()
     assert len(list((tmp_path / "ours").glob("*.mp4"))) >= 3
-
-
-@mode_of
-@pytest.mark.parametrize("n", [1, 3])
-def test_human_rendering_shows_each_step_and_each_reset(mode: AutoresetMode, n: int) -> None:
-    """Each step shows a picture, and each reset within a step another one."""
-    source = framed(mode, n)
-    ours = sb3compat.to_sb3(vector.HumanRendering(source))
-    ours.reset()
-    resets = 0
-    for _ in range(8):
-        dones = ours.step(np.zeros((n, 2), np.float32))[2]
-        resets += int(dones.any()) if mode != SAME_STEP else 0
-    for i, env in enumerate(source.envs):
-        assert len(env.seen) == 1 + 8 + resets
-        # All frames are in order; with one row, which waits for no other row, none comes twice.
-        assert env.seen == sorted(env.seen)
-        if n == 1:
-            assert len(set(env.seen)) == len(env.seen)
-        if mode != SAME_STEP:
-            length = scripted().lengths[(i + 1) % 3]
-            assert {(1, t) for t in range(length + 1)} <= set(env.seen)
-    ours.close()
 
 
 @pytest.mark.skipif(GYMNASIUM < (1, 2), reason="RecordVideo is there since Gymnasium 1.2")
