@@ -27,7 +27,6 @@ from sb3compat._to_sb3.partial_reset import (
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
 from sb3compat._to_sb3.tap import Wrapped, hands_out_new_arrays
-from sb3compat._to_sb3.unwrapped import Unwrapped
 from sb3compat._to_sb3.whole import VectorSource
 from sb3compat._to_sb3.wrappers import check_wrappers
 from sb3compat._upstream.inherited import HARMLESS, changed
@@ -72,13 +71,13 @@ def make_source(
     elif isinstance(env, AsyncVectorEnv) and _is_bare_async(env) and not padding:
         source = AsyncRows(env, observations, actions, copy=copy, timeout=timeout)
     else:
-        base, ends = base_of(env), AutoresetMode.SAME_STEP
-        function = _partial_reset(base, mode)
+        ends = AutoresetMode.SAME_STEP
+        function = _partial_reset(env.unwrapped, mode)
         _check_actions(env, actions)
         check_wrappers(env, mode, resets_rows=mode != ends and not padding)
-        _check_resets(env, mode, function, padding=padding)
-        inside = Unwrapped(base, mode, function)
-        driven = inside if env is base.env else Wrapped(env, inside)
+        base = base_of(env, mode, function)
+        _check_resets(env, base, mode, function, padding=padding)
+        driven = base if env is base.env else Wrapped(env, base)
         presented: Mode = ResetWithin(base, observations)
         if padding:
             presented = Padded(base, observations)
@@ -91,10 +90,10 @@ def make_source(
     return source
 
 
-def _partial_reset(base: Base, mode: AutoresetMode) -> PartialReset | None:
+def _partial_reset(env: AnyVectorEnv, mode: AutoresetMode) -> PartialReset | None:
     # DISABLED mode promises masked resets.
     promised = reset_with_mask if mode == AutoresetMode.DISABLED else None
-    return partial_reset_of(base.env) or promised
+    return partial_reset_of(env) or promised
 
 
 def _is_bare_async(env: AnyVectorEnv) -> bool:
@@ -126,13 +125,17 @@ def _check_actions(env: AnyVectorEnv, actions: Actions) -> None:
 
 
 def _check_resets(
-    env: AnyVectorEnv, mode: AutoresetMode, function: PartialReset | None, *, padding: bool
+    env: AnyVectorEnv,
+    base: Base,
+    mode: AutoresetMode,
+    function: PartialReset | None,
+    *,
+    padding: bool,
 ) -> None:
     """Refuse rows that cannot be reset where they end, and padding where they can."""
     next_step = mode == AutoresetMode.NEXT_STEP
     if next_step and function is None and not padding:
         raise _no_partial_reset(env.unwrapped)
-    base = base_of(env)
     if next_step and isinstance(base, AsyncBase) and not base.resets_rows:
         _refuse_lingering_autoresets(base.env)
     if padding and not (next_step and function is None):

@@ -24,8 +24,7 @@ from sb3compat._convert.types import (
     VectorResetResult,
     VectorStepResult,
 )
-from sb3compat._to_sb3.bases import base_of
-from sb3compat._to_sb3.unwrapped import Unwrapped, checked_reset, checked_step
+from sb3compat._to_sb3.bases import Base, base_of, checked
 from sb3compat._to_sb3.wrappers import paused_videos, wrappers_of
 from sb3compat.errors import PartialResetError, UnsupportedEnvError, shown
 
@@ -61,7 +60,7 @@ class Tap(AnyWrapper):
             mask, or None if it has no mask.
     """
 
-    def __init__(self, env: AnyVectorEnv, driven: Unwrapped) -> None:
+    def __init__(self, env: AnyVectorEnv, driven: Base) -> None:
         super().__init__(env)
         self.driven = driven
         self.resetting = False
@@ -128,16 +127,16 @@ class Wrapped:
 
     Args:
         env: The environment with its wrappers; a `Tap` is put inside of them, and stays there.
-        inside: Drives the environment inside.
+        base: The environment inside.
     """
 
-    def __init__(self, env: AnyVectorEnv, inside: Unwrapped) -> None:
-        self.env, self.base = env, inside.base
+    def __init__(self, env: AnyVectorEnv, base: Base) -> None:
+        self.env, self.base = env, base
         *_, innermost = wrappers_of(env)
         if not isinstance(innermost, Tap):
-            innermost.env = innermost = Tap(innermost.env, inside)
-        self._tap, self._inside = innermost, inside
-        self.pending = inside.pending
+            innermost.env = innermost = Tap(innermost.env, base)
+        self._tap = innermost
+        self.pending = base.pending
 
     @property
     def own_keys(self) -> Mapping[str, Flags | None]:
@@ -147,7 +146,7 @@ class Wrapped:
     def step(self, actions: Action) -> VectorStepResult:
         """Step through the wrappers; they may not reset the environment, or step it again."""
         tap = self._tap
-        tap.driven = self._inside  # another adapter may have been made since
+        tap.driven = self.base  # another adapter may have been made since
         tap.begin()
         result = self.env.step(actions)
         if tap.resets:
@@ -162,7 +161,7 @@ class Wrapped:
                 f"wrappers' attribute `env`; it was {tap.steps}. A wrapper in between steps more "
                 "than once, or keeps its own reference to the environment."
             )
-        return checked_step(result, self.env)
+        return checked("step", result, self.env)  # type: ignore[no-any-return]
 
     def check_endings(self, ended: Flags, *, any_row: bool) -> None:
         """Refuse wrappers that hide an ending, or end episodes early in SAME_STEP mode.
@@ -173,7 +172,7 @@ class Wrapped:
         """
         below = np.zeros_like(ended)
         names = ("terminations", "truncations")
-        for name, flags in zip(names, self._inside.flags or (), strict=True):
+        for name, flags in zip(names, self.base.flags or (), strict=True):
             below |= row_array(flags, len(ended), name).astype(np.bool_)
         wrong = below & ~ended if any_row else below != ended
         if wrong.any():
@@ -235,7 +234,7 @@ class Wrapped:
         self, row_options: Sequence[Options] | None = None, **kwargs: Any
     ) -> VectorResetResult:
         tap = self._tap
-        tap.driven = self._inside
+        tap.driven = self.base
         tap.begin()
         tap.row_options = row_options
         tap.resetting = True
@@ -243,7 +242,7 @@ class Wrapped:
             result = self.env.reset(**kwargs)
         finally:
             tap.resetting = False
-        return checked_reset(result, self.env)
+        return checked("reset", result, self.env)  # type: ignore[no-any-return]
 
 
 # Wrappers that do not change observations.

@@ -25,11 +25,11 @@ from sb3compat._convert.types import (
     Transition,
     VectorStepResult,
 )
+from sb3compat._to_sb3.bases import Base
 from sb3compat._to_sb3.modes import Mode, Stepped
 from sb3compat._to_sb3.partial_reset import seed_within
 from sb3compat._to_sb3.rows import refuse_pending
 from sb3compat._to_sb3.tap import Wrapped
-from sb3compat._to_sb3.unwrapped import Unwrapped
 from sb3compat.errors import ConversionError, PartialResetError, shown
 
 _NO_VECTORS = (
@@ -55,7 +55,7 @@ class VectorSource:
 
     def __init__(
         self,
-        driven: Unwrapped | Wrapped,
+        driven: Base | Wrapped,
         mode: Mode,
         observations: Observations,
         actions: Actions,
@@ -63,7 +63,8 @@ class VectorSource:
         copy: bool,
         fresh: bool,
     ) -> None:
-        self._driven, self._base, self._mode = driven, driven.base, mode
+        self._driven, self._mode = driven, mode
+        self._base = driven if isinstance(driven, Base) else driven.base
         self.env = driven.env
         self.num_envs = driven.env.num_envs
         self._observations = observations
