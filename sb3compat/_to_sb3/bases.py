@@ -73,7 +73,7 @@ class Base:
         self.is_known = known is not None and changed(env, known) is None
         self.resets_rows = known is not None and changed(env, known, *self.reset_methods) is None
         self.flags: tuple[Any, Any] | None = None
-        self._mode, self._partial_reset = mode, partial_reset
+        self.mode, self.partial_reset = mode, partial_reset
         self._watch = None if mode is None else ending_watch(env, mode)
         # Where endings are watched, the infos of resets are as well.
         restart_rows = getattr(partial_reset, "restart_rows", None)
@@ -98,10 +98,10 @@ class Base:
         """The rows whose next step is an autoreset; None where that is not known."""
         if self.must_be_reset:
             return None
-        if self._mode != AutoresetMode.NEXT_STEP:
+        if self.mode != AutoresetMode.NEXT_STEP:
             # In DISABLED mode, to step such a row is an error of the environment.
             return np.zeros(self.env.num_envs, np.bool_)
-        pending = getattr(self._partial_reset, "pending", None)
+        pending = getattr(self.partial_reset, "pending", None)
         return None if pending is None else np.asarray(pending(self.env), np.bool_)
 
     def forget_options(self) -> None:
@@ -136,14 +136,14 @@ class Base:
             result = self.reset_each(None, list(map(reset_kwargs, seeds, options)))
         else:
             result = self.call(self.env.reset, seed=seed, options=options[0] or None)
-            after_reset = getattr(self._partial_reset, "after_reset", None)
+            after_reset = getattr(self.partial_reset, "after_reset", None)
             if after_reset is not None:
                 after_reset(self.env)
         return self._noted(result)
 
     def reset_rows(self, mask: Flags) -> VectorResetResult:
         """Reset some rows; those that the environment itself has ended, as it does itself."""
-        function, flags = self._partial_reset, self.flags
+        function, flags = self.partial_reset, self.flags
         self.flags = None  # rows are restarted once
         if self.resets_rows and function in (None, reset_with_mask):
             rows = np.flatnonzero(mask).tolist()
@@ -273,7 +273,7 @@ class AsyncBase(Base):
 
     def pending(self) -> Flags | None:
         """The workers are asked, unless they are custom ones."""
-        if self._mode != AutoresetMode.NEXT_STEP or self.env.worker is not None:
+        if self.mode != AutoresetMode.NEXT_STEP or self.env.worker is not None:
             return super().pending()
         flags = np.zeros(self.env.num_envs, np.bool_)
         flags[workers.pending_autoresets(self.env, range(self.env.num_envs))] = True

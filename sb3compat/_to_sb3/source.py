@@ -8,22 +8,13 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import (
-    AnyAsync,
-    AnyVectorEnv,
-    HoldsVecEnv,
-)
+from sb3compat._convert.types import AnyVectorEnv, HoldsVecEnv
 from sb3compat._ipc.async_vector_env import shares_memory
 from sb3compat._rows.source import Source
 from sb3compat._to_sb3.bases import AsyncBase, Base, base_of
 from sb3compat._to_sb3.modes import Mode, Padded, ResetWithin, SameStep
 from sb3compat._to_sb3.native import NativeSource, is_native
-from sb3compat._to_sb3.partial_reset import (
-    PartialReset,
-    override_of,
-    partial_reset_of,
-    reset_with_mask,
-)
+from sb3compat._to_sb3.partial_reset import override_of, partial_reset_of, reset_with_mask
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
 from sb3compat._to_sb3.tap import Wrapped, hands_out_new_arrays
@@ -72,11 +63,12 @@ def make_source(
         source = AsyncRows(env, observations, actions, copy=copy, timeout=timeout)
     else:
         ends = AutoresetMode.SAME_STEP
-        function = _partial_reset(env.unwrapped, mode)
         _check_actions(env, actions)
         check_wrappers(env, mode, resets_rows=mode != ends and not padding)
-        base = base_of(env, mode, function)
-        _check_resets(env, base, mode, function, padding=padding)
+        # DISABLED mode promises masked resets.
+        promised = reset_with_mask if mode == AutoresetMode.DISABLED else None
+        base = base_of(env, mode, partial_reset_of(env.unwrapped) or promised)
+        _check_resets(env, base, mode, padding=padding)
         driven = base if env is base.env else Wrapped(env, base)
         presented: Mode = ResetWithin(base, observations)
         if padding:
@@ -88,12 +80,6 @@ def make_source(
         source = cls(driven, presented, observations, actions, copy=copy, fresh=fresh)
     _log.debug("to_sb3: %s in %s mode is driven by %s", env, mode.name, type(source).__name__)
     return source
-
-
-def _partial_reset(env: AnyVectorEnv, mode: AutoresetMode) -> PartialReset | None:
-    # DISABLED mode promises masked resets.
-    promised = reset_with_mask if mode == AutoresetMode.DISABLED else None
-    return partial_reset_of(env) or promised
 
 
 def _is_bare_async(env: AnyVectorEnv) -> bool:
@@ -124,33 +110,23 @@ def _check_actions(env: AnyVectorEnv, actions: Actions) -> None:
         )
 
 
-def _check_resets(
-    env: AnyVectorEnv,
-    base: Base,
-    mode: AutoresetMode,
-    function: PartialReset | None,
-    *,
-    padding: bool,
-) -> None:
+def _check_resets(env: AnyVectorEnv, base: Base, mode: AutoresetMode, *, padding: bool) -> None:
     """Refuse rows that cannot be reset where they end, and padding where they can."""
-    next_step = mode == AutoresetMode.NEXT_STEP
-    if next_step and function is None and not padding:
+    needs_resets = mode == AutoresetMode.NEXT_STEP
+    lacks_resets = needs_resets and base.partial_reset is None
+    if lacks_resets and not padding:
         raise _no_partial_reset(env.unwrapped)
-    if next_step and isinstance(base, AsyncBase) and not base.resets_rows:
-        _refuse_lingering_autoresets(base.env)
-    if padding and not (next_step and function is None):
+    if padding and not lacks_resets:
         raise ValueError(
             f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly. "
             "Padding is for NEXT_STEP environments that cannot reset single rows."
         )
-
-
-def _refuse_lingering_autoresets(env: AnyAsync) -> None:
-    if not shares_memory(env):
+    own_reset = needs_resets and isinstance(base, AsyncBase) and not base.resets_rows
+    if own_reset and not shares_memory(base.env):
         raise PartialResetError(
-            f"Expected shared_memory=True of {env}, as its class overrides reset. Without shared "
-            "memory, Gymnasium's workers reset an ended row once more after a masked reset. Or "
-            "build it with autoreset_mode=AutoresetMode.SAME_STEP."
+            f"Expected shared_memory=True of {base.env}, as its class overrides reset. Without "
+            "shared memory, Gymnasium's workers reset an ended row once more after a masked reset. "
+            "Or build it with autoreset_mode=AutoresetMode.SAME_STEP."
         )
 
 

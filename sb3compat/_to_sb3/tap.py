@@ -25,7 +25,8 @@ from sb3compat._convert.types import (
     VectorStepResult,
 )
 from sb3compat._to_sb3.bases import Base, base_of, checked
-from sb3compat._to_sb3.wrappers import paused_videos, wrappers_of
+from sb3compat._to_sb3.wrappers import wrappers_of
+from sb3compat._upstream.vector_wrappers import paused
 from sb3compat.errors import PartialResetError, UnsupportedEnvError, shown
 
 
@@ -195,7 +196,8 @@ class Wrapped:
 
     def reset_rows(self, mask: Flags) -> VectorResetResult:
         """Reset some rows through the wrappers, and check that the mask has reached the base."""
-        with paused_videos(self.env, mask):
+        # Videos show the first row, whose current frame would otherwise be there twice.
+        with paused(() if mask[0] else wrappers_of(self.env)):
             result = self._reset(options=MaskOptions(reset_mask=mask))
         if self._tap.mask is None:
             raise PartialResetError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -42,17 +42,17 @@ def is_gymnasiums(function: Any) -> bool:
 
 
 @contextmanager
-def paused(video: AnyVectorEnv) -> Iterator[None]:
-    """Stop a `RecordVideo` from recording while the context is active."""
-    recording = private(video, "recording")
-    set_private(video, "recording", False)
+def paused(wrappers: Iterable[AnyVectorEnv]) -> Iterator[None]:
+    """Let no `RecordVideo` among these wrappers record while the context is active.
+
+    Gymnasium has that class since 1.2.1.
+    """
+    cls = getattr(vector_wrappers, "RecordVideo", ())
+    videos = [(each, private(each, "recording")) for each in wrappers if isinstance(each, cls)]
     try:
+        for video, _ in videos:
+            set_private(video, "recording", False)
         yield
     finally:
-        set_private(video, "recording", recording)
-
-
-def is_video(wrapper: AnyVectorEnv) -> bool:
-    """Whether this is a `RecordVideo`, which Gymnasium has since 1.2.1."""
-    cls = getattr(vector_wrappers, "RecordVideo", None)
-    return cls is not None and isinstance(wrapper, cls)
+        for video, recording in videos:
+            set_private(video, "recording", recording)

@@ -13,10 +13,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import VectorEnv
 
-import sb3compat
-from tests.envs import BOX, MakeEnv, script
+from tests.envs import BOX
 from tests.lockstep import same
 
 pytest.importorskip("stable_baselines3", reason="trains with stable-baselines3")
@@ -35,29 +33,11 @@ from stable_baselines3.common.vec_env import (
 )
 
 EnvFns = list[Callable[[], gym.Env[Any, Any]]]
-Source = Callable[[EnvFns], VectorEnv[Any, Any, Any]]
 
 
 def small() -> dict[str, Any]:
     # A new dict each time: algorithms write into `policy_kwargs`.
     return {"seed": 3, "device": "cpu", "policy_kwargs": {"net_arch": [8]}}
-
-
-@contextmanager
-def both(source: Source, fns: EnvFns, wrap: Any = lambda env: env) -> Iterator[tuple[Any, Any]]:
-    """The adapted environment and the reference, in the same wrappers."""
-    ours = wrap(sb3compat.to_sb3(source(fns)))
-    reference = wrap(DummyVecEnv(fns))
-    try:
-        yield ours, reference
-    finally:
-        ours.close()
-        reference.close()
-
-
-def scripted(num_envs: int = 3, **kwargs: Any) -> EnvFns:
-    kwargs = {"lengths": (4, 3, 6), "endings": ("terminated", "truncated", "both"), **kwargs}
-    return [MakeEnv(script(**kwargs), row) for row in range(num_envs)]
 
 
 def weights(model: Any) -> dict[str, Any]:
