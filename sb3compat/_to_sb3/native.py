@@ -24,7 +24,7 @@ from sb3compat._convert.types import (
     VectorStepResult,
 )
 from sb3compat._to_sb3.bases import Base
-from sb3compat._to_sb3.modes import Mode, ResetWithin
+from sb3compat._to_sb3.modes import Mode
 from sb3compat._to_sb3.tap import Wrapped
 from sb3compat._to_sb3.whole import VectorSource
 from sb3compat.errors import ConversionError, shown
@@ -33,18 +33,11 @@ _BOOL = np.dtype(np.bool_)
 _REWARDS = frozenset(map(np.dtype, (np.float32, np.float64)))
 
 
-def is_native(driven: Base | Wrapped, mode: Mode, observations: Observations) -> bool:
-    """Whether an environment is driven by `NativeSource`.
-
-    That is one without wrappers, whose ended rows are still to be reset, and whose observations are
-    one array.
-    """
-    plain = isinstance(driven, Base) and type(mode) is ResetWithin
-    return plain and observations.only_shape is not None
-
-
 class NativeSource(VectorSource):
-    """A plain native environment. The arguments are those of `VectorSource`."""
+    """A plain native environment. The arguments are those of `VectorSource`.
+
+    It has no wrappers, its ended rows are still to be reset, and an observation is one array.
+    """
 
     def __init__(
         self,

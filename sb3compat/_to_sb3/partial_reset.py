@@ -212,18 +212,13 @@ def _attribute(env: AnyVectorEnv, name: str) -> Any:
 
 def _registered(env: AnyVectorEnv) -> Iterator[tuple[type, PartialReset]]:
     """The classes of `env` with registered functions, the nearest first; users' before ours."""
-    import_backends()
+    for library, module in _BACKENDS.items():
+        if library in sys.modules:
+            import_module(f"sb3compat._to_sb3.backends.{module}")
     for cls in type(env).__mro__:
         for key in (cls, f"{cls.__module__}.{cls.__qualname__}"):
             if key in _REGISTRY:
                 yield cls, _REGISTRY[key]
-
-
-def import_backends() -> None:
-    """Import the modules of `backends` whose libraries have been imported."""
-    for library, module in _BACKENDS.items():
-        if library in sys.modules:
-            import_module(f"sb3compat._to_sb3.backends.{module}")
 
 
 def reset_with_mask(

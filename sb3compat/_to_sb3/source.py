@@ -13,7 +13,7 @@ from sb3compat._ipc.async_vector_env import shares_memory
 from sb3compat._rows.source import Source
 from sb3compat._to_sb3.bases import AsyncBase, Base, base_of
 from sb3compat._to_sb3.modes import Mode, Padded, ResetWithin, SameStep
-from sb3compat._to_sb3.native import NativeSource, is_native
+from sb3compat._to_sb3.native import NativeSource
 from sb3compat._to_sb3.partial_reset import override_of, partial_reset_of, reset_with_mask
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
@@ -76,7 +76,8 @@ def make_source(
         elif mode == ends:
             presented = SameStep(base, observations, require_final_obs=require_final_obs)
         fresh = hands_out_new_arrays(env)
-        cls = NativeSource if is_native(driven, presented, observations) else VectorSource
+        plain = driven is base and type(presented) is ResetWithin
+        cls = NativeSource if plain and observations.only_shape is not None else VectorSource
         source = cls(driven, presented, observations, actions, copy=copy, fresh=fresh)
     _log.debug("to_sb3: %s in %s mode is driven by %s", env, mode.name, type(source).__name__)
     return source
