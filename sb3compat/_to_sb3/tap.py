@@ -137,7 +137,6 @@ class Wrapped:
         if not isinstance(innermost, Tap):
             innermost.env = innermost = Tap(innermost.env, base)
         self._tap = innermost
-        self.pending = base.pending
 
     @property
     def own_keys(self) -> Mapping[str, Flags | None]:

@@ -118,7 +118,7 @@ class VectorSource:
 
     def check_started(self) -> None:
         """Refuse a first step where rows have ended, or where that is not known."""
-        refuse_pending(self._base.env, self._driven.pending())
+        refuse_pending(self._base.env, self._base.pending())
 
     def send(self, actions: list[Array]) -> None:
         """Keep the batch of actions for `receive`."""
