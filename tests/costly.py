@@ -60,8 +60,6 @@ CASES = {
     "to_sb3/differential::async_equals_dummy_vec_env": 4,
     "to_sb3/differential::async_start_methods_equal_dummy_vec_env": 4,
     "to_sb3/differential::overriding_subclasses_equal_dummy_vec_env": 2,
-    "to_sb3/environments::atari_streams_equal_those_of_sb3": 2,
-    "to_sb3/environments::mujoco_streams_equal_those_of_sb3": 4,
     "to_sb3/faults::stopped_worker_is_a_timeout_error": 2,
     "to_sb3/faults::killed_worker_is_named": 4,
     "to_sb3/faults::fault_in_a_call_is_the_error_of_that_call": 12,
@@ -69,7 +67,7 @@ CASES = {
     "to_sb3/interrupts::interrupted_operation": 20,
     "to_sb3/interrupts::interrupted_close_is_finished_by_the_next": 4,
     "to_sb3/rows_async::observations_without_a_number_equal_those_of_dummy_vec_env": 6,
-    "to_sb3/wrappers::wrapper_is_exact_or_refused": 40,
+    "to_sb3/wrappers::wrapper_is_exact_or_refused": 24,
     "ipc/pipes::answers_of_all_sizes": 8,
 }
 

@@ -57,26 +57,14 @@ def as_vec_env(env: object, **options: object) -> VecEnv | None:
     return vec_env
 
 
-def accept(env: AnyVectorEnv, autoreset_mode: AutoresetMode | str | None) -> AutoresetMode:
-    """Refuse environments that no source can drive, and find the autoreset mode.
-
-    Args:
-        env: The environment with its wrappers.
-        autoreset_mode: The mode, if the environment does not declare it.
+def check_env(env: object) -> None:
+    """Refuse an environment that no source can drive.
 
     Raises:
-        UnsupportedEnvError: If it is no vector environment.
+        UnsupportedEnvError: If it is no vector environment; the message says what to pass instead.
         ClosedError: If it was closed.
         UnsupportedSpaceError: If the spaces of its rows start at different numbers.
-        AutoresetModeError: As from `find_mode`.
     """
-    check_env(env)
-    _check_starts(env)
-    return find_mode(env, autoreset_mode)
-
-
-def check_env(env: object) -> None:
-    """Refuse an object that is no vector environment, and say what to pass instead."""
     if isinstance(env, VectorEnv):
         base = env.unwrapped
         for space in ("single_observation_space", "single_action_space"):
@@ -89,6 +77,7 @@ def check_env(env: object) -> None:
             raise ClosedError(f"Expected an open environment, but {env} was closed.")
         if isinstance(base, SyncVectorEnv):
             _check_distinct(base)
+        _check_starts(env)
         return
     got = f"got env={shown(env)} ({type(env).__name__})"
     raise UnsupportedEnvError(f"Expected a gymnasium.vector.VectorEnv, {got}. {_hint(env)}")

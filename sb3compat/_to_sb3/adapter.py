@@ -12,9 +12,9 @@ from sb3compat._convert.arguments import check_flag, check_timeout
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import AnyVectorEnv, HoldsVectorEnv
 from sb3compat._rows.subenvs import subenvs_of
-from sb3compat._to_sb3.accept import accept, as_vec_env
+from sb3compat._to_sb3.accept import as_vec_env, check_env, find_mode
 from sb3compat._to_sb3.driven import DrivenVecEnv
-from sb3compat._to_sb3.seeds import seed_within
+from sb3compat._to_sb3.partial_reset import seed_within
 from sb3compat._to_sb3.source import make_source
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import waiting_options, waiting_seeds
@@ -120,7 +120,8 @@ class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
         check_flag("copy", copy)
         check_flag("require_final_obs", require_final_obs)
         check_flag("padding", padding)
-        self.autoreset_mode = accept(env, autoreset_mode)
+        check_env(env)
+        self.autoreset_mode = find_mode(env, autoreset_mode)
         self.env = env
         observations = Observations(env.single_observation_space, env.num_envs)
         actions = Actions(env.single_action_space, env.num_envs)

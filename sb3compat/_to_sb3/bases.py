@@ -1,12 +1,12 @@
-"""What the adapter knows about a base environment (without wrappers), depending on its class.
+"""The environment inside all wrappers, stepped and reset as is known of its class.
 
 Gymnasium's `SyncVectorEnv` and `AsyncVectorEnv` hold single environments. So does the adapter to
-Gymnasium, whose `VecEnv` may be any. Of all others, nothing is known here.
+Gymnasium, whose `VecEnv` may be any. Of all others, only the interface is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 from weakref import WeakSet
@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import concatenate, iterate
 
+from sb3compat._convert.arrays import to_numpy
 from sb3compat._convert.types import (
     Action,
     AnyVectorEnv,
@@ -22,13 +23,17 @@ from sb3compat._convert.types import (
     HoldsVecEnv,
     Info,
     Kwargs,
+    Options,
     VectorResetResult,
+    VectorStepResult,
     holds_vec_env,
 )
 from sb3compat._ipc import async_vector_env as workers
+from sb3compat._to_sb3.partial_reset import PartialReset, ending_watch, reset_with_mask
+from sb3compat._to_sb3.rows import reset_kwargs
 from sb3compat._upstream import sync_vector_env
 from sb3compat._upstream.inherited import changed
-from sb3compat.errors import WorkerError
+from sb3compat.errors import ConversionError, WorkerError
 
 
 class Base:
@@ -36,35 +41,43 @@ class Base:
 
     Args:
         env: The environment, without wrappers.
+        mode: Its autoreset mode; None where it is not to be stepped.
+        partial_reset: How to reset some of its rows.
 
     Attributes:
+        env: That environment.
         cls: The class that we know, from which the environment derives.
-        reset_methods: The methods of that class that `reset_rows` replaces.
+        reset_methods: The methods of that class that `reset_each` replaces.
         holds_single_envs: Whether each row is a separate environment, which may return infos of any
             type.
         must_be_reset: Whether a step before the adapter's first reset is refused in every mode.
+        is_known: Whether it overrides no method of the class that we know. If so, it ends episodes
+            as its declared mode says, whatever its infos contain.
+        resets_rows: Whether `reset_each` is implemented, and the environment does not override a
+            reset.
+        own_keys: The info keys that the environment itself gave; None for all of them.
+        flags: The terminations and truncations of the last step; None after a reset.
     """
 
     cls: type[Any] | None = None
     reset_methods: tuple[str, ...] = ("reset",)
     holds_single_envs = False
     must_be_reset = False
+    own_keys: Mapping[str, Flags | None] | None = None
 
-    def __init__(self, env: Any) -> None:
+    def __init__(
+        self, env: Any, mode: AutoresetMode | None, partial_reset: PartialReset | None
+    ) -> None:
         self.env = env
-
-    @property
-    def is_known(self) -> bool:
-        """Whether it overrides no method of the class that we know.
-
-        If so, it ends episodes as its declared mode says, whatever its infos contain.
-        """
-        return self.cls is not None and changed(self.env, self.cls) is None
-
-    @property
-    def resets_rows(self) -> bool:
-        """Whether `reset_rows` is implemented, and the environment does not override a reset."""
-        return self.cls is not None and changed(self.env, self.cls, *self.reset_methods) is None
+        known = self.cls
+        self.is_known = known is not None and changed(env, known) is None
+        self.resets_rows = known is not None and changed(env, known, *self.reset_methods) is None
+        self.flags: tuple[Any, Any] | None = None
+        self.mode, self.partial_reset = mode, partial_reset
+        self._watch = None if mode is None else ending_watch(env, mode)
+        # Where endings are watched, the infos of resets are as well.
+        restart_rows = getattr(partial_reset, "restart_rows", None)
+        self.restart_rows = restart_rows if self._watch is None else None
 
     @property
     def seeds_rows(self) -> bool:
@@ -83,7 +96,13 @@ class Base:
 
     def pending(self) -> Flags | None:
         """The rows whose next step is an autoreset; None where that is not known."""
-        return None
+        if self.must_be_reset:
+            return None
+        if self.mode != AutoresetMode.NEXT_STEP:
+            # In DISABLED mode, to step such a row is an error of the environment.
+            return np.zeros(self.env.num_envs, np.bool_)
+        pending = getattr(self.partial_reset, "pending", None)
+        return None if pending is None else np.asarray(pending(self.env), np.bool_)
 
     def forget_options(self) -> None:
         """Discard options that were set inside for the next reset, as others replace them."""
@@ -92,19 +111,51 @@ class Base:
         """Call a function that steps or resets the environment."""
         return function(*args, **kwargs)
 
-    def step(self, actions: Action) -> Any:
-        """Step all rows."""
-        return self.call(self.env.step, actions)
+    def step(self, actions: Action) -> VectorStepResult:
+        """Step all rows, and check the form of the result."""
+        self.flags = None
+        result: VectorStepResult = checked("step", self._step(actions), self.env)
+        if self._watch is not None:
+            self._watch.step(*result[2:])
+        self.flags = result[2], result[3]
+        return result
 
-    def render(self) -> Any:
-        """The frames; some environments return a list instead of a tuple."""
-        frames: Any = self.env.render()
-        return tuple(frames) if isinstance(frames, list) else frames
+    def reset(self, seed: Any, options: Sequence[Options]) -> VectorResetResult:
+        """Reset all rows.
 
-    def close(self) -> None:
-        """End workers that can no longer answer, before the environment is closed."""
+        Args:
+            seed: One for all rows, one for each row, or None.
+            options: Those of each row; they differ only where each row can be reset alone.
+        """
+        self.flags = None
+        n = self.env.num_envs
+        if self.resets_rows:
+            seeds = seed if isinstance(seed, Sequence) else [seed] * n
+            if isinstance(seed, int | np.integer):
+                seeds = [seed + i for i in range(n)]
+            result = self.reset_each(None, list(map(reset_kwargs, seeds, options)))
+        else:
+            result = self.call(self.env.reset, seed=seed, options=options[0] or None)
+            after_reset = getattr(self.partial_reset, "after_reset", None)
+            if after_reset is not None:
+                after_reset(self.env)
+        return self._noted(result)
 
-    def reset_rows(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
+    def reset_rows(self, mask: Flags) -> VectorResetResult:
+        """Reset some rows; those that the environment itself has ended, as it does itself."""
+        function, flags = self.partial_reset, self.flags
+        self.flags = None  # rows are restarted once
+        if self.resets_rows and function in (None, reset_with_mask):
+            rows = np.flatnonzero(mask).tolist()
+            return self._noted(self.reset_each(rows, [{}] * self.env.num_envs))
+        assert function is not None
+        restart = getattr(function, "restart", None)
+        if restart is None or flags is None:
+            return self._noted(self.call(function, self.env, mask))
+        ended = np.logical_or(*map(to_numpy, flags))
+        return self._noted(self.call(restart, self.env, mask, ended))
+
+    def reset_each(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
         """Reset some rows, each with arguments of its own, and leave the others as they are.
 
         Gymnasium's own masked reset passes one options dict to all rows, an empty one by default,
@@ -118,6 +169,30 @@ class Base:
             A copy of the observations of all rows, and the infos of those that were reset.
         """
         raise NotImplementedError
+
+    def render(self) -> Any:
+        """The frames; some environments return a list instead of a tuple."""
+        frames: Any = self.env.render()
+        return tuple(frames) if isinstance(frames, list) else frames
+
+    def close(self) -> None:
+        """End workers that can no longer answer, before the environment is closed."""
+
+    def check_endings(self, ended: Flags, *, any_row: bool) -> None:
+        """There are no wrappers that could hide or add an ending."""
+
+    def check_others(self, before: Any, after: Any, rows: Any) -> None:
+        """There are no wrappers that could treat a masked reset as a reset of all rows."""
+
+    def _step(self, actions: Action) -> Any:
+        return self.call(self.env.step, actions)
+
+    def _noted(self, result: Any) -> VectorResetResult:
+        """The result of a reset, its form checked."""
+        obs, infos = checked("reset", result, self.env)
+        if self._watch is not None:
+            self._watch.reset(infos)
+        return obs, infos
 
 
 # Environments of `SendReceiveBase` in which a call was interrupted.
@@ -157,60 +232,31 @@ class SendReceiveBase(Base):
         return result
 
 
-class _GymnasiumBase(Base):
-    """Common to Gymnasium's two classes and what derives from them."""
-
-    holds_single_envs = True
-
-    def reset_rows(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
-        """Reset some rows."""
-        env = self.env
-        chosen = list(range(env.num_envs)) if rows is None else rows
-        results, held = self._results(chosen, [kwargs[i] for i in chosen])
-        infos: Info = {}
-        for i, (obs, info) in zip(chosen, results, strict=True):
-            if held is not None:
-                held[i] = obs
-            infos = sync_vector_env.add_info(env, infos, info, i)
-        out = self._out()
-        if held is not None:
-            concatenate(env.single_observation_space, held, out)
-        return deepcopy(out), infos
-
-    def _results(
-        self, rows: list[int], kwargs: list[Kwargs]
-    ) -> tuple[Iterable[tuple[Any, Info]], list[Any] | None]:
-        """What the resets return, and the last observations of all rows, to be batched."""
-        raise NotImplementedError
-
-    def _out(self) -> Any:
-        """The environment's own batch."""
-        raise NotImplementedError
-
-
-class SyncBase(_GymnasiumBase):
+class SyncBase(Base):
     """A `SyncVectorEnv`."""
 
     cls = SyncVectorEnv
+    holds_single_envs = True
 
     def pending(self) -> Flags:
         """Those that ended, in the modes in which they are not reset at once."""
         return sync_vector_env.pending_autoresets(self.env)
 
-    def _results(
-        self, rows: list[int], kwargs: list[Kwargs]
-    ) -> tuple[Iterable[tuple[Any, Info]], list[Any]]:
+    def reset_each(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
+        """Reset some rows, one by one: the infos of a row are read before the next is reset."""
         env = self.env
+        infos: Info = {}
+        rows = list(range(env.num_envs)) if rows is None else rows
         sync_vector_env.forget_endings(env, rows)
-        # One by one: the infos of a row are read before the next row is reset.
-        results = (env.envs[i].reset(**own) for i, own in zip(rows, kwargs, strict=True))
-        return results, sync_vector_env.held_observations(env)
+        held, out = sync_vector_env.held_observations(env), sync_vector_env.shared_batch(env)
+        for i in rows:
+            held[i], info = env.envs[i].reset(**kwargs[i])
+            infos = sync_vector_env.add_info(env, infos, info, i)
+        concatenate(env.single_observation_space, held, out)
+        return deepcopy(out), infos
 
-    def _out(self) -> Any:
-        return sync_vector_env.shared_batch(self.env)
 
-
-class AsyncBase(_GymnasiumBase):
+class AsyncBase(Base):
     """An `AsyncVectorEnv`, whose workers are asked over their pipes.
 
     Outstanding answers are recorded, so that no call gets the answer to another one after an
@@ -218,10 +264,7 @@ class AsyncBase(_GymnasiumBase):
     """
 
     cls = AsyncVectorEnv
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        self._steps_as_known = self.is_known
+    holds_single_envs = True
 
     @property
     def broken(self) -> bool:
@@ -230,23 +273,32 @@ class AsyncBase(_GymnasiumBase):
 
     def pending(self) -> Flags | None:
         """The workers are asked, unless they are custom ones."""
-        none = np.zeros(self.env.num_envs, np.bool_)
-        if self.env.autoreset_mode != AutoresetMode.NEXT_STEP:
-            return none
-        if self.env.worker is not None:
-            return None
-        none[workers.pending_autoresets(self.env, range(self.env.num_envs))] = True
-        return none
+        if self.mode != AutoresetMode.NEXT_STEP or self.env.worker is not None:
+            return super().pending()
+        flags = np.zeros(self.env.num_envs, np.bool_)
+        flags[workers.pending_autoresets(self.env, range(self.env.num_envs))] = True
+        return flags
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a method of the environment's own that speaks to the workers."""
         return workers.whole_call(self.env, function, *args, **kwargs)
 
-    def step(self, actions: Action) -> Any:
-        """Step all rows; over the pipes, unless a subclass steps in another way."""
-        if not self._steps_as_known:
-            return self.call(self.env.step, actions)
-        return workers.step(self.env, actions)
+    def reset_each(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
+        """Reset some rows, in parallel."""
+        env = self.env
+        infos: Info = {}
+        rows = list(range(env.num_envs)) if rows is None else rows
+        results = workers.reset(env, rows, [kwargs[i] for i in rows])
+        for i, (_, info) in zip(rows, results, strict=True):
+            infos = sync_vector_env.add_info(env, infos, info, i)
+        out = workers.shared_batch(env)
+        if len(out) and not workers.shares_memory(env):  # `iterate` takes no empty Dict or Tuple
+            # Copied, as they are views of `out`, which is written to.
+            held = deepcopy(list(iterate(env.observation_space, out)))
+            for i, (obs, _) in zip(rows, results, strict=True):
+                held[i] = obs
+            concatenate(env.single_observation_space, held, out)
+        return deepcopy(out), infos
 
     def render(self) -> Any:
         """One frame for each row."""
@@ -258,19 +310,11 @@ class AsyncBase(_GymnasiumBase):
         """End workers from which results will never come."""
         workers.close(self.env)
 
-    def _results(
-        self, rows: list[int], kwargs: list[Kwargs]
-    ) -> tuple[Iterable[tuple[Any, Info]], list[Any] | None]:
-        env, held = self.env, None
-        results = workers.reset(env, rows, kwargs)
-        out = self._out()
-        if len(out) and not workers.shares_memory(env):  # `iterate` takes no empty Dict or Tuple
-            # Copied, as they are views of `out`, which is written to.
-            held = deepcopy(list(iterate(env.observation_space, out)))
-        return results, held
-
-    def _out(self) -> Any:
-        return workers.shared_batch(self.env)
+    def _step(self, actions: Action) -> Any:
+        """Step over the pipes, unless a subclass steps in another way."""
+        if not self.is_known:
+            return super()._step(actions)
+        return workers.step(self.env, actions)
 
 
 class AdapterBase(Base):
@@ -299,20 +343,50 @@ class AdapterBase(Base):
         """Those of the `VecEnv`, and of what is inside that."""
         self.env.row_state.forget_options()
 
-    def reset_rows(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
+    def reset_each(self, rows: list[int] | None, kwargs: Sequence[Kwargs]) -> VectorResetResult:
         """Reset some rows; what is returned is a copy in any case."""
         seeds = [own.get("seed") for own in kwargs]
         return self.env.reset_rows(rows, seeds, [own.get("options") for own in kwargs])
 
 
-def base_of(env: AnyVectorEnv) -> Base:
-    """What is known of the environment inside all wrappers."""
+def base_of(
+    env: AnyVectorEnv, mode: AutoresetMode | None = None, partial_reset: PartialReset | None = None
+) -> Base:
+    """The environment inside all wrappers; the arguments are those of `Base`."""
     base: Any = env.unwrapped
-    if isinstance(base, SyncVectorEnv):
-        return SyncBase(base)
-    if isinstance(base, AsyncVectorEnv):
-        return AsyncBase(base)
-    if holds_vec_env(base):
-        return AdapterBase(base)
     halves = callable(getattr(base, "send", None)) and callable(getattr(base, "recv", None))
-    return SendReceiveBase(base) if halves else Base(base)
+    cls: type[Base] = SendReceiveBase if halves else Base
+    if isinstance(base, SyncVectorEnv):
+        cls = SyncBase
+    elif isinstance(base, AsyncVectorEnv):
+        cls = AsyncBase
+    elif holds_vec_env(base):
+        cls = AdapterBase
+    return cls(base, mode, partial_reset)
+
+
+_FORMS = {
+    "step": (5, "(observations, rewards, terminations, truncations, infos)"),
+    "reset": (2, "(observations, infos)"),
+}
+
+
+def checked(method: str, result: Any, env: object) -> Any:
+    """What a step or a reset has returned.
+
+    Raises:
+        ConversionError: If it is of another form than Gymnasium's.
+    """
+    size, form = _FORMS[method]
+    if not (isinstance(result, tuple) and len(result) == size):
+        length = len(result) if isinstance(result, Sequence) else "?"
+        raise ConversionError(
+            f"Expected {env}.{method} to return {form}, got {type(result).__name__} of length "
+            f"{length}."
+        )
+    if not isinstance(result[-1], Mapping):
+        raise ConversionError(
+            f"Expected infos to be a dict of arrays, got {type(result[-1]).__name__}. to_sb3 makes "
+            "the list of dicts itself: remove the wrapper that does so."
+        )
+    return result

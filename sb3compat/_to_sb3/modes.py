@@ -91,7 +91,6 @@ class ResetWithin:
 
     def __init__(self, base: Base, observations: Observations) -> None:
         self._base, self._observations = base, observations
-        self._is_sure = base.is_known
 
     def reset(self, infos: list[Info]) -> None:
         """Nothing to do."""
@@ -101,7 +100,7 @@ class ResetWithin:
         row_infos = split_step_infos(step.infos, step.truncated)
         (rows,) = step.ended.nonzero()
         if len(rows):
-            _check_mode(step, self._base, sure=self._is_sure)
+            _check_mode(step, self._base)
             finals = self._observations.rows(step.observations, rows)
             for i, final in zip(rows.tolist(), finals, strict=True):
                 row_infos[i][TERMINAL_OBSERVATION] = final
@@ -251,7 +250,6 @@ class Padded:
 
     def __init__(self, base: Base, observations: Observations) -> None:
         self._base, self._observations = base, observations
-        self._is_sure = base.is_known
         # The rows whose end the next step presents, with the last observation and the truncation
         # flag.
         self._ended: dict[int, tuple[Observation, bool]] = {}
@@ -263,7 +261,7 @@ class Padded:
     def transition(self, step: Stepped) -> Transition:
         """The step, with the endings of the step before."""
         if step.ended.any():
-            _check_mode(step, self._base, sure=self._is_sure)
+            _check_mode(step, self._base)
         none = np.zeros(self._observations.num_envs, np.bool_)
         row_infos = split_step_infos(step.infos, none)
         ended, truncated = none, none.copy()
@@ -284,10 +282,10 @@ class Padded:
         return Transition(step.observations, step.rewards, ended, truncated, row_infos, reset_infos)
 
 
-def _check_mode(step: Stepped, base: Base, *, sure: bool) -> None:
+def _check_mode(step: Stepped, base: Base) -> None:
     """Refuse an ending that is reported as in SAME_STEP mode: its row is reset already."""
     given = [key for key in FINAL_OBS_KEYS if key in step.infos]
-    if given and not sure:  # else it is a key of the sub-environments
+    if given and not base.is_known:  # else it is a key of the sub-environments
         raise AutoresetModeError(
             f"Expected {base.env} to return the last observation of an episode as the "
             f"observation of that step, got infos[{given[0]!r}], as environments in SAME_STEP "

@@ -23,9 +23,9 @@ from sb3compat._convert.types import (
     Transition,
     VectorStepResult,
 )
-from sb3compat._to_sb3.modes import Mode, ResetWithin
+from sb3compat._to_sb3.bases import Base
+from sb3compat._to_sb3.modes import Mode
 from sb3compat._to_sb3.tap import Wrapped
-from sb3compat._to_sb3.unwrapped import Unwrapped
 from sb3compat._to_sb3.whole import VectorSource
 from sb3compat.errors import ConversionError, shown
 
@@ -33,22 +33,15 @@ _BOOL = np.dtype(np.bool_)
 _REWARDS = frozenset(map(np.dtype, (np.float32, np.float64)))
 
 
-def is_native(driven: Unwrapped | Wrapped, mode: Mode, observations: Observations) -> bool:
-    """Whether an environment is driven by `NativeSource`.
-
-    That is one without wrappers, whose ended rows are still to be reset, and whose observations are
-    one array.
-    """
-    plain = type(driven) is Unwrapped and type(mode) is ResetWithin
-    return plain and observations.only_shape is not None
-
-
 class NativeSource(VectorSource):
-    """A plain native environment. The arguments are those of `VectorSource`."""
+    """A plain native environment. The arguments are those of `VectorSource`.
+
+    It has no wrappers, its ended rows are still to be reset, and an observation is one array.
+    """
 
     def __init__(
         self,
-        driven: Unwrapped | Wrapped,
+        driven: Base | Wrapped,
         mode: Mode,
         observations: Observations,
         actions: Actions,
@@ -59,7 +52,7 @@ class NativeSource(VectorSource):
         super().__init__(driven, mode, observations, actions, copy=copy, fresh=fresh)
         (leaf,) = observations.leaves
         self._shape, self._dtype = (self.num_envs, *leaf.shape), leaf.dtype
-        self._restart_rows: Any = getattr(driven, "restart_rows", None)
+        self._restart_rows: Any = self._base.restart_rows
 
     def receive(self) -> Transition:
         """Step all rows, and reset those that have ended."""

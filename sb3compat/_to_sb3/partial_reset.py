@@ -13,7 +13,14 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, overload
 
-from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+import numpy as np
+from gymnasium.vector import (
+    AsyncVectorEnv,
+    AutoresetMode,
+    SyncVectorEnv,
+    VectorEnv,
+    VectorWrapper,
+)
 
 from sb3compat._convert.types import (
     AnyVectorEnv,
@@ -83,11 +90,6 @@ _BACKENDS = {
     "envpool": "envpool",
     "jax": "jax",
 }
-
-
-def qualified_name(cls: type) -> str:
-    """The name of a class with its module, by which nothing has to be imported."""
-    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 @overload
@@ -180,10 +182,26 @@ def ending_watch(env: AnyVectorEnv, mode: AutoresetMode) -> EndingWatch | None:
     return None if watch is None else watch(env, mode)
 
 
-def largest_first_seed(env: AnyVectorEnv) -> int | None:
-    """The largest seed of the first row that `env` takes; None if there is no limit."""
+def seed_within(env: AnyVectorEnv, seed: int | None) -> int | None:
+    """The first row's seed, checked; for None a random one, if the environment does not take all.
+
+    Raises:
+        ValueError: If it is negative, or the environment would refuse or ignore the last row's.
+    """
     largest: int | None = _attribute(env, "largest_seed")
-    return None if largest is None else largest - env.num_envs + 1
+    if largest is None:
+        return seed
+    most = largest - env.num_envs + 1
+    if seed is None:
+        # SB3 draws below 2**32 - 1.
+        return int(np.random.randint(0, min(most + 1, 2**32 - 1), dtype=np.int64))
+    if not 0 <= seed <= most:
+        raise ValueError(
+            f"Expected a seed from 0 to {most}, as {env} takes no seeds above {largest}, and its "
+            f"{env.num_envs} rows get seed, seed + 1 and so on, got seed={seed}. Nothing was "
+            "changed."
+        )
+    return seed
 
 
 def _attribute(env: AnyVectorEnv, name: str) -> Any:
@@ -194,18 +212,13 @@ def _attribute(env: AnyVectorEnv, name: str) -> Any:
 
 def _registered(env: AnyVectorEnv) -> Iterator[tuple[type, PartialReset]]:
     """The classes of `env` with registered functions, the nearest first; users' before ours."""
-    import_backends()
-    for cls in type(env).__mro__:
-        for key in (cls, qualified_name(cls)):
-            if key in _REGISTRY:
-                yield cls, _REGISTRY[key]
-
-
-def import_backends() -> None:
-    """Import the modules of `backends` whose libraries have been imported."""
     for library, module in _BACKENDS.items():
         if library in sys.modules:
             import_module(f"sb3compat._to_sb3.backends.{module}")
+    for cls in type(env).__mro__:
+        for key in (cls, f"{cls.__module__}.{cls.__qualname__}"):
+            if key in _REGISTRY:
+                yield cls, _REGISTRY[key]
 
 
 def reset_with_mask(
@@ -219,7 +232,6 @@ def reset_with_mask(
     return env.reset(seed=seed, options={**(options or {}), "reset_mask": mask})
 
 
-register_by_name("gymnasium.vector.sync_vector_env.SyncVectorEnv", reset_with_mask)
-register_by_name("gymnasium.vector.async_vector_env.AsyncVectorEnv", reset_with_mask)
-# A VecEnv presented as a VectorEnv: the protocol promises masked resets.
-register_by_name(qualified_name(HoldsVecEnv), reset_with_mask)
+# The last one presents a VecEnv as a VectorEnv: the protocol promises masked resets.
+for _cls in (SyncVectorEnv, AsyncVectorEnv, HoldsVecEnv):
+    _REGISTRY[_cls] = reset_with_mask

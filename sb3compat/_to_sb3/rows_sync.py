@@ -31,14 +31,9 @@ from sb3compat._convert.types import (
     SingleEnv,
     Transition,
 )
-from sb3compat._to_sb3.rows import (
-    refuse_pending,
-    reset_kwargs,
-    set_reward,
-    step_info,
-)
+from sb3compat._to_sb3.rows import refuse_pending, reset_kwargs, set_reward, step_info
 from sb3compat._upstream.sync_vector_env import (
-    forget_autoresets,
+    forget_endings,
     held_observations,
     pending_autoresets,
 )
@@ -188,7 +183,7 @@ class SyncRows(EnvRows):
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows."""
         self._held = held_observations(self._env)
-        forget_autoresets(self._env)
+        forget_endings(self._env)
         result = super().reset(seeds, options)
         if not self._warned:
             self._warn_of_cuts()

@@ -8,26 +8,16 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.observations import Observations
-from sb3compat._convert.types import (
-    AnyAsync,
-    AnyVectorEnv,
-    HoldsVecEnv,
-)
+from sb3compat._convert.types import AnyVectorEnv, HoldsVecEnv
 from sb3compat._ipc.async_vector_env import shares_memory
 from sb3compat._rows.source import Source
 from sb3compat._to_sb3.bases import AsyncBase, Base, base_of
 from sb3compat._to_sb3.modes import Mode, Padded, ResetWithin, SameStep
-from sb3compat._to_sb3.native import NativeSource, is_native
-from sb3compat._to_sb3.partial_reset import (
-    PartialReset,
-    override_of,
-    partial_reset_of,
-    reset_with_mask,
-)
+from sb3compat._to_sb3.native import NativeSource
+from sb3compat._to_sb3.partial_reset import override_of, partial_reset_of, reset_with_mask
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
 from sb3compat._to_sb3.tap import Wrapped, hands_out_new_arrays
-from sb3compat._to_sb3.unwrapped import Unwrapped
 from sb3compat._to_sb3.whole import VectorSource
 from sb3compat._to_sb3.wrappers import check_wrappers
 from sb3compat._upstream.inherited import HARMLESS, changed
@@ -72,29 +62,25 @@ def make_source(
     elif isinstance(env, AsyncVectorEnv) and _is_bare_async(env) and not padding:
         source = AsyncRows(env, observations, actions, copy=copy, timeout=timeout)
     else:
-        base, ends = base_of(env), AutoresetMode.SAME_STEP
-        function = _partial_reset(base, mode)
+        ends = AutoresetMode.SAME_STEP
         _check_actions(env, actions)
         check_wrappers(env, mode, resets_rows=mode != ends and not padding)
-        _check_resets(env, mode, function, padding=padding)
-        inside = Unwrapped(base, mode, function)
-        driven = inside if env is base.env else Wrapped(env, inside)
+        # DISABLED mode promises masked resets.
+        promised = reset_with_mask if mode == AutoresetMode.DISABLED else None
+        base = base_of(env, mode, partial_reset_of(env.unwrapped) or promised)
+        _check_resets(env, base, mode, padding=padding)
+        driven = base if env is base.env else Wrapped(env, base)
         presented: Mode = ResetWithin(base, observations)
         if padding:
             presented = Padded(base, observations)
         elif mode == ends:
             presented = SameStep(base, observations, require_final_obs=require_final_obs)
         fresh = hands_out_new_arrays(env)
-        cls = NativeSource if is_native(driven, presented, observations) else VectorSource
+        plain = driven is base and type(presented) is ResetWithin
+        cls = NativeSource if plain and observations.only_shape is not None else VectorSource
         source = cls(driven, presented, observations, actions, copy=copy, fresh=fresh)
     _log.debug("to_sb3: %s in %s mode is driven by %s", env, mode.name, type(source).__name__)
     return source
-
-
-def _partial_reset(base: Base, mode: AutoresetMode) -> PartialReset | None:
-    # DISABLED mode promises masked resets.
-    promised = reset_with_mask if mode == AutoresetMode.DISABLED else None
-    return partial_reset_of(base.env) or promised
 
 
 def _is_bare_async(env: AnyVectorEnv) -> bool:
@@ -125,29 +111,23 @@ def _check_actions(env: AnyVectorEnv, actions: Actions) -> None:
         )
 
 
-def _check_resets(
-    env: AnyVectorEnv, mode: AutoresetMode, function: PartialReset | None, *, padding: bool
-) -> None:
+def _check_resets(env: AnyVectorEnv, base: Base, mode: AutoresetMode, *, padding: bool) -> None:
     """Refuse rows that cannot be reset where they end, and padding where they can."""
-    next_step = mode == AutoresetMode.NEXT_STEP
-    if next_step and function is None and not padding:
+    needs_resets = mode == AutoresetMode.NEXT_STEP
+    lacks_resets = needs_resets and base.partial_reset is None
+    if lacks_resets and not padding:
         raise _no_partial_reset(env.unwrapped)
-    base = base_of(env)
-    if next_step and isinstance(base, AsyncBase) and not base.resets_rows:
-        _refuse_lingering_autoresets(base.env)
-    if padding and not (next_step and function is None):
+    if padding and not lacks_resets:
         raise ValueError(
             f"Expected padding=False, as {env} in {mode.name} mode can be presented exactly. "
             "Padding is for NEXT_STEP environments that cannot reset single rows."
         )
-
-
-def _refuse_lingering_autoresets(env: AnyAsync) -> None:
-    if not shares_memory(env):
+    own_reset = needs_resets and isinstance(base, AsyncBase) and not base.resets_rows
+    if own_reset and not shares_memory(base.env):
         raise PartialResetError(
-            f"Expected shared_memory=True of {env}, as its class overrides reset. Without shared "
-            "memory, Gymnasium's workers reset an ended row once more after a masked reset. Or "
-            "build it with autoreset_mode=AutoresetMode.SAME_STEP."
+            f"Expected shared_memory=True of {base.env}, as its class overrides reset. Without "
+            "shared memory, Gymnasium's workers reset an ended row once more after a masked reset. "
+            "Or build it with autoreset_mode=AutoresetMode.SAME_STEP."
         )
 
 

@@ -24,13 +24,10 @@ from sb3compat._convert.types import (
     VectorResetResult,
     VectorStepResult,
 )
-from sb3compat._to_sb3.bases import base_of
-from sb3compat._to_sb3.unwrapped import Unwrapped, checked_reset, checked_step
-from sb3compat._to_sb3.wrappers import paused_videos, wrappers_of
+from sb3compat._to_sb3.bases import Base, base_of, checked
+from sb3compat._to_sb3.wrappers import wrappers_of
+from sb3compat._upstream.vector_wrappers import paused
 from sb3compat.errors import PartialResetError, UnsupportedEnvError, shown
-
-# The key under which options for each row are passed through the wrappers to the tap.
-ROW_OPTIONS = "sb3compat.row_options"
 
 
 class MaskOptions(dict[str, Any]):
@@ -59,12 +56,12 @@ class Tap(AnyWrapper):
         steps: How often the environment was stepped since `begin`.
         resets: How often a wrapper has reset it since then.
         mask: The rows of the adapter's last reset, if they arrived; None for all.
-        has_row_options: Whether the options for each row arrived with it.
+        row_options: The options of each row in the adapter's reset; None for those that arrive.
         own_keys: The info keys that the environment itself returned last, each with a copy of its
             mask, or None if it has no mask.
     """
 
-    def __init__(self, env: AnyVectorEnv, driven: Unwrapped) -> None:
+    def __init__(self, env: AnyVectorEnv, driven: Base) -> None:
         super().__init__(env)
         self.driven = driven
         self.resetting = False
@@ -77,7 +74,7 @@ class Tap(AnyWrapper):
         """Begin a step or reset of the adapter, and clear the records of the last one."""
         self.steps = self.resets = 0
         self.mask: Flags | None = None
-        self.has_row_options = False
+        self.row_options: Sequence[Options] | None = None
 
     def reset(self, *, seed: Any = None, options: Options | None = None) -> VectorResetResult:
         """Reset all rows, or those under `options["reset_mask"]`."""
@@ -86,12 +83,10 @@ class Tap(AnyWrapper):
             return self.env.reset(seed=seed, options=options)
         options = dict(options or {})
         self.mask = options.pop("reset_mask", None)
-        row_options = options.pop(ROW_OPTIONS, None)
-        self.has_row_options = row_options is not None
         if self.mask is not None:
             result = self.driven.reset_rows(self.mask)
         else:
-            result = self.driven.reset(seed, row_options or [options] * self.num_envs)
+            result = self.driven.reset(seed, self.row_options or [options] * self.num_envs)
         self.own_keys = self._keys_of(result[1])
         return result
 
@@ -133,16 +128,15 @@ class Wrapped:
 
     Args:
         env: The environment with its wrappers; a `Tap` is put inside of them, and stays there.
-        inside: Drives the environment inside.
+        base: The environment inside.
     """
 
-    def __init__(self, env: AnyVectorEnv, inside: Unwrapped) -> None:
-        self.env, self.base = env, inside.base
+    def __init__(self, env: AnyVectorEnv, base: Base) -> None:
+        self.env, self.base = env, base
         *_, innermost = wrappers_of(env)
         if not isinstance(innermost, Tap):
-            innermost.env = innermost = Tap(innermost.env, inside)
-        self._tap, self._inside = innermost, inside
-        self.pending = inside.pending
+            innermost.env = innermost = Tap(innermost.env, base)
+        self._tap = innermost
 
     @property
     def own_keys(self) -> Mapping[str, Flags | None]:
@@ -152,7 +146,7 @@ class Wrapped:
     def step(self, actions: Action) -> VectorStepResult:
         """Step through the wrappers; they may not reset the environment, or step it again."""
         tap = self._tap
-        tap.driven = self._inside  # another adapter may have been made since
+        tap.driven = self.base  # another adapter may have been made since
         tap.begin()
         result = self.env.step(actions)
         if tap.resets:
@@ -167,7 +161,7 @@ class Wrapped:
                 f"wrappers' attribute `env`; it was {tap.steps}. A wrapper in between steps more "
                 "than once, or keeps its own reference to the environment."
             )
-        return checked_step(result, self.env)
+        return checked("step", result, self.env)  # type: ignore[no-any-return]
 
     def check_endings(self, ended: Flags, *, any_row: bool) -> None:
         """Refuse wrappers that hide an ending, or end episodes early in SAME_STEP mode.
@@ -178,7 +172,7 @@ class Wrapped:
         """
         below = np.zeros_like(ended)
         names = ("terminations", "truncations")
-        for name, flags in zip(names, self._inside.flags or (), strict=True):
+        for name, flags in zip(names, self.base.flags or (), strict=True):
             below |= row_array(flags, len(ended), name).astype(np.bool_)
         wrong = below & ~ended if any_row else below != ended
         if wrong.any():
@@ -191,21 +185,26 @@ class Wrapped:
             )
 
     def reset(self, seed: Any, options: Sequence[Options]) -> VectorResetResult:
-        """Reset all rows; the wrappers see the options of the first row if all have the same."""
-        shared: Options = {}
-        if any(options):
-            shared = {**(options[0] if is_uniform(options) else {}), ROW_OPTIONS: options}
-        result = self._reset(seed=seed, options=shared or None)
-        if any(options) and not self._tap.has_row_options:
-            raise self._not_handed_on("options")
-        return result
+        """Reset all rows; the wrappers see the options of the first row if all have the same.
+
+        The environment gets those of each row, whatever the wrappers pass on.
+        """
+        shared = dict(options[0]) if is_uniform(options) else {}
+        own = options if any(options) else None
+        return self._reset(own, seed=seed, options=shared or None)
 
     def reset_rows(self, mask: Flags) -> VectorResetResult:
         """Reset some rows through the wrappers, and check that the mask has reached the base."""
-        with paused_videos(self.env, mask):
+        # Videos show the first row, whose current frame would otherwise be there twice.
+        with paused(() if mask[0] else wrappers_of(self.env)):
             result = self._reset(options=MaskOptions(reset_mask=mask))
         if self._tap.mask is None:
-            raise self._not_handed_on("options['reset_mask']")
+            raise PartialResetError(
+                f"Expected options['reset_mask'] to reach {self._tap.env}, but a wrapper in "
+                f"{self.env} did not pass it on, and all rows were reset without it. Let the "
+                "wrapper's reset pass `options` to the environment inside, or build the "
+                "environment with autoreset_mode=AutoresetMode.SAME_STEP."
+            )
         return result
 
     def check_others(self, before: list[Array], after: list[Array], rows: Rows) -> None:
@@ -232,24 +231,19 @@ class Wrapped:
         """The frames of the environment, as its wrappers return them."""
         return self.env.render()
 
-    def _reset(self, **kwargs: Any) -> VectorResetResult:
+    def _reset(
+        self, row_options: Sequence[Options] | None = None, **kwargs: Any
+    ) -> VectorResetResult:
         tap = self._tap
-        tap.driven = self._inside
+        tap.driven = self.base
         tap.begin()
+        tap.row_options = row_options
         tap.resetting = True
         try:
             result = self.env.reset(**kwargs)
         finally:
             tap.resetting = False
-        return checked_reset(result, self.env)
-
-    def _not_handed_on(self, what: str) -> PartialResetError:
-        return PartialResetError(
-            f"Expected {what} to reach {self._tap.env}, but a wrapper in {self.env} did not pass "
-            "it on, and all rows were reset without it. Let the wrapper's reset pass `options` "
-            "to the environment inside, or build the environment with "
-            "autoreset_mode=AutoresetMode.SAME_STEP."
-        )
+        return checked("reset", result, self.env)  # type: ignore[no-any-return]
 
 
 # Wrappers that do not change observations.

@@ -5,7 +5,6 @@ What differs between the autoreset modes is in `modes.py`.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,11 +25,11 @@ from sb3compat._convert.types import (
     Transition,
     VectorStepResult,
 )
+from sb3compat._to_sb3.bases import Base
 from sb3compat._to_sb3.modes import Mode, Stepped
+from sb3compat._to_sb3.partial_reset import seed_within
 from sb3compat._to_sb3.rows import refuse_pending
-from sb3compat._to_sb3.seeds import check_seed
 from sb3compat._to_sb3.tap import Wrapped
-from sb3compat._to_sb3.unwrapped import Unwrapped
 from sb3compat.errors import ConversionError, PartialResetError, shown
 
 _NO_VECTORS = (
@@ -56,7 +55,7 @@ class VectorSource:
 
     def __init__(
         self,
-        driven: Unwrapped | Wrapped,
+        driven: Base | Wrapped,
         mode: Mode,
         observations: Observations,
         actions: Actions,
@@ -64,7 +63,8 @@ class VectorSource:
         copy: bool,
         fresh: bool,
     ) -> None:
-        self._driven, self._base, self._mode = driven, driven.base, mode
+        self._driven, self._mode = driven, mode
+        self._base = driven if isinstance(driven, Base) else driven.base
         self.env = driven.env
         self.num_envs = driven.env.num_envs
         self._observations = observations
@@ -118,7 +118,7 @@ class VectorSource:
 
     def check_started(self) -> None:
         """Refuse a first step where rows have ended, or where that is not known."""
-        refuse_pending(self._base.env, self._driven.pending())
+        refuse_pending(self._base.env, self._base.pending())
 
     def send(self, actions: list[Array]) -> None:
         """Keep the batch of actions for `receive`."""
@@ -190,7 +190,7 @@ class VectorSource:
     def _batch(self, obs: Observation, *, copy: bool = False) -> list[Array]:
         return self._observations.batch(obs, copy=copy, source=self.env)
 
-    def _one_seed(self, seeds: Seeds) -> int:
+    def _one_seed(self, seeds: Seeds) -> int | None:
         """The seed of the first row, from which the environment derives the others."""
         first = seeds[0]
         if first is None or list(seeds) != [first + i for i in range(self.num_envs)]:
@@ -198,5 +198,4 @@ class VectorSource:
                 f"Expected seeds that count up from the first one, which is all that "
                 f"{self._base.env} takes, got seeds={shown(list(seeds))}. Nothing was reset."
             )
-        check_seed(self._base.env, first)
-        return operator.index(first)
+        return seed_within(self._base.env, int(first))

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode, VectorObservationWrapper, VectorWrapper
 from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.modes import names_mode
-from sb3compat._convert.types import AnyVectorEnv, AnyWrapper, Flags
+from sb3compat._convert.types import AnyVectorEnv, AnyWrapper
 from sb3compat._to_sb3.bases import base_of
 from sb3compat._upstream.installed import gymnasium_release
-from sb3compat._upstream.vector_wrappers import (
-    believed_mode,
-    converter_class,
-    is_gymnasiums,
-    is_video,
-    paused,
-)
+from sb3compat._upstream.vector_wrappers import believed_mode, converter_class, is_gymnasiums
 from sb3compat.errors import UnsupportedEnvError
 
 _VEC_NORMALIZE = "stable_baselines3.common.vec_env.VecNormalize around the adapted environment"
@@ -48,19 +41,6 @@ def check_wrappers(env: AnyVectorEnv, mode: AutoresetMode, *, resets_rows: bool)
         _check_statistics(wrapper, env, mode, resets_rows)
         _check_observations(wrapper, env, mode)
         _check_belief(wrapper, mode)
-
-
-@contextmanager
-def paused_videos(env: AnyVectorEnv, mask: Flags) -> Iterator[None]:
-    """Record no frame in a masked reset, unless it resets the first row, which videos show.
-
-    The current frame of the first row would otherwise be in the video twice.
-    """
-    with ExitStack() as stack:
-        if not mask[0]:
-            for wrapper in filter(is_video, wrappers_of(env)):
-                stack.enter_context(paused(wrapper))
-        yield
 
 
 def _check_conversion(wrapper: AnyWrapper, env: AnyVectorEnv) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
@@ -36,17 +38,11 @@ def autoreset_flags(env: AnyVectorEnv) -> Array:
     return flags
 
 
-def forget_autoresets(env: AnySync, rows: list[int] | None = None) -> None:
-    """Clear the autoreset that is pending for some rows, or for all."""
-    flags = autoreset_flags(env)
-    flags[slice(None) if rows is None else rows] = False
-
-
-def forget_endings(env: AnySync, rows: list[int]) -> None:
-    """Clear the flags of the last step for some rows, and their pending autoresets."""
+def forget_endings(env: AnySync, rows: Any = slice(None)) -> None:
+    """Clear the flags of the last step for some rows, or all, and their pending autoresets."""
     private(env, "_terminations")[rows] = False
     private(env, "_truncations")[rows] = False
-    forget_autoresets(env, rows)
+    autoreset_flags(env)[rows] = False
 
 
 def add_info(env: AnyVectorEnv, infos: Info, info: Info, row: int) -> Info:

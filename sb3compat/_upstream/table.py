@@ -75,18 +75,6 @@ _WHY: dict[str, dict[str, str]] = {
         "autoreset_mode": "a wrapper in another autoreset mode would not be refused",
         "recording": "the reset of other rows would be in the video as a frame",
     },
-    "gymnasium.wrappers.vector.array_conversion": {
-        "ArrayConversion": "known by its name only: the conversion would not be refused",
-    },
-    "gymnasium.wrappers.vector.jax_to_numpy": {
-        "JaxToNumpy": "known by its name only: the conversion would not be refused",
-    },
-    "gymnasium.wrappers.vector.jax_to_torch": {
-        "JaxToTorch": "known by its name only: the conversion would not be refused",
-    },
-    "gymnasium.wrappers.vector.numpy_to_torch": {
-        "NumpyToTorch": "known by its name only: the conversion would not be refused",
-    },
     "gymnasium.envs.registration": {
         "_find_spec": "ids could not be resolved before workers are started",
     },
@@ -154,7 +142,6 @@ _WHY: dict[str, dict[str, str]] = {
 _SINCE = {
     "gymnasium.wrappers.vector.stateful_reward:NormalizeReward": "1.4",
     "gymnasium.wrappers.vector.rendering:RecordVideo": "1.3",
-    "gymnasium.wrappers.vector.array_conversion": "1.2",
 }
 
 NAMES = tuple(

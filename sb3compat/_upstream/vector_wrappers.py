@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.types import AnyVectorEnv
-from sb3compat._upstream.installed import gymnasium_release
 from sb3compat._upstream.private import private, set_private
 
 # Imported by Gymnasium on first use only, as they need torch, JAX or array-api-compat.
 _CONVERTERS = {"ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"}
 _MODULE = "gymnasium.wrappers.vector."
-# The attributes in which they store the autoreset mode, in the releases that always have them.
-_REMEMBERED = {
-    "RecordEpisodeStatistics": ("_autoreset_mode", (1, 1)),
-    "NormalizeReward": ("_autoreset_mode", (1, 4)),
-    "VectorizeTransformObservation": ("autoreset_mode", (1, 1)),
-    "RecordVideo": ("autoreset_mode", (1, 3)),
-}
-# Gymnasium has it since 1.2.1.
-_VIDEO_SINCE = (1, 3)
 
 
 def believed_mode(wrapper: AnyVectorEnv) -> tuple[str, Any]:
@@ -31,13 +21,7 @@ def believed_mode(wrapper: AnyVectorEnv) -> tuple[str, Any]:
 
     Returns:
         The name of the attribute, and its value.
-
-    Raises:
-        UpstreamError: If a wrapper of Gymnasium's no longer has it where it was.
     """
-    for cls, (name, since) in _REMEMBERED.items():
-        if since <= gymnasium_release() and isinstance(wrapper, private(vector_wrappers, cls)):
-            return name, private(wrapper, name)
     for name in ("autoreset_mode", "_autoreset_mode"):
         if vars(wrapper).get(name) is not None:
             return name, vars(wrapper)[name]
@@ -58,18 +42,17 @@ def is_gymnasiums(function: Any) -> bool:
 
 
 @contextmanager
-def paused(video: AnyVectorEnv) -> Iterator[None]:
-    """Stop a `RecordVideo` from recording while the context is active."""
-    recording = private(video, "recording")
-    set_private(video, "recording", False)
+def paused(wrappers: Iterable[AnyVectorEnv]) -> Iterator[None]:
+    """Let no `RecordVideo` among these wrappers record while the context is active.
+
+    Gymnasium has that class since 1.2.1.
+    """
+    cls = getattr(vector_wrappers, "RecordVideo", ())
+    videos = [(each, private(each, "recording")) for each in wrappers if isinstance(each, cls)]
     try:
+        for video, _ in videos:
+            set_private(video, "recording", False)
         yield
     finally:
-        set_private(video, "recording", recording)
-
-
-def is_video(wrapper: AnyVectorEnv) -> bool:
-    """Whether this is a `RecordVideo`."""
-    if gymnasium_release() < _VIDEO_SINCE and not hasattr(vector_wrappers, "RecordVideo"):
-        return False
-    return isinstance(wrapper, private(vector_wrappers, "RecordVideo"))
+        for video, recording in videos:
+            set_private(video, "recording", recording)

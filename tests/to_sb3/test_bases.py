@@ -1,61 +1,40 @@
-"""What is known of a vector environment without its wrappers."""
+"""The environment inside all wrappers: what is known of it, the form of its results, due resets."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
+import gymnasium as gym
+import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
 import sb3compat
-from sb3compat._to_sb3.bases import AdapterBase, AsyncBase, Base, SyncBase, base_of
+from sb3compat._to_sb3.bases import Base, base_of
+from sb3compat._to_sb3.partial_reset import partial_reset_of
+from sb3compat.errors import CallOrderError
 from tests.envs import Identity, fns
-from tests.native import NativeEnv
-from tests.to_sb3.driving import NEXT_STEP
+from tests.native import NativeEnv, UnknownEnv
+from tests.to_sb3.driving import DISABLED, NEXT_STEP, SAME_STEP, SOURCES, made, mode_of, step
 
 vec_envs: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 
 
-def dummy(made: Any) -> Any:
-    return vec_envs.DummyVecEnv(made)
-
-
-KINDS: dict[str, Any] = {
-    "sync": (lambda: SyncVectorEnv(fns()), SyncBase),
-    "async": (lambda: AsyncVectorEnv(fns()), AsyncBase),
-    "adapter": (
-        lambda: sb3compat.to_gymnasium(dummy(fns()), autoreset_mode="NextStep"),
-        AdapterBase,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_bases_of_single_environments_are_known(name: str) -> None:
-    make, kind = KINDS[name]
-    env = make()
-    wrapped = Identity(env)  # up to Gymnasium 1.2, it closes the environment when it is collected
-    base = base_of(wrapped)
-    assert type(base) is kind
-    assert base.env is env
-    assert base.holds_single_envs
-    assert base.seeds_rows
-    assert base.is_known
-    assert base.hands_out_new_arrays
-    assert not base.broken
-    env.reset(seed=3)
-    assert base.pending() is not None
-    env.close()
-
-
 def test_nothing_is_known_of_other_environments() -> None:
-    base = base_of(NativeEnv(fns(), NEXT_STEP))
+    env = NativeEnv(fns(), NEXT_STEP)
+    base = base_of(env, NEXT_STEP, partial_reset_of(env))
     assert type(base) is Base
     known = [base.holds_single_envs, base.seeds_rows, base.is_known]
     assert not any([*known, base.hands_out_new_arrays, base.broken, base.must_be_reset])
     assert base.pending() is None
     with pytest.raises(NotImplementedError):
-        base.reset_rows(None, [{}, {}])
+        base.reset_each(None, [{}, {}])
+
+
+def dummy(made: Any) -> Any:
+    return vec_envs.DummyVecEnv(made)
 
 
 class OwnStep(SyncVectorEnv):  # type: ignore[type-arg]
@@ -69,9 +48,14 @@ class StepOfAdapter(sb3compat.VectorEnvAdapter):
 
 
 def test_subclasses_with_methods_of_their_own_are_not_known() -> None:
-    for base in (base_of(OwnStep(fns())), base_of(StepOfAdapter(dummy(fns())))):
-        assert base.seeds_rows
-        assert not any([base.is_known, base.hands_out_new_arrays])
+    """Those without are, also in a wrapper."""
+    for make, own in ((SyncVectorEnv, OwnStep), (sb3compat.VectorEnvAdapter, StepOfAdapter)):
+        inside: Any = fns() if make is SyncVectorEnv else dummy(fns())
+        for cls, known in ((make, True), (own, False)):
+            env = Identity(cls(inside))
+            base = base_of(env)
+            assert base.seeds_rows
+            assert [base.is_known, base.hands_out_new_arrays] == [known] * 2
 
 
 def test_options_that_wait_inside_are_replaced() -> None:
@@ -81,3 +65,161 @@ def test_options_that_wait_inside_are_replaced() -> None:
     env.set_options({})
     env.reset()
     assert not any("option" in info for info in env.reset_infos)
+
+
+# What becomes of the results of a step and of a reset, and what the message says of that.
+FORMS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "a list of infos": (lambda result: (*result[:-1], [{}, {}]), "infos to be a dict .* list"),
+    "no infos": (lambda result: (*result[:-1], None), "infos to be a dict .* NoneType"),
+    "one value less": (lambda result: result[:-1], r"to return \(obs.* of length [14]"),
+    "one value more": (lambda result: (*result, None), r"to return \(obs.* of length [36]"),
+    "a list": (list, r"to return \(obs.* got list of length [25]"),
+}
+
+
+class Keeps(VectorWrapper):
+    """Hides from the adapter of which form the results below are."""
+
+    def reset(self, **kwargs: Any) -> Any:
+        return tuple(self.env.reset(**kwargs))[:2]
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminated, truncated, *_ = self.env.step(actions)
+        return obs, rewards, terminated, truncated, {}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("within", ["step", "reset"])
+@pytest.mark.parametrize("place", ["bare", "below a wrapper", "wrapper"])
+def test_results_of_another_form_are_refused(place: str, within: str, form: str) -> None:
+    change, text = FORMS[form]
+
+    def of_another_form(cls: Any) -> Any:
+        def changed(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return change(getattr(cls, within)(self, *args, **kwargs))
+
+        return type("Odd", (cls,), {within: changed})
+
+    if place == "wrapper":
+        source = of_another_form(Identity)(NativeEnv(fns(), SAME_STEP))
+    else:
+        source = of_another_form(NativeEnv)(fns(), SAME_STEP)
+    env = sb3compat.to_sb3(Keeps(source) if place == "below a wrapper" else source)
+    if within == "step":
+        env.reset()
+    with pytest.raises(sb3compat.ConversionError, match=text):
+        step(env) if within == "step" else env.reset()
+
+
+@mode_of
+@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("name", [*SOURCES, "native"])
+def test_environment_used_before_goes_on_unless_an_autoreset_is_pending(
+    name: str, steps: int, mode: AutoresetMode
+) -> None:
+    # After a reset, row 0 takes three steps, and row 1 two.
+    rows = fns(lengths=(2, 3))
+    source = NativeEnv(rows, mode) if name == "native" else made(name, rows, mode)
+    if mode == DISABLED and not name.startswith("sync"):
+        steps = 1  # these do not note which rows have ended
+    source.reset()
+    for _ in range(steps):
+        source.step(np.zeros(2, int))
+    env: Any = sb3compat.to_sb3(source)
+    native = name == "native"  # of which nothing is known, and whose rows take one dict
+    if mode == SAME_STEP or (steps == 1 and not (native and mode == NEXT_STEP)):
+        for times in ([2, 2], [3, 1], [1, 2])[steps - 1 :]:
+            assert [info["shared"] for info in step(env)[3]] == times
+        env.close()
+        return
+    text = "cannot be known" if native else r"rows \[1\]"
+    for _ in range(2):
+        with pytest.raises(CallOrderError, match=rf"Expected reset\(\) before.*{text}"):
+            step(env)
+    env.seed(3)
+    env.set_options({"x": 1} if native else [{"x": 1}, {"x": 2}])
+    env.reset()
+    assert [info["option"] for info in env.reset_infos] == ([1, 1] if native else [1, 2])
+    for times in ([1, 1], [2, 2]):
+        assert [info["shared"] for info in step(env)[3]] == times
+    env.close()
+
+
+def test_native_cartpole_tells_its_pending_autoresets() -> None:
+    source: Any = gym.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point").unwrapped
+    source.reset(seed=1)
+    step(sb3compat.to_sb3(source))
+    source.prev_done[1] = True
+    with pytest.raises(CallOrderError, match=r"rows \[1\]"):
+        step(sb3compat.to_sb3(source))
+
+
+def test_endings_are_looked_at_as_the_environment_gives_them() -> None:
+    class Watched(UnknownEnv):
+        pass
+
+    seen: list[Any] = []
+
+    class Watch:
+        def reset(self, infos: Any) -> None:
+            seen.append("reset")
+
+        def step(self, terminations: Any, truncations: Any, infos: Any) -> None:
+            seen.append((terminations.tolist(), truncations.tolist(), "shared" in infos))
+
+    def watch(env: Any, mode: AutoresetMode) -> Watch:
+        seen.append((type(env), mode))
+        return Watch()
+
+    function = functools.partial(sb3compat.reset_with_mask)
+    function.watch = watch  # type: ignore[attr-defined]
+    sb3compat.register_partial_reset(Watched, function)
+    env = sb3compat.to_sb3(Identity(Watched(fns(lengths=(2, 3)), SAME_STEP)))
+    env.reset()
+    for _ in range(2):
+        step(env)
+    assert seen == [
+        (Watched, SAME_STEP),
+        "reset",
+        ([False, False], [False, False], True),
+        ([False, True], [False, False], True),
+    ]
+
+
+def test_restart_is_for_rows_that_the_environment_has_ended() -> None:
+    calls: list[Any] = []
+
+    class Restarts(UnknownEnv):
+        pass
+
+    class Function:
+        def __call__(self, env: Any, mask: Any) -> Any:
+            calls.append(("reset", mask.tolist(), None))
+            return env.reset_rows(mask, None, None)
+
+        def restart(self, env: Any, mask: Any, ended: Any) -> Any:
+            calls.append(("restart", mask.tolist(), ended.tolist()))
+            return env.reset_rows(mask, None, None)
+
+    sb3compat.register_partial_reset(Restarts, Function())
+
+    class ResetsTwice(VectorWrapper):
+        steps = 0
+
+        def reset(self, **kwargs: Any) -> Any:
+            self.env.reset(**kwargs)
+            return self.env.reset(**kwargs)
+
+        def step(self, actions: Any) -> Any:
+            self.steps += 1
+            *result, truncated, infos = self.env.step(actions)
+            return *result, truncated | [False, self.steps == 1], infos
+
+    env = sb3compat.to_sb3(ResetsTwice(Restarts(fns(lengths=(2, 3)), NEXT_STEP)))
+    env.reset()
+    for _ in range(2):
+        step(env)
+    # The wrapper has ended the second row. The other reset within a step is an ordinary one.
+    one, other, none = [True, False], [False, True], [False, False]
+    restarted = [("restart", other, none), ("reset", other, None)]
+    assert calls == [*restarted, ("restart", one, one), ("reset", one, None)]

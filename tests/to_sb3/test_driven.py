@@ -43,6 +43,10 @@ def test_wrong_actions_and_cancelled_steps_leave_the_environment_untouched(name:
             env.step(wrong)
         same(step(env), step(twin))
     env.step_async(np.ones(3, int))
+    with pytest.raises(RuntimeError, match=r"step_wait\(\).*reset\(\)"):
+        step(env)
+    same(env.step_wait(), step(twin, 1))
+    env.step_async(np.ones(3, int))
     for either in (env, twin):
         either.seed(3)
     same(env.reset(), twin.reset())

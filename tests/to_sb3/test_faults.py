@@ -16,7 +16,6 @@ import sb3compat
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._ipc import pipes
 from tests.envs import GYMNASIUM, Identity, MakeEnv, ScriptedEnv, script
-from tests.interrupts import raised_by
 from tests.to_sb3.driving import ASYNC, made, mode_of
 
 
@@ -205,16 +204,6 @@ def test_worker_that_dies_while_it_blocks_the_others_is_a_worker_error(kind: str
 
 
 @kind_of
-def test_exception_in_a_method_arrives_and_the_worker_lives(kind: str) -> None:
-    env = adapted(kind, failing("never"))
-    with pytest.raises(SeveralError, match=r"^number 1$") as caught:
-        env.env_method("fail_by", "raise", indices=1)
-    assert "Traceback" in str(caught.value.__cause__)
-    assert env.get_attr("row") == [0, 1]
-    step(env)
-
-
-@kind_of
 def test_error_of_the_first_row_is_raised_of_several(kind: str) -> None:
     env = adapted(kind, [lambda i=i: Failing(i) for i in (5, 3, 4)])
     step(env)
@@ -231,17 +220,4 @@ def test_stopped_worker_is_a_timeout_error(kind: str, use: Callable[[Any], Any])
     with pytest.raises(sb3compat.WorkerTimeoutError, match=r"row 1 .* timeout=0\.2") as caught:
         use(env)
     assert isinstance(caught.value, TimeoutError)
-    check_lost(env)
-
-
-@kind_of
-@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError])
-def test_interrupt_in_a_step_loses_the_workers(kind: str, error: type[BaseException]) -> None:
-    """An interrupt of the user, or the exception of a signal handler that limits the time."""
-    env = adapted(kind, failing("hang"))
-    step(env)
-    with raised_by(signal.SIGALRM, error):
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
-        with pytest.raises(error):
-            step(env)
     check_lost(env)

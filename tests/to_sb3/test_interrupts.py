@@ -221,21 +221,6 @@ def test_pipe_whose_interrupted_close_has_not_been_noted_is_closed(kind: str) ->
         close(env, "the descriptor of a pipe is closed")
 
 
-@pytest.mark.parametrize("kind", COUNTING)
-def test_step_that_was_started_can_be_finished_or_dropped_after_an_interrupt(kind: str) -> None:
-    """Once `step_async` is done, an exception between it and `step_wait` loses nothing."""
-    actions = np.ones(2, np.int64)
-    expected = step(started("sync"))
-    env = started(kind)
-    env.step_async(actions)
-    with pytest.raises(CallOrderError, match=r"step_wait\(\).*reset\(\)"):
-        step(env)
-    same((env.step_wait(), list(env.reset_infos)), expected)
-    env.step_async(actions)
-    same(reset(env, kind), transcript("sync")[0])
-    close(env, kind)
-
-
 @pytest.mark.jax
 @pytest.mark.parametrize("kind", SENDING)
 def test_refusal_holds_for_every_adapter_of_the_environment(kind: str) -> None:

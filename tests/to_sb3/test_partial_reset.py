@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
 from sb3compat._to_sb3 import partial_reset
-from sb3compat._to_sb3.partial_reset import partial_reset_of
+from sb3compat._to_sb3.partial_reset import partial_reset_of, seed_within
 from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv, reset_native
-from tests.to_sb3.driving import NEXT_STEP, step
+from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, step
 
 
 def test_function_of_the_nearest_class_is_used() -> None:
@@ -109,3 +110,65 @@ def test_function_of_the_user_comes_before_that_of_this_package(
     monkeypatch.setattr(partial_reset, "_REGISTRY", dict(partial_reset._REGISTRY))
     sb3compat.register_partial_reset(type(env), sb3compat.reset_with_mask)
     assert partial_reset_of(env) is sb3compat.reset_with_mask
+
+
+# Seeds, where the environment does not take all.
+
+
+class SmallSeeds(UnknownEnv):
+    """Takes seeds below 100."""
+
+
+class ResetSmall:
+    largest_seed = 99
+
+    def __call__(self, env: Any, mask: Any) -> Any:
+        return env.reset_rows(mask, None, None)
+
+
+sb3compat.register_partial_reset(SmallSeeds, ResetSmall())
+
+
+def small(cls: Any = SmallSeeds) -> Any:
+    return cls(fns(3), SAME_STEP)
+
+
+def test_random_seeds_are_those_that_the_environment_takes() -> None:
+    np.random.seed(3)
+    drawn = {seed_within(small(), None) for _ in range(2000)}
+    assert drawn <= set(range(98))
+    assert {0, 97} <= drawn
+
+
+def test_seeds_that_the_environment_does_not_take_are_refused() -> None:
+    env = sb3compat.to_sb3(Identity(small()))
+    for seed in (0, np.int64(97)):
+        env.seed(seed)
+        for wrong in (-1, 98, 2**32, np.int64(98)):
+            text = rf"seed from 0 to 97.*no seeds above 99.*got seed={wrong}"
+            with pytest.raises(ValueError, match=text):
+                env.seed(wrong)
+        env.reset()  # nothing was changed
+        assert [info["seed"] for info in env.reset_infos] == [seed, seed + 1, seed + 2]
+    env = sb3compat.to_sb3(UnknownEnv(fns(), SAME_STEP))
+    assert [env.seed(seed) for seed in (-1, 2**80)] == [[-1, 0], [2**80, 2**80 + 1]]
+
+
+def test_limit_holds_for_a_subclass_with_a_function_of_its_own() -> None:
+    class Derived(SmallSeeds):
+        def step(self, actions: Any) -> Any:
+            return super().step(actions)
+
+    sb3compat.register_partial_reset(Derived, sb3compat.reset_with_mask)
+    env = sb3compat.to_sb3(small(Derived))
+    env._seeds = [98, 99, 100]  # as `to_gymnasium` sets a list of seeds
+    with pytest.raises(ValueError, match="seed from 0 to 97"):
+        env.reset()
+
+
+@pytest.mark.parametrize("seeds", [[5, 77, 9], [None, 6, 7], [5, None, 7]])
+def test_seeds_that_one_seed_cannot_give_are_refused(seeds: Any) -> None:
+    env: Any = sb3compat.to_sb3(UnknownEnv(fns(3), SAME_STEP))
+    env._seeds = seeds
+    with pytest.raises(sb3compat.ConversionError, match="seeds that count up from the first"):
+        env.reset()

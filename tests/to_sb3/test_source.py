@@ -9,7 +9,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import sb3compat
-from sb3compat._to_sb3.modes import Padded, ResetWithin, SameStep
+from sb3compat._to_sb3.modes import ResetWithin
 from sb3compat._to_sb3.rows_async import AsyncRows
 from sb3compat._to_sb3.rows_sync import SyncRows
 from tests.envs import Identity, MakeEnv, fns, script
@@ -71,27 +71,19 @@ def own_worker(*args: Any) -> None:
     _async_worker(*args)
 
 
-# The environment, the row source or the mode object that drives it, and options.
-CHOICES: dict[str, tuple[Callable[[], Any], type, dict[str, Any]]] = {
-    "sync": (lambda: made("sync", fns()), SyncRows, {}),
-    "sync, same step": (lambda: made("sync", fns(), SAME_STEP), SyncRows, {}),
-    "subclass of sync": (lambda: OwnSync(fns()), ResetWithin, {}),
-    "wrapped": (lambda: made("sync wrapped", fns()), ResetWithin, {}),
-    "wrapped, same step": (lambda: made("sync wrapped", fns(), SAME_STEP), SameStep, {}),
-    "async": (lambda: made("async", fns()), AsyncRows, {}),
-    "async, another worker": (lambda: made("async", fns(), worker=own_worker), ResetWithin, {}),
-    "native": (lambda: NativeEnv(fns(), NEXT_STEP), ResetWithin, {}),
-    "native, same step": (lambda: NativeEnv(fns(), SAME_STEP), SameStep, {}),
-    "unknown, same step": (lambda: UnknownEnv(fns(), SAME_STEP), SameStep, {}),
-    "unknown, disabled": (lambda: UnknownEnv(fns(), DISABLED), ResetWithin, {}),
-    "unknown, padded": (lambda: UnknownEnv(fns(), NEXT_STEP), Padded, {"padding": True}),
+# The environment, and the row source or the mode object that drives it.
+CHOICES: dict[str, tuple[Callable[[], Any], type]] = {
+    "sync": (lambda: made("sync", fns()), SyncRows),
+    "subclass of sync": (lambda: OwnSync(fns()), ResetWithin),
+    "async": (lambda: made("async", fns()), AsyncRows),
+    "async, another worker": (lambda: made("async", fns(), worker=own_worker), ResetWithin),
 }
 
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_source_is_chosen_by_class_and_mode(name: str) -> None:
-    make, expected, options = CHOICES[name]
-    env: Any = sb3compat.to_sb3(make(), **options)
+    make, expected = CHOICES[name]
+    env: Any = sb3compat.to_sb3(make())
     assert type(getattr(env._source, "_mode", env._source)) is expected
     env.close()
 

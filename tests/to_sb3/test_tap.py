@@ -110,8 +110,43 @@ def test_observations_are_copied_once(wrap: Any) -> None:
     assert np.shares_memory(step(env)[0], kept[0][0]) == (wrap is RecordEpisodeStatistics)
 
 
+class Doubles(VectorWrapper):
+    """Doubles the observations, in the arrays that it gets or in new ones."""
+
+    def __init__(self, env: Any, *, in_place: bool) -> None:
+        super().__init__(env)
+        self.in_place = in_place
+
+    def doubled(self, obs: Any) -> Any:
+        return np.multiply(obs, np.float32(2), out=obs if self.in_place else None)
+
+    def reset(self, **kwargs: Any) -> Any:
+        obs, infos = self.env.reset(**kwargs)
+        return self.doubled(obs), infos
+
+    def step(self, actions: Any) -> Any:
+        obs, *rest = self.env.step(actions)
+        return self.doubled(obs), *rest
+
+
+@class_of
+@pytest.mark.parametrize("copy", [True, False])
+def test_wrapper_may_write_into_the_observations_that_it_gets(copy: bool, cls: Any) -> None:
+    streams = []
+    for in_place in (False, True):
+        source = Doubles(cls(fns(lengths=(2, 3)), copy=copy), in_place=in_place)
+        env = sb3compat.to_sb3(source)
+        env.seed(3)
+        streams.append([env.reset(), *[step(env) for _ in range(6)]])
+        env.close()
+    same(streams[1], streams[0])
+
+
 class SwallowsOptions(VectorWrapper):
+    seen: Any = None
+
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.seen = options
         return self.env.reset(seed=seed)
 
 
@@ -209,11 +244,14 @@ def test_wrapper_with_which_rows_would_be_wrong_is_refused(
     env.close()
 
 
-def test_wrapper_that_drops_the_options_of_a_reset_is_refused() -> None:
-    env = sb3compat.to_sb3(SwallowsOptions(SyncVectorEnv(fns())))
-    env.set_options([{"x": 1}, {"x": 2}])
-    with pytest.raises(PartialResetError, match="did not pass it on"):
+def test_options_of_a_reset_arrive_whatever_a_wrapper_passes_on() -> None:
+    source = SwallowsOptions(SyncVectorEnv(fns()))
+    env = sb3compat.to_sb3(source)
+    for options, arrived in (([{"x": 1}, {"x": 2}], [1, 2]), ({"x": 3}, [3, 3]), ({}, [None] * 2)):
+        env.set_options(options)
         env.reset()
+        assert source.seen == (options if options == {"x": 3} else None)
+        assert [info.get("option") for info in env.reset_infos] == arrived
 
 
 @pytest.mark.parametrize("mode", ON_DEMAND)

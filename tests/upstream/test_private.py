@@ -13,7 +13,6 @@ from typing import Any
 import gymnasium as gym
 import pytest
 from gymnasium.vector import SyncVectorEnv
-from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import sb3compat
 from sb3compat._upstream import vec_env
@@ -21,7 +20,7 @@ from sb3compat._upstream.installed import installed, installed_version, release
 from sb3compat._upstream.private import missing, private, set_private
 from sb3compat._upstream.table import NAMES, Name
 from sb3compat.errors import UpstreamError
-from tests.envs import GYMNASIUM, fns
+from tests.envs import fns
 
 PYTHON = f"Python {sys.version.split()[0]}"
 
@@ -102,14 +101,6 @@ def lacking(env: Any, name: str) -> Any:
 def test_state_of_a_vec_env(name: str, use: Callable[[Any], Any]) -> None:
     with pytest.raises(UpstreamError, match=f"'{name}'.*stable-baselines3 2"):
         use(sb3_env(name))
-
-
-@pytest.mark.skipif(GYMNASIUM < (1, 4), reason="not looked for in older versions")
-def test_mode_that_a_wrapper_remembers() -> None:
-    env = RecordEpisodeStatistics(SyncVectorEnv(fns()))
-    del env._autoreset_mode
-    with pytest.raises(UpstreamError, match="'_autoreset_mode'"):
-        sb3compat.to_sb3(env)
 
 
 def test_module_that_has_moved(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,8 @@ class ResetRows:
 
     def __call__(self, env: Any, mask: Flags) -> VectorResetResult:
         """Reset the rows in the mask as the environment's own reset does without options."""
-        return _start(env, mask, -RESET_BOUND, RESET_BOUND)
+        _draw(env, mask.nonzero()[0], -RESET_BOUND, RESET_BOUND)
+        return private(env, "state").T.astype(np.float32), {}
 
     def restart(self, env: Any, mask: Flags, ended: Flags) -> VectorResetResult:
         """Reset the rows in the mask, as the autoreset does those that have ended.
@@ -27,9 +28,8 @@ class ResetRows:
         The autoreset draws from the bounds of the last reset of all rows, which its options may
         have changed.
         """
-        own, others = mask & ended, mask & ~ended
-        result = _start(env, own, private(env, "low"), private(env, "high"))
-        return self(env, others) if others.any() else result
+        self.restart_rows(env, (mask & ended).nonzero()[0])
+        return self(env, mask & ~ended)
 
     def restart_rows(self, env: Any, rows: Rows) -> VectorResetResult:
         """Restart rows that have ended, and return their observations only."""
@@ -39,12 +39,6 @@ class ResetRows:
         """The rows whose autoreset is pending."""
         flags: Flags = private(env, "prev_done")
         return flags
-
-
-def _start(env: Any, mask: Flags, low: float, high: float) -> VectorResetResult:
-    """Begin episodes in the rows of the mask, and return the observations of all."""
-    _draw(env, mask.nonzero()[0], low, high)
-    return private(env, "state").T.astype(np.float32), {}
 
 
 def _draw(env: Any, rows: Rows, low: float, high: float) -> Array:

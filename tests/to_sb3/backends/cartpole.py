@@ -150,23 +150,3 @@ def run(env: Any, steps: int, *, scribble: bool = False) -> list[Any]:
 
 def within(obs: Array, low: float, high: float) -> bool:
     return bool(np.all((obs >= low) & (obs <= high)))
-
-
-def check_up_to_first_ending(raw: Any, ours: Any, seed: int | None = None) -> None:
-    """Hold an adapted environment of three rows against one of the same seed, up to an ending."""
-    expected, _ = raw.reset(seed=seed)
-    same(ours.reset(), np.array(expected), "the first observations")
-    policy = at_random(3)
-    for _ in range(500):
-        actions = policy(expected)
-        expected, rewards, terminated, truncated, _ = raw.step(actions)
-        obs, our_rewards, dones, infos = ours.step(actions)
-        same(our_rewards, np.asarray(rewards, np.float32), "rewards")
-        same(dones, np.asarray(terminated | truncated), "dones")
-        if dones.any():
-            break
-        same(obs, np.asarray(expected), "observations")
-    assert dones.any()
-    for i in range(3):
-        last = infos[i]["terminal_observation"] if dones[i] else obs[i]
-        same(last, np.asarray(expected)[i], f"row {i}")

@@ -136,14 +136,6 @@ def test_atari_seeds_that_ale_does_not_take_are_refused(seed: int) -> None:
     env.reset()
 
 
-def test_atari_takes_the_seeds_that_are_drawn() -> None:
-    env = sb3compat.to_sb3(atari(AutoresetMode.NEXT_STEP, 2))
-    for number in range(8):
-        np.random.seed(number)  # half of the numbers of 32 bits are too large
-        env.seed(None)
-        env.reset()
-
-
 @both_modes
 def test_atari_in_smaller_batches_is_refused(mode: AutoresetMode) -> None:
     with pytest.raises(sb3compat.ConversionError, match=r"num_envs|batch_size"):

@@ -9,18 +9,15 @@ import pytest
 
 import sb3compat
 from sb3compat._to_sb3.partial_reset import partial_reset_of
+from tests.envs import Identity
 from tests.to_sb3.backends.cartpole import RESET_BOUND, at_random, check_cartpole, native, within
 
 
-def adapted(num_envs: int, limit: int = 500, seed: int = 1) -> Any:
-    env = sb3compat.to_sb3(native(num_envs, limit))
-    env.seed(seed)
-    return env
-
-
-def test_options_move_the_bounds_until_the_next_reset() -> None:
+@pytest.mark.parametrize("wrap", [lambda env: env, Identity], ids=["bare", "wrapped"])
+def test_options_move_the_bounds_until_the_next_reset(wrap: Any) -> None:
     """As without the adapter: its autoreset draws from the bounds of the last reset."""
-    env = adapted(6, 10)
+    env: Any = sb3compat.to_sb3(wrap(native(6, 10)))
+    env.seed(1)
     raw = native(6, 10)
     env.set_options({"low": 0.01, "high": 0.02})
     assert within(env.reset(), 0.01, 0.02)
@@ -50,7 +47,9 @@ def test_cartpole_subclass_with_a_step_of_its_own_is_not_bypassed() -> None:
     class Renamed(CartPoleVectorEnv):
         sutton = True
 
-    check_cartpole(sb3compat.to_sb3(Renamed(num_envs=3, max_episode_steps=9)), at_random(3), 30, 9)
+    for wrap in (lambda env: env, Identity):
+        derived = wrap(Renamed(num_envs=3, max_episode_steps=18))
+        check_cartpole(sb3compat.to_sb3(derived), at_random(3), 90, 18)
     source = Shaped(num_envs=3, max_episode_steps=9)
     with pytest.raises(
         sb3compat.PartialResetError, match=r"CartPoleVectorEnv cannot be used.*'step'"

@@ -45,7 +45,7 @@ def raw_endings(raw: Any, actions: Any) -> Any:
 @pytest.mark.parametrize("limit", [27000, 40])
 def test_envpool_restarts_ended_rows_as_it_does_itself(wrapped: bool, limit: int) -> None:
     """With `episodic_life`, its autoreset goes on with the game; a reset by index would not."""
-    n = 3
+    n = 2
     actions = np.random.default_rng(0).integers(0, 4, (420, n))
     steps, starts = raw_endings(lives_pool(n, limit), actions)
     source = lives_pool(n, limit)

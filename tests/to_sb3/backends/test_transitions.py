@@ -23,7 +23,6 @@ from tests.to_sb3.backends.cartpole import (
     always,
     at_random,
     check_cartpole,
-    check_up_to_first_ending,
     native,
     run,
     within,
@@ -119,15 +118,6 @@ def test_environment_used_before_can_be_adapted(library: Library, wrapped: bool)
     env = sb3compat.to_sb3(RecordEpisodeStatistics(source) if wrapped else source)
     check_cartpole(env, at_random(3), 9, 4, **library.kwargs)
     env.close()
-
-
-@every_library
-def test_stream_equals_the_environment_up_to_the_first_ending(library: Library) -> None:
-    ours = adapted(library, 3, seed=8)
-    if library.takes_seeds:
-        check_up_to_first_ending(library.make(3, 500), ours, seed=8)
-    else:
-        check_up_to_first_ending(library.make(3, 500, seed=8), ours)
 
 
 @every_library
