@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import sb3compat
+from tests.covering import covering
 from tests.envs import Identity
 from tests.lockstep import same
 from tests.profiles import nightly
@@ -52,7 +53,7 @@ IN_CI = [
 EVERY = [(name, source) for name in TRAININGS for source in SOURCES]
 
 
-@pytest.mark.parametrize(("name", "source"), EVERY if nightly() else IN_CI)
+@pytest.mark.parametrize(("name", "source"), covering(EVERY) if nightly() else IN_CI)
 # In `ppo-dict`, the agent may well stand where it started between two episodes.
 @pytest.mark.filterwarnings("ignore:The last observation of row")
 def test_training_gives_the_same_weights(name: str, source: str) -> None:
