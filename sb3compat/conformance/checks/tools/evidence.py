@@ -303,7 +303,8 @@ def _all_alike_by_no_chance(found: list[Episode], pairs: list[tuple[Episode, Epi
     if len(pairs) < _FEWEST or not all(equal(last, first) for last, first in known):
         return False
     if distinct([first for _, first in known]) >= _VARIED:
-        broken = [(a, b) for a, b in pairwise(found) if not a.over and b.by == "reset"]
+        # A seed may move what a reset without one leaves where it is.
+        broken = [(a, b) for a, b in pairwise(found) if not a.over and _is_unseeded_reset(b)]
         return sum(not equal(a.seen[-1].value, b.first.value) for a, b in broken) >= _VARIED
     lasts, start = [a for a, _ in pairs], pairs[0][1].first.value
     moves = [pair for episode in found for pair in moves_of(episode)]
@@ -311,6 +312,10 @@ def _all_alike_by_no_chance(found: list[Episode], pairs: list[tuple[Episode, Epi
     befores = [a.seen[-2].value for a in lasts]
     rare = ((there + 1) / (len(moves) + 2)) ** len(pairs) < CHANCE
     return all(a.cut for a in lasts) and distinct(befores) >= _VARIED and rare
+
+
+def _is_unseeded_reset(episode: Episode) -> bool:
+    return episode.by == "reset" and seed_before(episode.record, episode.start) is None
 
 
 def _look_first(found: list[Episode], firsts: list[object]) -> bool | None:
