@@ -63,7 +63,6 @@ def check_env(env: object) -> None:
     Raises:
         UnsupportedEnvError: If it is no vector environment; the message says what to pass instead.
         ClosedError: If it was closed.
-        UnsupportedSpaceError: If the spaces of its rows start at different numbers.
     """
     if isinstance(env, VectorEnv):
         base = env.unwrapped
@@ -77,7 +76,6 @@ def check_env(env: object) -> None:
             raise ClosedError(f"Expected an open environment, but {env} was closed.")
         if isinstance(base, SyncVectorEnv):
             _check_distinct(base)
-        _check_starts(env)
         return
     got = f"got env={shown(env)} ({type(env).__name__})"
     raise UnsupportedEnvError(f"Expected a gymnasium.vector.VectorEnv, {got}. {_hint(env)}")
@@ -125,8 +123,12 @@ def _vec_env_inside(env: object) -> VecEnv | None:
     return vec_env
 
 
-def _check_starts(env: AnyVectorEnv) -> None:
-    """Refuse rows whose spaces start at different numbers, because all rows are shifted alike."""
+def check_starts(env: AnyVectorEnv) -> None:
+    """Refuse rows whose spaces start at different numbers, because all rows are shifted alike.
+
+    Raises:
+        UnsupportedSpaceError: If they do.
+    """
     if getattr(env.unwrapped, "observation_mode", "same") == "same":
         return
     spaces = subenvs_of(env).ask(("get", "observation_space"), range(env.num_envs))

@@ -11,6 +11,7 @@ from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import AnyVectorEnv, HoldsVecEnv
 from sb3compat._ipc.async_vector_env import shares_memory
 from sb3compat._rows.source import Source
+from sb3compat._to_sb3.accept import check_starts
 from sb3compat._to_sb3.bases import AsyncBase, Base, base_of
 from sb3compat._to_sb3.modes import Mode, Padded, ResetWithin, SameStep
 from sb3compat._to_sb3.native import NativeSource
@@ -52,10 +53,12 @@ def make_source(
     Raises:
         PartialResetError: If ended rows could not be reset within the step.
         UnsupportedEnvError: If it could not be presented exactly.
-        UnsupportedSpaceError: If Gymnasium cannot split its actions by row.
+        UnsupportedSpaceError: If Gymnasium cannot split its actions by row, or the spaces of its
+            rows start at different numbers.
         ValueError: If padding or a timeout is asked for, but does not apply to the environment.
     """
     source: Source
+    check_starts(env)
     _check_timeout(env, timeout)
     if type(env) is SyncVectorEnv and _has_own_rows(env, SyncVectorEnv) and not padding:
         source = SyncRows(env, observations, actions, copy=copy)

@@ -107,3 +107,19 @@ def test_environments_of_this_process_are_closed() -> None:
     env.close()
     env.close()
     assert closed == [os.getpid()]
+
+
+def test_close_does_not_begin_a_step_in_this_process() -> None:
+    stepped = []
+
+    class Steps(type(fns(1)[0]())):  # type: ignore[misc]
+        def step(self, action: Any) -> Any:
+            stepped.append(action)
+            return super().step(action)
+
+    made = fns(1)[0]
+    env = forked([made, lambda: Steps(made.script)], 1, parent_steps=True)
+    env.reset()
+    env.step_async(ACTIONS[:2])
+    env.close()
+    assert stepped == []

@@ -110,6 +110,26 @@ def test_refusal_is_shown_where_the_environment_cannot_be_presented() -> None:
     assert "a way to reset single rows" in found.layouts[1].refusal
 
 
+def test_rows_with_different_starts_are_traced_as_they_are() -> None:
+    class Counts(gym.Env[Any, Any]):
+        action_space = gym.spaces.Discrete(2)
+
+        def __init__(self, start: int) -> None:
+            self.observation_space = gym.spaces.Discrete(3, start=start)
+
+        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+            super().reset(seed=seed)
+            return self.observation_space.start, {}
+
+        def step(self, action: Any) -> Any:
+            return self.observation_space.start + 1, 0.0, True, False, {}
+
+    rows = [lambda: Counts(0), lambda: Counts(5)]
+    found = sb3compat.trace(SyncVectorEnv(rows, observation_mode="different"), episodes=1)
+    assert found.layouts[0].endings
+    assert all("from the same start" in layout.refusal for layout in found.layouts[1:])
+
+
 @pytest.mark.parametrize(("make", "check"), BROKEN)
 @pytest.mark.filterwarnings("ignore:The last observation of row 0 equals the first")
 def test_what_looks_wrong_is_marked_with_the_id_of_a_check_and_nothing_else(
