@@ -151,7 +151,8 @@ def test_numbers_of_each_type_come_back_as_that_type_also_where_others_are_among
     code: str,
 ) -> None:
     infos = {row: {"x": scalar(code, row % 2), "y": scalar(code, 1)} for row in range(3)}
-    infos[2]["y"] = 2
+    if survives_pickling(code):
+        infos[2]["y"] = 2
     back = through_a_pipe(infos)
     assert back == infos
     for row, info in infos.items():
