@@ -26,6 +26,17 @@ class Rows(Points):
         return self.row_class(self.config, row)
 
 
+class StaysWhereItIs(Point):
+    """A reset moves nothing, as with a real robot: the last observation is the next first one."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        before = self.point
+        _, info = super().reset(seed=seed, options=options)
+        if seed is None:
+            self.point = before
+        return self.observe(), info
+
+
 class LosesLives(Point):
     """The end of a life is the end of an episode, and the next one goes on at the same place."""
 
@@ -102,7 +113,7 @@ class TellsAllSorts(Point):
 _CLOCK, _THING = count(), _Thing()
 
 
-ROWS = (LosesLives, ClimbsLevels, TellsAtTheEnd, TellsAllSorts)
+ROWS = (StaysWhereItIs, LosesLives, ClimbsLevels, TellsAtTheEnd, TellsAllSorts)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.__name__)
