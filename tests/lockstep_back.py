@@ -20,9 +20,7 @@ BuildVecEnv = Callable[[list[MakeEnv]], Any]
 
 
 def dummy(fns: Sequence[Any]) -> Any:
-    from stable_baselines3.common.vec_env import DummyVecEnv
-
-    return DummyVecEnv(fns)
+    return pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv(fns)
 
 
 def subproc(fns: Sequence[Any]) -> Any:

@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--resume", metavar="FILE", help="a checkpoint to go on from")
     args = parser.parse_args()
 
-    # After `machine`, whose processes need neither.
+    # Imported here, so that the worker processes do not import SB3 and torch.
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import CheckpointCallback
     from stable_baselines3.common.vec_env import VecMonitor

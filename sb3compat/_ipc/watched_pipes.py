@@ -123,7 +123,9 @@ class Watch:
         # A worker that has received only a part of a message may never read the rest.
         end_processes([self._processes[cut] for cut in exchange.unsent])
         exchange.unsent.clear()
-        if row not in exchange.dead:
+        if row in exchange.dead:  # it still waits if an interrupt came while it was sent a message
+            end_processes([self._processes[row]])
+        else:
             exchange.send({row: pickled(message)})
 
     def _receive_close(self, row: int) -> None:

@@ -241,9 +241,9 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         raise cannot_copy(self)
 
     def __repr__(self) -> str:
-        return (
-            f"<{type(self).__name__}, {self.num_envs} rows in {len(self.rows_of_worker)} workers>"
-        )
+        workers = len(self.rows_of_worker)
+        plural = "worker" if workers == 1 else "workers"
+        return f"<{type(self).__name__}, {self.num_envs} rows in {workers} {plural}>"
 
 
 def _functions(env_fns: object) -> list[EnvFn]:

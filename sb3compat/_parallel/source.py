@@ -115,7 +115,9 @@ class ParallelRows:
             Exception: What a row has raised; if several have, the first one in this order.
         """
         if self._closed:
-            raise ClosedError("Expected an open environment, but this ParallelVecEnv was closed.")
+            raise ClosedError(
+                "Expected an open environment, but this ParallelVecEnv was closed. Make a new one."
+            )
         if self.busy:
             raise CallOrderError("Expected step_wait() first: the workers are in the middle of it.")
         shares: dict[int, dict[int, Command]] = {}

@@ -24,7 +24,9 @@ def check_vec_env(vec_env: object) -> None:
                     f"{name}={getattr(vec_env, name)!r}."
                 )
         if getattr(vec_env, "closed", False):
-            raise ClosedError(f"Expected an open environment, but {vec_env} was closed.")
+            raise ClosedError(
+                f"Expected an open environment, but {vec_env} was closed. Make a new one."
+            )
         return
     raise UnsupportedEnvError(
         f"Expected a stable_baselines3 VecEnv, or an object with its methods, got "

@@ -114,4 +114,6 @@ class ReachesSubEnvs(VectorEnvBase):
 
     def _check_open(self) -> None:
         if self.closed:
-            raise ClosedError(f"Expected an open environment, but {self} was closed.")
+            raise ClosedError(
+                f"Expected an open environment, but {self} was closed. Make a new one."
+            )

@@ -73,7 +73,9 @@ def check_env(env: object) -> None:
                     f"{space}={getattr(env, space, None)!r}."
                 )
         if base.closed:
-            raise ClosedError(f"Expected an open environment, but {env} was closed.")
+            raise ClosedError(
+                f"Expected an open environment, but {env} was closed. Make a new one."
+            )
         if isinstance(base, SyncVectorEnv):
             _check_distinct(base)
         return
@@ -91,10 +93,10 @@ def _hint(env: object) -> str:
     if inspect.isclass(env) or callable(env):
         return "That is a function or class that makes environments: call it, and pass the result."
     if isinstance(env, str):
-        return f"Make the environment first: to_sb3(gymnasium.make_vec({env!r}, num_envs=n))."
+        return f"Make the environment first, and pass it: gymnasium.make_vec({env!r}, num_envs=n)."
     if isinstance(env, list | tuple):
-        return "Put them together first: to_sb3(gymnasium.vector.SyncVectorEnv(list_of_functions))."
-    return "Make one first: to_sb3(gymnasium.make_vec(id, num_envs=n))."
+        return "Put them together, and pass the result: gymnasium.vector.SyncVectorEnv(functions)."
+    return "Make one, and pass it: gymnasium.make_vec(id, num_envs=n)."
 
 
 def _check_distinct(env: AnySync) -> None:

@@ -320,13 +320,15 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         if self._lost_step and not self._source.broken:
             raise CallOrderError(
                 "Expected reset(), as the last step or reset raised an exception or was "
-                "interrupted, so its results are lost, and an episode may have ended in it; "
+                "interrupted: its results are lost, and an episode may have ended; "
                 f"got {called}."
             )
 
     def _check_open(self) -> None:
         if self._closed or self._env_is_closed():
-            raise ClosedError(f"Expected an open environment, but {self} was closed.")
+            raise ClosedError(
+                f"Expected an open environment, but {self} was closed. Make a new one."
+            )
 
     def _env_is_closed(self) -> bool:
         """Whether the environment was closed by others."""

@@ -31,7 +31,7 @@ from sb3compat._convert.types import (
     VectorResetResult,
 )
 from sb3compat._upstream.inherited import changed
-from sb3compat.errors import shown
+from sb3compat.errors import UnsupportedEnvError, shown
 
 
 class PartialReset(Protocol):
@@ -228,7 +228,15 @@ def reset_with_mask(
 
     Gymnasium's convention for masked resets, which `SyncVectorEnv`, `AsyncVectorEnv` and ale-py's
     `AtariVectorEnv` follow.
+
+    Raises:
+        UnsupportedEnvError: If it is no `VectorEnv`.
     """
+    if not isinstance(env, VectorEnv):
+        raise UnsupportedEnvError(
+            f"Expected a gymnasium.vector.VectorEnv, got env={shown(env)} ({type(env).__name__}). "
+            "A VecEnv resets ended rows itself: pass the VectorEnv inside it."
+        )
     return env.reset(seed=seed, options={**(options or {}), "reset_mask": mask})
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gymnasium.error import Error as GymnasiumError
+
 from sb3compat._trace.trace import trace
 from sb3compat.errors import ConversionError
 
@@ -38,6 +40,8 @@ def command(given: Namespace, make_env: Callable[[], Any]) -> int:
         )
     except (ConversionError, ValueError) as error:
         return _complain(str(error))
+    except GymnasiumError as error:
+        return _complain(f"{given.target!r} cannot be made: {type(error).__name__}: {error}")
     # Before printing, as the reader of the output may stop at any line (`| head`).
     if given.svg:
         _write(given.svg, found.svg())

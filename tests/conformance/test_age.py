@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from conformance.age import ROOT, digest, imported, path_of
+from tests.interpreter import run
 
 SOURCE = '''
 """What it is for."""
@@ -69,10 +68,7 @@ print(json.dumps([name for name in sys.modules if name.startswith(("sb3compat.",
 
 
 def test_all_that_a_run_imports_has_a_digest() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", RUN],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run("-W", "ignore", "-c", RUN)
     assert done.returncode == 0, done.stderr
     loaded = {path_of(name) for name in json.loads(done.stdout.splitlines()[-1])}
     # What is in a package itself is imported under names of its own, where it is used.

@@ -24,11 +24,6 @@ KINDS: tuple[Kind, ...] = ("form", "world", "unseen")
 CORRECT = {
     f"{kind}-{each.id}": each for kind in KINDS for each in specimens(kind) if not each.broken
 }
-# Worlds that checks have accused.
-KNOWN = (
-    "world-vec_env-CliffWalking-9", "world-vec_env-answers-point", "world-vec_env-shared-dict",
-    "world-vec_env-pit-7-limits", "world-vec_env-slip-0.4-int", "world-NextStep-grid-3-6-fixed",
-)  # fmt: skip
 # Each mutant is correct but for one thing: what is plain is among them.
 FEW = (
     "form-SameStep-dict", "form-Disabled-noise", "world-vec_env-shared-dict",
@@ -58,9 +53,3 @@ def test_episodes_need_not_end_while_the_kit_looks_on() -> None:
         examine(marathon.factory), only=["no_phantom_transition", "rows_independent"], seconds=0.01
     )
     assert not bad(results)
-
-
-def test_there_are_many_of_both_interfaces() -> None:
-    assert {*KNOWN} < CORRECT.keys()
-    families = [correct.family for correct in CORRECT.values()]
-    assert min(map(families.count, ("vec_env", "vector_env"))) > 100

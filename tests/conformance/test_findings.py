@@ -7,9 +7,6 @@ import pytest
 
 from sb3compat.conformance.findings import (
     EnvFailureError,
-    Finding,
-    family_name,
-    nearest,
     said_by,
     short,
 )
@@ -23,11 +20,6 @@ class SilentError(Exception):
 class Unprintable:
     def __repr__(self) -> str:
         raise OSError("no words")
-
-
-def test_a_place_names_the_step_and_the_row() -> None:
-    assert Finding("x", "1", "2", 0).place == "before the first step"
-    assert Finding("x", "1", "2", 3, 0).place == "step 3, row 0"
 
 
 @pytest.mark.parametrize(
@@ -51,15 +43,3 @@ def test_long_texts_are_cut() -> None:
 
 def test_short_is_on_one_line() -> None:
     assert short(np.zeros((2, 2))) == "array([[0., 0.], [0., 0.]])"
-
-
-def test_nearest_asks_only_for_similar_names() -> None:
-    known = ["dones_shape", "rewards_shape"]
-    assert nearest("done_shape", known) == " Did you mean 'dones_shape'?"
-    assert nearest("rew", known) == " Did you mean 'rewards_shape'?"
-    assert nearest("qqq", known) == ""
-
-
-def test_an_interface_has_its_article() -> None:
-    assert family_name("vec_env") == "an SB3 VecEnv"
-    assert family_name("vector_env") == "a Gymnasium VectorEnv"

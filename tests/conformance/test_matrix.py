@@ -103,23 +103,3 @@ def test_a_survivor_fails_the_run(outcomes: Path, tmp_path: Path, capsys: Any) -
     said = capsys.readouterr().err
     assert "SB3 VecEnv: RewardsInDoublePrecision survives rewards_float32\n" in said
     assert "RewardsInDoublePrecision][vec_env_step] survives**" in (tmp_path / PAGE).read_text()
-
-
-def test_some_are_run_and_the_others_kept(outcomes: Path, tmp_path: Path) -> None:
-    pytest.importorskip("stable_baselines3")
-    change(outcomes, '"Alike": {"killed": ["subclasses_vec_env"]', '"Alike": {"killed": []')
-    assert main(["--only", "Alike"], tmp_path) == 0
-    assert read(outcomes) == RECORD
-
-
-def test_what_was_never_run_has_no_page(outcomes: Path, tmp_path: Path, capsys: Any) -> None:
-    change(outcomes, '"Alike"', '"Unlike"')
-    with pytest.raises(SystemExit, match="2"):
-        main(["--page"], tmp_path)
-    assert "did not run all checks on Alike." in capsys.readouterr().err
-
-
-def test_what_there_is_not_cannot_be_run(outcomes: Path, tmp_path: Path, capsys: Any) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["--only", "Alike", "Aliek"], tmp_path)
-    assert "got Aliek." in capsys.readouterr().err

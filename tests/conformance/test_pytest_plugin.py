@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +11,7 @@ import pytest
 
 from sb3compat.conformance.checks import catalogue
 from sb3compat.conformance.commands import check as check_command  # noqa: F401  (the plugin loads what it loads)
+from tests.interpreter import run as python
 
 # pytester forgets the modules that a run imports, and NumPy cannot be imported twice.
 assert catalogue.checks_of()
@@ -298,12 +296,6 @@ def test_one():
     assert [name for name in heavy if name in sys.modules] == []
 """
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "sb3compat.pytest_plugin", "-p", "no:cacheprovider"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    arguments = ("-m", "pytest", "-p", "sb3compat.pytest_plugin", "-p", "no:cacheprovider")
+    done = python(*arguments, cwd=tmp_path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-ROOT = Path(__file__).parents[2]
+from tests.interpreter import run
 
 
 def test_the_page_is_up_to_date() -> None:
-    done = subprocess.run(
-        [sys.executable, "docs/generate.py", "--check"],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    done = run("docs/generate.py", "--check")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -16,7 +16,7 @@ from gymnasium.vector import AsyncVectorEnv
 import sb3compat
 from sb3compat._ipc import pipes
 from sb3compat._ipc.watched_pipes import WatchedPipe
-from tests.interrupts import Counting, no_hang
+from tests.interrupts import Counting, no_hang, raised_by
 
 ZEROS = np.zeros(3, np.int64)
 
@@ -129,8 +129,24 @@ def test_close_lets_workers_that_owe_nothing_close_their_environments(tmp_path: 
     assert sorted(path.read_text().split()) == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize("state", ["killed", "died", "a part sent"])
-def test_close_of_a_subproc_vec_env(state: str) -> None:
+def interrupted(base: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal came while a message was written, and another row was called after it."""
+    write = os.write
+
+    def write_and_signal(number: int, data: Any) -> None:
+        monkeypatch.setattr(os, "write", write)
+        write(number, data)
+        signal.raise_signal(signal.SIGUSR1)
+
+    monkeypatch.setattr(os, "write", write_and_signal)
+    with raised_by(signal.SIGUSR1, KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        base.env_method("render", indices=[0])
+    with pytest.raises(sb3compat.WorkerError, match="row 0"):
+        base.env_method("render", indices=[1])
+
+
+@pytest.mark.parametrize("state", ["killed", "died", "a part sent", "interrupted"])
+def test_close_of_a_subproc_vec_env(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
     base = vec_env.SubprocVecEnv(makers(), start_method="fork")
     envs = sb3compat.to_gymnasium(base)
@@ -140,6 +156,8 @@ def test_close_of_a_subproc_vec_env(state: str) -> None:
     elif state == "died":
         with pytest.raises(sb3compat.WorkerError, match="row 1 has died"):
             envs.step(np.array([0, 1, 0]))
+    elif state == "interrupted":
+        interrupted(base, monkeypatch)
     else:
         pid, exchange = base.processes[1].pid, base.remotes[1].watch.exchange
         os.kill(pid, signal.SIGSTOP)  # so that it never reads

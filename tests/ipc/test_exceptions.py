@@ -230,23 +230,10 @@ def check_arrives(error: Exception) -> None:
     alike(caught.value, error, {})
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_exception_arrives_as_it_was_raised(kind: Callable[[], Exception]) -> None:
-    check_arrives(kind())
-
-
 @given(error=ERRORS)
 @settings(max_examples=examples(1000))
 def test_exceptions_that_hold_others_arrive_as_they_were_raised(error: Exception) -> None:
     check_arrives(error)
-
-
-HOLDERS = [lambda inner: inner, lambda inner: [inner, 3], lambda inner: {3: inner}]
-
-
-@pytest.mark.parametrize("hold", HOLDERS)
-def test_what_pickle_would_change_arrives_within_what_it_would_not(hold: Any) -> None:
-    check_arrives(with_state(ValueError("text"), held=hold(FormattingError(3))))
 
 
 def test_exception_that_holds_itself_has_a_text_in_its_place() -> None:

@@ -50,10 +50,6 @@ def started(exchange: Exchange, **commands: Any) -> Exchange:
     return exchange
 
 
-def test_poll_is_the_way_where_there_is_one() -> None:
-    assert Exchange.ready_class is WAYS[-1]
-
-
 def test_rows_that_answer_later_do_not_hold_up_the_others(make: Make) -> None:
     exchange = started(make(), _0="wait", _1="wait")
     # The last opens the gate for the others once its answer, longer than a pipe, was sent.
@@ -61,15 +57,6 @@ def test_rows_that_answer_later_do_not_hold_up_the_others(make: Make) -> None:
     exchange.receive(60)
     assert exchange.answers == {0: ("wait", "_0"), 1: ("wait", "_1"), 2: ("open", LONG)}
     assert (exchange.owed, exchange.dead) == ({}, {})
-
-
-def test_only_rows_that_owe_an_answer_are_waited_for(make: Make) -> None:
-    exchange = started(make(), _1="answer")
-    assert set(exchange.owed) == {1}
-    exchange.receive()
-    assert list(exchange.answers) == [1]
-    exchange.receive()
-    assert list(exchange.answers) == [1]
 
 
 def test_answer_of_a_worker_that_has_ended_since_is_taken(make: Make, workers: Workers) -> None:

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
@@ -100,17 +99,6 @@ def test_exception_of_the_first_row_is_raised_of_several() -> None:
     with pytest.raises(KeyError, match="several"):
         envs.step([0, 1, 2])
     envs.close()
-
-
-def test_worker_that_ends_with_an_exception_under_a_wrapper_is_a_worker_error() -> None:
-    from stable_baselines3.common.vec_env import VecMonitor
-
-    envs = sb3compat.to_gymnasium(VecMonitor(subproc([Make(i, 9) for i in range(2)])))
-    envs.reset()
-    with pytest.raises(sb3compat.WorkerError, match="row 1 has died without an answer"):
-        envs.step(np.array([0, 1]))
-    envs.close()
-    assert not any(process.is_alive() for process in envs.vec_env.processes)
 
 
 def test_pending_step_of_the_user_is_refused() -> None:

@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+
+from tests.interrupts import Counting
 
 HOWS = ("raise", "base", "hang", "die")
 
@@ -23,42 +24,32 @@ class ArmedBaseError(BaseException):
     """And what no `except Exception` catches."""
 
 
-class Echoing(gym.Env[Any, Any]):
-    """Its observation is its row, seed, episode, time, and mark.
+class Echoing(Counting):
+    """Its observation says its mark, too.
 
     A reset with a seed forgets all that was before. Armed, its next step fails in a way of `HOWS`;
     one that hangs goes on when the file `gate` is there.
     """
 
     observation_space = spaces.Box(-np.inf, np.inf, (5,), np.float32)
-    action_space = spaces.Discrete(4)
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 7}
-    render_mode = "rgb_array"
 
     def __init__(self, row: int, gate: str = "") -> None:
-        self.row, self.gate = row, gate
-        self.used_seed = self.episode = self.time = self.mark = 0
-        self.armed = ""
+        super().__init__(row)
+        self.gate, self.armed = gate, ""
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        super().reset(seed=seed)
-        self.episode += 1
-        self.time = 0
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         if seed is not None:
-            self.used_seed, self.episode, self.mark, self.armed = seed, 0, 0, ""
-        return self._observation(), {"first": self.episode, "x": (options or {}).get("x", -1)}
+            self.mark, self.armed = 0, ""
+        observation, info = super().reset(seed=seed)
+        return observation, info | {"x": (options or {}).get("x", -1)}
 
     def step(self, action: Any) -> Any:
         armed, self.armed = self.armed, ""
         self._fail(armed)
-        self.time += 1
-        ended = self.time == 2 + self.row % 3
-        cut = ended and self.episode % 2 == 1
-        reward = 100.0 * self.episode + self.time
-        return self._observation(), reward, ended and not cut, cut, {"taken": int(action)}
+        return super().step(action)
 
     def render(self) -> Any:
-        return np.full((2, 2, 3), self.row + 10 * self.time, np.uint8)
+        return super().render() + np.uint8(10 * self.time)
 
     def echo(self, number: int) -> tuple[int, int]:
         return self.row, number
@@ -79,9 +70,8 @@ class Echoing(gym.Env[Any, Any]):
         while how == "hang" and not Path(self.gate).exists():
             time.sleep(0.001)
 
-    def _observation(self) -> Any:
-        values = (self.row, self.used_seed, self.episode, self.time, self.mark)
-        return np.array(values, np.float32)
+    def _obs(self) -> Any:
+        return np.append(super()._obs(), np.float32(self.mark))
 
 
 class MakeEchoing:

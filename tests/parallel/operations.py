@@ -17,12 +17,11 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import sb3compat
 from sb3compat.errors import CallOrderError, WorkerError, WorkerTimeoutError
 from tests.interrupts import ERRORS, attempt, interrupt, no_hang
 from tests.lockstep import same
+from tests.lockstep_back import dummy
 from tests.parallel.echoing import ArmedBaseError, ArmedError, Echoing, MakeEchoing
 from tests.parallel.failing import WorkerProcess
 from tests.parallel.teams import children, parts_of
@@ -80,7 +79,7 @@ class Pair:
         self.waiting: Any = None
         self.ours: Any = self.make()
         self._watch()
-        self.theirs: Any = self.reference()
+        self.theirs: Any = dummy([MakeEchoing(row) for row in range(self.n)])
         self._was_reset(self.ours.reset())
         # Only now: on a loaded machine, a worker may take longer to make its parts.
         self.ours._source._workers._timeout = self.kwargs.get("timeout")
@@ -90,11 +89,6 @@ class Pair:
         fns: list[Any] = [MakeEchoing(row, str(self.gate)) for row in range(self.n)]
         patient = self.kwargs | {"timeout": 60} | kwargs
         return sb3compat.ParallelVecEnv(parts_of(fns, self.shape), **patient)
-
-    def reference(self) -> Any:
-        DummyVecEnv = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv  # noqa: N806
-
-        return DummyVecEnv([MakeEchoing(row) for row in range(self.n)])
 
     # Operations that have to be exact, or an error that says why not.
 

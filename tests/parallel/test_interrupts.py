@@ -13,6 +13,7 @@ import sb3compat
 from sb3compat._ipc.pipes import Exchange
 from tests.interrupts import attempt, count, counting, interrupt, no_hang, points
 from tests.lockstep import same
+from tests.lockstep_back import dummy
 from tests.parallel.failing import ACTIONS, failing, opened
 
 pytestmark = pytest.mark.usefixtures("nobody_is_left")
@@ -31,13 +32,11 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 def test_interrupt_at_any_point_leaves_no_answer_for_the_next_call(
     name: str, kwargs: dict[str, Any]
 ) -> None:
-    DummyVecEnv = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv  # noqa: N806
-
     def started() -> Any:
         return opened(counting(3), **kwargs)
 
     env = started()
-    expected = transcript(DummyVecEnv(counting(3)))
+    expected = transcript(dummy(counting(3)))
     total = count(lambda: OPERATIONS[name](env))
     for at, error in points(total):
         where = f"{name}, {error.__name__} at point {at} of {total}"

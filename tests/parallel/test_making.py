@@ -21,6 +21,7 @@ from sb3compat._parallel import processes, workers
 from sb3compat._parallel.launch import signals_held
 from tests.interrupts import attempt, count, counting, interrupt, no_hang, points, raised_by
 from tests.lockstep import same
+from tests.lockstep_back import dummy
 from tests.parallel.failing import OPENED, opened
 from tests.parallel.teams import children, forked
 from tests.parallel.test_interrupts import transcript
@@ -33,12 +34,6 @@ pytestmark = [
 ]
 
 METHODS = ["fork", None]
-
-
-def dummy() -> Any:
-    DummyVecEnv = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv  # noqa: N806
-
-    return DummyVecEnv(counting(3))
 
 
 def wait_until_nobody_is_left() -> None:
@@ -78,7 +73,7 @@ def test_interrupt_at_any_point_of_a_replacement_is_drained_by_the_next_reset(us
     def call(env: Any) -> Any:
         return env.reset() if use == "reset" else env.step(np.zeros(3, int))
 
-    expected = transcript(dummy())
+    expected = transcript(dummy(counting(3)))
     first = with_loss("fork")
     total = count(lambda: call(first))
     first.close()
@@ -134,11 +129,6 @@ def flag(tmp_path: Path) -> Path:
     return path
 
 
-def test_function_that_hangs_is_a_timeout_error(flag: Path) -> None:
-    with no_hang(), pytest.raises(sb3compat.WorkerTimeoutError, match=r"env_fns\[2\] .*timeout=1"):
-        forked([*counting(2), Hangs(2, flag)], 3, timeout=1.0)
-
-
 def test_step_that_raises_is_reported_while_another_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers.WorkerExchange, "grace_seconds", 0.2)
     env = opened([lambda: Failing(0, "hang"), lambda: Failing(1, "raise")], 2)
@@ -163,7 +153,7 @@ def test_replacement_that_hangs_is_a_timeout_error_and_the_next_reset_tries_agai
         limited(env, 1.0).reset()
     assert len(children()) == 1
     flag.unlink()
-    same(transcript(limited(env, 60.0)), transcript(dummy()))
+    same(transcript(limited(env, 60.0)), transcript(dummy(counting(3))))
 
 
 @pytest.mark.parametrize("left", [0, 2, 4, 6])
@@ -173,7 +163,7 @@ def test_no_descriptors_left_is_an_error_that_says_so(left: int) -> None:
     env = with_loss("fork")
     with few_descriptors(left):
         attempt(env.reset, sb3compat.WorkerError, OSError)
-    same(transcript(env), transcript(dummy()))
+    same(transcript(env), transcript(dummy(counting(3))))
 
 
 @contextmanager

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
 
 import sb3compat
-from sb3compat._parallel.messages import Failure, dumps_answer
+from tests.envs import fns
+from tests.parallel.failing import ACTIONS, known, opened
+from tests.parallel.known import Known
+from tests.parallel.teams import forked
 
 
-def test_answer_that_cannot_be_pickled_is_a_refusal() -> None:
-    answer: Any = pickle.loads(dumps_answer({"key": (x for x in ())}, 2, "row 2"))
-    assert isinstance(answer, Failure)
+class Generating(Known):
+    def generate(self) -> Any:
+        return (x for x in ())
+
+
+@pytest.mark.usefixtures("nobody_is_left")
+def test_result_that_cannot_be_pickled_is_refused() -> None:
+    env = opened([*known()[:4], lambda: Generating(4)])
     with pytest.raises(sb3compat.ConversionError, match=r"can be pickled.*generator"):
-        answer.reraise()
+        env.env_method("generate", indices=4)
+    env.step(ACTIONS)
+
+
+def test_argument_that_cannot_be_pickled_leaves_the_workers_untouched() -> None:
+    env = forked(fns(3), 2)
+    with pytest.raises(TypeError, match="pickle"):
+        env.env_method("set_mu", (x for x in ()))
+    assert env.get_attr("mu") == [0.5] * 3
+    env.close()

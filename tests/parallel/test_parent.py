@@ -12,7 +12,7 @@ import sb3compat
 from sb3compat import ParallelVecEnv
 from sb3compat._parallel import adapter
 from tests.envs import fns
-from tests.parallel.failing import ACTIONS, N, failing, known, opened, processes_of
+from tests.parallel.failing import ACTIONS, known, opened, processes_of
 from tests.parallel.teams import children, forked
 from tests.to_sb3.test_faults import SeveralError
 
@@ -44,17 +44,6 @@ def test_last_rows_are_in_this_process() -> None:
     last = env.rows_of_worker[-1]
     assert {pids[row] for row in last} == {os.getpid()}
     assert os.getpid() not in pids[: last.start]
-
-
-def test_error_of_a_row_of_this_process_arrives_and_a_reset_goes_on() -> None:
-    env = opened(failing("raise", N - 1), parent_steps=True)
-    env.step(ACTIONS)
-    with pytest.raises(SeveralError, match=f"number {N - 1}"):
-        env.step(ACTIONS)
-    with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):
-        env.step(ACTIONS)
-    env.reset()
-    env.step(ACTIONS)
 
 
 @pytest.mark.parametrize("policy", ["raise", "restart"])

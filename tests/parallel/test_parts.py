@@ -23,17 +23,6 @@ def made(*env_fns: Any) -> Parts:
     return result
 
 
-def test_neighbouring_single_environments_are_one_part() -> None:
-    both = SyncVectorEnv(fns(3))
-    result = made(*fns(2), lambda: both, *fns(1))
-    assert result.counts == [1, 1, 3, 1]
-    assert [part.single for part in result] == [True, False, True]
-    assert [part.number_from(first) for part, first in zip(result, (7, 9, 12), strict=True)] == [
-        9, 12, 13,
-    ]  # fmt: skip
-    assert [part.where for part in result] == ["rows 7 to 8", "rows 9 to 11", "row 12"]
-
-
 def test_environment_that_is_made_twice_is_refused() -> None:
     env = MakeEnv(script(), 0)()
     with pytest.raises(sb3compat.UnsupportedEnvError, match=r"env_fns\[5\] to make a new"):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from textwrap import dedent
 
@@ -12,7 +9,7 @@ import pytest
 
 import sb3compat
 from sb3compat._parallel.program import refuse_rerun
-from tests.parallel.failing import ROOT
+from tests.interpreter import run
 from tests.parallel.test_launch import HIDE
 from tests.profiles import some
 
@@ -65,10 +62,7 @@ def check_refused(folder: Path, make: str, hide: str, said: str, runs: int) -> N
     """The script ends with an error that says this, and was not run more often than that."""
     path = folder / "selfish.py"
     path.write_text(dedent(SELFISH).replace("{make}", dedent(make)).replace("{hide}", hide))
-    folders = os.pathsep.join([str(folder), str(ROOT)])
-    environment = os.environ | {"PYTHONPATH": folders, "RAY_USAGE_STATS_ENABLED": "0"}
-    command = [sys.executable, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    done = run(path, path=[folder], RAY_USAGE_STATS_ENABLED="0")
     assert done.returncode == 1, done.stderr
     assert said in done.stderr
     assert len((folder / "runs").read_text().split()) <= runs
@@ -81,10 +75,6 @@ def test_script_without_a_guard_is_not_run_again_by_workers_that_start_workers(
     hide = "" if name == "by_id" else dedent(HIDE)
     said = "definitions, below 'if __name__ == \"__main__\":'"
     check_refused(tmp_path, MAKES[name], hide, said, 4)
-
-
-def test_workers_may_be_started_where_no_script_is_imported() -> None:
-    refuse_rerun()
 
 
 @pytest.mark.parametrize("context", some(["spawn", "forkserver"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -90,25 +89,12 @@ def test_infos_of_resets_are_those_of_the_last_one_or_empty(vec_env: Any) -> Non
         lambda o, r, d, i: (o, r[:1], d, i),
     ],
 )
-def test_malformed_step_is_refused_with_the_words_that_one_by_itself_gets(change: Any) -> None:
-    def make() -> Any:
-        return Changed(DummyVecEnv(fns(2, lengths=(1, 9))), change)
-
-    words = []
-    source = source_over(make())
-    source.reset([None, None], [{}, {}])
-    source.send([np.zeros(2, int)])
-    with pytest.raises(sb3compat.ConversionError) as caught:
-        source.receive()
-    words.append(str(caught.value))
-    alone = sb3compat.to_gymnasium(make())
-    alone.reset()
-    with pytest.raises(sb3compat.ConversionError) as caught:
-        alone.step(np.zeros(2, int))
-    words.append(str(caught.value))
-    one, two = (re.sub("0x[0-9a-f]+", "", text) for text in words)
-    assert one.partition(".step")[2] == two.partition(".step")[2]
-    assert one.partition(", got (")[0] == two.partition(", got (")[0]
+def test_malformed_step_is_refused_as_from_one_by_itself(change: Any) -> None:
+    env = forked([lambda: Changed(DummyVecEnv(fns(2, lengths=(1, 9))), change)])
+    env.reset()
+    with pytest.raises(sb3compat.ConversionError, match=r"rewards, dones, infos\)|rewards.shape"):
+        env.step(np.zeros(2, int))
+    env.close()
 
 
 def waiting(nested: bool) -> Any:

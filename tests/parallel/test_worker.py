@@ -5,14 +5,11 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from gymnasium.vector import SyncVectorEnv
-
-from sb3compat._parallel.extras import Extras
 from sb3compat._parallel.memory import Buffers, shapes_of
 from sb3compat._parallel.messages import Failure, dumps_command
 from sb3compat._parallel.parts import layouts
-from sb3compat._parallel.worker import NOTHING, Worker
-from tests.envs import BOX, ScriptedEnv, fns, script
+from sb3compat._parallel.worker import Worker
+from tests.envs import BOX, ScriptedEnv, script
 
 
 def answer(held: Worker, *command: Any) -> Any:
@@ -30,23 +27,6 @@ def holding(functions: list[Any], first: int = 0, n: int | None = None) -> tuple
     return held, held.buffers
 
 
-def test_step_with_nothing_to_say_sends_nothing() -> None:
-    class Silent(ScriptedEnv):
-        def step(self, action: Any) -> Any:
-            return (*super().step(action)[:4], {})
-
-    held, buffers = holding([lambda i=i: Silent(script(lengths=(2,)), i) for i in range(3)])
-    assert held.step() == NOTHING
-    assert not buffers.ended.any()
-    news = pickle.loads(held.step())
-    assert buffers.ended.all()
-    assert isinstance(news, Extras)
-    assert [table.rows for table in news.tables] == [[0, 1, 2]]
-    assert set(news.reset_infos) == {0, 1, 2}
-    assert held.step() == NOTHING
-    assert not buffers.ended.any()
-
-
 def test_action_is_not_overwritten_by_the_next_one() -> None:
     class Keeping(ScriptedEnv):
         kept: Any = None
@@ -61,21 +41,6 @@ def test_action_is_not_overwritten_by_the_next_one() -> None:
     held.step()
     buffers.actions[0][...] = 2
     assert pickle.loads(held.step()).infos[0]["before"].tolist() == [1, 1, 1]
-
-
-def test_error_of_one_part_ends_the_steps_of_the_others() -> None:
-    class Failing(ScriptedEnv):
-        def step(self, action: Any) -> Any:
-            raise KeyError("no")
-
-    def failing() -> Any:
-        return Failing(script(), 3)
-
-    held, _ = holding([lambda: SyncVectorEnv(fns(2)), *fns(1), failing, *fns(1)], 2, 7)
-    failure = pickle.loads(held.step())
-    assert isinstance(failure, Failure)
-    assert (failure.row, failure.where) == (5, "row 5")
-    assert answer(held, "reset", [None] * 5, None).reset_infos[2]["resets"] == 2
 
 
 def test_everything_is_closed_also_after_an_error() -> None:

@@ -10,12 +10,17 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
-from sb3compat._to_gymnasium.accept import check_vec_env
 from tests.envs import ScriptedEnv, fns, script
-from tests.handwritten import AsyncCountingVecEnv, CountingVecEnv
+from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import dummy, monitored
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+
+
+class Half:
+    num_envs = 2
+    action_space = spaces.Discrete(2)
+
 
 Case = tuple[Callable[[], Any], dict[str, Any], str]
 REFUSED: dict[type[Exception], list[Case]] = {
@@ -26,6 +31,7 @@ REFUSED: dict[type[Exception], list[Case]] = {
         (fns, {}, "DummyVecEnv(list_of_functions)"),
         (lambda: None, {}, "vec_env=None (NoneType)"),
         (lambda: with_attributes(CountingVecEnv(), action_space=3), {}, "action_space=3"),
+        (Half, {}, "It has no observation_space, reset, step."),
     ],
     sb3compat.UnsupportedSpaceError: [
         (
@@ -83,18 +89,3 @@ def test_refused_environment_is_named_with_a_way_out(kind: type[Exception], case
     with pytest.raises(kind) as caught:
         sb3compat.to_gymnasium(make(), **kwargs)
     assert message in str(caught.value)
-
-
-def test_missing_methods_are_named() -> None:
-    class Half:
-        num_envs = 2
-        action_space = spaces.Discrete(2)
-
-    with pytest.raises(sb3compat.UnsupportedEnvError) as caught:
-        check_vec_env(Half())
-    assert "It has no observation_space, reset, step." in str(caught.value)
-
-
-@pytest.mark.parametrize("cls", [CountingVecEnv, AsyncCountingVecEnv])
-def test_methods_of_a_vec_env_are_enough(cls: Any) -> None:
-    check_vec_env(cls())

@@ -240,16 +240,6 @@ def test_dead_worker_is_an_error_in_every_call(number: int, wrap: Any) -> None:
     assert getattr(envs.vec_env, "closed_by_us", True)
 
 
-def test_environment_whose_worker_has_died_unnoticed_is_closed_without_a_wait() -> None:
-    envs: Any = sb3compat.to_gymnasium(vec_env.VecMonitor(subproc()))
-    envs.reset()
-    processes = envs.vec_env.unwrapped.processes
-    processes[0].kill()
-    processes[0].join()
-    envs.close()
-    assert_ended(processes)
-
-
 @pytest.mark.parametrize(
     ("error", "use"), [(BrokenPipeError(32, "no"), "step"), (EOFError("end"), "reset")]
 )

@@ -13,9 +13,6 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
-from sb3compat._rows.subenvs import LocalSubEnvs
-from sb3compat._rows.vec_env_subenvs import MethodSubEnvs
-from sb3compat._to_gymnasium.stepper import metadata_of, spec_of
 from tests.envs import MakeEnv, ScriptedEnv, fns, script
 from tests.handwritten import CountingVecEnv
 from tests.lockstep_back import NAMES, SOURCES, dummy
@@ -50,27 +47,25 @@ def test_close_closes_the_vec_env_and_garbage_collection_does_not() -> None:
     assert vec_env.closed
 
 
-def test_spec_is_the_one_that_all_sub_environments_share() -> None:
+def test_spec_is_that_of_the_vec_env_or_the_one_that_all_sub_environments_share() -> None:
     cartpole, longer = (partial(gym.make, "CartPole-v1", max_episode_steps=n) for n in (5, 6))
-    for made, expected in (([cartpole] * 2, "CartPole-v1"), ([cartpole, longer], None)):
+    for made, own, expected in (
+        ([cartpole] * 2, None, "CartPole-v1"),
+        ([cartpole, longer], None, None),
+        ([cartpole] * 2, gym.spec("Acrobot-v1"), "Acrobot-v1"),
+    ):
         vec_env = dummy(made)
-        spec = spec_of(vec_env, LocalSubEnvs(vec_env.envs))
+        vec_env.spec = own
+        spec = sb3compat.to_gymnasium(vec_env).spec
         assert (spec and spec.id) == expected
 
 
-def test_spec_of_the_vec_env_itself_comes_first() -> None:
-    env = CountingVecEnv()
-    env.spec = gym.spec("Acrobot-v1")
-    assert spec_of(env, LocalSubEnvs([gym.make("CartPole-v1")])) is env.spec
-    assert spec_of(CountingVecEnv(), MethodSubEnvs(CountingVecEnv())) is None
-
-
 def test_metadata_of_a_vec_env_without_sub_environments_are_its_own() -> None:
-    env = CountingVecEnv()
-    assert metadata_of(env, MethodSubEnvs(env)) == {}
+    env: Any = CountingVecEnv()
+    assert sb3compat.to_gymnasium(env).metadata == {"autoreset_mode": SAME_STEP}
     env.metadata = {"render_modes": ["human"]}
-    copied = metadata_of(env, MethodSubEnvs(env))
-    assert copied == env.metadata
+    copied = sb3compat.to_gymnasium(env).metadata
+    assert copied == {**env.metadata, "autoreset_mode": SAME_STEP}
     assert copied["render_modes"] is not env.metadata["render_modes"]
 
 

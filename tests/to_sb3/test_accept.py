@@ -38,12 +38,12 @@ REFUSED = {
     "an id": (
         lambda: "CartPole-v1",
         sb3compat.UnsupportedEnvError,
-        ["to_sb3(gymnasium.make_vec('CartPole-v1', num_envs=n))"],
+        ["pass it: gymnasium.make_vec('CartPole-v1', num_envs=n)"],
     ),
     "a list of functions": (
         lambda: fns(),
         sb3compat.UnsupportedEnvError,
-        ["to_sb3(gymnasium.vector.SyncVectorEnv("],
+        ["pass the result: gymnasium.vector.SyncVectorEnv("],
     ),
     "nothing": (lambda: None, sb3compat.UnsupportedEnvError, ["NoneType", "make_vec"]),
     "one environment in two rows": (

@@ -172,3 +172,10 @@ def test_seeds_that_one_seed_cannot_give_are_refused(seeds: Any) -> None:
     env._seeds = seeds
     with pytest.raises(sb3compat.ConversionError, match="seeds that count up from the first"):
         env.reset()
+
+
+def test_a_vec_env_has_no_masked_reset() -> None:
+    env = sb3compat.to_sb3(gym.make_vec("CartPole-v1", num_envs=2))
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="pass the VectorEnv inside it"):
+        sb3compat.reset_with_mask(env, np.array([True, False]))
+    env.close()

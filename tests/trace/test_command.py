@@ -57,3 +57,11 @@ def test_wrong_use_gives_exit_code_2(
 ) -> None:
     assert main(["trace", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_an_environment_that_cannot_be_made_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", "CartPol-v1"]) == 2
+    error = capsys.readouterr().err
+    assert "'CartPol-v1' cannot be made: NameNotFound" in error
+    assert "CartPole" in error
+    assert "Traceback" not in error

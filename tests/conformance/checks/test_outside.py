@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,8 @@ from sb3compat.conformance.output import render
 from sb3compat.conformance.run.wire import carried
 from tests.conformance.runs import here
 from tests.conformance.tiny import TinyVecEnv
+from tests.interpreter import run as python
 
-ROOT = Path(__file__).parents[3]
 LIMIT = 1.0
 
 
@@ -182,13 +180,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def sb3compat(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "sb3compat", *arguments],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return python("-m", "sb3compat", *arguments, path=[site])
 
 
 def test_checks_of_an_installed_distribution_are_found(site: Path) -> None:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 import textwrap
 from functools import partial
 from typing import Any
@@ -13,6 +11,7 @@ from conformance.specimens.points import OPTIONS, Config, Points
 from conformance.specimens.registry import SPECIMENS
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.kit import TRAINING, broken, judge
+from tests.interpreter import run as python
 
 pytest.importorskip("stable_baselines3")
 
@@ -116,6 +115,5 @@ WITHOUT_SB3 = """
 
 
 def test_without_sb3_a_duck_typed_vec_env_is_checked() -> None:
-    script = textwrap.dedent(WITHOUT_SB3)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = python("-c", textwrap.dedent(WITHOUT_SB3))
     assert done.returncode == 0, done.stderr

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from sb3compat import cli
+from tests.interpreter import run
 
 ROOT = Path(__file__).parents[3]
 TINY = "tests.conformance.tiny"
@@ -17,14 +16,7 @@ ONLY = ("--only", "terminal_observation_iff_done")
 
 
 def sb3compat(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "sb3compat", *arguments],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run("-m", "sb3compat", *arguments, cwd=cwd)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

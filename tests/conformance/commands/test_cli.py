@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from sb3compat import _arguments, cli
 from sb3compat.conformance.commands.targets import AUTORESET_MODES
 from sb3compat.conformance.output import FORMATS
-from tests.conformance.commands.shell import ROOT
+from tests.interpreter import run
 
 
 def test_the_parser_repeats_the_names_of_the_kit() -> None:
@@ -25,9 +22,8 @@ sys.modules["hypothesis"] = None
 from sb3compat.cli import main
 assert main(["check", "CartPole-v1"]) == 2
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = run("-c", script)
+    assert done.returncode == 0, done.stderr
     assert 'pip install "sb3compat[conformance]"' in done.stderr
 
 

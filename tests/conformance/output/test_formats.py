@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import pytest
 
 from sb3compat.conformance.output import FORMATS, render
-from tests.conformance.sample import EMPTY, ROOT, SNAPSHOTS, sample, snapshots
+from tests.conformance.sample import EMPTY, SNAPSHOTS, sample, snapshots
+from tests.interpreter import run
 
 
 @pytest.mark.parametrize("name", snapshots())
@@ -46,13 +45,7 @@ sys.meta_path.insert(0, NotInstalled())
 
 
 def python(script: str, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run("-c", script, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import io
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +9,8 @@ import pytest
 from sb3compat.conformance.output import brief, render, terminal
 from sb3compat.conformance.run.report import Report
 from tests.conformance.output.streams import AsciiFile, Terminal
-from tests.conformance.sample import ROOT, sample
+from tests.conformance.sample import sample
+from tests.interpreter import run
 
 
 def shown(stream: io.StringIO, report: Report | None = None, *, verbose: bool = False) -> str:
@@ -106,19 +104,11 @@ def test_the_command_says_what_the_stream_can_take(
     encoding: str, sign: str, tmp_path: Path
 ) -> None:
     (tmp_path / "loud.py").write_text(LOUD, encoding="utf-8")
-    done = subprocess.run(
-        [
-            sys.executable, "-m", "sb3compat", "check", "loud.py:Loud", "--no-isolate",
-            "--only=reset_returns_obs_only",
-        ],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding},
-        capture_output=True,
-        check=False,
-    )  # fmt: skip
+    check = ("check", "loud.py:Loud", "--no-isolate", "--only=reset_returns_obs_only")
+    done = run("-m", "sb3compat", *check, cwd=tmp_path, PYTHONIOENCODING=encoding)
     assert done.returncode == 1
     message = f"raised ValueError: [bold]{sign}[/bold] \\x1b[31m \\ud800"
-    assert message in done.stdout.decode(encoding)
+    assert message in done.stdout
 
 
 def test_nothing_moves_the_cursor_of_a_terminal() -> None:

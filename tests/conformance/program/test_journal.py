@@ -19,10 +19,3 @@ def test_the_last_program_can_be_read_while_it_runs(tmp_path: Path) -> None:
     write("x = 'a\\nb'\ny = 1")
     assert read_journal(path) == ["x = 'a\\nb'\ny = 1"]
     journal.close()
-
-
-def test_no_path_means_no_file(tmp_path: Path) -> None:
-    journal = Journal("")
-    journal.begin()("env = make_env()")
-    journal.close()
-    assert list(tmp_path.iterdir()) == []

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import inspect
 import multiprocessing.spawn
-import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -28,8 +26,8 @@ from sb3compat.conformance.run.report import Result
 from tests.conformance import tiny
 from tests.conformance.runs import FEW, IFF_DONE, checked, here, lost, statuses
 from tests.conformance.tiny import FloatDones, TinyVecEnv
-
-ROOT = Path(__file__).parents[3]
+from tests.interpreter import run
+from tests.parallel.teams import children
 
 
 @pytest.fixture
@@ -127,26 +125,18 @@ def test_a_factory_that_hangs_has_a_stack(monkeypatch: pytest.MonkeyPatch) -> No
         checked(TinyVecEnv)
 
 
-def children() -> set[int]:
-    done = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True
-    )
-    rows = [line.split() for line in done.stdout.splitlines()]
-    return {int(pid) for pid, ppid, stat in rows if int(ppid) == os.getpid() and stat[0] != "Z"}
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs ps")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_no_process_or_file_is_left_behind(
     impatient: None, tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    before = children()
+    before = set(children())
     checked(tiny.Dies, only=(IFF_DONE,))
     with pytest.raises(ConformanceError):
         check_vec_env(FloatDones, only=FEW)
     with pytest.raises(ValueError, match="no licence"):
         checked(tiny.boom)
-    assert len(children() - before) <= 1  # ps itself
+    assert set(children()) <= before
     assert list(tmp_path.iterdir()) == []
 
 
@@ -173,10 +163,7 @@ while not at_work.exists():
 print(child._process.pid, flush=True)
 os.kill(os.getpid(), 9)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script, tmp_path / "at_work"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run("-c", script, tmp_path / "at_work")
     assert done.returncode == -signal.SIGKILL, done.stderr
     pid = int(done.stdout)
     for _ in range(500):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +16,7 @@ from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options
 from tests.conformance.runs import FEW, IFF_DONE, checked, here, statuses
 from tests.conformance.tiny import FloatDones, NoTerminalObservation, TinyVecEnv
-
-ROOT = Path(__file__).parents[3]
+from tests.interpreter import run as python
 
 
 def test_a_correct_environment_passes() -> None:
@@ -115,15 +111,11 @@ report = check_vec_env(lambda: Mine(), on_fail=None, only=["dones_bool_array"])
 print(report.results[0].reproduction)
 """
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=True
-    )
+    done = python(script)
+    assert done.returncode == 0, done.stderr
     once, _, reproduction = done.stdout.partition("\n")
     assert once == "once"
     # What it prints runs as it is, with the classes of the script.
     script.write_text(reproduction)
-    done = subprocess.run(
-        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False
-    )
+    done = python(script)
     assert "AssertionError: dones=array([0., 0.]), but should be a bool array" in done.stderr

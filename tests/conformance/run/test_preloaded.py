@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.interpreter import run
 
 SCRIPT = """
 import multiprocessing, sys
@@ -36,10 +35,8 @@ def look(queue: multiprocessing.SimpleQueue[tuple[bool, float]]) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a fork server")
 def test_workers_find_libraries_imported_and_share_no_random_state(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "script.py")],
-        env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = run(tmp_path / "script.py")
+    assert done.returncode == 0, done.stderr
     first, second = done.stdout.split("\n", 1)
     assert first.startswith("(True, ")
     assert second.startswith("(True, ")

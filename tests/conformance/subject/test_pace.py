@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import pytest
-
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.pace import (
     MOST_PROGRAMS,
     makes_of,
-    program_seconds,
     programs_of,
     rough,
-    shrinks_of,
-    steps_of,
 )
 from tests.conformance.tiny import TinyVecEnv
 
@@ -36,23 +31,7 @@ def test_a_slow_environment_gets_fewer_programs() -> None:
         assert counts[-1] == 1
 
 
-def test_an_instance_that_others_use_costs_no_construction() -> None:
-    subject = replace(examine(TinyVecEnv), make_seconds=1.0)
-    shared = replace(subject, shared=True)
-    assert program_seconds(shared) < program_seconds(subject)
-    assert programs_of(shared) > programs_of(subject)
-
-
 def test_few_instances_are_made_where_used_ones_will_not_do() -> None:
     subject = replace(examine(TinyVecEnv), shared=True)
     assert [makes_of(replace(subject, make_seconds=s)) for s in (0.0625, 0.125, 8)] == [8, 4, 1]
     assert makes_of(replace(subject, shared=False)) == math.inf
-
-
-@pytest.mark.parametrize("programs", [1, 2, MOST_PROGRAMS])
-def test_a_failure_may_be_shrunk(programs: int) -> None:
-    assert shrinks_of(programs) >= programs
-
-
-def test_slow_steps_are_fewer() -> None:
-    assert steps_of(1e-5) > steps_of(1e-2) > steps_of(1.0) > 10
