@@ -12,7 +12,6 @@ from gymnasium import spaces
 
 from conformance.specimens.points import Config, Points
 from conformance.specimens.rows_env import Form, RowsEnv
-from conformance.specimens.unseen.correct_vector_others import OneStepSameStep
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
 from sb3compat.conformance.subject.examine import examine
@@ -152,5 +151,8 @@ def test_a_reset_may_come_in_the_place_of_the_autoreset() -> None:
 
 def test_resets_under_one_seed_are_one_start() -> None:
     """Equal first observations after two resets under one seed say nothing about others."""
+    pytest.importorskip("stable_baselines3", reason="the package of unseen environments imports it")
+    from conformance.specimens.unseen.correct_vector_others import OneStepSameStep
+
     results = judge(examine(OneStepSameStep), seconds=5, only=["autoreset_like_reset"])
     assert results["autoreset_like_reset"].status == "passed"
