@@ -198,7 +198,8 @@ def _fail(env: AnyAsync, failed: Sequence[int], timeout: Deadline) -> NoReturn:
         pipes[row].close()  # lets the worker end, as Gymnasium does not wait for it
         pipes[row] = None
     if exchange.dead and min(exchange.dead) < min([*failed, env.num_envs]):
-        raise died(min(exchange.dead)) from exchange.dead[min(exchange.dead)]
+        row, error = min(exchange.dead.items())
+        raise died(row, error) from error
     if failed:
         _reraise(env, failed)
     raise WorkerTimeoutError(

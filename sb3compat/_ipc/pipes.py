@@ -62,11 +62,13 @@ class Deadline:
 FOREVER = Deadline(None)
 
 
-def died(row: int) -> WorkerError:
-    """The error for a worker that has died."""
+def died(row: int, error: Exception) -> WorkerError:
+    """The error for a worker that has died, or cannot be asked any more, as this error showed."""
+    why = "has died without an answer; its own output may say why"
+    if isinstance(error, InterruptedMessageError):
+        why = f"can no longer be used: {error}"
     return WorkerError(
-        f"The worker process of row {row} has died without an answer; its own output may say why. "
-        "Close this environment and build a new one."
+        f"The worker process of row {row} {why}. Close this environment and build a new one."
     )
 
 
@@ -327,7 +329,7 @@ class Exchange:
         return True
 
     def _give_up_interrupted(self) -> None:
-        """Record that the worker is lost to which an exception has interrupted a message."""
+        """Record the loss of a worker: an exception has interrupted the message to it."""
         if self._writing is not None:
             self._bury(self._writing, InterruptedMessageError(_INTERRUPTED))
             self._writing = None

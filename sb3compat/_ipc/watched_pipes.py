@@ -114,7 +114,7 @@ class Watch:
         """Refuse to go on once a worker has died."""
         dead = self.exchange.dead
         if dead:
-            raise AnswerLostError(*died(min(dead)).args) from dead[min(dead)]
+            raise AnswerLostError(*died(min(dead), dead[min(dead)]).args) from dead[min(dead)]
 
     def _send_close(self, row: int, message: Any) -> None:
         """Let a worker end, whatever has come before: closing raises no error of a worker."""

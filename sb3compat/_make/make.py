@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import inspect
 import logging
-import pickle
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from uuid import uuid4
 
@@ -19,7 +16,6 @@ import numpy as np
 from gymnasium.envs import registration
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
-from gymnasium.vector.utils import batch_differing_spaces
 
 from sb3compat._convert.arguments import (
     check_fits,
@@ -29,7 +25,8 @@ from sb3compat._convert.arguments import (
     plain_seed,
 )
 from sb3compat._convert.modes import parse_mode
-from sb3compat._convert.types import AnyVectorEnv, Kwargs, SingleEnv
+from sb3compat._convert.types import Kwargs, SingleEnv
+from sb3compat._make.failures import Vectorizer, made_of
 from sb3compat._make.monitor import EpisodeMonitor, MonitoredEnv, Run
 from sb3compat._make.native import (
     NATIVE,
@@ -45,18 +42,12 @@ from sb3compat._upstream.private import private
 from sb3compat._upstream.sb3 import HAS_SB3, VecEnv, monitor_class
 from sb3compat._upstream.vec_env import sb3_class
 from sb3compat.errors import (
-    UnsupportedEnvError,
-    UnsupportedSpaceError,
-    WorkerError,
     nearest,
     shown,
 )
 
 # What `env_id` may be.
 EnvId = str | EnvSpec | Callable[..., SingleEnv]
-
-# Makes a vector environment of the functions that make its sub-environments.
-Vectorizer = Callable[..., VecEnv | AnyVectorEnv]
 
 
 class _Mode(NamedTuple):
@@ -245,7 +236,7 @@ def make_vec_env(
         vec_env_kwargs = {**vec_env_kwargs, "autoreset_mode": parse_mode(autoreset_mode)}
     make = _vectorizer(mode, vec_env_cls, vec_env_kwargs)
     functions = Told(functions) if mode == "sync" else functions
-    made = _made(make, functions, mode)
+    made = made_of(make, functions, mode)
     try:
         env = to_sb3(made, timeout=timeout)
     except BaseException:
@@ -356,53 +347,3 @@ def _arguments(mode: str) -> list[str]:
     """What `vec_env_kwargs` may contain; SB3's `start_method` is Gymnasium's `context`."""
     names = list(inspect.signature(_OF_SINGLES[mode].cls).parameters)[1:]
     return [*names, "start_method"] if mode == "async" else names
-
-
-def _made(
-    make: Vectorizer, functions: Sequence[Callable[[], SingleEnv]], mode: str
-) -> VecEnv | AnyVectorEnv:
-    try:
-        return make(functions)
-    except Exception as error:
-        if mode == "async" and isinstance(error, EOFError | ConnectionError):
-            raise WorkerError(
-                "Expected the workers of AsyncVectorEnv to start, but one has ended; its own "
-                "output says why. With the start methods 'spawn' and 'forkserver', a script has to "
-                "start workers behind 'if __name__ == \"__main__\":'."
-            ) from error
-        if mode == "async" and _is_about_pickling(error):
-            raise UnsupportedEnvError(
-                "Expected functions and arguments that can be sent to the workers of "
-                f"AsyncVectorEnv, got: {type(error).__name__}: {error}. Make what cannot be "
-                "pickled inside of the function; or, where nothing has to be sent, pass "
-                "vec_env_kwargs={'start_method': 'fork'}."
-            ) from error
-        if mode not in ("sync", "async") or not _is_about_spaces(error):
-            raise
-        raise UnsupportedSpaceError(
-            "Expected sub-environments with spaces that Gymnasium's "
-            f"{_OF_SINGLES[mode].cls.__name__} considers equal, got: {error} Stable-Baselines3 "
-            "uses the spaces of the first one, even if the others have different bounds; so does "
-            "vectorization_mode='parallel'."
-        ) from error
-
-
-def _is_about_pickling(error: Exception) -> bool:
-    """Whether this is an error of pickling, which Python raises with several classes."""
-    return isinstance(error, pickle.PicklingError) or (
-        isinstance(error, TypeError | AttributeError) and "pickle" in str(error)
-    )
-
-
-def _is_about_spaces(error: Exception) -> bool:
-    """Whether Gymnasium has compared the spaces of sub-environments, and refused them."""
-    frames = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
-    # Gymnasium raised AssertionError there before 1.4, and RuntimeError since.
-    if isinstance(error, RuntimeError | AssertionError) and "space" in str(error):
-        return "gymnasium/vector/" in Path(frames[-1].co_filename).as_posix()
-    # What batches different spaces raises errors of many classes.
-    batching: Any = inspect.unwrap(batch_differing_spaces)
-    return any(
-        frame is batching.__code__ or frame.co_name.endswith("dtype_shape_equiv")
-        for frame in frames
-    )

@@ -267,7 +267,7 @@ class Workers(ABC):
         """Have all workers close their parts, but for those that are busy for longer than this."""
         exchange = self._exchange
         if not exchange.is_settled:
-            self._send({})  # a command that this process has not begun would take what it takes
+            self._send({})  # drops a command that this process has not begun: it could take long
             self._receive(patience)
         exchange.answers = {}
         for worker in {*exchange.owed, *self.lost}:

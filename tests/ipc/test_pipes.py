@@ -13,7 +13,13 @@ import pytest
 
 from sb3compat._ipc import framing, pipes
 from sb3compat._ipc import ready as ready_module
-from sb3compat._ipc.pipes import Exchange, InterruptedMessageError, end_processes, pickled
+from sb3compat._ipc.pipes import (
+    Exchange,
+    InterruptedMessageError,
+    died,
+    end_processes,
+    pickled,
+)
 from sb3compat._ipc.ready import Line, PollReady, WaitReady
 from tests.interrupts import count, interrupt, no_hang, raised_by
 from tests.ipc.pipe_workers import LONG, Workers, fork
@@ -291,3 +297,9 @@ def test_process_that_survives_sigterm_is_killed(monkeypatch: pytest.MonkeyPatch
     ready.wait()
     end_processes([process])
     assert process.exitcode == -signal.SIGKILL
+
+
+def test_a_worker_whose_message_was_interrupted_is_not_said_to_be_dead() -> None:
+    text = str(died(3, InterruptedMessageError("an interrupt has come")))
+    assert "row 3 can no longer be used: an interrupt has come. Close" in text
+    assert "has died" in str(died(3, EOFError()))

@@ -207,42 +207,6 @@ def test_bounds_may_differ_as_in_sb3_or_the_error_says_so(mode: str, what: str) 
         ours().reset()
 
 
-FLAT = spaces.Box(-1, 1, (2,), np.float32)
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (FLAT, spaces.Box(-1, 1, (2,), np.float64)),
-        (spaces.Box(0, 9, (), np.int64), spaces.Discrete(9)),
-        (spaces.MultiDiscrete([3, 3]), spaces.MultiDiscrete([3])),
-        (spaces.Dict(a=FLAT), spaces.Dict(b=FLAT)),
-        (spaces.Tuple([FLAT]), spaces.Tuple([FLAT, FLAT])),
-    ],
-)
-def test_spaces_that_fit_into_no_batch_are_refused_in_our_words(
-    first: spaces.Space[Any], second: spaces.Space[Any]
-) -> None:
-    numbers = iter(range(9))
-
-    class Either(ScriptedEnv):
-        def __init__(self, render_mode: None = None) -> None:
-            super().__init__(script(observation_space=second if next(numbers) else first))
-
-    with pytest.raises(sb3compat.UnsupportedSpaceError, match="SyncVectorEnv considers equal"):
-        sb3compat.make_vec_env(Either, 2)
-
-
-@pytest.mark.parametrize("mode", ["sync", "async"])
-def test_error_of_an_environment_is_none_about_spaces(mode: str) -> None:
-    def broken() -> Any:
-        raise ValueError("Expected all dtypes of spaces to be equal")
-
-    with pytest.raises(ValueError, match="Expected all dtypes of spaces") as caught:
-        sb3compat.make_vec_env(broken, 2, vectorization_mode=mode)
-    assert type(caught.value) is ValueError
-
-
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_spec_is_made_with_its_wrappers(mode: str) -> None:
     spec = gym.spec("Wrapped-v0")

@@ -1,0 +1,67 @@
+"""Failures while `make_vec_env` makes an environment, in words that help."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import sb3compat
+from tests.envs import ScriptedEnv, script
+
+pytest.importorskip("stable_baselines3.common.vec_env")
+
+FLAT = spaces.Box(-1, 1, (2,), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (FLAT, spaces.Box(-1, 1, (2,), np.float64)),
+        (spaces.Box(0, 9, (), np.int64), spaces.Discrete(9)),
+        (spaces.MultiDiscrete([3, 3]), spaces.MultiDiscrete([3])),
+        (spaces.Dict(a=FLAT), spaces.Dict(b=FLAT)),
+        (spaces.Tuple([FLAT]), spaces.Tuple([FLAT, FLAT])),
+    ],
+)
+def test_spaces_that_fit_into_no_batch_are_refused_in_our_words(
+    first: spaces.Space[Any], second: spaces.Space[Any]
+) -> None:
+    numbers = iter(range(9))
+
+    class Either(ScriptedEnv):
+        def __init__(self, render_mode: None = None) -> None:
+            super().__init__(script(observation_space=second if next(numbers) else first))
+
+    with pytest.raises(sb3compat.UnsupportedSpaceError, match="SyncVectorEnv considers equal"):
+        sb3compat.make_vec_env(Either, 2)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_error_of_an_environment_is_none_about_spaces(mode: str) -> None:
+    def broken() -> Any:
+        raise ValueError("Expected all dtypes of spaces to be equal")
+
+    with pytest.raises(ValueError, match="Expected all dtypes of spaces") as caught:
+        sb3compat.make_vec_env(broken, 2, vectorization_mode=mode)
+    assert type(caught.value) is ValueError
+
+
+def test_what_cannot_be_sent_to_workers_is_refused() -> None:
+    lock = threading.Lock()
+
+    def locked(**_: Any) -> gym.Env[Any, Any]:
+        with lock:
+            return gym.make("CartPole-v1")
+
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="'start_method': 'fork'"):
+        sb3compat.make_vec_env(
+            locked,
+            2,
+            vectorization_mode="async",
+            vec_env_kwargs={"start_method": "forkserver"},
+        )
