@@ -34,11 +34,11 @@ def lines_of(records: Sequence[Record], demand: Demand) -> tuple[str, ...]:
     named = _named(records, demand)
     logged = _is_logged(demand)
     lines: list[str] = [f"{_LOG} = []"] if logged else []
-    for record, call in _in_order(records):
-        if call is None:
+    for record, place in _in_order(records):
+        if place is None:
             lines.append(record.made)
             continue
-        before = record.calls[: call.number - record.begin]
+        call, before = record.calls[place], record.calls[:place]
         lines += _logging(call, before, demand) if logged else _statements(call, before, named)
     # The assertion asks for what the last call returned by itself.
     if any(value.name == lines[-1] for value in demand.values):
@@ -67,16 +67,18 @@ def shortened(records: Sequence[Record], demand: Demand) -> list[Record]:
     return found
 
 
-def _in_order(records: Sequence[Record]) -> list[tuple[Record, Call | None]]:
-    """The calls in the order of the script, each with its record; None for what makes this."""
-    made = [(record.begin, 0, record, None) for record in records]
-    calls = [(call.number, 1, record, call) for record in records for call in record.calls]
-    ordered = sorted([*made, *calls], key=lambda each: each[:2])
-    return [(record, call) for _, _, record, call in ordered]
+def _in_order(records: Sequence[Record]) -> list[tuple[Record, int | None]]:
+    """The places of the calls in the order of the script; None for what makes a record."""
+    found: list[tuple[int, Record, int | None]] = []
+    for record in records:
+        found.append((record.begin, record, None))
+        found += [(call.number, record, place) for place, call in enumerate(record.calls)]
+    # What makes a record comes before its first call, which may have the same number.
+    return [(record, place) for _, record, place in sorted(found, key=lambda each: each[0])]
 
 
 def _calls(records: Sequence[Record]) -> list[Call]:
-    return [call for _, call in _in_order(records) if call is not None]
+    return [record.calls[place] for record, place in _in_order(records) if place is not None]
 
 
 def _with_others(records: Sequence[Record], demand: Demand) -> Sequence[Record]:
@@ -116,11 +118,11 @@ def _has_results(call: Call) -> bool:
 
 def statements(records: Sequence[Record]) -> Iterator[str]:
     """The statements of records, the last of which an exception has ended."""
-    for record, call in _in_order(records):
-        if call is None:
+    for record, place in _in_order(records):
+        if place is None:
             yield record.made
         else:
-            yield statement(call, record.calls[: call.number - record.begin])
+            yield statement(record.calls[place], record.calls[:place])
     for record in records:
         if record.failed_op is not None:
             yield record.failed_op.source(record.name)

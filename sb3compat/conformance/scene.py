@@ -19,7 +19,7 @@ from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.programs import batch, due_rows, opening
-from sb3compat.conformance.record import Call, Given, Op, Record
+from sb3compat.conformance.record import OVERWRITE, Call, Given, Op, Record
 from sb3compat.conformance.recording import announced, make
 from sb3compat.conformance.render import statements
 from sb3compat.conformance.subject.subject import Ending, Subject
@@ -306,6 +306,10 @@ class Recorded:
     def value(self) -> Value:
         """The object itself, as it is now."""
         return Value(-1, self.record.name, self.live, self.live)
+
+    def overwrite(self) -> None:
+        """Write into what the last call has returned."""
+        self.scene.call(self.record, self.live, Op(OVERWRITE))
 
     def attribute(self, path: str) -> Value:
         """An attribute, which the assertion of a script asks for."""

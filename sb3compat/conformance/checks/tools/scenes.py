@@ -148,7 +148,7 @@ class Twins:
         ending: A way to an end; None to draw actions.
     """
 
-    def __init__(self, scene: Scene, ending: Ending | None) -> None:
+    def __init__(self, scene: Scene, ending: Ending | None = None) -> None:
         self._scene, self._ending = scene, ending
         seed = ending.seed if ending is not None else None
         self.seed = scene.seed() if seed is None else seed
@@ -170,13 +170,17 @@ class Twins:
             self._act = self.env.acting(self._ending)
         return self._act()
 
+    def step(self) -> tuple[Call, Call]:
+        """Step both with the same actions."""
+        actions = self.actions()
+        return self.env.step(actions), self.twin.step(actions)
+
     def steps(self, after: int = 3, most: int = 6) -> Iterator[tuple[Call, Call]]:
         """Step both: until some steps after an end, or some steps if no ending is known."""
         ending = self._ending
         left = self._scene.choose(range(1, most + 1)) if ending is None else -1
         for _ in range(1, 1000 if ending is None else 3 * ending.steps + 20):
-            actions = self.actions()
-            one, other = self.env.step(actions), self.twin.step(actions)
+            one, other = self.step()
             yield one, other
             if left < 0 and one.ended:
                 left = after + 1

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.clauses import batch_in_space
 from sb3compat.conformance.checks.tools.comparing import alike
-from sb3compat.conformance.checks.tools.twins import Twins
+from sb3compat.conformance.checks.tools.scenes import Twins
 from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.play import Play
+from sb3compat.conformance.programs import batch
 from sb3compat.conformance.record import Record
-from sb3compat.conformance.subject.actions import batch_source
+from sb3compat.conformance.scene import Scene
 from sb3compat.conformance.variants import in_two_halves
 
 _BASICS = BASICS["vec_env"]
@@ -158,71 +158,64 @@ def step_equals_async_wait(record: Record, twin: Record) -> Iterator[Demand]:
 
 
 @warning(group="step", source=SB3_GUIDE)
-def wrong_action_count_rejected(play: Play) -> None:
+def wrong_action_count_rejected(scene: Scene) -> Iterator[Demand]:
     """Fewer actions than rows raise an error.
 
     Otherwise one action is broadcast to all rows, or some rows are not stepped, and a mistake in
     the caller's code goes unseen.
     """
-    play.start()
-    known = play.subject.actions
-    few = batch_source("vec_env", [known[0]] * max(play.n - 1, 1))
-    if play.n == 1:
-        few = f"{few}[:0]"
-    play.run(f"error = caught(lambda: env.step({few}))")
-    play.demand("error is not None", "error", f"an exception, as there are {play.n} rows")
+    env, _ = scene.start()
+    few = batch(scene.subject, [scene.subject.actions[0]] * max(scene.n - 1, 1))
+    error = scene.caught(env.step, few[:0] if scene.n == 1 else few).error
+    yield expect("{0} is not None", error, should=f"an exception, as there are {scene.n} rows")
 
 
 @warning(group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
-def double_step_async_rejected(play: Play) -> None:
+def double_step_async_rejected(scene: Scene) -> Iterator[Demand]:
     """A second `step_async` while one is pending raises an error, or takes the place of the first.
 
     If both are carried out and their results come one after the other, each `step_wait` from then
     on returns the results of an earlier step, which belong to other actions.
     """
-    known = play.subject.actions
-    once, then = (batch_source("vec_env", [action] * play.n) for action in (known[0], known[1]))
-    twins = Twins(play)
+    known = scene.subject.actions
+    once, then = (batch(scene.subject, [action] * scene.n) for action in (known[0], known[1]))
+    twins = Twins(scene)
     twins.reset()
-    play.run(f"env.step_async({once})")
-    play.run(f"error = caught(lambda: env.step_async({once}))")
-    if play.value("error is not None"):
+    twins.env.step_async(once)
+    scene.judged = True
+    if scene.caught(twins.env.step_async, once).failure is not None:
         return
-    play.run("env.step_wait()")
-    play.run(f"twin.step({once})")
-    play.run(f"actions = {then}")
-    play.step("deepcopy(actions)")
-    play.step("actions", "twin")
-    twins.demand_same("as after one step, not the result of the second step_async")
+    twins.env.step_wait()
+    twins.twin.step(once)
+    one, other = twins.env.step(then), twins.twin.step(then)
+    why = "as after one step, not the result of the second step_async"
+    yield from twins.same(one, other, why)
 
 
 @warning(group="step", source=SB3_SOURCE)
-def step_wait_without_async_rejected(play: Play) -> None:
+def step_wait_without_async_rejected(scene: Scene) -> Iterator[Demand]:
     """`step_wait()` before any `step_async` raises an error.
 
     Otherwise it hangs, as there is nothing to wait for, or makes a step without actions.
     """
-    play.start()
-    play.run("error = within(2, env.step_wait)")
-    play.demand("isinstance(error, Exception)", "error", "an exception")
+    env, _ = scene.start()
+    error = env.within(2, env.step_wait).error
+    yield expect("isinstance({0}, Exception)", error, should="an exception")
 
 
 @warning(group="step", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
-def reset_cancels_pending_step(play: Play) -> None:
+def reset_cancels_pending_step(scene: Scene) -> Iterator[Demand]:
     """`reset()` cancels a pending step: nothing of it shows afterwards.
 
     SB3's base class demands it. Typical mistake: both results come through the same pipe, and
     `reset` returns the result of the step.
     """
-    twins = Twins(play)
+    twins = Twins(scene)
     twins.reset()
-    for name in ("env", "twin"):
-        play.run(f"{name}.seed({twins.seed + 1})")
-    play.run("results = []")
-    play.run(f"env.step_async({play.actions()})")
-    play.run("error = caught(lambda: results.append(env.reset()))")
-    play.demand("error is None", "error", "None, as the step is cancelled")
-    play.run("obs, twin_obs = results[0], twin.reset()")
-    twins.demand_same("the first observation of a new episode")
-    twins.step()
-    twins.demand_same("as if no step had been pending")
+    for each in (twins.env, twins.twin):
+        each.seed(twins.seed + 1)
+    twins.env.step_async(scene.actions())
+    start = scene.caught(twins.env.reset)
+    yield expect("{0} is None", start.error, should="None, as the step is cancelled")
+    yield from twins.same(start, twins.twin.reset(), "the first observation of a new episode")
+    yield from twins.same(*twins.step(), "as if no step had been pending")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hypothesis import strategies as st
-
 from sb3compat.conformance.checks.tools.comparing import (
     all_of,
     last_as_in_first_episode,
@@ -13,12 +11,13 @@ from sb3compat.conformance.checks.tools.comparing import (
     no_reset_by_a_step,
 )
 from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts, lasts_moved_on
+from sb3compat.conformance.checks.tools.scenes import to_an_end
 from sb3compat.conformance.checks.tools.singles import firsts_like_singles, lasts_like_singles
 from sb3compat.conformance.checks.vector_env.marks import SYNC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
-from sb3compat.conformance.judge import Demand
-from sb3compat.conformance.play import Play
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
+from sb3compat.conformance.scene import Scene
 
 MODES = ("Disabled",)
 AFTER = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
@@ -54,17 +53,17 @@ def no_reset_unasked(record: Record) -> Iterator[Demand]:
 
 
 @error(group=GROUP, source=SYNC, modes=MODES, after=AFTER)
-def stepping_ended_row_rejected(play: Play) -> None:
+def stepping_ended_row_rejected(scene: Scene) -> Iterator[Demand]:
     """In DISABLED mode `step` raises while a row that ended has not been reset.
 
     Any result would be a transition after the end of an episode, or one that mixes two episodes.
     Note the rows that ended, and raise. `AsyncVectorEnv` does not, up to 1.4.
     """
-    play.to_ending()
-    play.run(f"actions = {play.actions()}")
-    play.run("error = caught(lambda: env.step(actions))")
-    rows = play.ended()
-    play.demand("error is not None", "error", f"an exception: rows {rows} have ended", rows[0])
+    env = scene.make()
+    rows = to_an_end(env, scene.ending()).ended
+    error = scene.caught(env.step, scene.actions()).error
+    should = f"an exception: rows {rows} have ended"
+    yield expect("{0} is not None", error, should=should, row=rows[0])
 
 
 @error(
@@ -73,21 +72,24 @@ def stepping_ended_row_rejected(play: Play) -> None:
     modes=MODES,
     after=(*AFTER, "stepping_ended_row_rejected"),
 )
-def masked_reset_restarts_only_masked(play: Play) -> None:
+def masked_reset_restarts_only_masked(scene: Scene) -> Iterator[Demand]:
     """In DISABLED mode a masked reset restarts the rows under the mask, and no other that ended.
 
     The other rows that ended still wait for their reset. A masked reset that clears the notes of
     all rows lets the next step run on in an episode that is over. Clear the notes of the rows
     under the mask only.
     """
-    rows = play.to_ending()
-    others = [i for i in range(play.n) if i != rows[-1]]
-    if others and not play.draw(st.booleans()):
-        play.reset_rows([play.draw(st.sampled_from(others))])
-        play.run(f"error = caught(lambda: env.step({play.actions()}))")
+    env = scene.make()
+    rows = to_an_end(env, scene.ending()).ended
+    others = [i for i in scene.rows if i != rows[-1]]
+    if others and scene.choose(("others", "all")) == "others":
+        env.reset_rows([scene.choose(others)])
+        error = scene.caught(env.step, scene.actions()).error
         row = rows[-1]
-        play.demand("error is not None", "error", f"an exception: row {row} is not reset yet", row)
+        should = f"an exception: row {row} is not reset yet"
+        yield expect("{0} is not None", error, should=should, row=row)
         return
-    play.reset_rows(rows)
-    play.run(f"error = caught(lambda: env.step({play.actions()}))")
-    play.demand("error is None", "error", f"None: the rows that ended ({rows}) have been reset")
+    env.reset_rows(rows)
+    error = scene.caught(env.step, scene.actions()).error
+    should = f"None: the rows that ended ({rows}) have been reset"
+    yield expect("{0} is None", error, should=should)

@@ -5,65 +5,55 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.evidence import last_like_steps, like_reset
-from sb3compat.conformance.checks.tools.spaces import at
-from sb3compat.conformance.checks.tools.twins import start_at
 from sb3compat.conformance.checks.vector_env.marks import error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
-from sb3compat.conformance.judge import Demand
-from sb3compat.conformance.play import Play
-from sb3compat.conformance.record import Record
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.record import Call, Record
+from sb3compat.conformance.rows import obs_of
+from sb3compat.conformance.scene import Scene
 
 
 @error(group="episode end", source=GYM_AUTORESET)
-def autoreset_mode_matches_behaviour(play: Play) -> None:
+def autoreset_mode_matches_behaviour(scene: Scene) -> Iterator[Demand]:
     """Episodes end as `metadata["autoreset_mode"]` says.
 
     Training code takes the observation of an ending step for the last one or for the next first
     one by what is declared, and bootstraps wrongly if that is not so. The declaration is often
     copied from another environment, or kept when the behaviour changed.
     """
-    ending = play.ending()
-    if ending.seed is None:
-        play.start()
-    else:
-        start_at(play, ending)
-    rewards = []
-    for _ in range(3 * ending.steps + 20):
-        play.run(f"actions = {ending.actions}")
-        play.go_on("actions")
-        rewards.append(play.value("deepcopy(rewards)"))
-        if play.ended():
-            break
-    rows = play.ended()
-    if not rows:
+    ending = scene.ending()
+    env = scene.make()
+    act = env.acting(ending)
+    # Without a seed of its own the way to the end may be another one.
+    seeding = scene.subject.capabilities.get("seeding")
+    env.restart(scene.seed() if ending.seed is None and seeding else ending.seed)
+    steps: list[Call] = []
+    while not (steps and steps[-1].ended) and len(steps) < 3 * ending.steps + 20:
+        actions = act()
+        steps.append(env.go_on(actions))
+    last = steps[-1]
+    if not last.ended:
         raise NotExercisedError("no episode ended")
-    mode = play.subject.mode
-    has_final = play.value("'final_obs' in infos or 'final_observation' in infos")
-    for i in rows if has_final and mode != "SameStep" else []:
-        play.run("final = infos.get('final_obs', infos.get('final_observation'))")
-        got = at(play, "obs", i)
-        play.demand(
-            f"close({got}, row(final, {i}))",
-            got,
-            f"the last observation {short(play.value(f'row(final, {i})'))} in {mode} mode",
-            i,
-        )
+    scene.judged = True
+    mode = scene.subject.mode
+    finals = [key for key in ("final_obs", "final_observation") if key in last.infos.value]
+    for i in last.ended if finals and mode != "SameStep" else []:
+        final = last.infos[finals[0]].row(i)
+        should = f"the last observation {short(final.value)} in {mode} mode"
+        got = obs_of(env.record, last, i)
+        yield expect("close({0}, {1})", got, final, should=should, row=i)
     if mode == "Disabled":
         return
-    play.run("error = caught(lambda: globals().update(later=env.step(actions)))")
-    play.demand("error is None", "error", f"None: in {mode} mode ended rows are reset")
+    later = scene.caught(env.step, actions)
+    yield expect("{0} is None", later.error, should=f"None: in {mode} mode ended rows are reset")
     if mode == "NextStep":
         return
-    for i in rows:
-        if has_final or not all(reward[i] for reward in rewards):
+    for i in last.ended:
+        if finals or not all(step.rewards[i].value for step in steps):
             return
-        play.demand(
-            f"later[1][{i}] != 0",
-            f"later[1][{i}]",
-            "other than 0, as every reward before: in SameStep mode this is an ordinary step",
-            i,
-        )
+        should = "other than 0, as every reward before: in SameStep mode this is an ordinary step"
+        yield expect("{0} != 0", later.rewards[i], should=should, row=i)
 
 
 @error(

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hypothesis import strategies as st
-
 from sb3compat.conformance.checks.tools.clauses import actions_as_before, unchanged_by
-from sb3compat.conformance.checks.tools.twins import start_at, step_both
+from sb3compat.conformance.checks.tools.scenes import RESULTS, seeded_start, step_both
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, STEP, SYNC, error
 from sb3compat.conformance.findings import NotExercisedError, short
-from sb3compat.conformance.judge import Demand
-from sb3compat.conformance.play import Play
+from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
-
-_RESULTS = ("obs", "rewards", "terminations", "truncations")
+from sb3compat.conformance.scene import Scene
 
 
 @error(group="ownership", source=STEP)
@@ -29,25 +25,29 @@ def outputs_unchanged_by_later_steps(record: Record) -> Iterator[Demand]:
 
 
 @error(group="ownership", source=SYNC, needs=("seeding",), after=DETERMINISTIC)
-def writing_outputs_does_not_change_env(play: Play) -> None:
+def writing_outputs_does_not_change_env(scene: Scene) -> Iterator[Demand]:
     """Writing into observations, rewards and infos does not change the environment.
 
     Training code does write: it normalises observations, and corrects rewards for time limits. If
     the environment returns its own state, that changes it. Return copies. (`SyncVectorEnv` with
     `copy=False` does not, on request.)
     """
-    ending = play.known_ending()
+    ending = scene.ending() if scene.subject.endings else None
     if ending is None or ending.seed is None:
         raise NotExercisedError("no end of an episode that can be repeated")
-    start_at(play, ending, twin=True)
-    play.run("overwrite(obs)")
-    for _ in range(ending.steps + play.draw(st.integers(1, 4))):
-        step_both(play, ending.actions)
-        for name in _RESULTS:
-            other = short(play.value(f"twin_{name}"), 80)
-            should = f"{other}, as in an instance whose results nobody wrote into"
-            play.demand(f"equal({name}, twin_{name})", name, should)
-        play.run("overwrite((obs, rewards, infos))")
+    env, twin = scene.make(), scene.make("twin")
+    act = seeded_start(env, ending)
+    twin.restart(ending.seed)
+    env.overwrite()
+    for _ in range(ending.steps + scene.choose(range(1, 5))):
+        one, other = step_both(env, twin, act())
+        for name in RESULTS:
+            got, expected = getattr(one, name), getattr(other, name)
+            should = (
+                f"{short(expected.value, 80)}, as in an instance whose results nobody wrote into"
+            )
+            yield expect("equal({0}, {1})", got, expected, should=should)
+        env.overwrite()
 
 
 @error(group="ownership", source=STEP)
