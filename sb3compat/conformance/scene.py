@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from operator import attrgetter
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -194,6 +194,40 @@ class Scene:
         self.records.append(record)
         return Recorded(self, record, deepcopy(value))
 
+    def called(self, name: str, function: Given | str, *args: Any, **kwargs: Any) -> Recorded:
+        """What a function returns, under a name of its own.
+
+        Args:
+            name: The name that it has in a script.
+            function: What `imported` has returned, or the name of a helper of scripts.
+            args: Its arguments; instances are passed as they are.
+            kwargs: Its arguments by name.
+        """
+        source = function if isinstance(function, str) else function.source
+        op = _op(source, args, kwargs, kind="function")
+        record = Record(self.subject, name, self._next())
+        record.made = f"{name} = {op.source()}"
+        self._before_call(record.made)
+        self.records.append(record)
+        given = [arg.value if isinstance(arg, Given) else arg for arg in op.args]
+        make = PRELUDE[function] if isinstance(function, str) else function.value
+        return Recorded(self, record, make(*given, **op.kwargs))
+
+    def delete(self, env: Recorded, kept: Recorded) -> None:
+        """Delete an instance around another one, or below which another one goes on.
+
+        Args:
+            env: The instance.
+            kept: The other one, which is closed at the end.
+        """
+        self._opened = [
+            (record, kept.live if live is env.live else live) for record, live in self._opened
+        ]
+        env.live = None
+        self.records.append(Record(self.subject, "", self._next()))
+        self.records[-1].made = f"del {env.record.name}"
+        self.called("unreachable", self.imported("gc", "collect")[0])
+
     def imported(self, module: str, *names: str) -> list[Given]:
         """Names that a script imports from a module."""
         record = Record(self.subject, module, self._next())
@@ -311,6 +345,13 @@ class Recorded:
         """Write into what the last call has returned."""
         self.scene.call(self.record, self.live, Op(OVERWRITE))
 
+    def part(self, name: str, path: str) -> Recorded:
+        """An attribute as an object of its own, under another name."""
+        record = Record(self.scene.subject, name, self.scene._next())
+        record.made = f"{name} = {self.record.name}.{path}"
+        self.scene.records.append(record)
+        return Recorded(self.scene, record, attrgetter(path)(self.live))
+
     def attribute(self, path: str) -> Value:
         """An attribute, which the assertion of a script asks for."""
         value = attrgetter(path)(self.live)
@@ -384,9 +425,15 @@ class Method:
 
     def called(self, args: Any, kwargs: Any, *, is_caught: bool = False) -> Call:
         """Call it."""
-        given = {name: _given(value) for name, value in kwargs.items()}
-        op = Op(self.path, tuple(map(_given, args)), given)
+        op = _op(self.path, args, kwargs)
         return self.owner.scene.call(self.owner.record, self.owner.live, op, is_caught=is_caught)
+
+
+def _op(
+    method: str, args: Sequence[Any], kwargs: Any, kind: Literal["method", "function"] = "method"
+) -> Op:
+    given = {name: _given(value) for name, value in kwargs.items()}
+    return Op(method, tuple(map(_given, args)), given, kind)
 
 
 def _given(argument: Any) -> Any:

@@ -90,8 +90,8 @@ def growth(env, act, warm, steps, disabled=False):
     return [int(size / max(many, 1)) for size, many in zip(np.diff(sizes), ends[1:])]  # noqa: B905
 
 
-def belongings():
-    """The threads, child processes and shared memory of this process, each in a few words."""
+def belongings(others=()):
+    """The threads, processes and shared memory of this process, in words, without some others."""
     import multiprocessing
     import threading
     from contextlib import suppress
@@ -109,7 +109,7 @@ def belongings():
         for line in Path("/proc/self/maps").read_text().splitlines():
             if "/dev/shm/" in line and not line.endswith("(deleted)"):
                 found.add(f"shared memory {line.split()[-1]}")
-    return found
+    return found.difference(others)
 
 
 def left_over(held, seconds):

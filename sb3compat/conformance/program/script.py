@@ -112,6 +112,10 @@ class Script:
             self.steps = 0
         self.steps += len(_STEPS.findall(text))
         self._before_run(text)
+        if text.startswith("del "):  # a reference of ours would keep the instance
+            deleted = self.namespace[text[4:]]
+            self.opened = [env for env in self.opened if env is not deleted]
+            del deleted
         try:
             exec(_compiled(text, "exec"), self.namespace)
         except NotExercisedError:

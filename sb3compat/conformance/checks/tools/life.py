@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sb3compat.conformance.findings import NotExercisedError
-from sb3compat.conformance.play import Play
-from sb3compat.conformance.subject.actions import batch_source, sample_seed_source
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.programs import batch
+from sb3compat.conformance.record import Given
+from sb3compat.conformance.scene import Scene
 
 # The seconds within which processes must have ended after `close`.
 _PATIENCE = 3
@@ -15,34 +19,33 @@ _WARM, _MEASURED, _MOST_SECONDS, _SLOWER = 110, 30, 8.0, 4
 _MOST_BYTES = 400
 
 
-def demand_nothing_left(play: Play) -> None:
-    """Demand that no process, thread or shared memory of an instance is left after `close`."""
-    seed = 0 if play.subject.capabilities.get("seeding") else None
-    actions = batch_source(play.family, [play.subject.actions[0]] * play.n)
+def nothing_left(scene: Scene) -> Iterator[Demand]:
+    """No process, thread or shared memory of an instance is left after `close`."""
     # What is made once for all instances is made by the first one.
-    play.run("first = make_env()")
-    play.run("first.reset()")
-    play.run("first.close()")
-    play.run("before = belongings()")
-    play.make()
-    play.reset(seed)
-    play.step(actions)
-    play.run("held = belongings() - before")
-    play.run("env.close()")
-    play.demand(
-        f"not left_over(held, {_PATIENCE})",
-        "left_over(held, 0)",
-        "nothing, as the environment is closed",
+    first = scene.make("first")
+    first.reset()
+    first.close()
+    before = scene.called("before", "belongings")
+    env = scene.make()
+    env.restart(0 if scene.subject.capabilities.get("seeding") else None)
+    env.step(batch(scene.subject, [scene.subject.actions[0]] * scene.n))
+    held = scene.called("held", "belongings", before)
+    env.close()
+    yield expect(
+        f"not left_over({{0}}, {_PATIENCE})",
+        held.value,
+        what="left_over({0}, 0)",
+        should="nothing, as the environment is closed",
     )
 
 
-def demand_no_growth(play: Play) -> None:
-    """Demand that the ends of episodes leave next to no memory behind.
+def no_growth(scene: Scene) -> Iterator[Demand]:
+    """The ends of episodes leave next to no memory behind.
 
     Raises:
         NotExercisedError: If that takes too long, or the rows are in other processes.
     """
-    subject = play.subject
+    subject = scene.subject
     if not subject.endings or isinstance(subject.actions[0], dict | tuple):
         raise NotExercisedError("no episode ended, or actions are no arrays")
     if subject.workers:
@@ -51,14 +54,16 @@ def demand_no_growth(play: Play) -> None:
     warm, measured = (episodes * (ending.steps + 2) for episodes in (_WARM, _MEASURED))
     if (warm + 3 * measured) * subject.step_seconds * _SLOWER > _MOST_SECONDS:
         raise NotExercisedError("so many episodes would take too long")
-    play.make()
-    play.run(ending.setup or sample_seed_source(subject, 0))
-    play.reset(ending.seed)
-    disabled = subject.mode == "Disabled"
-    act = f"lambda: {ending.actions}"
-    play.run(f"grown = growth(env, {act}, {warm}, {measured}, disabled={disabled})")
-    play.demand(
-        f"min(grown) < {_MOST_BYTES}",
-        "grown",
-        f"less than {_MOST_BYTES} bytes for each end of an episode, in one run of three",
+    env = scene.make()
+    act = Given(f"lambda: {ending.actions}", env.acting(ending))
+    # The actions may be samples of either.
+    env.action_space.seed(0)
+    if scene.family == "vector_env":
+        env.single_action_space.seed(0)
+    env.restart(ending.seed)
+    grown = scene.called("grown", "growth", env, act, warm, measured, disabled=scene.disabled)
+    yield expect(
+        f"min({{0}}) < {_MOST_BYTES}",
+        grown.value,
+        should=f"less than {_MOST_BYTES} bytes for each end of an episode, in one run of three",
     )

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from sb3compat.conformance.checks.tools.life import demand_no_growth, demand_nothing_left
+from sb3compat.conformance.checks.tools.life import no_growth, nothing_left
 from sb3compat.conformance.checks.tools.scenes import (
     Twins,
     access_or_refusal,
@@ -18,7 +18,6 @@ from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, war
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.play import Play
 from sb3compat.conformance.programs import batch
 from sb3compat.conformance.record import Drawn
 from sb3compat.conformance.scene import Recorded, Scene
@@ -357,22 +356,22 @@ def worker_exception_keeps_type(scene: Scene) -> Iterator[Demand]:
 
 
 @error(group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "close_idempotent"), new=True)
-def nothing_left_after_close(play: Play) -> None:
+def nothing_left_after_close(scene: Scene) -> Iterator[Demand]:
     """After `close()` no process, thread or shared memory of the environment is left.
 
     A search over hyperparameters makes hundreds of environments in one process. Typical mistakes:
     workers are told to end, but never joined; shared memory is closed, but not unlinked; a thread
     waits for work for ever.
     """
-    demand_nothing_left(play)
+    yield from nothing_left(scene)
 
 
 @warning(group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "dones_shape"))
-def memory_does_not_grow(play: Play) -> None:
+def memory_does_not_grow(scene: Scene) -> Iterator[Demand]:
     """The ends of episodes leave no memory behind, but for a few numbers.
 
     A training has millions of them. Typical mistake: a list of infos or last observations that
     nothing empties. The memory that Python has handed out is measured over a few hundred
     episodes, where episodes are short enough for that.
     """
-    demand_no_growth(play)
+    yield from no_growth(scene)

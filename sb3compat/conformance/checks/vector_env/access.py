@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sb3compat.conformance.checks.tools.life import demand_no_growth, demand_nothing_left
+from gymnasium.vector import VectorEnv, VectorWrapper
+
+from sb3compat.conformance.checks.tools.life import no_growth, nothing_left
 from sb3compat.conformance.checks.tools.scenes import (
     RESULTS,
     access_or_refusal,
@@ -17,7 +19,6 @@ from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, e
 from sb3compat.conformance.contract import BASICS, GYM_VECTOR
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.play import Play
 from sb3compat.conformance.scene import Scene
 
 
@@ -148,26 +149,26 @@ def close_idempotent(scene: Scene) -> Iterator[Demand]:
 
 
 @warning(group="life", source=f"{GYM_VECTOR}#gymnasium.vector.VectorWrapper")
-def wrapper_deletion_keeps_env_open(play: Play) -> None:
+def wrapper_deletion_keeps_env_open(scene: Scene) -> Iterator[Demand]:
     """A wrapper that is garbage collected does not close the environment below it.
 
     A caller who wraps an environment for a while, to record or to evaluate, and goes on with it
     finds it closed. Close in `close()` only. Up to Gymnasium 1.2 `VectorEnv.__del__` closes, and
     so does every vector wrapper.
     """
-    play.run("import gc")
-    play.make()
-    play.run("from gymnasium.vector import VectorEnv, VectorWrapper")
+    env = scene.make()
+    below, wrapper = env, env
+    if isinstance(env.live, VectorWrapper):
+        below = env.part("below", "unwrapped")
     # What is innermost may be a simulator, which is no vector environment and closes otherwise.
-    play.run("below = env.unwrapped if isinstance(env, VectorWrapper) else env")
-    if not play.value("isinstance(below, VectorEnv)"):
+    if not isinstance(below.live, VectorEnv):
         raise NotExercisedError("what is innermost is no VectorEnv")
-    if play.value("below is env"):
-        play.run("env = VectorWrapper(env)")
-    play.script.opened[:] = [play.value("below")]
-    play.run("del env")
-    play.run("gc.collect()")
-    play.demand("not below.closed", "below.closed", "False: only its wrapper was deleted")
+    if below is env:
+        (vector_wrapper,) = scene.imported("gymnasium.vector", "VectorWrapper")
+        wrapper = scene.called("wrapper", vector_wrapper, env)
+    scene.delete(wrapper, kept=below)
+    closed = below.attribute("closed")
+    yield expect("not {0}", closed, should="False: only its wrapper was deleted")
 
 
 @error(
@@ -176,14 +177,14 @@ def wrapper_deletion_keeps_env_open(play: Play) -> None:
     after=(*BASICS["vector_env"], "close_idempotent"),
     new=True,
 )
-def nothing_left_after_close(play: Play) -> None:
+def nothing_left_after_close(scene: Scene) -> Iterator[Demand]:
     """After `close()` no process, thread or shared memory of the environment is left.
 
     A search over hyperparameters makes hundreds of environments in one process. Typical mistakes:
     workers are told to end, but never joined; shared memory is closed, but not unlinked; a thread
     waits for work for ever.
     """
-    demand_nothing_left(play)
+    yield from nothing_left(scene)
 
 
 @warning(
@@ -191,11 +192,11 @@ def nothing_left_after_close(play: Play) -> None:
     source=SYNC,
     after=(*BASICS["vector_env"], "autoreset_mode_matches_behaviour"),
 )
-def memory_does_not_grow(play: Play) -> None:
+def memory_does_not_grow(scene: Scene) -> Iterator[Demand]:
     """The ends of episodes leave no memory behind, but for a few numbers.
 
     A training has millions of them. Typical mistake: a list of infos or last observations that
     nothing empties. The memory that Python has handed out is measured over a few hundred
     episodes, where episodes are short enough for that.
     """
-    demand_no_growth(play)
+    yield from no_growth(scene)

@@ -9,7 +9,6 @@ from sb3compat.conformance.checks.vector_env.marks import RESET, STEP, VECTOR_EN
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import short
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.play import Play
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.scene import Scene
 
@@ -33,7 +32,7 @@ def autoreset_mode_declared(scene: Scene) -> Iterator[Demand]:
 
 
 @warning(group="declarations", source=VECTOR_ENV, after=("autoreset_mode_declared",), new=True)
-def metadata_not_shared(play: Play) -> None:
+def metadata_not_shared(scene: Scene) -> Iterator[Demand]:
     """Making another environment does not write into the `metadata` of the first.
 
     `metadata` is a dict of the class unless an instance makes its own. A constructor that writes
@@ -41,17 +40,18 @@ def metadata_not_shared(play: Play) -> None:
     `self.metadata = {**self.metadata, "autoreset_mode": mode}`. Gymnasium's own environments do
     so since 1.4.
     """
-    play.make()
-    play.run("mode = env.metadata.pop('autoreset_mode')")
+    env = scene.make()
+    mode = env.metadata.pop("autoreset_mode").result
     try:
-        play.run("twin = make_env()")
-        play.run("written = 'autoreset_mode' in env.metadata")
+        scene.make("twin")
+        written = env.metadata.copy().whole
     finally:
-        play.run("env.metadata['autoreset_mode'] = mode")
-    play.demand(
-        "not written",
-        "written",
-        "False: the second environment put its autoreset mode into the metadata of the first",
+        env.live.metadata["autoreset_mode"] = mode
+    yield expect(
+        "'autoreset_mode' not in {0}",
+        written,
+        what="'autoreset_mode' in {0}",
+        should="False: the second environment wrote its mode into the metadata of the first",
     )
 
 
