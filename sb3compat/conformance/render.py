@@ -49,13 +49,13 @@ def lines_of(records: Sequence[Record], demand: Demand) -> tuple[str, ...]:
 def shortened(records: Sequence[Record], demand: Demand) -> list[Record]:
     """The instances that a demand is about, each up to the last call that it is about.
 
-    Imports and objects of the caller stay as they are, with the instances that they are made of.
+    Imports, objects of the caller, and what these were made of stay as they are.
     """
     parts = [part for value in demand.values for part in getattr(value, "parts", [value])]
     calls = {part.call for part in parts}
     instances = [record for record in records if record.made.endswith((" = make_env()", "]()"))]
-    others = [record.made for record in records if record not in instances]
-    texts = " ".join([*(part.name for part in parts if part.call < 0), *others])
+    asked_for = [part.name for part in parts if part.call < 0]
+    texts = " ".join([*asked_for, *(each.made for each in records if each not in instances)])
     found = []
     for record in records:
         short = copy(record)

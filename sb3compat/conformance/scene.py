@@ -9,63 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from operator import attrgetter
-from random import Random
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
+from sb3compat.conformance.program.draws import Draws
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.programs import batch, due_rows, opening
 from sb3compat.conformance.record import OVERWRITE, Call, Given, Op, Record
-from sb3compat.conformance.recording import announced, make
+from sb3compat.conformance.recording import announced, arguments, make
 from sb3compat.conformance.render import statements
 from sb3compat.conformance.subject.subject import Ending, Subject
-from sb3compat.conformance.values import Value
+from sb3compat.conformance.values import Value, constant
 
 T = TypeVar("T")
-
-
-class Draws:
-    """What a scenario draws, as numbers: 0 is the simplest of each.
-
-    Args:
-        known: The first numbers.
-        random: Draws the others; they are 0 without it.
-        done: The beginnings after which there is nothing new to draw.
-    """
-
-    def __init__(
-        self,
-        known: Sequence[int] = (),
-        random: Random | None = None,
-        done: frozenset[tuple[int, ...]] | set[tuple[int, ...]] = frozenset(),
-    ) -> None:
-        self.made: list[int] = []
-        self._sizes: list[int] = []
-        self._known, self._random, self._done = known, random, done
-
-    def number(self, size: int) -> int:
-        """A number below `size`."""
-        place = len(self.made)
-        chosen = min(self._known[place], size - 1) if place < len(self._known) else 0
-        if self._random is not None and place >= len(self._known):
-            new = [k for k in range(size) if (*self.made, k) not in self._done]
-            chosen = self._random.choice(new or range(size))
-        self.made.append(chosen)
-        self._sizes.append(size)
-        return chosen
-
-    def end(self, done: set[tuple[int, ...]]) -> None:
-        """Note that these numbers were drawn, and the beginnings after which all were."""
-        made = tuple(self.made)
-        done.add(made)
-        for place in reversed(range(len(made))):
-            if any((*made[:place], k) not in done for k in range(self._sizes[place])):
-                return
-            done.add(made[:place])
 
 
 class Scene:
@@ -106,6 +66,7 @@ class Scene:
         self._instances, self._draws, self._new = instances, draws, new
         self._before_make, self._before_call = before_make, before_call
         self._opened: list[tuple[Record, Any]] = []
+        self._lent = False
         self._number = -1
 
     # Facts
@@ -191,27 +152,45 @@ class Scene:
         """An object of the caller, which may be passed to the environment."""
         record = Record(self.subject, name, self._next())
         record.made = f"{name} = {to_source(value)}"
+        self._before_call(record.made)
         self.records.append(record)
         return Recorded(self, record, deepcopy(value))
 
-    def called(self, name: str, function: Given | str, *args: Any, **kwargs: Any) -> Recorded:
-        """What a function returns, under a name of its own.
+    def made_by(self, maker: Given | str, name: str, *args: Any, **kwargs: Any) -> Recorded:
+        """What a function makes, under a name of its own.
 
         Args:
-            name: The name that it has in a script.
-            function: What `imported` has returned, or the name of a helper of scripts.
-            args: Its arguments; instances are passed as they are.
-            kwargs: Its arguments by name.
+            maker: What `imported` has returned, or the name of a helper of scripts.
+            name: What a script calls the object.
+            args: The arguments, instances among them.
+            kwargs: The arguments by name.
+
+        Raises:
+            EnvFailureError: If it raises.
         """
-        source = function if isinstance(function, str) else function.source
+        source = maker if isinstance(maker, str) else maker.source
         op = _op(source, args, kwargs, kind="function")
         record = Record(self.subject, name, self._next())
-        record.made = f"{name} = {op.source()}"
+        record.made = f"{name} = {op.text}"
         self._before_call(record.made)
         self.records.append(record)
-        given = [arg.value if isinstance(arg, Given) else arg for arg in op.args]
-        make = PRELUDE[function] if isinstance(function, str) else function.value
-        return Recorded(self, record, make(*given, **op.kwargs))
+        self._lent = True
+        positional, named = arguments(op, None)
+        try:
+            function = PRELUDE[maker] if isinstance(maker, str) else maker.value
+            return Recorded(self, record, function(*positional, **named))
+        except (Exception, SystemExit) as error:
+            raise EnvFailureError(record.made, error, trace_of(error, last=12)) from error
+
+    def tried(self, maker: Given, name: str, *args: Any, **kwargs: Any) -> tuple[Recorded, Value]:
+        """What a function makes, as `made_by`, and the exception that it raised, or None."""
+        try:
+            return self.made_by(maker, name, *args, **kwargs), constant(None)
+        except EnvFailureError as failure:
+            record = self.records[-1]
+            call = record.made.partition(" = ")[2]
+            record.made = f"error = caught(lambda: {call})"
+            return Recorded(self, record, None), Value(-1, "error", failure.error, failure.error)
 
     def delete(self, env: Recorded, kept: Recorded) -> None:
         """Delete an instance around another one, or below which another one goes on.
@@ -226,12 +205,13 @@ class Scene:
         env.live = None
         self.records.append(Record(self.subject, "", self._next()))
         self.records[-1].made = f"del {env.record.name}"
-        self.called("unreachable", self.imported("gc", "collect")[0])
+        self.made_by(self.imported("gc", "collect")[0], "unreachable")
 
     def imported(self, module: str, *names: str) -> list[Given]:
         """Names that a script imports from a module."""
         record = Record(self.subject, module, self._next())
         record.made = f"from {module} import {', '.join(names)}"
+        self._before_call(record.made)
         self.records.append(record)
         found = __import__(module, fromlist=names)
         return [Given(name, getattr(found, name)) for name in names]
@@ -311,7 +291,7 @@ class Scene:
         )
         names = {id(env): record.name for record, env in self._opened}
         envs = [env for _, env in self._opened]
-        keep = whole and calm and self._instances.shared
+        keep = whole and calm and not self._lent and self._instances.shared
         for env in reversed(self._instances.give_back(envs, keep=keep)):
             self._before_call(f"{names[id(env)]}.close()")
             self._instances.end(env)

@@ -25,11 +25,11 @@ def nothing_left(scene: Scene) -> Iterator[Demand]:
     first = scene.make("first")
     first.reset()
     first.close()
-    before = scene.called("before", "belongings")
+    before = scene.made_by("belongings", "before")
     env = scene.make()
     env.restart(0 if scene.subject.capabilities.get("seeding") else None)
     env.step(batch(scene.subject, [scene.subject.actions[0]] * scene.n))
-    held = scene.called("held", "belongings", before)
+    held = scene.made_by("belongings", "held", before)
     env.close()
     yield expect(
         f"not left_over({{0}}, {_PATIENCE})",
@@ -61,7 +61,7 @@ def no_growth(scene: Scene) -> Iterator[Demand]:
     if scene.family == "vector_env":
         env.single_action_space.seed(0)
     env.restart(ending.seed)
-    grown = scene.called("grown", "growth", env, act, warm, measured, disabled=scene.disabled)
+    grown = scene.made_by("growth", "grown", env, act, warm, measured, disabled=scene.disabled)
     yield expect(
         f"min({{0}}) < {_MOST_BYTES}",
         grown.value,

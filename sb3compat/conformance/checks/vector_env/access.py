@@ -165,7 +165,7 @@ def wrapper_deletion_keeps_env_open(scene: Scene) -> Iterator[Demand]:
         raise NotExercisedError("what is innermost is no VectorEnv")
     if below is env:
         (vector_wrapper,) = scene.imported("gymnasium.vector", "VectorWrapper")
-        wrapper = scene.called("wrapper", vector_wrapper, env)
+        wrapper = scene.made_by(vector_wrapper, "wrapper", env)
     scene.delete(wrapper, kept=below)
     closed = below.attribute("closed")
     yield expect("not {0}", closed, should="False: only its wrapper was deleted")
