@@ -6,7 +6,7 @@ its environments is written down, with what it returned: the script of a failure
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from operator import attrgetter
 from typing import Any, Literal, TypeVar
@@ -261,7 +261,9 @@ class Scene:
                 call.live["error"] = call.copies["error"] = None
         record.calls.append(call)
         if not is_caught and not call.complete and " = " in line:
-            malformed = ValueError("it returned another number of results")
+            # The exception that unpacking raises in a script.
+            kind = ValueError if isinstance(call.result, Iterable) else TypeError
+            malformed = kind("it returned another number of results")
             call.names = tuple(line.partition(" = ")[0].split(", "))
             raise EnvFailureError(line, malformed, "")
         return call

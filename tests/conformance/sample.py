@@ -90,7 +90,7 @@ def sample(*, strict: bool = False) -> Report:
                 "failed",
                 severity="warning",
                 message="rewards.dtype=dtype('float64'), but should be float32 [step 1] (not every "
-                "time: the same program has passed when it was run again)",
+                "time: the same program did not fail in this way when it was run again)",
                 finding=Finding("rewards.dtype", "dtype('float64')", "float32", 1),
                 timeline=_moments()[:4],
                 reproduction="import numpy as np\n",

@@ -30,6 +30,8 @@ from sb3compat.conformance.program.instances import Instances, leaves_no_trace
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.program.types import Factory
 
+# The file name in tracebacks of statements.
+SCRIPT = "<script>"
 _CODE: dict[tuple[str, str], CodeType] = {}
 
 # A step of the environment, and a statement that makes a new environment.
@@ -252,7 +254,7 @@ def _compiled(text: str, mode: str) -> CodeType:
     if (text, mode) not in _CODE:
         if len(_CODE) > 5000:
             _CODE.clear()
-        _CODE[text, mode] = compile(text, "<script>", mode)
+        _CODE[text, mode] = compile(text, SCRIPT, mode)
     return _CODE[text, mode]
 
 

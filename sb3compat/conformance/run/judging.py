@@ -132,7 +132,7 @@ class _Judging:
         step = max((call.step for call in record.calls), default=0)
         step += record.failed_op is not None and record.failed_op.method == "step"
         finding = Finding(lines[-1], said_by(record.error), "no exception", step)
-        return Failure("errored", raised(record), record.trace, tuple(lines), finding)
+        return Failure("errored", raised(record), record.trace, tuple(lines), finding, record.error)
 
     def _reports(self, record: Record, exercised: bool) -> bool:
         """Whether this clause is the one to report an exception.

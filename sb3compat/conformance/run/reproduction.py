@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from traceback import extract_tb
 
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercisedError, said_by
 from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.plain import Plain, without_helpers
-from sb3compat.conformance.program.script import Script
+from sb3compat.conformance.program.script import SCRIPT, Script
 from sb3compat.conformance.run.report import Moment, Result, Status
 from sb3compat.conformance.run.timeline import WATCH, Timeline, watched
 from sb3compat.conformance.subject.settings import Settings
@@ -19,10 +20,12 @@ from sb3compat.conformance.subject.singles import reference_line
 from sb3compat.conformance.subject.subject import Subject
 
 # What the messages of failures say that are not certain, or not the environment's.
-NOT_EVERY_TIME = "not every time: the same program has passed when it was run again"
+NOT_EVERY_TIME = "not every time: the same program did not fail in this way when it was run again"
 FACTORY_FAILS = "make_env() raised"
 _REFERENCE = re.compile(r"\breference\b")
 OWN_MISTAKE = "This is a mistake in sb3compat: please report it."
+# What the caller sees of a worker that has died, by chance one or the other.
+_LOST_WORKER = (EOFError, ConnectionError)
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Failure:
         trace: The traceback of an exception.
         lines: The statements.
         finding: The result in parts.
+        error: The exception of the environment; None for a broken contract.
         own: Whether the check itself failed, not the environment.
     """
 
@@ -43,6 +47,7 @@ class Failure:
     trace: str
     lines: tuple[str, ...]
     finding: Finding | None
+    error: BaseException | None = None
     own: bool = False
 
     @property
@@ -51,19 +56,36 @@ class Failure:
         violated = 0 if self.status == "failed" else 1
         return violated, len(self.lines), sum(map(len, self.lines))
 
+    def is_like(self, other: EnvFailureError, *, at_the_end: bool) -> bool:
+        """Whether the program failed in the same way when it was run again.
+
+        Args:
+            other: The exception that it raised then.
+            at_the_end: Whether its last statement raised it.
+        """
+        error = other.error
+        if self.error is None:
+            # The assertion itself has failed, and nothing that it calls.
+            in_the_script = extract_tb(error.__traceback__)[-1].filename == SCRIPT
+            return at_the_end and isinstance(error, AssertionError) and in_the_script
+        if isinstance(self.error, _LOST_WORKER):
+            return isinstance(error, _LOST_WORKER)
+        # A factory may define the class of its exceptions anew in each call.
+        return type(error).__qualname__ == type(self.error).__qualname__
+
 
 def failure_to_make(calls: int, error: BaseException, trace: str) -> Failure:
     """The factory has made instances, and raises in this call: the calls alone are the program."""
     line = f"for _ in range({calls}):\n    env = make_env()\n    env.close()"
     message = f"{FACTORY_FAILS} {said_by(error)}, in call {calls} within one process"
     finding = Finding("make_env()", said_by(error), "an environment, each time", 0)
-    return Failure("errored", message, trace, (line,), finding)
+    return Failure("errored", message, trace, (line,), finding, error)
 
 
 def failed(check: Check, subject: Subject, settings: Settings, failure: Failure) -> Result:
     """The result of a check that failed; the program is run once more for its timeline."""
     row = failure.finding.row if failure.finding else None
-    again, timeline = _replay(subject, settings, failure.lines, row)
+    again, timeline = _replay(subject, settings, failure, row)
     # A check may fail by itself before the first statement.
     last = again or Plain(failure.lines[-1] if failure.lines else "")
     message, finding = last.told(failure.message), failure.finding
@@ -78,7 +100,7 @@ def failed(check: Check, subject: Subject, settings: Settings, failure: Failure)
         message=message,
         reproduction=reproduction(check, subject, settings, [*failure.lines[:-1], last.line]),
         trace=failure.trace,
-        timeline=_with_variation(subject, settings, failure.lines, row, timeline.moments),
+        timeline=_with_variation(subject, settings, failure, row, timeline.moments),
         finding=finding,
     )
 
@@ -86,12 +108,12 @@ def failed(check: Check, subject: Subject, settings: Settings, failure: Failure)
 def _with_variation(
     subject: Subject,
     settings: Settings,
-    lines: Sequence[str],
+    failure: Failure,
     row: int | None,
     moments: tuple[Moment, ...],
 ) -> tuple[Moment, ...]:
     """The moments of a program, with the values named that are others when it runs again."""
-    others = _replay(subject, settings, lines, row)[1].moments if moments else ()
+    others = _replay(subject, settings, failure, row)[1].moments if moments else ()
     if [(m.step, m.row) for m in others] != [(m.step, m.row) for m in moments]:
         return moments  # an environment that is not deterministic may have gone another way
     return tuple(map(Moment.held_against, moments, others))
@@ -109,18 +131,18 @@ def reproduction(check: Check, subject: Subject, settings: Settings, lines: Iter
 
 def timeline_of(subject: Subject, settings: Settings, lines: Sequence[str]) -> tuple[Moment, ...]:
     """The timeline of a program: the outcomes of its last steps."""
-    return _replay(subject, settings, lines)[1].moments
+    return _replay(subject, settings, Failure("failed", "", "", tuple(lines), None))[1].moments
 
 
-def repeats(subject: Subject, settings: Settings, lines: Sequence[str]) -> bool:
-    """Whether a program that failed fails again in its last statement, with new instances."""
-    return _replay(subject, settings, lines)[0] is not None
+def repeats(subject: Subject, settings: Settings, failure: Failure) -> bool:
+    """Whether a program that failed fails in the same way again, with new instances."""
+    return _replay(subject, settings, failure)[0] is not None
 
 
 def _replay(
-    subject: Subject, settings: Settings, lines: Sequence[str], row: int | None = None
+    subject: Subject, settings: Settings, failure: Failure, row: int | None = None
 ) -> tuple[Plain | None, Timeline]:
-    """Run a program once more: its last statement if it fails again, and its timeline."""
+    """Run a program once more: its last statement if it fails like this again; its timeline."""
     instances = replace(subject, shared=False).instances()
     journal = Journal(settings.journal)
     script = Script(instances, perturb(settings.seed), journal.begin())
@@ -128,14 +150,16 @@ def _replay(
     script.namespace[WATCH] = timeline.watch
     survived = 0
     try:
-        for line in lines:
+        for line in failure.lines:
             script.run(watched(line))
             timeline.note(line, script)
             survived += 1
-    except EnvFailureError:
-        # An environment that is not deterministic may fail before the assertion.
-        at_the_end = survived == len(lines) - 1
-        return without_helpers(line, script.value) if at_the_end else Plain(lines[-1]), timeline
+    except EnvFailureError as error:
+        at_the_end = survived == len(failure.lines) - 1
+        if not failure.is_like(error, at_the_end=at_the_end):
+            return None, timeline
+        last = failure.lines[-1]
+        return without_helpers(last, script.value) if at_the_end else Plain(last), timeline
     except NotExercisedError:  # it needs two instances, which cannot be made
         return None, timeline
     finally:

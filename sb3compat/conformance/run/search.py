@@ -209,7 +209,7 @@ class _Search:
             case EnvFailureError():
                 got = said_by(error.error)
                 finding = Finding(lines[-1], got, "no exception", script.steps)
-                return Failure("errored", str(error), error.trace, lines, finding)
+                return Failure("errored", str(error), error.trace, lines, finding, error.error)
             case hypothesis.errors.HypothesisException():
                 return None
             case Exception():
@@ -229,7 +229,7 @@ class _Search:
             _EnoughError: If there is no smaller one.
         """
         if self.first is None:
-            if script.used and not repeats(self.subject, self.settings, failure.lines):
+            if script.used and not repeats(self.subject, self.settings, failure):
                 raise _UnlikeNewError
             self.first = failure
             self._deadline = time.perf_counter() + _SHRINK_SHARE * self.settings.seconds

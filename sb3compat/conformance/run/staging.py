@@ -76,7 +76,7 @@ class _Staging:
             first, draws = found
             best = self._shrunk(first, draws)
             shorter = self._shorter.get(best)
-            if shorter and repeats(self._subject, self._settings, shorter.lines):
+            if shorter and repeats(self._subject, self._settings, shorter):
                 best = shorter
             result = failed(self._check, self._subject, self._settings, best)
             if NOT_EVERY_TIME in result.message and best is not first:
@@ -181,7 +181,7 @@ class _Staging:
         lines = scene.lines
         steps = [call.step for call in scene.records[-1].calls]
         finding = Finding(lines[-1], said_by(error.error), "no exception", max(steps, default=0))
-        return Failure("errored", str(error), error.trace, lines, finding)
+        return Failure("errored", str(error), error.trace, lines, finding, error.error)
 
 
 def _broken(records: Sequence[Record], demand: Demand) -> Failure:
