@@ -11,7 +11,7 @@ from conformance.matrix.sections import Section
 from conformance.specimens.registry import Specimen
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.run.report import Result
-from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
 

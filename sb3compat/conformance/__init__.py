@@ -10,7 +10,6 @@ and from its own:
 - `findings`: findings and errors.
 - `program`: statements that run as they are written down, and the scripts made of them.
 - `subject`: facts about the environment under test.
-- `play`: one run of a check that runs statements of its own.
 - `values`: parts of results, with their source in scripts.
 - `record`: a program that was run, with all arguments and results.
 - `recording`: runs a program.
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from sb3compat.conformance.contract import check
     from sb3compat.conformance.findings import CheckError, FactoryError
     from sb3compat.conformance.judge import Demand, expect
-    from sb3compat.conformance.play import Play
     from sb3compat.conformance.record import Record
     from sb3compat.conformance.run.entry import ConformanceError, check_vec_env, check_vector_env
     from sb3compat.conformance.run.report import Report, Result
@@ -50,7 +48,6 @@ __all__ = [
     "ConformanceError",
     "Demand",
     "FactoryError",
-    "Play",
     "Record",
     "Report",
     "Result",
@@ -65,7 +62,6 @@ _HOME = {
     "ConformanceError": "run.entry",
     "Demand": "judge",
     "FactoryError": "findings",
-    "Play": "play",
     "Record": "record",
     "Report": "run.report",
     "Result": "run.report",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
 from sb3compat.conformance.findings import FAMILIES, CheckError, Family
-from sb3compat.conformance.judge import Clause, Variant
-from sb3compat.conformance.play import Play
+from sb3compat.conformance.judge import Clause, Demand, Variant
+from sb3compat.conformance.scene import Scene
 from sb3compat.conformance.subject.capabilities import CAPABILITIES
 from sb3compat.conformance.subject.subject import Subject
 from sb3compat.errors import nearest, shown
@@ -19,7 +19,7 @@ from sb3compat.errors import nearest, shown
 CONTRACT_VERSION = 1
 
 Severity = Literal["error", "warning"]
-CheckFunction = Callable[[Play], None] | Clause
+CheckFunction = Callable[[Scene], Iterator[Demand]] | Clause
 
 # Where the contracts are written down.
 SB3_GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
@@ -82,17 +82,8 @@ class Check:
 
     @property
     def is_clause(self) -> bool:
-        """Whether its function judges records, and does not run programs of its own."""
-        return self._argument == "record"
-
-    @property
-    def is_scenario(self) -> bool:
-        """Whether its function calls the environment itself, in plain Python."""
-        return self._argument == "scene"
-
-    @property
-    def _argument(self) -> str:
-        return next(iter(inspect.signature(self.function).parameters), "")
+        """Whether its function judges records, and does not call the environment itself."""
+        return _argument(self.function) == "record"
 
     @property
     def clause(self) -> Clause:
@@ -100,10 +91,20 @@ class Check:
         return cast(Clause, self.function)
 
     @property
+    def scenario(self) -> Callable[[Scene], Iterator[Demand]]:
+        """Its function, if that calls the environment itself."""
+        return cast(Callable[[Scene], Iterator[Demand]], self.function)
+
+    @property
     def explanation(self) -> str:
         """The docstring of the function, after its first line."""
         _, _, rest = inspect.cleandoc(self.function.__doc__ or "").partition("\n")
         return rest.strip()
+
+
+def _argument(function: CheckFunction) -> str:
+    """The name of its first parameter."""
+    return next(iter(inspect.signature(function).parameters), "")
 
 
 _REGISTRY: dict[tuple[Family, str], Check] = {}
@@ -127,8 +128,8 @@ def check(
     The name of the function is the id of the check, and the first line of its docstring the clause
     of the contract. The function gets a `Record`, the calls of a program with what they returned,
     and yields the conditions that must be true, each made by `expect`. The kit runs each program
-    once, for all checks, and shrinks a failing program. A function whose first parameter is not
-    called `record` gets a `Play` instead, on which it runs its own statements.
+    once, for all checks, and shrinks a failing program. A function whose first parameter is called
+    `scene` gets a `Scene` instead, and calls the environment itself.
 
     Args:
         family: The interface that it concerns: `"vec_env"` or `"vector_env"`.
@@ -217,6 +218,12 @@ def _refuse(made: Check) -> None:
             f"Expected without_reference to be a function that checks a part of {where}, got "
             f"{made.without_reference!r}. Pass one, or leave it out."
         )
+    for function in filter(None, (made.function, made.without_reference)):
+        if (got := _argument(function)) not in ("record", "scene"):
+            raise CheckError(
+                f"Expected {where} to have a first parameter called record (the check judges "
+                f"programs of the kit) or scene (it calls the environment), got {got!r}. Rename it."
+            )
     if not made.contract:
         raise CheckError(
             f"Expected {where} to have a docstring, whose first line says what is asked for, got "

@@ -17,6 +17,11 @@ FAMILIES: dict[str, str] = {
     "vector_env": "Gymnasium VectorEnv",
 }
 
+NO_REFERENCE = (
+    "partly checked: pass the single environments to check fully, --reference "
+    "package.module:name, in Python reference=[…]"
+)
+
 _MOST_WORDS = 2000
 
 
@@ -50,19 +55,6 @@ class Finding:
         """The step and the row, in words."""
         place = f"step {self.step}" if self.step else "before the first step"
         return place if self.row is None else f"{place}, row {self.row}"
-
-
-class ViolationError(Exception):
-    """A contract is broken.
-
-    Args:
-        message: The value and the value expected, in one line.
-        finding: The same in parts, for the timeline of a report.
-    """
-
-    def __init__(self, message: str, finding: Finding | None = None) -> None:
-        super().__init__(message)
-        self.finding = finding
 
 
 class NotExercisedError(Exception):

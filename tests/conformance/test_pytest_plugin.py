@@ -185,14 +185,13 @@ def test_the_knowledge_of_an_environment_is_passed_on(run: Run, pytester: pytest
 
 
 CONFTEST = '''
-from sb3compat.conformance import check
+from sb3compat.conformance import check, expect
 
 @check("vec_env", severity="error", source="https://example.org")
-def rewards_are_one(play):
+def rewards_are_one(record):
     """Each reward is 1."""
-    play.start()
-    for _ in play.steps():
-        play.demand("(rewards == limit()).all()".replace("limit()", str(limit())), "rewards", "1")
+    for step in record.steps:
+        yield expect(f"({{0}} == {limit()}).all()", step.rewards, should="1")
 
 def limit():
     return 1

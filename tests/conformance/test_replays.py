@@ -16,7 +16,7 @@ from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.judge import Records, twin_of
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.replays import beside, single_of
-from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.variants import after_another_episode, first_end

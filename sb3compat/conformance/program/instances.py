@@ -6,9 +6,8 @@ behind otherwise (an attribute, a wrapper, a step that failed) would be found in
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -18,17 +17,6 @@ from sb3compat.conformance.program.types import Factory, Reference
 
 _TWO = "the check needs a second instance beside the first, which cannot be made"
 
-# What a program may do with an instance that others use after it. Checks set attributes that the
-# environment does not know.
-_HARMLESS = {
-    "action_space", "env_is_wrapped", "get_attr", "get_images", "has_attr", "metadata", "num_envs",
-    "observation_space", "render", "render_mode", "reset", "reset_infos", "seed",
-    "set_attr", "single_action_space", "single_observation_space", "spec", "step",
-}  # fmt: skip
-# Functions that take a whole instance, and do no more than that with it.
-_HARMLESS_FUNCTIONS = {"record"}
-# Functions after which nobody knows what state an instance is in.
-_RISKY = {"caught", "within", "overwrite", "warned"}
 # A check needs no more at once.
 _MOST = 3
 # So often is a factory called that is known to fail on some calls.
@@ -180,42 +168,3 @@ class Instances:
         """Close the instances that belong to no program."""
         while self._free:
             self.end(self._free.pop())
-
-
-def leaves_no_trace(lines: Sequence[str], names: Collection[str]) -> bool:
-    """Whether a program did nothing to its instances that a seed and a reset do not undo.
-
-    Args:
-        lines: Its statements.
-        names: The names of its instances.
-    """
-    waiting = set()
-    for line in lines:
-        tree = ast.parse(line)
-        if not _is_harmless(tree, names):
-            return False
-        for node in ast.walk(tree):
-            match node:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="seed")):
-                    waiting.add(name)
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="reset")):
-                    waiting.discard(name)
-    return not waiting & set(names)  # a seed that waits for a reset
-
-
-def _is_harmless(tree: ast.AST, names: Collection[str]) -> bool:
-    fine: set[int] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Name(id=function)) if function in _RISKY:
-                return False
-            case ast.Call(func=ast.Name(id=function), args=arguments):
-                if function in _HARMLESS_FUNCTIONS:
-                    fine |= set(map(id, arguments))
-            case ast.Attribute(value=ast.Name() as value, attr=attribute, ctx=ast.Load()):
-                if attribute in _HARMLESS:
-                    fine.add(id(value))
-            case ast.Delete():
-                return False
-    used = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in names)
-    return all(isinstance(node.ctx, ast.Store) or id(node) in fine for node in used)

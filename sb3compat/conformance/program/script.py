@@ -1,8 +1,4 @@
-"""Programs as text: the statements that a check runs are the script that reproduces its failure.
-
-Each statement runs as it is written down. When a check fails, its statements and the assertion that
-failed are the reproduction.
-"""
+"""Scripts: statements that run one after the other, and the text that reproduces a failure."""
 
 from __future__ import annotations
 
@@ -17,16 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat.conformance.findings import (
-    EnvFailureError,
-    Finding,
-    NotExercisedError,
-    ViolationError,
-    said_by,
-    short,
-)
+from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
 from sb3compat.conformance.program import long_runs, prelude
-from sb3compat.conformance.program.instances import Instances, leaves_no_trace
+from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.program.types import Factory
 
@@ -45,9 +34,6 @@ PRELUDE: dict[str, Callable[..., Any]] = {
     if inspect.isfunction(function) and function.__module__ == module.__name__
 }
 
-
-# What checks call their instances.
-_NAMES = {"env", "twin", "third", "other"}
 # Names that statements may use without importing them.
 _IMPORTS = {
     "deepcopy": "from copy import deepcopy",
@@ -140,52 +126,14 @@ class Script:
     def _evaluate(self, expression: str) -> Any:
         return eval(_compiled(expression, "eval"), self.namespace)
 
-    def let(self, name: str, value: object) -> None:
-        """Assign a value that can be written down as source."""
-        self.run(f"{name} = {to_source(value)}")
-
-    def demand(self, condition: str, what: str, should: str, at_row: int | None = None) -> None:
-        """Demand that a condition holds.
-
-        Args:
-            condition: An expression over the names of the script.
-            what: The expression whose value the message names.
-            should: The value expected, in words.
-            at_row: The row concerned.
-
-        Raises:
-            ViolationError: If the condition does not hold, or cannot be evaluated.
-        """
-        because = ""
-        try:
-            if self._evaluate(condition):
-                return
-        except (Exception, SystemExit) as error:
-            because = f" ({said_by(error)})"
-        try:
-            got = short(self._evaluate(what))
-        except (Exception, SystemExit) as error:
-            got = f"<{said_by(error)}>"
-        finding = Finding(what, got, should, self.steps, at_row)
-        message = f"{what}={got}, but should be {should} [{finding.place}]{because}"
-        text = f"assert {condition}, {message!r}"
-        if because:
-            text = (
-                f"try:\n    assert {condition}\n"
-                f"except Exception as error:\n    raise AssertionError({message!r}) from error"
-            )
-        self.lines.append(text)
-        raise ViolationError(message, finding)
-
-    def close(self, *, whole: bool = False) -> None:
+    def close(self, *, keep: bool = False) -> None:
         """Close every environment that was opened, or hand it on to the next program.
 
         Args:
-            whole: Whether the program came to its end.
+            keep: Whether others may use them, if instances are shared.
         """
         names = {id(value): name for name, value in self.namespace.items()}
-        found = _NAMES | {names[id(env)] for env in self.opened if id(env) in names}
-        keep = whole and self.instances.shared and leaves_no_trace(self.lines, found)
+        keep = keep and self.instances.shared
         for env in reversed(self.instances.give_back(self.opened, keep=keep)):
             self._before_run(f"{names.get(id(env), 'env')}.close()")
             self.instances.end(env)

@@ -17,7 +17,7 @@ from sb3compat.conformance.run.faults import Fault, shrunk
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.reproduction import reproduction
-from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.subject.examine import Given, examine
 from sb3compat.conformance.subject.scout import scout, unscouted
 from sb3compat.conformance.subject.settings import Settings

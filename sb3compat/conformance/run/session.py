@@ -20,7 +20,7 @@ from sb3compat.conformance.run.options import Options, OptionsError
 from sb3compat.conformance.run.places import ChildProcess, Place, ThisProcess
 from sb3compat.conformance.run.report import Report, Result
 from sb3compat.conformance.run.reproduction import FACTORY_FAILS
-from sb3compat.conformance.run.search import lacking
+from sb3compat.conformance.run.checking import lacking
 from sb3compat.conformance.run.versions import versions
 from sb3compat.conformance.subject.capabilities import CAPABILITIES, PROBED
 from sb3compat.conformance.subject.pace import estimate, programs_of

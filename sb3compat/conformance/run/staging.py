@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
-from typing import cast
 
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercisedError, said_by
@@ -145,12 +144,11 @@ class _Staging:
         scene = Scene(
             self._subject, self._instances, draws, before_make, write, new=new or self._new
         )
-        function = cast(Callable[[Scene], Iterator[Demand]], self._check.function)
         failure: Failure | None = None
         whole = False
         demands = 0
         try:
-            for demand in function(scene):
+            for demand in self._check.scenario(scene):
                 demands += 1
                 if not demand.holds():
                     failure = _broken(scene.records, demand)

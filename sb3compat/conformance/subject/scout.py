@@ -224,7 +224,7 @@ class _Scouting:
             if count:
                 self.found.append((kind, Ending(setup, actions, seed, count)))
         finally:
-            script.close(whole=whole)
+            script.close(keep=whole)
 
     def chosen(self) -> list[Ending]:
         """A few endings of different policies and kinds, the shortest first."""

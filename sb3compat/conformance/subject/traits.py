@@ -61,7 +61,7 @@ def traits_of(
     except Exception:  # a check reports it
         return Traits()
     finally:
-        script.close(whole=whole)
+        script.close(keep=whole)
     return found
 
 

@@ -15,9 +15,8 @@ from sb3compat.conformance.checks.tools.singles import (
 from sb3compat.conformance.checks.tools.standstill import no_standstill_beside_resets
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
-from sb3compat.conformance.findings import NotExercisedError
+from sb3compat.conformance.findings import NO_REFERENCE, NotExercisedError
 from sb3compat.conformance.judge import Demand
-from sb3compat.conformance.play import NO_REFERENCE
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.replays import beside
 

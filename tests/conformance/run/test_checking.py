@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +14,12 @@ from sb3compat.conformance import (
     check_vec_env,
 )
 from sb3compat.conformance.checks.catalogue import checks_of, find_check
-from sb3compat.conformance.play import Play
+from sb3compat.conformance.judge import Demand
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.reproduction import NOT_EVERY_TIME
-from sb3compat.conformance.run.search import run_check
+from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.run.session import Session
+from sb3compat.conformance.scene import Scene
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
 from tests.conformance import tiny
@@ -95,9 +97,9 @@ def test_a_failure_that_does_not_repeat_says_so(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_exception_of_the_check_costs_that_check_only() -> None:
-    def fails(play: Play) -> None:
-        play.make()
-        _ = {}["no such key"]
+    def fails(scene: Scene) -> Iterator[Demand]:
+        scene.make()
+        yield {}["no such key"]
 
     check = replace(find_check("vec_env", IFF_DONE), function=fails)
     with Session(TinyVecEnv, options=Options(only=FEW, isolate=False)) as session:

@@ -1,0 +1,47 @@
+"""Run one check in this process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sb3compat.conformance.contract import Check
+from sb3compat.conformance.findings import NO_REFERENCE
+from sb3compat.conformance.program.instances import Instances
+from sb3compat.conformance.run.judging import judged
+from sb3compat.conformance.run.report import Result
+from sb3compat.conformance.run.staging import staged
+from sb3compat.conformance.subject.settings import Settings
+from sb3compat.conformance.subject.subject import Subject
+
+def lacking(check: Check, subject: Subject) -> Result | None:
+    """The result of a check that needs what the environment does not have, or None."""
+    missing = subject.missing(check.needs)
+    if missing:
+        return Result.of(check, "skipped", message=f"needs the capability {missing[0]!r}")
+    return None
+
+
+def run_check(
+    check: Check, subject: Subject, settings: Settings, instances: Instances | None = None
+) -> Result:
+    """Run one check in this process.
+
+    Args:
+        check: The check.
+        subject: The environment.
+        settings: How to run it.
+        instances: Those of the process; None if this is all that it runs.
+    """
+    if skipped := lacking(check, subject):
+        return skipped
+    suited = check.suited_to(subject)
+    shared = instances or subject.instances()
+    try:
+        run = judged if suited.is_clause else staged
+        result = run(suited, subject, settings, shared)
+    finally:
+        if instances is None:
+            shared.close()
+    if suited is not check and result.status == "passed":
+        return replace(result, status="partly_exercised", message=NO_REFERENCE)
+    return result
