@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.program.calls import acting
 from sb3compat.conformance.record import Drawn, Op, Record
 from sb3compat.conformance.subject.actions import batch_source, sample_source
 from sb3compat.conformance.subject.subject import Ending, Subject
@@ -59,19 +59,16 @@ def program(subject: Subject, number: int, draw: Random, record: Record, env: An
 def _to_an_end(
     subject: Subject, ending: Ending, draw: Random, record: Record, env: Any
 ) -> Iterator[Op]:
-    names = {"env": env, "np": np, **PRELUDE}
-    if ending.setup:
-        exec(ending.setup, names)
-    act = compile(ending.actions, "<actions>", "eval")
+    act = acting(env, ending.setup, ending.actions)
     yield from opening(subject, ending.seed)
     left = 3 * ending.steps + _SLACK
     ends = draw.choice((1, 1, 2))
     while left > 0 and ends:
         left -= 1
-        yield from _step(subject, eval(act, names), record)
+        yield from _step(subject, act(), record)
         ends -= bool(record.steps and record.calls[-1].complete and record.calls[-1].ended)
     for _ in range(draw.randint(0, _AFTER)):
-        yield from _step(subject, eval(act, names), record)
+        yield from _step(subject, act(), record)
 
 
 def opening(subject: Subject, seed: int | None) -> Iterator[Op]:

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
+from sb3compat.conformance.program.calls import acting
 from sb3compat.conformance.program.draws import Draws
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.script import PRELUDE, to_source
@@ -381,10 +382,7 @@ class Recorded:
 
     def acting(self, ending: Ending) -> Callable[[], Any]:
         """Draws the actions of each step on a way to an end; to be called before the reset."""
-        names = {"env": self.live, "np": np, **PRELUDE}
-        exec(ending.setup, names)
-        code = compile(ending.actions, "<actions>", "eval")
-        return lambda: eval(code, names)
+        return acting(self.live, ending.setup, ending.actions)
 
 
 class Method:

@@ -12,8 +12,8 @@ from conformance.specimens.registry import Specimen, specimens
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import Family
-from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.checking import run_check
+from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.pace import MOST_PROGRAMS
 from sb3compat.conformance.subject.settings import Settings

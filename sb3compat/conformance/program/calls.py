@@ -1,44 +1,35 @@
-"""The statements of a program that call an environment, as each interface has them.
-
-The results of `env` are called `obs`, `rewards` and so on, those of `twin` `twin_obs`,
-`twin_rewards` and so on.
-"""
+"""Calls of an environment before there is a record of any."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
 from sb3compat.conformance.findings import Family
-
-_STEP: dict[Family, tuple[str, ...]] = {
-    "vec_env": ("obs", "rewards", "dones", "infos"),
-    "vector_env": ("obs", "rewards", "terminations", "truncations", "infos"),
-}
+from sb3compat.conformance.program.script import PRELUDE
 
 
-def opening(family: Family, setup: str, seed: int | None) -> list[str]:
-    """The statements between making an environment and its first step."""
-    return [*([setup] if setup else []), *resetting(family, seed)]
+def acting(env: Any, setup: str, actions: str) -> Callable[[], Any]:
+    """Draws the actions of each step; to be called before the reset.
+
+    Args:
+        env: The environment, whose action space some ways to act sample from.
+        setup: The statement to begin with, or nothing.
+        actions: Source for the actions of each step.
+    """
+    names = {"env": env, "np": np, **PRELUDE}
+    exec(setup, names)
+    code = compile(actions, "<actions>", "eval")
+    return lambda: eval(code, names)
 
 
-def resetting(family: Family, seed: int | None, env: str = "env") -> list[str]:
-    """The statements that reset an environment, with a seed unless it is None."""
-    if family == "vec_env":
-        seeding = [] if seed is None else [f"{env}.seed({seed})"]
-        return [*seeding, f"{_named(('obs',), env)} = {env}.reset()"]
-    argument = "" if seed is None else f"seed={seed}"
-    return [f"{_named(('obs', 'infos'), env)} = {env}.reset({argument})"]
-
-
-def resetting_rows(mask: str, seed: int | None, env: str = "env") -> str:
-    """The statement that resets the rows of a VectorEnv under a mask, given as source."""
-    argument = "" if seed is None else f"seed={seed}, "
-    names = _named(("obs", "infos"), env)
-    return f"{names} = {env}.reset({argument}options={{'reset_mask': {mask}}})"
-
-
-def stepping(family: Family, actions: str, env: str = "env") -> str:
-    """The statement that steps an environment with these actions, given as source."""
-    return f"{_named(_STEP[family], env)} = {env}.step({actions})"
-
-
-def _named(results: tuple[str, ...], env: str) -> str:
-    return ", ".join(results if env == "env" else (f"{env}_{name}" for name in results))
+def reset(env: Any, family: Family, seed: int | None) -> Any:
+    """Reset all rows, with a seed unless it is None; returns what the environment returns."""
+    if seed is None:
+        return env.reset()
+    if family == "vector_env":
+        return env.reset(seed=seed)
+    env.seed(seed)
+    return env.reset()

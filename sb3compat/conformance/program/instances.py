@@ -7,8 +7,8 @@ behind otherwise (an attribute, a wrapper, a step that failed) would be found in
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -111,6 +111,18 @@ class Instances:
         if self._alone:
             self.close()
         return self._make(in_use), False
+
+    @contextmanager
+    def lent(self, *, new: bool = False) -> Iterator[tuple[Any, bool]]:
+        """An instance for a while, as `take`; others may use it unless there is an exception."""
+        env, used = self.take(0, new=new)
+        keep = False
+        try:
+            yield env, used
+            keep = self.shared
+        finally:
+            for each in self.give_back([env], keep=keep):
+                self.end(each)
 
     def _make(self, in_use: int) -> Any:
         in_the_way = bool(self._free)

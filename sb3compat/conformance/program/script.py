@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
 from textwrap import indent
@@ -17,7 +17,6 @@ from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
 from sb3compat.conformance.program import long_runs, prelude
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.trace import trace_of
-from sb3compat.conformance.program.types import Factory
 
 # The file name in tracebacks of statements.
 SCRIPT = "<script>"
@@ -42,49 +41,39 @@ _IMPORTS = {
 
 
 class Script:
-    """Statements that run one after the other and are written down.
+    """Statements that run one after the other, with new instances.
 
     Args:
-        instances: Where the environment comes from; called `make_env` in the script. Or a function
-            that makes it.
+        instances: Where the environment comes from; called `make_env` in the statements.
         before_make: Called before each construction.
         before_run: Called with each statement before it is run.
-        new: Whether the program must have instances that no other one has used.
 
     Attributes:
-        instances: Where the environment comes from.
-        opened: The instances that the program has made and not given back.
-        used: Whether one of them was used by other programs before.
+        steps: The number of steps of the newest `env`.
+        namespace: The names of the statements.
     """
 
     def __init__(
         self,
-        instances: Instances | Factory,
+        instances: Instances,
         before_make: Callable[[], None] = lambda: None,
         before_run: Callable[[str], None] = lambda text: None,
-        *,
-        new: bool = True,
     ) -> None:
-        self.instances = instances if isinstance(instances, Instances) else Instances(instances)
-
         def make_env() -> Any:
             before_make()
-            env, used = self.instances.take(len(self.opened), new=new)
-            self.used |= used
-            self.opened.append(env)
+            env, _ = instances.take(len(self._opened), new=True)
+            self._opened.append(env)
             return env
 
-        self.opened: list[Any] = []
-        self.used = False
-        self.lines: list[str] = []
         self.steps = 0
-        self._before_run = before_run
+        self._opened: list[Any] = []
+        self._instances, self._before_run = instances, before_run
         self.namespace: dict[str, Any] = {
             "np": np,
             "deepcopy": deepcopy,
             "partial": partial,
             "make_env": make_env,
-            "reference": self.instances.reference,
+            "reference": instances.reference,
             **PRELUDE,
         }
 
@@ -95,14 +84,13 @@ class Script:
             EnvFailureError: If it raises.
             NotExercisedError: If it needs a second instance, which cannot be made.
         """
-        self.lines.append(text)
         if _MAKES.match(text):
             self.steps = 0
         self.steps += len(_STEPS.findall(text))
         self._before_run(text)
         if text.startswith("del "):  # a reference of ours would keep the instance
             deleted = self.namespace[text[4:]]
-            self.opened = [env for env in self.opened if env is not deleted]
+            self._opened = [env for env in self._opened if env is not deleted]
             del deleted
         try:
             exec(_compiled(text, "exec"), self.namespace)
@@ -112,52 +100,37 @@ class Script:
             raise EnvFailureError(text, error, trace_of(error, last=12)) from error
 
     def value(self, expression: str) -> Any:
-        """The value of an expression, which is not written down.
-
-        Raises:
-            EnvFailureError: If it raises: the environment returned a value of the wrong kind.
-        """
-        try:
-            return self._evaluate(expression)
-        except (Exception, SystemExit) as error:
-            self.lines.append(expression)  # the reproduction ends with the same exception
-            raise EnvFailureError(expression, error, trace_of(error, last=12)) from error
-
-    def _evaluate(self, expression: str) -> Any:
+        """The value of an expression over the names of the statements."""
         return eval(_compiled(expression, "eval"), self.namespace)
 
-    def close(self, *, keep: bool = False) -> None:
-        """Close every environment that was opened, or hand it on to the next program.
-
-        Args:
-            keep: Whether others may use them, if instances are shared.
-        """
+    def close(self) -> None:
+        """Close every environment that was opened."""
         names = {id(value): name for name, value in self.namespace.items()}
-        keep = keep and self.instances.shared
-        for env in reversed(self.instances.give_back(self.opened, keep=keep)):
+        for env in reversed(self._instances.give_back(self._opened, keep=False)):
             self._before_run(f"{names.get(id(env), 'env')}.close()")
-            self.instances.end(env)
-        self.opened = []
+            self._instances.end(env)
+        self._opened = []
 
-    def source(self, make_env: str, title: str, *, guarded: bool = False) -> str:
-        """The program as a standalone script.
 
-        Args:
-            make_env: Source that defines `make_env` (and `reference`, if it is used).
-            title: The docstring.
-            guarded: Whether to put the statements under `if __name__ == "__main__":`. Worker
-                processes that import the script need that.
-        """
-        body = _folded(self.lines)
-        text = "\n".join(body)
-        if guarded:
-            text = f'if __name__ == "__main__":\n{indent(text, "    ")}'
-        functions = [_source_of(PRELUDE[name]) for name in _used(text)]
-        whole = "\n".join([*functions, text])
-        imports = [line for name, line in _IMPORTS.items() if _calls(whole, name)]
-        imports = [*imports, "", "import numpy as np"] if imports else ["import numpy as np"]
-        parts = [f'"""{title}"""', "\n".join(imports), make_env.strip(), *functions, text]
-        return "\n\n".join(part for part in parts if part) + "\n"
+def standalone(lines: Sequence[str], make_env: str, title: str, *, guarded: bool = False) -> str:
+    """Statements as a script that runs by itself.
+
+    Args:
+        lines: The statements.
+        make_env: Source that defines `make_env` (and `reference`, if it is used).
+        title: The docstring.
+        guarded: Whether to put the statements under `if __name__ == "__main__":`. Worker processes
+            that import the script need that.
+    """
+    text = "\n".join(_folded(lines))
+    if guarded:
+        text = f'if __name__ == "__main__":\n{indent(text, "    ")}'
+    functions = [_source_of(PRELUDE[name]) for name in _used(text)]
+    whole = "\n".join([*functions, text])
+    imports = [line for name, line in _IMPORTS.items() if _calls(whole, name)]
+    imports = [*imports, "", "import numpy as np"] if imports else ["import numpy as np"]
+    parts = [f'"""{title}"""', "\n".join(imports), make_env.strip(), *functions, text]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _calls(text: str, name: str) -> bool:
@@ -206,7 +179,7 @@ def _compiled(text: str, mode: str) -> CodeType:
     return _CODE[text, mode]
 
 
-def _folded(lines: list[str]) -> list[str]:
+def _folded(lines: Sequence[str]) -> list[str]:
     """The lines, with loops for repeated blocks of up to four lines."""
     folded: list[str] = []
     i = 0

@@ -13,6 +13,7 @@ from sb3compat.conformance.run.staging import staged
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
+
 def lacking(check: Check, subject: Subject) -> Result | None:
     """The result of a check that needs what the environment does not have, or None."""
     missing = subject.missing(check.needs)

@@ -11,13 +11,13 @@ from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import FactoryError, Family
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.types import Factory
+from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.run.child import START_SECONDS, Child, ChildFailureError, Tell
 from sb3compat.conformance.run.clock import GRACE_TO_MAKE, Clock
 from sb3compat.conformance.run.faults import Fault, shrunk
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.reproduction import reproduction
-from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.subject.examine import Given, examine
 from sb3compat.conformance.subject.scout import scout, unscouted
 from sb3compat.conformance.subject.settings import Settings

@@ -12,7 +12,7 @@ from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercise
 from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.plain import Plain, without_helpers
-from sb3compat.conformance.program.script import SCRIPT, Script
+from sb3compat.conformance.program.script import SCRIPT, Script, standalone
 from sb3compat.conformance.run.report import Moment, Result, Status
 from sb3compat.conformance.run.timeline import WATCH, Timeline, watched
 from sb3compat.conformance.subject.settings import Settings
@@ -121,12 +121,11 @@ def _with_variation(
 
 def reproduction(check: Check, subject: Subject, settings: Settings, lines: Iterable[str]) -> str:
     """The standalone script that consists of these statements."""
-    script = Script(subject.factory)
-    script.lines = list(lines)
-    if subject.singles and any(map(_REFERENCE.search, script.lines)):
-        script.lines.insert(0, reference_line(subject.singles, subject.num_envs))
+    lines = list(lines)
+    if subject.singles and any(map(_REFERENCE.search, lines)):
+        lines.insert(0, reference_line(subject.singles, subject.num_envs))
     title = f"{check.id}: {check.contract}\n\n{check.source}\n"
-    return script.source(settings.make_env, title, guarded=subject.workers)
+    return standalone(lines, settings.make_env, title, guarded=subject.workers)
 
 
 def timeline_of(subject: Subject, settings: Settings, lines: Sequence[str]) -> tuple[Moment, ...]:

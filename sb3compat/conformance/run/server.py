@@ -17,9 +17,9 @@ import cloudpickle
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.trace import trace_of
+from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.reproduction import timeline_of
-from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.run.wire import receive, send
 from sb3compat.conformance.subject.examine import Given, look_at, try_out
 from sb3compat.conformance.subject.scout import scout

@@ -12,6 +12,7 @@ from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import Family, family_name
 from sb3compat.conformance.program.source import factory_source
 from sb3compat.conformance.program.types import Factory
+from sb3compat.conformance.run.checking import lacking
 from sb3compat.conformance.run.child import Tell
 from sb3compat.conformance.run.clock import Clock
 from sb3compat.conformance.run.fresh import Beside, confirmed
@@ -20,7 +21,6 @@ from sb3compat.conformance.run.options import Options, OptionsError
 from sb3compat.conformance.run.places import ChildProcess, Place, ThisProcess
 from sb3compat.conformance.run.report import Report, Result
 from sb3compat.conformance.run.reproduction import FACTORY_FAILS
-from sb3compat.conformance.run.checking import lacking
 from sb3compat.conformance.run.versions import versions
 from sb3compat.conformance.subject.capabilities import CAPABILITIES, PROBED
 from sb3compat.conformance.subject.pace import estimate, programs_of

@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat.conformance.findings import Family
-from sb3compat.conformance.program.calls import opening, stepping
+from sb3compat.conformance.findings import Family, said_by
+from sb3compat.conformance.program.calls import acting, reset
 from sb3compat.conformance.program.instances import Instances
-from sb3compat.conformance.program.script import PRELUDE, Script
+from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.subject.actions import policies
 from sb3compat.conformance.subject.pace import rough, steps_of
 from sb3compat.conformance.subject.subject import Ending, Subject
 from sb3compat.conformance.subject.traits import Traits, traits_of
+
+equal, snapshot = map(PRELUDE.__getitem__, ("equal", "snapshot"))
 
 _MOST_STEPS = 3000
 _ASSUMED_STEPS = 200
@@ -39,12 +41,6 @@ _LONGEST_STEP = 1.0
 # The number of steps that shows whether a used instance is like a new one, if no end is near.
 _FEW_STEPS = 30
 _MOST_ENDINGS = 5
-
-# What must be the same in a used instance.
-_SEEN: dict[Family, str] = {
-    "vec_env": "snapshot((obs, rewards, dones))",
-    "vector_env": "snapshot((obs, rewards, terminations, truncations))",
-}
 
 _NOT_TRUNCATED = (
     "By its flags, no episode ended by truncation, so truncation is not exercised. If the "
@@ -114,24 +110,18 @@ def like_new(subject: Subject, instances: Instances) -> bool:
         setup, actions, seed = ending.setup, ending.actions, ending.seed
         quick = ending.steps * subject.step_seconds <= _LONG_SECONDS
         steps = ending.steps if quick else min(ending.steps, _FEW_STEPS)
-    script = Script(instances)
     try:
-        script.run("env = make_env()")
-        runs = []
-        for _ in range(2):
-            seen = []
-            for line in opening(subject.family, setup, seed):
-                script.run(line)
-            seen.append(script.value("snapshot(obs)"))
-            for _ in range(steps):
-                script.run(stepping(subject.family, actions))
-                seen.append(script.value(_SEEN[subject.family]))
-            runs.append(seen)
+        with instances.lent(new=True) as (env, _):
+            runs = []
+            for _ in range(2):
+                act = acting(env, setup, actions)
+                first = reset(env, subject.family, seed)
+                seen = [snapshot(first[0] if subject.family == "vector_env" else first)]
+                seen += [snapshot(tuple(env.step(act())[:-1])) for _ in range(steps)]
+                runs.append(seen)
     except Exception:  # a check reports it
         return False
-    finally:
-        script.close()
-    return bool(PRELUDE["equal"](*runs))
+    return bool(equal(*runs))
 
 
 class _Scouting:
@@ -146,7 +136,7 @@ class _Scouting:
     ) -> None:
         self.subject, self.instances, self.seconds, self.tell = subject, instances, seconds, tell
         self.found: list[tuple[int, Ending]] = []
-        self.errors: list[Exception] = []
+        self.errors: list[str] = []
         self.makes: list[float] = []
         self._resets: list[float] = []
         self._steps: list[float] = []
@@ -185,46 +175,42 @@ class _Scouting:
     def _try(
         self, kind: int, setup: str, actions: str, seed: int | None, most: int, share: float
     ) -> None:
-        script, family = Script(self.instances, new=False), self.subject.family
-        count = 0
-        whole = False
+        family, count, doing = self.subject.family, 0, "make_env()"
         started = until = told = time.perf_counter()
         try:
-            script.run("env = make_env()")
-            made = time.perf_counter()
-            for line in opening(family, setup, seed):
-                script.run(line)
-            self._resets.append(time.perf_counter() - made)
-            for count in range(1, _MOST_STEPS + 1):
-                begin = time.perf_counter()
-                script.run(f"result = env.step({actions})")
-                now = time.perf_counter()
-                if now - told > _TELLS_EVERY:
-                    told = now
-                    self.tell("")
-                if count == 1:
-                    until = now + share
-                if count == 1 and not script.used:  # JAX compiles the first step of each instance
-                    self.makes.append(now - started)
-                    self.instances.shared |= now - started >= LONG_MAKE
-                else:
-                    self._steps.append(now - begin)
-                result = script.value("result")
-                if _any_ended(family, result):
-                    truncated = _any_truncated(family, result)
-                    self.found.append((kind, Ending(setup, actions, seed, count, truncated)))
-                    break
-                if count in _LOOKS_AT_PACE:
-                    most = min(most, steps_of(rough(self.step_seconds)))
-                if now > until or count >= most:
-                    break
-            whole = True
-        except Exception as error:  # a check reports it
-            self.errors.append(error)
+            with self.instances.lent() as (env, used):
+                doing = "env.reset()"
+                made = time.perf_counter()
+                act = acting(env, setup, actions)
+                reset(env, family, seed)
+                self._resets.append(time.perf_counter() - made)
+                doing = f"env.step({actions})"
+                for count in range(1, _MOST_STEPS + 1):
+                    begin = time.perf_counter()
+                    result = env.step(act())
+                    now = time.perf_counter()
+                    if now - told > _TELLS_EVERY:
+                        told = now
+                        self.tell("")
+                    if count == 1:
+                        until = now + share
+                    if count == 1 and not used:  # JAX compiles the first step of each instance
+                        self.makes.append(now - started)
+                        self.instances.shared |= now - started >= LONG_MAKE
+                    else:
+                        self._steps.append(now - begin)
+                    if _any_ended(family, result):
+                        truncated = _any_truncated(family, result)
+                        self.found.append((kind, Ending(setup, actions, seed, count, truncated)))
+                        break
+                    if count in _LOOKS_AT_PACE:
+                        most = min(most, steps_of(rough(self.step_seconds)))
+                    if now > until or count >= most:
+                        break
+        except (Exception, SystemExit) as error:  # a check reports it
+            self.errors.append(f"{doing} raised {said_by(error)}")
             if count:
                 self.found.append((kind, Ending(setup, actions, seed, count)))
-        finally:
-            script.close(keep=whole)
 
     def chosen(self) -> list[Ending]:
         """A few endings of different policies and kinds, the shortest first."""

@@ -6,12 +6,14 @@ Equal first observations mean little where all are equal, and a lot where each r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sb3compat.conformance.program.calls import acting
 from sb3compat.conformance.program.instances import Instances
-from sb3compat.conformance.program.script import PRELUDE, Script
+from sb3compat.conformance.program.script import PRELUDE
 
 equal, row, snapshot = (PRELUDE[name] for name in ("equal", "row", "snapshot"))
 
@@ -50,42 +52,33 @@ def floats(obs: object) -> NDArray[np.float64]:
 def traits_of(
     instances: Instances, num_envs: int, seeding: bool, actions: str, reset_seconds: float
 ) -> Traits:
-    """Reset and step an environment a few times."""
-    script = Script(instances, new=False)
-    whole = False
+    """Reset and step a VecEnv a few times."""
+    rounds = _ROUNDS if reset_seconds < _LONG_RESET else _FEWEST_ROUNDS
     try:
-        script.run("env = make_env()")
-        rounds = _ROUNDS if reset_seconds < _LONG_RESET else _FEWEST_ROUNDS
-        found = _look(script, num_envs, seeding, actions, rounds)
-        whole = True
+        with instances.lent() as (env, _):
+            return _look(env, num_envs, rounds, rounds if seeding else 0, actions)
     except Exception:  # a check reports it
         return Traits()
-    finally:
-        script.close(keep=whole)
-    return found
 
 
-def _look(script: Script, n: int, seeding: bool, actions: str, rounds: int) -> Traits:
-    def rows(batch: str) -> list[object]:
-        value = script.value(batch)
-        return [snapshot(row(value, i)) for i in range(n)]
+def _look(env: Any, n: int, rounds: int, seeds: int, actions: str) -> Traits:
+    def rows(obs: Any) -> list[object]:
+        return [snapshot(row(obs, i)) for i in range(n)]
 
-    script.run("env.action_space.seed(0)")
+    act = acting(env, "env.action_space.seed(0)", actions)
     firsts: list[list[object]] = []
     seeded: list[list[object]] = []
     lasts: list[object] = []
     resets_move = True
     for _ in range(rounds):
-        script.run("obs = env.reset()")
-        firsts.append(rows("obs"))
+        firsts.append(rows(env.reset()))
         for _ in range(_STEPS):
-            script.run(f"obs, rewards, dones, infos = env.step({actions})")
+            obs, _rewards, _dones, _infos = env.step(act())
         resets_move &= not any(map(equal, lasts, firsts[-1]))
-        lasts = rows("obs")
-    for seed in range(rounds if seeding else 0):
-        script.run(f"env.seed({100 * seed})")
-        script.run("obs = env.reset()")
-        seeded.append(rows("obs"))
+        lasts = rows(obs)
+    for seed in range(seeds):
+        env.seed(100 * seed)
+        seeded.append(rows(env.reset()))
     return Traits(
         seeds_vary=bool(seeded) and _vary(seeded, n),
         resets_move=resets_move,

@@ -6,12 +6,9 @@ from typing import Any
 
 import pytest
 
-from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
+from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.program.instances import Instances
-from sb3compat.conformance.program.script import Script
 from tests.conformance.tiny import TinyVecEnv, one_at_a_time
-
-OPENING = ("env = make_env()", "env.seed(1)", "obs = env.reset()")
 
 
 class Counted(TinyVecEnv):
@@ -32,49 +29,54 @@ def counted() -> Any:
     return type("Fresh", (Counted,), {})
 
 
-def play(instances: Instances, *lines: str, new: bool = False, whole: bool = True) -> Script:
-    script = Script(instances, new=new)
-    for line in lines:
-        script.run(line)
-    script.close(keep=whole)
-    return script
+def used(instances: Instances, *, new: bool = False) -> bool:
+    """Lend an instance; whether it was used before."""
+    with instances.lent(new=new) as (env, used_before):
+        env.seed(1)
+        env.reset()
+    return used_before
+
+
+def take(instances: Instances, number: int) -> list[Any]:
+    """So many instances for one program."""
+    return [instances.take(k)[0] for k in range(number)]
 
 
 def test_instances_are_handed_on_only_if_that_is_allowed(counted: Any) -> None:
     for shared, made in ((False, 3), (True, 1)):
         counted.made = counted.closed = 0
         instances = Instances(counted, shared=shared)
-        scripts = [play(instances, *OPENING) for _ in range(3)]
+        assert [used(instances) for _ in range(3)] == [False, shared, shared]
         assert counted.made == made
-        assert [script.used for script in scripts] == [False, shared, shared]
         instances.close()
         assert counted.closed == made
 
 
 def test_a_program_that_failed_hands_nothing_on(counted: Any) -> None:
     instances = Instances(counted, shared=True)
-    play(instances, *OPENING, whole=False)
+    with pytest.raises(ValueError, match="failed"), instances.lent():
+        raise ValueError("failed")
     assert counted.closed == 1
-    assert not play(instances, *OPENING).used
+    assert not used(instances)
 
 
 def test_a_program_may_ask_for_new_ones(counted: Any) -> None:
     instances = Instances(counted, shared=True)
-    play(instances, *OPENING)
-    assert not play(instances, *OPENING, new=True).used
+    used(instances)
+    assert not used(instances, new=True)
     assert (counted.made, counted.closed) == (2, 0)
 
 
 def test_no_more_are_kept_than_a_check_needs(counted: Any) -> None:
     instances = Instances(counted, shared=True)
-    play(instances, *[f"env{i} = make_env()" for i in range(9)])
-    assert (counted.made, counted.closed) == (9, 6)
+    assert len(instances.give_back(take(instances, 9), keep=True)) == 6
 
 
 def test_single_environments_are_handed_on_too(counted: Any) -> None:
     instances = Instances(TinyVecEnv, [counted, counted], shared=True)
     for _ in range(3):
-        play(instances, "singles = [make() for make in reference]")
+        assert [make() for make in instances.reference or ()]
+        instances.give_back([], keep=True)
     assert counted.made == 2
 
 
@@ -94,43 +96,43 @@ def flaky(*fails: int) -> Any:
 
 def test_a_factory_that_fails_on_some_calls_is_found() -> None:
     instances = Instances(flaky(2))
-    play(instances, *OPENING)
-    with pytest.raises(EnvFailureError, match="OSError: no device") as raised:
-        play(instances, *OPENING)
-    assert raised.value.error is instances.failure
-    play(instances, *OPENING)
+    used(instances)
+    with pytest.raises(OSError, match="no device") as raised:
+        used(instances)
+    assert raised.value is instances.failure
+    used(instances)
 
 
 def test_also_where_the_first_instance_might_be_in_the_way() -> None:
-    with pytest.raises(EnvFailureError, match="OSError: no device"):
-        play(Instances(flaky(2)), "env = make_env()", "twin = make_env()")
+    with pytest.raises(OSError, match="no device"):
+        take(Instances(flaky(2)), 2)
     with pytest.raises(NotExercisedError, match="which cannot be made: OSError: no device"):
-        play(Instances(flaky(2, 3)), "env = make_env()", "twin = make_env()")
+        take(Instances(flaky(2, 3)), 2)
 
 
 def test_once_it_was_told_the_factory_gets_more_tries() -> None:
     instances = Instances(flaky(1, 2, 3))
     instances.excused = True
-    play(instances, *OPENING)
+    used(instances)
     assert instances.calls == 4
 
 
 def test_an_instance_that_is_kept_does_not_stand_in_the_way() -> None:
     instances = Instances(one_at_a_time(), shared=True)
-    play(instances, *OPENING)
-    play(instances, *OPENING, new=True)
+    used(instances)
+    used(instances, new=True)
     assert instances.failure is None
 
 
 def test_only_one_at_a_time_as_declared(counted: Any) -> None:
     instances = Instances(counted, shared=True, alone=True)
     with pytest.raises(NotExercisedError, match="as declared"):
-        play(instances, "env = make_env()", "twin = make_env()")
-    play(instances, *OPENING)
-    play(instances, *OPENING, new=True)
+        take(instances, 2)
+    used(instances)
+    used(instances, new=True)
     assert counted.made - counted.closed <= 2
 
 
 def test_a_close_that_hangs_is_not_called(counted: Any) -> None:
-    play(Instances(counted, closing=False), *OPENING)
+    used(Instances(counted, closing=False))
     assert counted.closed == 0

@@ -15,9 +15,9 @@ from sb3compat.conformance import (
 )
 from sb3compat.conformance.checks.catalogue import checks_of, find_check
 from sb3compat.conformance.judge import Demand
+from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.reproduction import NOT_EVERY_TIME
-from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.run.session import Session
 from sb3compat.conformance.scene import Scene
 from sb3compat.conformance.subject.examine import examine

@@ -39,7 +39,7 @@ def test_plain(value: Any, text: str) -> None:
 
 
 def played(subject: Subject, lines: list[str], row: int | None = None) -> Timeline:
-    script = Script(subject.factory)
+    script = Script(subject.instances())
     timeline = Timeline(subject, row)
     for line in lines:
         script.run(line)
@@ -95,7 +95,7 @@ def test_infos_of_a_row() -> None:
 
 def test_actions_are_copied_before_the_environment_gets_them() -> None:
     subject = examine(lambda: TinyVecEnv(2), seconds=None)
-    script = Script(subject.factory)
+    script = Script(subject.instances())
     timeline = Timeline(subject, None)
     script.namespace[WATCH] = timeline.watch
     for line in (
