@@ -73,6 +73,84 @@ def test_one_mistake_is_one_failure(kind: Any, name: str, message: str) -> None:
     assert message in found[name]
 
 
+# Wrappers of SB3 that work, on environments that make nothing of what these write
+
+
+class _Deaf(dict[str, Any]):
+    def __setitem__(self, key: str, value: Any) -> None:
+        pass
+
+    def copy(self) -> _Deaf:
+        return self
+
+
+class InfosIgnoreWriting(Points):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards, dones, [_Deaf(info) for info in infos]
+
+
+@pytest.mark.parametrize(
+    ("name", "observation", "line", "message"),
+    [
+        (
+            "works_under_vec_monitor",
+            "box",
+            "env = VecMonitor(env)",
+            "infos[0]['episode']=<KeyError: 'episode'>, but should be {'r': ",
+        ),
+        (
+            "works_under_vec_normalize",
+            "image",
+            "env = VecNormalize(env)",
+            "but should be normalised, and clipped at 10 [step 3, row 0]",
+        ),
+        (
+            "works_under_vec_frame_stack",
+            "image",
+            "env = VecFrameStack(env, 2)",
+            "but should be of shape (8, 8, 6) [step 3, row 0]",
+        ),
+        (
+            "works_under_vec_transpose_image",
+            "image",
+            "env = VecTransposeImage(env)",
+            "but should be of shape (3, 8, 8) [step 3, row 0]",
+        ),
+        (
+            "works_under_vec_extract_dict_obs",
+            "dict",
+            "env = VecExtractDictObs(env, ",
+            "but should be the entry alone [step 3, row 0]",
+        ),
+    ],
+)
+def test_what_a_wrapper_writes_has_to_arrive(
+    name: str, observation: str, line: str, message: str
+) -> None:
+    factory = partial(InfosIgnoreWriting, Config(observation=observation))
+    result = judge(examine(factory), only={name}, make_env="")[name]
+    assert message in result.message
+    assert line in result.reproduction
+    with pytest.raises(AssertionError) as raised:
+        exec(result.reproduction, {"make_env": factory})
+    assert message in str(raised.value)
+
+
+def test_a_failed_training_is_a_few_lines() -> None:
+    text = _reproduction("RewardsReadOnly", "trains_ppo")
+    _, _, program = text.partition("make_env = MyVecEnv")
+    lines = [ast.unparse(node) for node in ast.parse(program).body]
+    assert [line.partition("(")[0] for line in lines[1:5]] == [
+        "env = make_env",
+        "from stable_baselines3 import PPO",
+        "model = PPO",
+        "model_error = caught",
+    ]
+    assert lines[5].startswith("assert model_error is None, ")
+    assert "PPO learns" in lines[5]
+
+
 # Reproductions
 
 

@@ -1,0 +1,79 @@
+"""Objects that a scenario makes of an instance by an imported name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sb3compat.conformance.program.draws import Draws
+from sb3compat.conformance.record import Given
+from sb3compat.conformance.scene import Scene
+from sb3compat.conformance.subject.examine import examine
+from tests.conformance.tiny import TinyVecEnv
+
+SUBJECT = replace(examine(TinyVecEnv), shared=True)
+
+
+class Wrapper:
+    """Passes calls on, and changes the options that it is given."""
+
+    def __init__(self, env: Any, options: dict[str, int]) -> None:
+        if not options:
+            raise ValueError("no options")
+        self.env = env
+        options["changed"] = 1
+
+    def reset(self) -> Any:
+        return self.env.reset()
+
+
+MAKER = Given("Wrapper", Wrapper)
+
+
+def test_an_object_is_a_statement_and_its_calls_have_its_name() -> None:
+    scene = Scene(SUBJECT, SUBJECT.instances(), Draws())
+    env = scene.make()
+    wrapped, error = scene.made_by(MAKER, "env", env, options={"size": 2})
+    wrapped.reset()
+    assert error.value is None
+    assert wrapped.live.env is env.live
+    made = "env = Wrapper(env, options={'size': 2})"
+    assert scene.lines == ("env = make_env()", made, "obs = env.reset()")
+
+
+def test_an_exception_is_a_value_that_a_check_can_ask_for() -> None:
+    scene = Scene(SUBJECT, SUBJECT.instances(), Draws())
+    _, error = scene.made_by(MAKER, "wrapped", scene.make(), {})
+    assert isinstance(error.value, ValueError)
+    assert scene.lines[-1] == f"{error.name} = caught(lambda: Wrapper(env, {{}}))"
+
+
+@pytest.mark.parametrize("lent", [True, False])
+def test_an_instance_that_was_lent_is_not_handed_on(lent: bool) -> None:
+    instances = SUBJECT.instances()
+    scene = Scene(SUBJECT, instances, Draws())
+    env = scene.make()
+    if lent:
+        scene.made_by(MAKER, "wrapped", env, options={"size": 2})
+    env.reset()
+    scene.close(whole=True)
+    _, used = instances.take(0)
+    assert used is not lent
+
+
+def test_all_that_a_program_needs_is_in_the_journal() -> None:
+    written: list[str] = []
+    scene = Scene(SUBJECT, SUBJECT.instances(), Draws(), before_call=written.append)
+    [copied] = scene.imported("copy", "copy")
+    options = scene.let("options", {"size": 2})
+    scene.made_by(copied, "model", scene.make())
+    scene.made_by(copied, "others", options)
+    assert written == [
+        "from copy import copy",
+        "options = {'size': 2}",
+        "env = make_env()",
+        "model = copy(env)",
+        "others = copy(options)",
+    ]
