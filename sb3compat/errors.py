@@ -192,7 +192,9 @@ def refuse_first_step(error: BaseException) -> None:
         CallOrderError: If `error` is such an exception.
     """
     if isinstance(error, ResetNeeded) or str(error).startswith(_RESET_TEXTS):
-        raise CallOrderError("Expected reset() before the first step. Call it first.") from error
+        raise CallOrderError(
+            "Expected reset() before the first step. Call env.reset() first."
+        ) from error
 
 
 def traceback_in_worker(where: str, trace: str) -> WorkerError:
