@@ -24,6 +24,7 @@ _VERDICTS: dict[Verdict, str] = {
     "other": "failing otherwise",
     "unable": "not run",
 }
+_PASS = "Pass a report that `sb3compat check --json` wrote, or a script."
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,12 @@ def replay(path: Path, make_env: str | None, seconds: float) -> Iterator[Replay]
     """
     try:
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ValueError(f"There is no file {str(path)!r}. {_PASS}") from None
     except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no text in UTF-8"
         raise ValueError(
-            f"Expected a report as JSON or a script, got {str(path)!r}: {error}."
+            f"Expected a report as JSON or a script, got {str(path)!r}: {why}. {_PASS}"
         ) from None
     if path.suffix == ".py":
         yield _run(path.name, text, "AssertionError", make_env, seconds)
@@ -74,7 +78,7 @@ def _run(name: str, script: str, expected: str, make_env: str | None, seconds: f
     if PLACEHOLDER in script:
         if make_env is None:
             return Replay(
-                name, "unable", "does not know the factory; name it: --target package.module:name"
+                name, "unable", "does not know the factory. Name it: --target package.module:name"
             )
         script = script.replace(PLACEHOLDER, make_env)
     path = filter(None, [os.getcwd(), os.environ.get("PYTHONPATH", "")])

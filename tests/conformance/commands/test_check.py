@@ -112,7 +112,12 @@ _NATIVE = ["--vectorization-mode=native"]
         (["check", f"{TINY}:boom", f"--reference={TINY}:single"], "to be a list of functions"),
         (["check", f"{TINY}:boom", "--json=no/such/folder/x"], "a file in a folder that exists"),
         (["check", f"{TINY}:boom", "--expected-failures=no.toml"], "No such file"),
-        (["replay", "no.json"], "Expected a report as JSON or a script, got 'no.json'"),
+        (["replay", "no.json"], "There is no file 'no.json'. Pass a report that"),
+        (["replay", "tests"], "got 'tests': Is a directory. Pass a report that"),
+        (
+            ["replay", "README.md"],
+            "another text (Expecting value: line 1 column 1 (char 0)). Write",
+        ),
     ],
 )
 def test_wrong_use_is_refused(
