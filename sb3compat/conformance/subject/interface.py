@@ -24,7 +24,10 @@ def check_factory(factory: object) -> None:
     if not callable(factory):
         hint = "Pass a function without arguments."
         if isinstance(factory, str):
-            hint = "Import the function and pass it; MODULE:NAME is for the command."
+            what = "Import the function and pass it; MODULE:NAME"
+            if ":" not in factory:
+                what = "Pass a function that makes it; an id"
+            hint = f"{what} is for the command."
         elif "num_envs" in dir(factory):
             hint = f"Pass `lambda: {type(factory).__name__}(...)`: checks need new ones."
         raise FactoryError(f"{expected}, got {type(factory).__name__}: {short(factory)}. {hint}")

@@ -45,7 +45,7 @@ def test_scripts_that_fail_otherwise_hang_or_lack_a_factory(tmp_path: Path) -> N
     script.write_text(f"{PLACEHOLDER}\nassert make_env().num_envs == 3, 'two'\n")
     done = sb3compat("replay", str(script))
     assert done.returncode == 2
-    assert "does not know the factory; name it: --target package.module:name" in done.stdout
+    assert "does not know the factory. Name it: --target package.module:name" in done.stdout
     done = sb3compat("replay", str(script), "--target", f"{TINY}:TinyVecEnv")
     assert (done.returncode, "AssertionError: two" in done.stdout) == (1, True)
     script.write_text("raise ValueError('no')\n")
