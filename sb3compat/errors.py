@@ -185,7 +185,7 @@ def cannot_be_made(env_id: object, error: Exception) -> str:
         return text
     if re.search(r"-v\d+$", env_id):
         return f"{text} Write the id with the module that registers it: my_module:{env_id}"
-    return f"{text} To name a function, write my_module:{env_id} or path/to/file.py:{env_id}"
+    return f"{text} To name a function, write my_module:make_env or path/to/file.py:make_env"
 
 
 def warn(message: str | Warning) -> None:

@@ -73,7 +73,7 @@ def test_id_with_a_typo_is_reported_once(capsys: pytest.CaptureFixture[str]) -> 
 def test_unknown_id_is_asked_for_with_its_module(capsys: pytest.CaptureFixture[str]) -> None:
     for env_id, way_out in (
         ("Nosuch-v0", "module that registers it: my_module:Nosuch-v0"),
-        ("make_env_of_mine", "write my_module:make_env_of_mine or path/"),
+        ("make_env_of_mine", "write my_module:make_env or path/"),
     ):
         assert main(["tune", env_id, "--n-envs", "1"]) == 2
         (line,) = capsys.readouterr().err.splitlines()

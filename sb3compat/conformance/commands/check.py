@@ -177,10 +177,7 @@ def _for_target(options: Options, given: Namespace, target: Target) -> Options:
     if reference is not None:
         make_env = f"{make_env}\n\n\n{target.reference_source}"
     if given.reference is not None:
-        try:
-            reference, source = resolve_reference(given.reference)
-        except (ValueError, ModuleNotFoundError) as error:
-            raise UsageError(str(error)) from None
+        reference, source = resolve_reference(given.reference)
         make_env = f"{target.source}\n\n{source}"
     return replace(options, make_env=make_env, reference=reference)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import textwrap
 from argparse import Namespace
 from collections.abc import Iterator
@@ -10,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sb3compat.conformance.commands.targets import making_of, resolve
+from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
 from sb3compat.conformance.commands.usage import CLEAN, FAILED, WRONG_USE, complain
 from sb3compat.conformance.output.json import load
 from sb3compat.conformance.program.source import PLACEHOLDER
+from sb3compat.conformance.run.child import factory_trace
 from sb3compat.conformance.run.fresh import expected_of, rerun
 
 Verdict = Literal["fails", "passes", "other", "unable"]
@@ -89,8 +91,16 @@ def _run(name: str, script: str, expected: str, make_env: str | None, seconds: f
 def command(given: Namespace) -> int:
     """Run the reproductions again, and say which still fail."""
     verdicts: list[Verdict] = []
+    source = None
     try:
-        source = None if given.target is None else resolve(given.target, making_of(given)).source
+        if given.target is not None:
+            source = resolve(given.target, making_of(given)).source
+    except TargetError as error:
+        return complain(str(error))
+    except Exception as error:
+        print(factory_trace(error), file=sys.stderr)
+        return complain(f"{given.target} cannot be imported, see above.")
+    try:
         for found in replay(given.file, source, given.max_seconds):
             verdicts.append(found.verdict)
             said = textwrap.indent(found.said, "    ")

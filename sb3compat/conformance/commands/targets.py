@@ -90,9 +90,14 @@ def resolve(text: str, making: Making | None = None) -> Target:
     Raises:
         TargetError: If there is no such target. An exception of the user's module passes through.
     """
-    if text.endswith(".py"):
+    if text.endswith((".py", ":")):
         raise TargetError(
-            f"Expected the name of a factory, too, got {text!r}. Name it: {text}:make_env"
+            f"Expected the name of a factory, too, got {text!r}. Name it: "
+            f"{text.rstrip(':') or 'my_module'}:make_env"
+        )
+    if text.startswith(":"):
+        raise TargetError(
+            f"Expected a module or a file before the colon, got {text!r}. Name it: my_module{text}"
         )
     found = FACTORY.fullmatch(text)
     where, colon, what = text.rpartition(":")

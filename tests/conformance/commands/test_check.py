@@ -46,6 +46,8 @@ def test_a_module_that_fails_shows_its_own_traceback(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert 'broken_module.py", line 1' in done.stderr.splitlines()[1]
     assert "No module named 'no_such_simulator'" in done.stderr
+    done = sb3compat("check", "CartPole-v1", "--reference=broken_module:singles", cwd=tmp_path)
+    assert 'broken_module.py", line 1' in done.stderr.splitlines()[1]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_a_module_that_fails_shows_its_own_traceback(tmp_path: Path) -> None:
         (["nosuch/CartPole-v1"], "NamespaceNotFound: Namespace nosuch not found."),
         (["CartPole-v7"], "It provides versioned environments: [ `v0`, `v1` ]."),
         (["no_such_module:CartPole-v1"], "contains env registration and can be imported."),
-        (["make_env"], "To name a function, write my_module:make_env or path/to/file.py:make_env"),
+        (["make_it"], "To name a function, write my_module:make_env or path/to/file.py:make_env"),
         (["no id"], "Malformed environment ID: no id."),
     ],
 )
@@ -155,6 +157,8 @@ _NATIVE = ["--vectorization-mode=native"]
         (["check", f"{TINY}:boom", "--only=zzz"], "got 'zzz'. `sb3compat list` shows them."),
         (["check", f"{TINY}:boom", "--no-capability=zzz"], "`sb3compat list` shows them."),
         (["check", "tests/conformance/tiny.py"], "Name it: tests/conformance/tiny.py:make_env"),
+        (["check", "tests/conformance/tiny.py:"], "Name it: tests/conformance/tiny.py:make_env"),
+        (["check", ":make_env"], "before the colon, got ':make_env'. Name it: my_module:make_env"),
         (["check", f"{TINY}:boom", "--num-envs=4"], "with the id of an environment only"),
         (["check", f"{TINY}:number"], "Expected a function that makes the environment, got int"),
         (["check", f"{TINY}:nonsense"], "or a gymnasium.vector.VectorEnv, got int: 3."),
