@@ -59,7 +59,9 @@ class SubprocWorkers:
         """Raise an error if a worker is gone, or if an answer is outstanding."""
         vec_env = self.vec_env
         if private(vec_env, "closed"):
-            raise ClosedError(f"Expected an open environment, but {vec_env} was closed.")
+            raise ClosedError(
+                f"Expected an open environment, but {vec_env} was closed. Make a new one."
+            )
         if self._watch.waits(noted=self._noted_step):
             raise CallOrderError(
                 f"Expected {vec_env} with no step under way, but step_async() was called. "

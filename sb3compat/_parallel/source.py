@@ -119,7 +119,10 @@ class ParallelRows:
                 "Expected an open environment, but this ParallelVecEnv was closed. Make a new one."
             )
         if self.busy:
-            raise CallOrderError("Expected step_wait() first: the workers are in the middle of it.")
+            raise CallOrderError(
+                "Expected no step under way, got a call between step_async() and step_wait(). Call "
+                "step_wait() first."
+            )
         shares: dict[int, dict[int, Command]] = {}
         for row, command in commands.items():
             shares.setdefault(self.worker_of(row), {})[row] = command

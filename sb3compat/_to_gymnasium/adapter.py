@@ -48,8 +48,8 @@ _log = logging.getLogger("sb3compat")
 # Why only a reset of all rows is possible; the messages continue "Expected reset()" with it.
 _NEW = "before the first step or masked reset"
 _LOST = (
-    "without a mask, as the last step or reset raised an exception and its results are lost, "
-    "perhaps the end of an episode among them"
+    "without a mask, as the last step or reset raised an exception. Its results are lost, and an "
+    "episode may have ended"
 )
 _HANDED_OUT = "without a mask, as to_sb3 has handed out the VecEnv since"
 
@@ -317,5 +317,5 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
     def _check_step(self) -> None:
         # If a worker is lost, a reset would not help; the stepper's error says what to do.
         if self._reset_due and not self._stepper.broken:
-            raise CallOrderError(f"Expected reset() {self._reset_due}.")
+            raise CallOrderError(f"Expected reset() {self._reset_due}. Call env.reset() first.")
         self._driver.check()

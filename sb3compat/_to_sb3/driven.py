@@ -165,10 +165,10 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         self._check_open()
         if self._waiting:
             raise CallOrderError(
-                "Expected step_wait() after step_async(), or reset() to drop that step, got "
-                "step_async() again."
+                "Expected step_wait() after step_async(), got a second step. Call step_wait(), or "
+                "reset() to drop the first step."
             )
-        self._refuse_lost("step_async()")
+        self._refuse_lost("the next step")
         prepared = self._actions.prepare(actions)
         self._driver.check()
         self._lost_step = True
@@ -201,9 +201,12 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
             ConversionError: If the environment returned a value that cannot be presented exactly.
         """
         self._check_open()
-        self._refuse_lost("step_wait()")
+        self._refuse_lost("the next step")
         if not self._waiting:
-            raise CallOrderError("Expected step_async(actions) before step_wait().")
+            raise CallOrderError(
+                "Expected step_async(actions) before step_wait(). Call step(actions), which does "
+                "both."
+            )
         # Until the last line, for an exception at any line in between.
         self._lost_step = True
         self._waiting = False
@@ -303,25 +306,28 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
     def _rows(self, indices: Indices) -> list[int]:
         self._check_open()
         if self._source.busy:
-            self._refuse_lost("another call")
+            self._refuse_lost("any other call")
         if self._waiting and self._source.busy:
             # The answer to the step would be mistaken for the answer to this call.
             raise CallOrderError(
-                "Expected step_wait() first, or reset() to drop the step: the workers are in the "
-                "middle of it."
+                "Expected no step under way, got a call between step_async() and step_wait(). Call "
+                "step_wait() first, or reset() to drop the step."
             )
         return resolve_indices(indices, self.num_envs)
 
-    def _refuse_lost(self, called: str) -> None:
+    def _refuse_lost(self, call: str) -> None:
         """Ask for a reset after an exception in a step or reset.
 
         If a worker is lost, a reset would not help; the source's error says what to do.
+
+        Args:
+            call: What was called, in words: whoever calls `step` has not heard of `step_async`.
         """
         if self._lost_step and not self._source.broken:
             raise CallOrderError(
-                "Expected reset(), as the last step or reset raised an exception or was "
-                "interrupted: its results are lost, and an episode may have ended; "
-                f"got {called}."
+                f"Expected reset() before {call}, as the last step or reset raised an exception or "
+                "was interrupted. Its results are lost, and an episode may have ended. Call "
+                "env.reset()."
             )
 
     def _check_open(self) -> None:

@@ -53,7 +53,10 @@ def refuse_pending(env: AnyVectorEnv, pending: Flags | None) -> None:
         else f"the episodes of the rows {shown(np.flatnonzero(pending).tolist())} of {env} ended "
         "before it was adapted, and these rows have not been reset since"
     )
-    raise CallOrderError(f"Expected reset() before the first step: {reason}. Nothing was stepped.")
+    raise CallOrderError(
+        f"Expected reset() before the first step: {reason}. Nothing was stepped. Call env.reset() "
+        "first."
+    )
 
 
 def set_reward(rewards: Rewards, row: int, reward: Any, *, first: int = 0) -> None:

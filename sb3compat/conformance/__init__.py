@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from sb3compat.conformance.judge import Demand, expect
     from sb3compat.conformance.record import Record
     from sb3compat.conformance.run.entry import ConformanceError, check_vec_env, check_vector_env
+    from sb3compat.conformance.run.options import OptionsError
     from sb3compat.conformance.run.report import Report, Result
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "ConformanceError",
     "Demand",
     "FactoryError",
+    "OptionsError",
     "Record",
     "Report",
     "Result",
@@ -62,6 +64,7 @@ _HOME = {
     "ConformanceError": "run.entry",
     "Demand": "judge",
     "FactoryError": "findings",
+    "OptionsError": "run.options",
     "Record": "record",
     "Report": "run.report",
     "Result": "run.report",

@@ -35,7 +35,7 @@ MAKER = Given("Wrapper", Wrapper)
 def test_an_object_is_a_statement_and_its_calls_have_its_name() -> None:
     scene = Scene(SUBJECT, SUBJECT.instances(), Draws())
     env = scene.make()
-    wrapped, error = scene.made_by(MAKER, "env", env, options={"size": 2})
+    wrapped, error = scene.tried(MAKER, "env", env, options={"size": 2})
     wrapped.reset()
     assert error.value is None
     assert wrapped.live.env is env.live
@@ -45,7 +45,7 @@ def test_an_object_is_a_statement_and_its_calls_have_its_name() -> None:
 
 def test_an_exception_is_a_value_that_a_check_can_ask_for() -> None:
     scene = Scene(SUBJECT, SUBJECT.instances(), Draws())
-    _, error = scene.made_by(MAKER, "wrapped", scene.make(), {})
+    _, error = scene.tried(MAKER, "wrapped", scene.make(), {})
     assert isinstance(error.value, ValueError)
     assert scene.lines[-1] == f"{error.name} = caught(lambda: Wrapper(env, {{}}))"
 

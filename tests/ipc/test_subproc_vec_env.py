@@ -114,7 +114,7 @@ def test_pending_step_of_the_user_is_refused() -> None:
 def test_vec_env_closed_by_the_user_refuses_calls() -> None:
     envs = failing()
     envs.vec_env.close()
-    with pytest.raises(sb3compat.ClosedError, match="was closed"):
+    with pytest.raises(sb3compat.ClosedError, match=r"was closed\. Make a new one"):
         envs.reset()
     envs.close()
 
