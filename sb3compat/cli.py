@@ -67,7 +67,7 @@ example:
   sb3compat explain terminal_observation_iff_done
 """
 # What the extra "conformance" installs, and what for.
-_EXTRA = {"hypothesis": "draws the programs", "rich": "prints tables", "jinja2": "writes pages"}
+_EXTRA = {"rich": "prints tables", "jinja2": "writes pages"}
 _VERSIONS = """\
 Show the installed versions, and whether sb3compat supports them together. sb3compat relies on some
 private names of Gymnasium, Stable-Baselines3 and Python. For each missing name, show where it was

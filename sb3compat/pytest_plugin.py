@@ -270,23 +270,14 @@ def _place_of(factory: Callable[..., Any], target: str) -> tuple[Path, int]:
 
 def _opened(target: str, config: pytest.Config) -> tuple[Session, tuple[Path, int]]:
     """The session for the target that the option names, and where the target is written."""
-    try:
-        from sb3compat.conformance.commands.check import options_of
-        from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
-        from sb3compat.conformance.commands.usage import UsageError
-        from sb3compat.conformance.findings import FactoryError
-        from sb3compat.conformance.run.child import factory_trace
-        from sb3compat.conformance.run.options import OptionsError
-        from sb3compat.conformance.run.session import Session
-    except ModuleNotFoundError as error:
-        if error.name != "hypothesis":
-            raise
-        from sb3compat.errors import install_line
+    from sb3compat.conformance.commands.check import options_of
+    from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
+    from sb3compat.conformance.commands.usage import UsageError
+    from sb3compat.conformance.findings import FactoryError
+    from sb3compat.conformance.run.child import factory_trace
+    from sb3compat.conformance.run.options import OptionsError
+    from sb3compat.conformance.run.session import Session
 
-        raise pytest.Collector.CollectError(
-            "Expected Hypothesis to be installed for --vec-env, which draws the programs. Install "
-            f"it: {install_line('conformance')}"
-        ) from None
     try:
         given = _given(target, config)
         found = resolve(target, making_of(given))

@@ -2,7 +2,7 @@
 
 `check_vec_env` checks a Stable-Baselines3 `VecEnv`, `check_vector_env` a Gymnasium `VectorEnv`.
 They draw programs, compare the results with the contract, and shrink a failure to a script of a few
-lines. Needs Hypothesis: `pip install "sb3compat[conformance]"`.
+lines. The commands need more packages: `pip install "sb3compat[conformance]"`.
 
 The modules and packages, from the lowest layer to the highest. Each imports only from lower layers
 and from its own:
@@ -78,17 +78,6 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    except ModuleNotFoundError as error:
-        if error.name == "hypothesis":
-            from sb3compat.errors import install_line
-
-            raise ModuleNotFoundError(
-                "Expected Hypothesis to be installed, which the conformance kit draws its programs "
-                f"with: {install_line('conformance')}",
-                name="hypothesis",
-            ) from error
-        raise
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value

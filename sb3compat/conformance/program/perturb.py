@@ -13,8 +13,8 @@ _constructions = 0
 def perturb(seed: int) -> Callable[[], None]:
     """A function that puts the global random generators into a new state with each call.
 
-    Hypothesis puts them into the same state before each example. An environment that draws from
-    them would look as if it heeded its seed.
+    An environment that draws from them would look as if it heeded its seed if they were in the same
+    state for two constructions.
     """
 
     def reseed() -> None:

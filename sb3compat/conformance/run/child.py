@@ -103,9 +103,6 @@ class Child:
         self._log = Path(name)
         self._journal = self._log.with_suffix(".journal")
         environment = {
-            # Hypothesis keeps a cache, which would be left in the user's folder. None can be kept
-            # in a folder that cannot be made, and Hypothesis goes on without.
-            "HYPOTHESIS_STORAGE_DIRECTORY": os.path.join(os.devnull, "hypothesis"),
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from sb3compat.conformance.contract import CONTRACT_VERSION
 
-_PACKAGES = ("sb3compat", "gymnasium", "stable-baselines3", "numpy", "hypothesis")
+_PACKAGES = ("sb3compat", "gymnasium", "stable-baselines3", "numpy")
 
 
 def versions() -> dict[str, str]:

@@ -98,7 +98,7 @@ for wrong in [
 ]:
     assert main(["check", "slow_envs.py:make_env", *wrong]) == 2, wrong
     assert "slow_envs" not in sys.modules
-    assert not set(loaded()) - {{"hypothesis"}}
+    assert not set(loaded())
 try:
     main(["check", "slow_envs.py:make_env"])
 except SystemExit as end:
@@ -129,7 +129,6 @@ def test_a_file_and_a_reference_are_in_the_reproduction(tmp_path: Path) -> None:
         cwd=tmp_path,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "")
-    assert not (tmp_path / ".hypothesis").exists()
     assert f"sys.path.insert(0, {str(tmp_path)!r})" in done.stdout
     assert "from file_of_mine import FloatDones as make_env" in done.stdout
     assert "from file_of_mine import singles as reference" in done.stdout

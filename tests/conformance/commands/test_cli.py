@@ -15,10 +15,10 @@ def test_the_parser_repeats_the_names_of_the_kit() -> None:
     assert tuple(AUTORESET_MODES) == _arguments.AUTORESET_MODES
 
 
-def test_without_hypothesis_it_says_what_to_install() -> None:
+def test_without_rich_it_says_what_to_install() -> None:
     script = """
 import sys
-sys.modules["hypothesis"] = None
+sys.modules["rich"] = None
 from sb3compat.cli import main
 assert main(["check", "CartPole-v1"]) == 2
 """
