@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,22 +24,17 @@ from typing import IO, Any
 
 import cloudpickle
 
-from sb3compat.conformance.contract import Check
-from sb3compat.conformance.findings import FactoryError
 from sb3compat.conformance.program.journal import read_journal
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.run.death import cause_of_death
 from sb3compat.conformance.run.log import last_words, stack_in
-from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.wire import carried, receive, send
-from sb3compat.conformance.subject.examine import Given
 from sb3compat.conformance.subject.settings import Settings
-from sb3compat.conformance.subject.subject import Subject
 
 # Called with what is going on.
 Tell = Callable[[str], None]
 
-_START = "from sb3compat.conformance.run.server import serve; serve()"
+_START = "from sb3compat.conformance.run.runner import serve; serve()"
 # To start the interpreter and import the modules of the factory.
 START_SECONDS = 120.0
 # How often to look whether the process goes on.
@@ -123,93 +118,38 @@ class Child:
             target=_collect, args=(self._process.stdout, self._answers), daemon=True
         ).start()
 
-    def look_at(self, given: Given, seconds: float) -> Subject:
-        """Make the environment in the child, and leave it open there.
+    def ask(
+        self, method: str, *arguments: object, seconds: float, silence: float = math.inf
+    ) -> Any:
+        """Call a method of the `Runner` in the process; returns what that returns.
 
         Args:
-            given: The arguments of `examine`.
+            method: Its name.
+            arguments: Its arguments.
             seconds: The time limit.
+            silence: The time limit for a sign of life: a statement, or what `tell` is called with.
 
         Raises:
             ChildFailureError: If it takes longer, or the process dies.
-            FactoryError: If the factory makes no vector environment, or cannot be carried over.
-            Exception: An exception of the factory itself.
+            Exception: What the method raises.
         """
         try:
-            packed = cloudpickle.dumps((given,))
-        except Exception as error:
-            raise FactoryError(
-                "Expected a factory that cloudpickle can carry to another process, where the "
-                f"checks run, but it raised {type(error).__name__}: {error}. Or run them in this "
-                "one: isolate=False, on the command line --no-isolate."
-            ) from error
-        subject: Subject = self._ask("look_at", packed, seconds)
-        return subject
+            send(self._stdin, cloudpickle.dumps((method, carried(*arguments))))
+            answer = self._answer(seconds, silence)
+        except OSError:
+            answer = None
+        if answer is None:
+            cause = cause_of_death(self._process.wait())
+            log = self._log.read_text(errors="replace")
+            raise ChildFailureError(_how(cause, log), stack_in(log), cause=cause)
+        kind, value = answer
+        if kind == "raised":
+            error, trace = value
+            raise error from ChildTraceback(trace)
+        return value
 
-    def try_out(self, seconds: float) -> Subject:
-        """Find out what the environment can do.
-
-        Raises:
-            ChildFailureError: If it takes longer than `seconds`, or the process dies.
-        """
-        subject: Subject = self._ask("try_out", cloudpickle.dumps(()), seconds)
-        return subject
-
-    def release(self, seconds: float) -> None:
-        """Close the environment.
-
-        Raises:
-            ChildFailureError: If it takes longer than `seconds`, or the process dies.
-        """
-        self._ask("release", cloudpickle.dumps(()), seconds)
-
-    def scout(self, scouting: float, silence: float, seconds: float) -> Subject:
-        """Search the environment for ends of episodes.
-
-        Args:
-            scouting: The time for the search.
-            silence: The time limit for one step of it.
-            seconds: The time limit for all of it.
-
-        Raises:
-            ChildFailureError: If it takes longer, or the process dies.
-        """
-        subject: Subject = self._ask("scout", cloudpickle.dumps((scouting,)), seconds, silence)
-        return subject
-
-    def adopt(self, subject: Subject, seconds: float) -> None:
-        """Give the child the facts that another child has found."""
-        self._ask("adopt", cloudpickle.dumps((subject,)), seconds)
-
-    def run(self, check: Check, settings: Settings, silence: float, seconds: float) -> Result:
-        """Run a check.
-
-        Args:
-            check: The check.
-            settings: How to run it.
-            silence: The time limit for one statement of its programs.
-            seconds: The time limit for all of them.
-
-        Raises:
-            ChildFailureError: If it takes longer, or the process dies.
-        """
-        settings = self._with_journal(settings)
-        result: Result = self._ask("run", carried(check, settings), seconds, silence)
-        return result
-
-    def timeline(
-        self, lines: Sequence[str], settings: Settings, silence: float, seconds: float
-    ) -> tuple[Moment, ...]:
-        """Run these statements, and return the outcomes of the last steps.
-
-        Raises:
-            ChildFailureError: If it takes longer than the time limits, or the process dies.
-        """
-        packed = cloudpickle.dumps((list(lines), self._with_journal(settings)))
-        moments: tuple[Moment, ...] = self._ask("timeline", packed, seconds, silence)
-        return moments
-
-    def _with_journal(self, settings: Settings) -> Settings:
+    def journaling(self, settings: Settings) -> Settings:
+        """Settings with which the process writes down its statements, for `last_program`."""
         self._journal.unlink(missing_ok=True)
         return replace(settings, journal=str(self._journal))
 
@@ -229,23 +169,6 @@ class Child:
         for path in (self._log, self._journal):
             with suppress(OSError):
                 path.unlink()
-
-    def _ask(self, method: str, arguments: bytes, seconds: float, silence: float = math.inf) -> Any:
-        """The value that a method of the child's `Server` returns, or its exception."""
-        try:
-            send(self._stdin, cloudpickle.dumps((method, arguments)))
-            answer = self._answer(seconds, silence)
-        except OSError:
-            answer = None
-        if answer is None:
-            cause = cause_of_death(self._process.wait())
-            log = self._log.read_text(errors="replace")
-            raise ChildFailureError(_how(cause, log), stack_in(log), cause=cause)
-        kind, value = answer
-        if kind == "raised":
-            error, trace = value
-            raise error from ChildTraceback(trace)
-        return value
 
     def _answer(self, seconds: float, silence: float) -> tuple[str, Any] | None:
         """The answer of the process, None if it has died.

@@ -5,21 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
+
+import cloudpickle
 
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import FactoryError, Family
-from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.types import Factory
-from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.run.child import START_SECONDS, Child, ChildFailureError, Tell
 from sb3compat.conformance.run.clock import GRACE_TO_MAKE, Clock
 from sb3compat.conformance.run.faults import Fault, shrunk
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Moment, Result
 from sb3compat.conformance.run.reproduction import reproduction
-from sb3compat.conformance.subject.examine import Given, examine
-from sb3compat.conformance.subject.scout import scout, unscouted
+from sb3compat.conformance.run.runner import Runner
+from sb3compat.conformance.subject.examine import Given
+from sb3compat.conformance.subject.scout import unscouted
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
@@ -75,21 +76,17 @@ class ThisProcess:
 
     def __init__(self, options: Options, tell: Tell = lambda text: None) -> None:
         self._options = options
-        self._tell = tell
-        self._subject: Subject | None = None
-        self._instances: Instances | None = None
+        self._runner = Runner(tell)
+        self.run, self.close = self._runner.run, self._runner.close
 
     def examine(self, factory: Factory, family: Family | None, seconds: float) -> Subject:
         """Examine the environment, and search its endings for so many seconds at most."""
-        given = given_by(self._options, factory, family)
-        self._subject = scout(examine(**given, seconds=None), seconds, self._tell)
-        self._instances = self._subject.instances()
-        return self._subject
-
-    def run(self, check: Check, settings: Settings) -> Result:
-        """Run a check."""
-        assert self._subject is not None
-        return run_check(check, self._subject, settings, self._instances)
+        self._runner.look_at(given_by(self._options, factory, family))
+        try:
+            self._runner.try_out()
+        finally:
+            self._runner.release()
+        return self._runner.scout(seconds)
 
     @property
     def lost(self) -> bool:
@@ -98,11 +95,6 @@ class ThisProcess:
 
     def remember(self, result: Result) -> None:
         """Do nothing: a hang or crash ends this process."""
-
-    def close(self) -> None:
-        """Close the instances that are still open."""
-        if self._instances is not None:
-            self._instances.close()
 
 
 class ChildProcess:
@@ -136,10 +128,18 @@ class ChildProcess:
         """
         assert self._child is not None
         given = given_by(self._options, factory, family)
+        try:
+            cloudpickle.dumps(given)
+        except Exception as error:
+            raise FactoryError(
+                "Expected a factory that cloudpickle can carry to another process, where the "
+                f"checks run, but it raised {type(error).__name__}: {error}. Or run them in this "
+                "one: isolate=False, on the command line --no-isolate."
+            ) from error
         self._tell("making it")
         try:
             limit = self._clock.within(_LEAST_LIMIT + START_SECONDS, GRACE_TO_MAKE)
-            subject = self._child.look_at(given, limit)
+            subject: Subject = self._child.ask("look_at", given, seconds=limit)
         except ChildFailureError as error:
             where = f" It was here, the innermost call first:\n{error.stack}" if error.stack else ""
             raise FactoryError(
@@ -152,19 +152,20 @@ class ChildProcess:
         """The subject with what can be found out by trying."""
         try:
             self._tell("finding out what it can do")
-            subject = self._living(subject).try_out(self._patience(subject))
+            subject = self._ask(subject, "try_out", seconds=self._patience(subject))
         except ChildFailureError as error:
             self.close()
             return unscouted(subject, f"finding out what it can do: {error}")
         try:
             self._tell("closing it")
-            self._living(subject).release(self._patience(subject))
+            self._ask(subject, "release", seconds=self._patience(subject))
         except ChildFailureError as error:
             self.close()  # a check reports it
             subject = replace(subject, closes=False, lost=f"closing it: {error}")
         try:
-            child = self._living(subject)
-            return child.scout(seconds, self._patience(subject), self._clock.within(_MOST_SCOUTING))
+            limit, silence = self._clock.within(_MOST_SCOUTING), self._patience(subject)
+            scouted: Subject = self._ask(subject, "scout", seconds, seconds=limit, silence=silence)
+            return scouted
         except ChildFailureError as error:
             self.close()
             return unscouted(subject, f"looking for the end of an episode: {error}")
@@ -184,7 +185,11 @@ class ChildProcess:
             silence = max(silence, _LEAST_LIMIT)
         limit = self._clock.within(_LIMIT_CHECK * silence)
         try:
-            return self._living(self._subject).run(check, settings, silence, limit)
+            settings = self._living(self._subject).journaling(settings)
+            found: Result = self._ask(
+                self._subject, "run", check, settings, seconds=limit, silence=silence
+            )
+            return found
         except ChildFailureError as error:
             lines = self._child.last_program() if self._child else []
             self.close()
@@ -255,8 +260,23 @@ class ChildProcess:
         """A child that knows the subject."""
         if self._child is None:
             self._child = Child(self._tell)
-            self._child.adopt(subject, self._clock.within(START_SECONDS))
+            self._child.ask("adopt", subject, seconds=self._clock.within(START_SECONDS))
         return self._child
+
+    def _ask(self, subject: Subject, method: str, *arguments: object, **limits: float) -> Any:
+        """What a method of the `Runner` returns in a child that knows the subject."""
+        return self._living(subject).ask(method, *arguments, **limits)
+
+    def _timeline(
+        self, subject: Subject, lines: Sequence[str], settings: Settings, silence: float
+    ) -> tuple[Moment, ...]:
+        """The outcomes of the last steps of a program."""
+        settings = self._living(subject).journaling(settings)
+        limit = self._clock.within(_LEAST_LIMIT)
+        found: tuple[Moment, ...] = self._ask(
+            subject, "timeline", list(lines), settings, seconds=limit, silence=min(silence, limit)
+        )
+        return found
 
     def _repeats(self, fault: Fault, lines: Sequence[str], settings: Settings) -> bool:
         """Whether this program ends the child in the same way."""
@@ -265,7 +285,7 @@ class ChildProcess:
             return False
         try:
             silence = min(_KNOWN_TO_HANG + self._subject.make_seconds, self._silence(self._subject))
-            self._living(self._subject).timeline(lines, settings, silence, _LEAST_LIMIT)
+            self._timeline(self._subject, lines, settings, silence)
         except ChildFailureError as error:
             last = self._child.last_program() if self._child else []
             self.close()
@@ -276,8 +296,7 @@ class ChildProcess:
         """The timeline up to the statement that hung or killed the child."""
         try:
             if lines and self._clock.left > 0:
-                limit = self._clock.within(_LEAST_LIMIT)
-                return self._living(subject).timeline(lines[:-1], settings, limit, limit)
+                return self._timeline(subject, lines[:-1], settings, _LEAST_LIMIT)
         except ChildFailureError:
             self.close()
         return ()

@@ -28,16 +28,20 @@ def receive(stream: IO[bytes]) -> bytes | None:
     return stream.read(_LENGTH.unpack(header)[0])
 
 
-def carried(check: Check, *arguments: object) -> bytes:
-    """A check and what comes with it, for another process.
+def carried(*arguments: object) -> bytes:
+    """Arguments for another process.
 
     A check from a user's conftest or test travels whole: there is no module of that name there.
     """
-    module = sys.modules.get(check.function.__module__)
-    if module is None or module.__name__ == "__main__" or is_importable(check):
-        return bytes(cloudpickle.dumps((check, *arguments)))
-    cloudpickle.register_pickle_by_value(module)
+    whole = []
+    for check in arguments:
+        if isinstance(check, Check) and not is_importable(check):
+            module = sys.modules.get(check.function.__module__)
+            whole += [module] if module is not None and module.__name__ != "__main__" else []
+    for module in whole:
+        cloudpickle.register_pickle_by_value(module)
     try:
-        return bytes(cloudpickle.dumps((check, *arguments)))
+        return bytes(cloudpickle.dumps(arguments))
     finally:
-        cloudpickle.unregister_pickle_by_value(module)
+        for module in whole:
+            cloudpickle.unregister_pickle_by_value(module)

@@ -116,10 +116,10 @@ def test_a_segmentation_fault_has_a_stack() -> None:
 
 
 def test_a_factory_that_hangs_has_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    def examine(*_: Any) -> Any:
+    def hangs(*_: Any, **_limits: float) -> Any:
         raise isolation.ChildFailureError("timeout: no answer", '  File "x.py", line 1 in connect')
 
-    monkeypatch.setattr(isolation.Child, "look_at", examine)
+    monkeypatch.setattr(isolation.Child, "ask", hangs)
     expected = r"can be made, but: timeout: no answer\. It was here.*first:\n  File \"x.py\", line"
     with pytest.raises(FactoryError, match=expected):
         checked(TinyVecEnv)
@@ -157,7 +157,7 @@ def hangs():
 
 child = Child()
 given = given_by(Options(), hangs, None)
-threading.Thread(target=child.look_at, args=(given, 60), daemon=True).start()
+threading.Thread(target=child.ask, args=("look_at", given), kwargs={"seconds": 60}, daemon=True).start()
 while not at_work.exists():
     time.sleep(0.01)
 print(child._process.pid, flush=True)

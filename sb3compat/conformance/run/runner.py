@@ -1,4 +1,4 @@
-"""The child process: it answers until the parent hangs up."""
+"""What runs the checks of one environment, and the child process that does so for its parent."""
 
 from __future__ import annotations
 
@@ -31,8 +31,12 @@ _PR_SET_PDEATHSIG = 1
 _PRELOADED = "sb3compat.conformance.run.preloaded"
 
 
-class Server:
-    """The methods that the parent can call; they keep the subject."""
+class Runner:
+    """Examines an environment and runs checks on it, in the process that it is in.
+
+    Args:
+        tell: Called with what is going on, and without a text while that goes on.
+    """
 
     def __init__(self, tell: Callable[[str], None] = lambda text: None) -> None:
         self._tell = tell
@@ -76,6 +80,11 @@ class Server:
             self._instances = self._known().instances()
         return run_check(check, self._known(), settings, self._instances)
 
+    def close(self) -> None:
+        """Close the instances that are still open."""
+        if self._instances is not None:
+            self._instances.close()
+
     def timeline(self, lines: list[str], settings: Settings) -> tuple[Moment, ...]:
         """Run a program, and return the outcomes of its last steps."""
         return timeline_of(self._known(), settings, lines)
@@ -97,11 +106,11 @@ def serve() -> None:
         faulthandler.register(signal.SIGUSR1)
     _end_with_parent()
     multiprocessing.set_forkserver_preload([_PRELOADED])
-    server = Server(lambda text: send(answers, cloudpickle.dumps(("tell", text))))
+    runner = Runner(lambda text: send(answers, cloudpickle.dumps(("tell", text))))
     while message := receive(questions):
         method, arguments = cloudpickle.loads(message)
         try:
-            value = getattr(server, method)(*cloudpickle.loads(arguments))
+            value = getattr(runner, method)(*cloudpickle.loads(arguments))
             answer = cloudpickle.dumps(("answer", value))
         except Exception as error:
             answer = _carried(error)
