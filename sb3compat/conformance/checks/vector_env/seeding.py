@@ -18,6 +18,7 @@ from sb3compat.conformance.checks.tools.scenes import (
 from sb3compat.conformance.checks.tools.singles import obs_like_single
 from sb3compat.conformance.checks.vector_env.marks import (
     DETERMINISTIC,
+    EPISODES,
     RESET,
     SYNC,
     error,
@@ -39,7 +40,7 @@ _NO_RANDOM_START = "it does not start at random"
 equal, stable, starts_like = map(PRELUDE.__getitem__, ("equal", "stable", "starts_like"))
 
 
-@error(group="seeding", source=RESET, needs=("seeding",), variant=again)
+@error(group="seeding", source=RESET, needs=("seeding",), after=EPISODES, variant=again)
 def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     """Two environments with the same seed and the same actions return the same.
 
@@ -199,7 +200,7 @@ def seed_int_is_seed_plus_i(record: Record) -> Iterator[Demand]:
     group="reset",
     source=RESET,
     needs=("seeding", "repeatable"),
-    after=(*DETERMINISTIC, "autoreset_mode_matches_behaviour"),
+    after=DETERMINISTIC,
     new=True,
 )
 def reset_clears_pending_autoreset(scene: Scene) -> Iterator[Demand]:
