@@ -21,10 +21,6 @@ NO_REFERENCE = (
     "partly checked: pass the single environments to check fully, --reference "
     "package.module:name, in Python reference=[…]"
 )
-NO_TRUNCATION = (
-    "no episode was truncated: make it with a short time limit, such as --env-kwargs "
-    """'{"max_episode_steps": 20}'"""
-)
 
 
 class Play:
@@ -61,11 +57,6 @@ class Play:
             missing: What cannot be tested, and what to pass to test it.
         """
         self.missing = self.missing or missing
-
-    def without_truncation(self) -> None:
-        """Note it if no known ending is a truncation."""
-        if not any(ending.truncated for ending in self.subject.endings):
-            self.partly(NO_TRUNCATION)
 
     def draw(self, strategy: st.SearchStrategy[T]) -> T:
         """A value that Hypothesis shrinks when the check fails."""

@@ -76,7 +76,7 @@ def announced(family: Family | Literal["single"], call: Call, before: Sequence[C
 def make(record: Record, env: Any, call: Call) -> None:
     """Make a call, and take down what it returns."""
     op = call.op
-    args, kwargs = _arguments(op, env)
+    args, kwargs = arguments(op, env)
     actions = snapshot(args[0]) if op.method == "step" else None
     if op.method == OVERWRITE:
         PRELUDE[OVERWRITE]([record.calls[-1].live[name] for name in _given(record.calls)])
@@ -96,7 +96,7 @@ def make(record: Record, env: Any, call: Call) -> None:
         call.live["actions"], call.copies["actions"] = args[0], actions
 
 
-def _arguments(op: Op, env: Any) -> tuple[list[Any], dict[str, Any]]:
+def arguments(op: Op, env: Any) -> tuple[list[Any], dict[str, Any]]:
     """Copies of the arguments of a call, which the program cannot change."""
     names = {"env": env, "np": np, "partial": partial, **PRELUDE}
 

@@ -49,16 +49,17 @@ def lines_of(records: Sequence[Record], demand: Demand) -> tuple[str, ...]:
 def shortened(records: Sequence[Record], demand: Demand) -> list[Record]:
     """The instances that a demand is about, each up to the last call that it is about.
 
-    Imports and objects of the caller stay as they are.
+    Imports, objects of the caller, and what these were made of stay as they are.
     """
     parts = [part for value in demand.values for part in getattr(value, "parts", [value])]
     calls = {part.call for part in parts}
-    texts = " ".join(part.name for part in parts if part.call < 0)
+    instances = [record for record in records if record.made.endswith("()")]
+    asked_for = [part.name for part in parts if part.call < 0]
+    texts = " ".join([*asked_for, *(each.made for each in records if each not in instances)])
     found = []
     for record in records:
         short = copy(record)
-        is_instance = record.made.endswith("()")
-        if is_instance and not re.search(rf"\b{re.escape(record.name)}\b", texts):
+        if record in instances and not re.search(rf"\b{re.escape(record.name)}\b", texts):
             asked = [k for k, call in enumerate(record.calls) if call.number in calls]
             if not asked:
                 continue

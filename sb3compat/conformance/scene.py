@@ -9,63 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from operator import attrgetter
-from random import Random
 from typing import Any, TypeVar
 
 import numpy as np
 
 from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
+from sb3compat.conformance.program.draws import Draws
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.programs import batch, due_rows, opening
 from sb3compat.conformance.record import OVERWRITE, Call, Given, Op, Record
-from sb3compat.conformance.recording import announced, make
+from sb3compat.conformance.recording import announced, arguments, make
 from sb3compat.conformance.render import statements
 from sb3compat.conformance.subject.subject import Ending, Subject
 from sb3compat.conformance.values import Value
 
 T = TypeVar("T")
-
-
-class Draws:
-    """What a scenario draws, as numbers: 0 is the simplest of each.
-
-    Args:
-        known: The first numbers.
-        random: Draws the others; they are 0 without it.
-        done: The beginnings after which there is nothing new to draw.
-    """
-
-    def __init__(
-        self,
-        known: Sequence[int] = (),
-        random: Random | None = None,
-        done: frozenset[tuple[int, ...]] | set[tuple[int, ...]] = frozenset(),
-    ) -> None:
-        self.made: list[int] = []
-        self._sizes: list[int] = []
-        self._known, self._random, self._done = known, random, done
-
-    def number(self, size: int) -> int:
-        """A number below `size`."""
-        place = len(self.made)
-        chosen = min(self._known[place], size - 1) if place < len(self._known) else 0
-        if self._random is not None and place >= len(self._known):
-            new = [k for k in range(size) if (*self.made, k) not in self._done]
-            chosen = self._random.choice(new or range(size))
-        self.made.append(chosen)
-        self._sizes.append(size)
-        return chosen
-
-    def end(self, done: set[tuple[int, ...]]) -> None:
-        """Note that these numbers were drawn, and the beginnings after which all were."""
-        made = tuple(self.made)
-        done.add(made)
-        for place in reversed(range(len(made))):
-            if any((*made[:place], k) not in done for k in range(self._sizes[place])):
-                return
-            done.add(made[:place])
 
 
 class Scene:
@@ -106,6 +66,7 @@ class Scene:
         self._instances, self._draws, self._new = instances, draws, new
         self._before_make, self._before_call = before_make, before_call
         self._opened: list[tuple[Record, Any]] = []
+        self._lent = False
         self._number = -1
 
     # Facts
@@ -191,6 +152,7 @@ class Scene:
         """An object of the caller, which may be passed to the environment."""
         record = Record(self.subject, name, self._next())
         record.made = f"{name} = {to_source(value)}"
+        self._before_call(record.made)
         self.records.append(record)
         return Recorded(self, record, deepcopy(value))
 
@@ -198,9 +160,35 @@ class Scene:
         """Names that a script imports from a module."""
         record = Record(self.subject, module, self._next())
         record.made = f"from {module} import {', '.join(names)}"
+        self._before_call(record.made)
         self.records.append(record)
         found = __import__(module, fromlist=names)
         return [Given(name, getattr(found, name)) for name in names]
+
+    def made_by(self, maker: Given, name: str, *args: Any, **kwargs: Any) -> tuple[Recorded, Value]:
+        """What an imported name makes of an instance, and the exception that it raised, or None.
+
+        Args:
+            maker: The imported name.
+            name: What a script calls the object.
+            args: The arguments, instances among them.
+            kwargs: The arguments by name.
+        """
+        record = Record(self.subject, name, self._next())
+        given = {key: _given(value) for key, value in kwargs.items()}
+        op = Op(maker.source, tuple(map(_given, args)), given, kind="function")
+        record.made = f"{name} = {op.text}"
+        self._before_call(record.made)
+        self.records.append(record)
+        self._lent = True
+        live = error = None
+        try:
+            positional, named = arguments(op, None)
+            live = maker.value(*positional, **named)
+        except (Exception, SystemExit) as raised:
+            error = raised
+            record.made = f"error = caught(lambda: {op.text})"
+        return Recorded(self, record, live), Value(-1, "error", error, error)
 
     def single(self, i: int) -> Recorded:
         """The single environment of a row."""
@@ -279,7 +267,7 @@ class Scene:
         )
         names = {id(env): record.name for record, env in self._opened}
         envs = [env for _, env in self._opened]
-        keep = whole and calm and self._instances.shared
+        keep = whole and calm and not self._lent and self._instances.shared
         for env in reversed(self._instances.give_back(envs, keep=keep)):
             self._before_call(f"{names[id(env)]}.close()")
             self._instances.end(env)

@@ -11,6 +11,7 @@ from typing import cast
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercisedError, said_by
 from sb3compat.conformance.judge import Demand
+from sb3compat.conformance.program.draws import Draws
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.perturb import perturb
@@ -27,7 +28,7 @@ from sb3compat.conformance.run.reproduction import (
     failure_to_make,
     repeats,
 )
-from sb3compat.conformance.scene import Draws, Scene
+from sb3compat.conformance.scene import Scene
 from sb3compat.conformance.subject.pace import makes_of, program_seconds, shrinks_of
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hypothesis import strategies as st
-
 from sb3compat.conformance.checks.tools.clauses import in_space
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
 from sb3compat.conformance.checks.tools.evidence import (
@@ -15,6 +13,7 @@ from sb3compat.conformance.checks.tools.evidence import (
     like_reset,
     starts_drawn_anew,
 )
+from sb3compat.conformance.checks.tools.scenes import to_an_end
 from sb3compat.conformance.checks.tools.singles import (
     ends,
     ends_with_starts,
@@ -31,11 +30,15 @@ from sb3compat.conformance.checks.vec_env.marks import (
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.play import NO_TRUNCATION, Play
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Record
-from sb3compat.conformance.subject.actions import sample_seed_source
+from sb3compat.conformance.record import Call, Drawn, Record
+from sb3compat.conformance.scene import Scene
+from sb3compat.conformance.subject.actions import sample_source
 
+NO_TRUNCATION = (
+    "no episode was truncated: make it with a short time limit, such as --env-kwargs "
+    """'{"max_episode_steps": 20}'"""
+)
 # So many ends at the time limit, and the time for the steps up to them.
 _CUTS, _MOST_SECONDS = 5, 1.0
 _FIRST = "obs_after_done_is_reset_obs"
@@ -208,15 +211,30 @@ def truncated_flag_present(record: Record) -> Iterator[Demand]:
             )
 
 
-def _flag_of_running_rows_or_at_the_limit(play: Play) -> None:
-    play.without_truncation()
-    if play.draw(st.booleans()):
-        _at_the_time_limit(play)
+def _note_missing_truncation(given: Record | Scene) -> None:
+    if not any(ending.truncated for ending in given.subject.endings):
+        given.partly(NO_TRUNCATION)
+
+
+def _running_rows_are_not_truncated(record: Record, step: Call) -> Iterator[Demand]:
+    for i in record.running(step):
+        flag = step.infos[i].get("TimeLimit.truncated", False)
+        yield expect("not {0}", flag, should="False, as the row is not done", row=i)
+
+
+def _flag_of_running_rows_or_at_the_limit(scene: Scene) -> Iterator[Demand]:
+    _note_missing_truncation(scene)
+    if scene.choose((False, True)):
+        yield from _at_the_time_limit(scene)
         return
-    for _ in play.through_ending():
-        for i in play.running():
-            flag = f"infos[{i}].get('TimeLimit.truncated', False)"
-            play.demand(f"not {flag}", flag, "False, as the row is not done", i)
+    ending = scene.ending()
+    env = scene.make()
+    to_an_end(env, ending)
+    act = env.acting(ending)
+    for _ in range(scene.choose(range(5))):
+        env.step(act())
+    for step in env.record.steps:
+        yield from _running_rows_are_not_truncated(env.record, step)
 
 
 @error(
@@ -233,12 +251,9 @@ def truncated_flag_exclusive(record: Record) -> Iterator[Demand]:
     row that goes on. Without single environments it is asked whether episodes are truncated at the
     time limit, if the specs of sub-environments have one.
     """
-    if not any(ending.truncated for ending in record.subject.endings):
-        record.partly(NO_TRUNCATION)
+    _note_missing_truncation(record)
     for step in record.through_endings:
-        for i in record.running(step):
-            flag = step.infos[i].get("TimeLimit.truncated", False)
-            yield expect("not {0}", flag, should="False, as the row is not done", row=i)
+        yield from _running_rows_are_not_truncated(record, step)
     for end in ends(record):
         flag = end.call.infos[end.row].get("TimeLimit.truncated", False)
         terminated, truncated = end.alone.terminated, end.alone.truncated
@@ -253,40 +268,42 @@ def truncated_flag_exclusive(record: Record) -> Iterator[Demand]:
         )
 
 
-def _at_the_time_limit(play: Play) -> None:
+def _at_the_time_limit(scene: Scene) -> Iterator[Demand]:
     """Where the specs of single environments have a time limit, episodes are truncated there.
 
     In one of them the state may be terminal as well, but not in all.
     """
-    if play.subject.missing(("sub_envs",)) or not play.subject.endings:
+    subject = scene.subject
+    if subject.missing(("sub_envs",)) or not subject.endings:
         raise NotExercisedError("sub-environments cannot be reached, or no episode ended")
-    play.make()
-    if play.value("caught(lambda: env.get_attr('spec')) is not None"):
+    env = scene.make()
+    specs = scene.caught(env.get_attr, "spec")
+    if specs.failure is not None:
         raise NotExercisedError("single environments have no spec")
-    play.run("limits = [getattr(spec, 'max_episode_steps', None) for spec in env.get_attr('spec')]")
-    limits = play.value("limits")
+    limits = [getattr(spec, "max_episode_steps", None) for spec in specs.result]
     longest = max((limit for limit in limits if limit), default=0)
-    if not longest or _CUTS * longest * play.subject.step_seconds > _MOST_SECONDS:
+    if not longest or _CUTS * longest * subject.step_seconds > _MOST_SECONDS:
         raise NotExercisedError("no time limit is known, or it is too long")
-    play.run(sample_seed_source(play.subject, play.draw(st.integers(0, 99))))
-    play.open()
-    lengths, cuts = [0] * play.n, [0] * play.n
-    flag = "infos[{}].get('TimeLimit.truncated', False)"
+    env.action_space.seed(scene.choose(range(100)))
+    env.restart(scene.seed() if subject.capabilities.get("seeding") else None)
+    sampled = Drawn(sample_source(subject))
+    lengths, cuts = [0] * scene.n, [0] * scene.n
     for _ in range((_CUTS + 1) * longest):
-        play.step(play.sample())
-        ended = play.ended()
-        for i in range(play.n):
+        step = env.step(sampled)
+        for i in scene.rows:
             lengths[i] += 1
-            if i not in ended:
+            if i not in step.ended:
                 continue
+            flag = step.infos[i].get("TimeLimit.truncated", False)
             if lengths[i] == limits[i]:
-                cuts[i] += 1 if not play.value(flag.format(i)) else -_CUTS
+                cuts[i] += 1 if not flag.value else -_CUTS
             lengths[i] = 0
             if cuts[i] == _CUTS:
                 should = f"True, as after {limits[i]} steps, the time limit, in one of {_CUTS} ends"
-                play.demand(flag.format(i), flag.format(i), should, i)
+                yield expect("{0}", flag, should=should, row=i)
     if not any(cuts):
         raise NotExercisedError("no episode lasted up to the time limit")
+    scene.judged = True
 
 
 @warning(group="episode end", source=DUMMY_VEC_ENV, after=(*ENDINGS, "truncated_flag_present"))
