@@ -20,6 +20,7 @@ and from its own:
 - `replays`: a second run of a row, by its single environment.
 - `judge`: clauses of the contract, judged on records.
 - `render`: the script that reproduces a finding.
+- `choices`: what a scenario knows of the environment, and draws.
 - `scene`: what a check gets that calls the environment itself.
 - `shrink`: the smallest program that shows it.
 - `contract`: what a check is.
@@ -40,20 +41,21 @@ if TYPE_CHECKING:
     from sb3compat.conformance.contract import check
     from sb3compat.conformance.findings import CheckError, FactoryError
     from sb3compat.conformance.judge import Demand, expect
-    from sb3compat.conformance.play import Play
     from sb3compat.conformance.record import Record
     from sb3compat.conformance.run.entry import ConformanceError, check_vec_env, check_vector_env
     from sb3compat.conformance.run.report import Report, Result
+    from sb3compat.conformance.scene import Recorded, Scene
 
 __all__ = [
     "CheckError",
     "ConformanceError",
     "Demand",
     "FactoryError",
-    "Play",
     "Record",
+    "Recorded",
     "Report",
     "Result",
+    "Scene",
     "check",
     "check_vec_env",
     "check_vector_env",
@@ -65,10 +67,11 @@ _HOME = {
     "ConformanceError": "run.entry",
     "Demand": "judge",
     "FactoryError": "findings",
-    "Play": "play",
     "Record": "record",
+    "Recorded": "scene",
     "Report": "run.report",
     "Result": "run.report",
+    "Scene": "scene",
     "check": "contract",
     "check_vec_env": "run.entry",
     "check_vector_env": "run.entry",

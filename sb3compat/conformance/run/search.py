@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
@@ -22,16 +24,15 @@ from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.script import Script
-from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.run.judging import judged
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.reproduction import (
     FACTORY_FAILS,
     NOT_EVERY_TIME,
-    OWN_MISTAKE,
     Failure,
     failed,
     failure_to_make,
+    mistaken,
     repeats,
 )
 from sb3compat.conformance.run.staging import staged
@@ -183,7 +184,7 @@ class _Search:
         play = Play(self.subject, script, data)
         failed: BaseException | None = None
         try:
-            self.check.function(play)
+            cast(Callable[[Play], None], self.check.function)(play)
             self.missing = self.missing or play.missing
             self.exercised = self.exercised or not play.missing
         except NotExercisedError as error:
@@ -213,8 +214,7 @@ class _Search:
             case hypothesis.errors.HypothesisException():
                 return None
             case Exception():
-                message = f"the check itself raised {said_by(error)}. {OWN_MISTAKE}"
-                return Failure("errored", message, trace_of(error), lines, None, own=True)
+                return mistaken(self.check, error, lines)
         return None
 
     def close(self) -> None:

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from sb3compat.conformance import CheckError, Play, check, check_vec_env, contract
+from sb3compat.conformance import (
+    CheckError,
+    Demand,
+    Record,
+    check,
+    check_vec_env,
+    contract,
+    expect,
+)
 from sb3compat.conformance.checks.catalogue import checks_of, find_check
 from sb3compat.conformance.output import render
 from sb3compat.conformance.run.wire import carried
@@ -29,14 +37,13 @@ def _forget() -> Iterator[None]:
     contract._REGISTRY.update(before)
 
 
-def rewards_are_small(play: Play) -> None:
+def rewards_are_small(record: Record) -> Iterator[Demand]:
     """No reward is above the limit.
 
     It says more below.
     """
-    play.start()
-    for _ in play.steps():
-        play.demand(f"rewards.max() <= {LIMIT}", "rewards", f"at most {LIMIT}")
+    for step in record.steps:
+        yield expect(f"{{0}}.max() <= {LIMIT}", step.rewards, should=f"at most {LIMIT}")
 
 
 class Generous(TinyVecEnv):
@@ -97,12 +104,13 @@ def test_a_registered_check_comes_after_those_that_it_names() -> None:
     assert report["rewards_are_small"].message == "comes after rewards_float32, which has failed"
 
 
-def no_docstring(play: Play) -> None:
-    pass
+def no_docstring(record: Record) -> Iterator[Demand]:
+    yield from ()
 
 
-def dones_bool_array(play: Play) -> None:
+def dones_bool_array(record: Record) -> Iterator[Demand]:
     """An id that is taken."""
+    yield from ()
 
 
 @pytest.mark.parametrize(

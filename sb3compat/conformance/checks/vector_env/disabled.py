@@ -11,7 +11,6 @@ from sb3compat.conformance.checks.tools.comparing import (
     no_reset_by_a_step,
 )
 from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts, lasts_moved_on
-from sb3compat.conformance.checks.tools.scenes import to_an_end
 from sb3compat.conformance.checks.tools.singles import firsts_like_singles, lasts_like_singles
 from sb3compat.conformance.checks.vector_env.marks import EPISODES, SYNC, error
 from sb3compat.conformance.contract import GYM_AUTORESET
@@ -59,7 +58,7 @@ def stepping_ended_row_rejected(scene: Scene) -> Iterator[Demand]:
     Note the rows that ended, and raise. `AsyncVectorEnv` does not, up to 1.4.
     """
     env = scene.make()
-    rows = to_an_end(env, scene.ending()).ended
+    rows = env.to_an_end(scene.ending()).ended
     error = scene.caught(env.step, scene.actions()).error
     should = f"an exception: rows {rows} have ended"
     yield expect("{0} is not None", error, should=should, row=rows[0])
@@ -79,7 +78,7 @@ def masked_reset_restarts_only_masked(scene: Scene) -> Iterator[Demand]:
     under the mask only.
     """
     env = scene.make()
-    rows = to_an_end(env, scene.ending()).ended
+    rows = env.to_an_end(scene.ending()).ended
     others = [i for i in scene.rows if i != rows[-1]]
     if others and scene.choose(("others", "all")) == "others":
         env.reset_rows([scene.choose(others)])

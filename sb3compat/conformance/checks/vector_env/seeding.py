@@ -13,7 +13,6 @@ from sb3compat.conformance.checks.tools.scenes import (
     row_alike,
     seeded_start,
     step_both,
-    to_an_end,
 )
 from sb3compat.conformance.checks.tools.singles import obs_like_single
 from sb3compat.conformance.checks.vector_env.marks import (
@@ -212,7 +211,7 @@ def reset_clears_pending_autoreset(scene: Scene) -> Iterator[Demand]:
     """
     ending = scene.ending()
     env = scene.make()
-    rows = to_an_end(env, ending).ended
+    rows = env.to_an_end(ending).ended
     _, twin = _reset_like_new(scene, env, ending)
     actions = scene.actions()
     if scene.disabled:
