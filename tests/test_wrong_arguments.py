@@ -182,7 +182,10 @@ TABLE: dict[str, dict[str, tuple[Any, ...]]] = {
 # Classes that the package makes, and hands out.
 MADE_BY_US = {
     "Trace",
-    *(f"conformance.{name}" for name in ("Play", "Record", "Demand", "Report", "Result", "expect")),
+    *(
+        f"conformance.{name}"
+        for name in ("Record", "Recorded", "Scene", "Demand", "Report", "Result", "expect")
+    ),
 }
 # Methods that the two packages call on each other, and those that are Gymnasium's.
 NOT_FOR_USERS = re.compile(r"\.(original|settled|reset_rows|pass_options|read|row_commands|__\w+)$")

@@ -19,6 +19,7 @@ and from its own:
 - `replays`: a second run of a row, by its single environment.
 - `judge`: clauses of the contract, judged on records.
 - `render`: the script that reproduces a finding.
+- `choices`: what a scenario knows of the environment, and draws.
 - `scene`: what a check gets that calls the environment itself.
 - `shrink`: the smallest program that shows it.
 - `contract`: what a check is.
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from sb3compat.conformance.run.entry import ConformanceError, check_vec_env, check_vector_env
     from sb3compat.conformance.run.options import OptionsError
     from sb3compat.conformance.run.report import Report, Result
+    from sb3compat.conformance.scene import Recorded, Scene
 
 __all__ = [
     "CheckError",
@@ -51,8 +53,10 @@ __all__ = [
     "FactoryError",
     "OptionsError",
     "Record",
+    "Recorded",
     "Report",
     "Result",
+    "Scene",
     "check",
     "check_vec_env",
     "check_vector_env",
@@ -66,8 +70,10 @@ _HOME = {
     "FactoryError": "findings",
     "OptionsError": "run.options",
     "Record": "record",
+    "Recorded": "scene",
     "Report": "run.report",
     "Result": "run.report",
+    "Scene": "scene",
     "check": "contract",
     "check_vec_env": "run.entry",
     "check_vector_env": "run.entry",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, cast, get_args
+from typing import Literal, TypeVar, cast, get_args
 
 from sb3compat.conformance.findings import FAMILIES, CheckError, Family
 from sb3compat.conformance.judge import Clause, Demand, Variant
+from sb3compat.conformance.record import Record
 from sb3compat.conformance.scene import Scene
 from sb3compat.conformance.subject.capabilities import CAPABILITIES
 from sb3compat.conformance.subject.subject import Subject
@@ -19,7 +20,12 @@ from sb3compat.errors import nearest, shown
 CONTRACT_VERSION = 1
 
 Severity = Literal["error", "warning"]
-CheckFunction = Callable[[Scene], Iterator[Demand]] | Clause
+CheckFunction = (
+    Callable[[Record], Iterator[Demand]]  # a clause
+    | Callable[[Record, Record], Iterator[Demand]]  # a comparison
+    | Callable[[Scene], Iterator[Demand]]  # a scenario
+)
+Function = TypeVar("Function", bound=CheckFunction)
 
 # Where the contracts are written down.
 SB3_GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
@@ -122,14 +128,16 @@ def check(
     new: bool = False,
     variant: Variant | None = None,
     without_reference: CheckFunction | None = None,
-) -> Callable[[CheckFunction], CheckFunction]:
+) -> Callable[[Function], Function]:
     """Register a function as a check of the conformance kit; a decorator.
 
     The name of the function is the id of the check, and the first line of its docstring the clause
-    of the contract. The function gets a `Record`, the calls of a program with what they returned,
-    and yields the conditions that must be true, each made by `expect`. The kit runs each program
-    once, for all checks, and shrinks a failing program. A function whose first parameter is called
-    `scene` gets a `Scene` instead, and calls the environment itself.
+    of the contract. The function yields the conditions that must be true, each made by `expect`.
+    The name of its first parameter says what it gets:
+
+    - `record`: a `Record`, the calls of a program with what they returned. The kit draws the
+      programs, runs each once for all checks, and shrinks one that fails.
+    - `scene`: a `Scene`, which makes instances of the environment. The function calls them itself.
 
     Args:
         family: The interface that it concerns: `"vec_env"` or `"vector_env"`.
@@ -161,6 +169,16 @@ def check(
             "No reward is infinite or NaN."
             for step in record.steps:
                 yield expect("np.isfinite({0}).all()", step.rewards, should="finite")
+
+        @check("vec_env")
+        def second_reset_starts_anew(scene: Scene) -> Iterator[Demand]:
+            "A reset in the middle of an episode returns observations of the space again."
+            env, _ = scene.start()
+            env.step(scene.actions())
+            again = env.reset()
+            space = env.attribute("observation_space")
+            for i in scene.rows:
+                yield expect("{1}.contains({0})", again.obs.row(i), space, should="inside", row=i)
     """
     lists = {"needs": needs, "after": after or (), "modes": modes}
     for what, value in (lists | {"source": source, "group": group, "new": new}).items():
@@ -174,7 +192,7 @@ def check(
                 f"({type(value).__name__}). Pass such a value, or leave it out."
             )
 
-    def register(function: CheckFunction) -> CheckFunction:
+    def register(function: Function) -> Function:
         name, module = function.__name__, function.__module__
         contract = inspect.cleandoc(function.__doc__ or "").partition("\n")[0]
         basics = BASICS.get(family, ()) if after is None else tuple(after)
@@ -218,8 +236,8 @@ def _refuse(made: Check) -> None:
             f"Expected without_reference to be a function that checks a part of {where}, got "
             f"{made.without_reference!r}. Pass one, or leave it out."
         )
-    for function in filter(None, (made.function, made.without_reference)):
-        if (got := _argument(function)) not in ("record", "scene"):
+    for function in (made.function, made.without_reference):
+        if function is not None and (got := _argument(function)) not in ("record", "scene"):
             raise CheckError(
                 f"Expected {where} to have a first parameter called record (the check judges "
                 f"programs of the kit) or scene (it calls the environment), got {got!r}. Rename it."

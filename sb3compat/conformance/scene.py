@@ -1,7 +1,7 @@
 """Scenarios: checks that call an environment themselves, in plain Python.
 
 A scenario is a function of a `Scene` that yields what has to hold, as a clause does. Each call of
-its environments is written down, with what it returned: the script of a failure is made of that.
+its instances is written down, with what it returned: the script of a failure is made of that.
 """
 
 from __future__ import annotations
@@ -9,28 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from operator import attrgetter
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
+from sb3compat.conformance.choices import Choices
 from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
 from sb3compat.conformance.program.calls import acting
 from sb3compat.conformance.program.draws import Draws
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.program.trace import trace_of
-from sb3compat.conformance.programs import batch, due_rows, opening
+from sb3compat.conformance.programs import due_rows, opening
 from sb3compat.conformance.record import OVERWRITE, Call, Given, Op, Record
 from sb3compat.conformance.recording import announced, arguments, make
 from sb3compat.conformance.render import statements
 from sb3compat.conformance.subject.subject import Ending, Subject
 from sb3compat.conformance.values import Value, constant
 
-T = TypeVar("T")
 
+class Scene(Choices):
+    """What a scenario gets: instances of the environment, draws for their calls, and facts.
 
-class Scene:
-    """What a scenario gets: facts about the environment, instances of it, and draws.
+    A scenario calls the methods of its instances as usual, and yields what has to hold as soon as
+    it can be told: it ends at the first demand that does not hold, or at a call that raises. It is
+    run several times, and what differs from run to run has to come from `choose` or another draw.
 
     Args:
         subject: The environment under test.
@@ -42,11 +45,11 @@ class Scene:
 
     Attributes:
         subject: The environment under test.
-        family: Its interface.
+        family: Its interface, `"vec_env"` or `"vector_env"`.
         n: The number of its rows.
         records: What the instances did, in the order of their construction.
         missing: What this run could not test, and what to pass to test it.
-        judged: Whether the scenario has found its situation, and nothing to demand.
+        judged: To be set if the scenario has found its situation, and there is nothing to demand.
         used: Whether other programs have used one of the instances before.
     """
 
@@ -55,78 +58,27 @@ class Scene:
         subject: Subject,
         instances: Instances,
         draws: Draws,
-        before_make: Callable[[], None] = lambda: None,
-        before_call: Callable[[str], None] = lambda text: None,
+        before_make: Callable[[], None],
+        before_call: Callable[[str], None],
         *,
         new: bool = True,
     ) -> None:
-        self.subject, self.family, self.n = subject, subject.family, subject.num_envs
+        super().__init__(subject, draws)
         self.records: list[Record] = []
         self.missing = ""
         self.judged = self.used = False
-        self._instances, self._draws, self._new = instances, draws, new
+        self._instances, self._new = instances, new
         self._before_make, self._before_call = before_make, before_call
         self._opened: list[tuple[Record, Any]] = []
         self._lent = False
         self._number = -1
 
-    # Facts
-
-    @property
-    def rows(self) -> range:
-        """The numbers of the rows."""
-        return range(self.n)
-
-    @property
-    def disabled(self) -> bool:
-        """Whether the caller resets the rows that ended."""
-        return self.subject.mode == "Disabled"
-
     def partly(self, missing: str) -> None:
         """Note that a part of the contract is not tested, and what to pass to test it."""
         self.missing = self.missing or missing
 
-    # Draws
-
-    def choose(self, values: Sequence[T]) -> T:
-        """One of these values; the first is the simplest."""
-        return values[self._draws.number(len(values))]
-
-    def seed(self) -> int:
-        """A seed to reset with."""
-        return self.choose(range(10))
-
-    def some_rows(self) -> list[int]:
-        """Some rows, at least one."""
-        return [i for i in self.rows if self.choose((False, True))] or [self.n - 1]
-
-    def shuffled(self) -> list[int]:
-        """The rows, in any order."""
-        left = list(self.rows)
-        return [left.pop(self._draws.number(len(left))) for _ in self.rows]
-
-    def actions(self) -> Any:
-        """A batch of actions."""
-        known = self.subject.actions
-        chosen = [self.choose(known)] * self.n
-        if self.choose((False, True)):
-            chosen = [self.choose(known) for _ in self.rows]
-        return batch(self.subject, chosen)
-
-    def ending(self) -> Ending:
-        """A way to the end of an episode.
-
-        Raises:
-            NotExercisedError: If none is known.
-        """
-        if not self.subject.endings:
-            raise NotExercisedError("no episode ended")
-        return self.choose(self.subject.endings)
-
-    # Instances
-
     def make(self, name: str = "env") -> Recorded:
-        """A new instance, with the name that it has in a script."""
+        """A new instance, not reset yet, with the name that it has in a script."""
         record = Record(self.subject, name, self._next())
         self._before_call(record.made)
         self._before_make()
@@ -144,13 +96,13 @@ class Scene:
         return Recorded(self, record, env)
 
     def start(self) -> tuple[Recorded, Call]:
-        """A new instance, and its reset, with a seed if it takes one."""
+        """A new instance and the call of its reset, with a seed if it takes one."""
         env = self.make()
         seed = self.seed() if self.subject.capabilities.get("seeding") else None
         return env, env.restart(seed)
 
     def let(self, name: str, value: Any) -> Recorded:
-        """An object of the caller, which may be passed to the environment."""
+        """An object of the caller to pass to a method; its `value` shows what became of it."""
         record = Record(self.subject, name, self._next())
         record.made = f"{name} = {to_source(value)}"
         self._before_call(record.made)
@@ -209,7 +161,7 @@ class Scene:
         self.made_by(self.imported("gc", "collect")[0], "unreachable")
 
     def imported(self, module: str, *names: str) -> list[Given]:
-        """Names that a script imports from a module."""
+        """Names that a script imports from a module, such as wrappers, for `made_by`."""
         record = Record(self.subject, module, self._next())
         record.made = f"from {module} import {', '.join(names)}"
         self._before_call(record.made)
@@ -218,7 +170,7 @@ class Scene:
         return [Given(name, getattr(found, name)) for name in names]
 
     def single(self, i: int) -> Recorded:
-        """The single environment of a row."""
+        """The single environment of a row; the check `needs=["reference"]`."""
         record = Record(self.subject, f"single_{i}", self._next(), i)
         self._before_call(record.made)
         self.records.append(record)
@@ -234,7 +186,7 @@ class Scene:
         return False
 
     def caught(self, method: Method, *args: Any, **kwargs: Any) -> Call:
-        """A call that may raise: its `error` is the exception, or None."""
+        """Call a method that may raise: the `error` of the call is the exception, or None."""
         return method.called(args, kwargs, is_caught=True)
 
     def call(self, record: Record, env: Any, op: Op, *, is_caught: bool = False) -> Call:
@@ -302,7 +254,10 @@ class Scene:
 
 
 class Recorded:
-    """An instance in a scenario: its methods are called as usual, and each returns a `Call`.
+    """An instance in a scenario: its methods are called as usual, and each returns a call.
+
+    The results of a call are its attributes, as in a record: `env.step(actions).rewards`. Each of
+    them is a value for `expect`; its own `value` is the array or dict itself.
 
     Args:
         scene: The scene.
@@ -325,7 +280,7 @@ class Recorded:
         return Value(-1, self.record.name, self.live, self.live)
 
     def overwrite(self) -> None:
-        """Write into what the last call has returned."""
+        """Write into the observations, rewards and infos that the last call has returned."""
         self.scene.call(self.record, self.live, Op(OVERWRITE))
 
     def part(self, name: str, path: str) -> Recorded:
@@ -336,12 +291,12 @@ class Recorded:
         return Recorded(self.scene, record, attrgetter(path)(self.live))
 
     def attribute(self, path: str) -> Value:
-        """An attribute, which the assertion of a script asks for."""
+        """An attribute, by its name: for `expect`, before the next call."""
         value = attrgetter(path)(self.live)
         return Value(-1, f"{self.record.name}.{path}", value, value)
 
     def read(self, path: str) -> Value:
-        """An attribute as it is now, which later calls may change."""
+        """An attribute as it is now: for `expect`, also after later calls."""
         return self.scene.call(self.record, self.live, Op(path, kind="attribute")).whole
 
     def within(self, seconds: int, method: Method) -> Call:
@@ -356,10 +311,8 @@ class Recorded:
         """The last call."""
         return self.record.calls[-1]
 
-    # Of either interface
-
     def restart(self, seed: int | None = None) -> Call:
-        """Reset all rows, with a seed unless it is None."""
+        """Reset all rows, under a seed if one is given, as the interface wants it."""
         for op in opening(self.record.subject, seed):
             call = self.scene.call(self.record, self.live, op)
         return call
@@ -380,8 +333,28 @@ class Recorded:
             self.reset_rows(rows)
         return self.step(actions)
 
+    def to_an_end(self, ending: Ending) -> Call:
+        """Reset, and step until the episode of a row ends.
+
+        Args:
+            ending: The way there, from `Scene.ending`.
+
+        Returns:
+            The step in which it ended, with the rows in `ended`.
+
+        Raises:
+            NotExercisedError: If none ends this time. The check is not exercised then.
+        """
+        act = self.acting(ending)
+        self.restart(ending.seed)
+        for _ in range(1, 3 * ending.steps + 20):
+            step: Call = self.step(act())
+            if step.ended:
+                return step
+        raise NotExercisedError("the episode did not end again")
+
     def acting(self, ending: Ending) -> Callable[[], Any]:
-        """Draws the actions of each step on a way to an end; to be called before the reset."""
+        """The function that draws the actions of each step to an end; ask before the reset."""
         return acting(self.live, ending.setup, ending.actions)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from sb3compat.conformance.program.draws import Draws
+from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.record import Given
 from sb3compat.conformance.scene import Scene
 from sb3compat.conformance.subject.examine import examine
@@ -32,8 +34,15 @@ class Wrapper:
 MAKER = Given("Wrapper", Wrapper)
 
 
+def new_scene(
+    instances: Instances | None = None, before_call: Callable[[str], None] = lambda text: None
+) -> Scene:
+    instances = instances or SUBJECT.instances()
+    return Scene(SUBJECT, instances, Draws(), lambda: None, before_call)
+
+
 def test_an_object_is_a_statement_and_its_calls_have_its_name() -> None:
-    scene = Scene(SUBJECT, SUBJECT.instances(), Draws())
+    scene = new_scene()
     env = scene.make()
     wrapped, error = scene.tried(MAKER, "env", env, options={"size": 2})
     wrapped.reset()
@@ -44,7 +53,7 @@ def test_an_object_is_a_statement_and_its_calls_have_its_name() -> None:
 
 
 def test_an_exception_is_a_value_that_a_check_can_ask_for() -> None:
-    scene = Scene(SUBJECT, SUBJECT.instances(), Draws())
+    scene = new_scene()
     _, error = scene.tried(MAKER, "wrapped", scene.make(), {})
     assert isinstance(error.value, ValueError)
     assert scene.lines[-1] == f"{error.name} = caught(lambda: Wrapper(env, {{}}))"
@@ -53,7 +62,7 @@ def test_an_exception_is_a_value_that_a_check_can_ask_for() -> None:
 @pytest.mark.parametrize("lent", [True, False])
 def test_an_instance_that_was_lent_is_not_handed_on(lent: bool) -> None:
     instances = SUBJECT.instances()
-    scene = Scene(SUBJECT, instances, Draws())
+    scene = new_scene(instances)
     env = scene.make()
     if lent:
         scene.made_by(MAKER, "wrapped", env, options={"size": 2})
@@ -65,7 +74,7 @@ def test_an_instance_that_was_lent_is_not_handed_on(lent: bool) -> None:
 
 def test_all_that_a_program_needs_is_in_the_journal() -> None:
     written: list[str] = []
-    scene = Scene(SUBJECT, SUBJECT.instances(), Draws(), before_call=written.append)
+    scene = new_scene(before_call=written.append)
     [copied] = scene.imported("copy", "copy")
     options = scene.let("options", {"size": 2})
     scene.made_by(copied, "model", scene.make())

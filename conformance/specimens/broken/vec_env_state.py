@@ -59,8 +59,7 @@ class SeedForGood(Points):
         self._options = [{} for _ in self.envs]
 
 
-# Single environments would heed the second seed of a program, too.
-@mutant("seed_works_again", referenced=False)
+@mutant("seed_works_again")
 class FirstSeedOnly(Points):
     heard = False
 

@@ -57,8 +57,7 @@ class ActionsInReverse(_TakesOneSeed):
         super().advance(actions[::-1])
 
 
-# A masked reset changes which rows end together, which the check that needs this shows as well.
-@mutant("endings_together", declared={"row_seeds": False}, **ALIKE)
+@mutant("endings_together", **ALIKE)
 class StartsSwappedInLastObservations(RowsEnv):
     """The part of it that no action changes is that of another row."""
 

@@ -19,7 +19,7 @@ from sb3compat.conformance.program.source import PLACEHOLDER
 from sb3compat.conformance.run.child import end
 from sb3compat.conformance.run.death import cause_of_death
 from sb3compat.conformance.run.report import Result
-from sb3compat.conformance.run.reproduction import FACTORY_FAILS, NOT_EVERY_TIME, OWN_MISTAKE
+from sb3compat.conformance.run.reproduction import CHECK_FAILS, FACTORY_FAILS, NOT_EVERY_TIME
 
 Verdict = Literal["fails", "passes", "other"]
 
@@ -127,7 +127,7 @@ def confirmed(result: Result, seconds: float, stop: Event | None = None) -> Resu
     """
     if result.status not in ("failed", "errored") or not result.reproduction:
         return result
-    if PLACEHOLDER in result.reproduction or OWN_MISTAKE in result.message:
+    if PLACEHOLDER in result.reproduction or result.message.startswith(CHECK_FAILS):
         return result
     if NOT_EVERY_TIME in result.message:  # that is said already
         return result

@@ -11,17 +11,16 @@ from sb3compat.conformance.contract import BASICS, Check
 from sb3compat.conformance.findings import Finding, said_by
 from sb3compat.conformance.judge import Demand, Verdict, records_of, verdict
 from sb3compat.conformance.program.instances import Instances
-from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.programs import batch
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.recording import raised
 from sb3compat.conformance.render import lines_of, statements, told
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.reproduction import (
-    OWN_MISTAKE,
     Failure,
     failed,
     failure_to_make,
+    mistaken,
 )
 from sb3compat.conformance.shrink import Ops, shrunk
 from sb3compat.conformance.subject.pace import shrinks_of
@@ -75,7 +74,7 @@ class _Judging:
         verdicts = [verdict(self._check.clause, *records) for records in groups]
         for found in verdicts:
             if found.mistake is not None:
-                return self._failed(self._mistaken(found.mistake))
+                return self._failed(mistaken(self._check, found.mistake))
         for records, found in zip(groups, verdicts, strict=True):
             if found.broken is not None:
                 failure = self._broken(records, found.broken)
@@ -89,10 +88,6 @@ class _Judging:
 
     def _failed(self, failure: Failure) -> Result:
         return failed(self._check, self._subject, self._settings, failure)
-
-    def _mistaken(self, error: Exception) -> Failure:
-        message = f"the check itself raised {said_by(error)}. {OWN_MISTAKE}"
-        return Failure("errored", message, trace_of(error), (), None, own=True)
 
     def _broken(self, records: tuple[Record, ...], demand: Demand) -> Failure | None:
         """The failure with the smallest program; None if only used instances show it."""

@@ -13,6 +13,7 @@ from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.perturb import perturb
 from sb3compat.conformance.program.plain import Plain, without_helpers
 from sb3compat.conformance.program.script import SCRIPT, Script, standalone
+from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.run.report import Moment, Result, Status
 from sb3compat.conformance.run.timeline import WATCH, Timeline, watched
 from sb3compat.conformance.subject.settings import Settings
@@ -23,6 +24,7 @@ from sb3compat.conformance.subject.subject import Subject
 NOT_EVERY_TIME = "not every time: the same program did not fail in this way when it was run again"
 FACTORY_FAILS = "make_env() raised"
 _REFERENCE = re.compile(r"\breference\b")
+CHECK_FAILS = "the check itself raised"
 OWN_MISTAKE = "This is a mistake in sb3compat: please report it."
 # What the caller sees of a worker that has died, by chance one or the other.
 _LOST_WORKER = (EOFError, ConnectionError)
@@ -80,6 +82,16 @@ def failure_to_make(calls: int, error: BaseException, trace: str) -> Failure:
     message = f"{FACTORY_FAILS} {said_by(error)}, in call {calls} within one process"
     finding = Finding("make_env()", said_by(error), "an environment, each time", 0)
     return Failure("errored", message, trace, (line,), finding, error)
+
+
+def mistaken(check: Check, error: BaseException, lines: tuple[str, ...] = ()) -> Failure:
+    """The check itself has raised, which says nothing about the environment."""
+    home = check.function.__module__
+    advice = f"The mistake is in {home}.{check.id}, not in the environment."
+    if home.startswith("sb3compat."):
+        advice = OWN_MISTAKE
+    message = f"{CHECK_FAILS} {said_by(error)}. {advice}"
+    return Failure("errored", message, trace_of(error), lines, None, own=True)
 
 
 def failed(check: Check, subject: Subject, settings: Settings, failure: Failure) -> Result:

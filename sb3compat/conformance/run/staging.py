@@ -14,17 +14,16 @@ from sb3compat.conformance.program.draws import Draws
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.perturb import perturb
-from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.render import lines_of, shortened, told
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.reproduction import (
     FACTORY_FAILS,
     NOT_EVERY_TIME,
-    OWN_MISTAKE,
     Failure,
     failed,
     failure_to_make,
+    mistaken,
     repeats,
 )
 from sb3compat.conformance.scene import Scene
@@ -32,6 +31,8 @@ from sb3compat.conformance.subject.pace import makes_of, program_seconds, shrink
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 
+# What is said of a scenario that has yielded nothing.
+_UNREACHED = "no run had a case of it"
 _FEWEST_RUNS = 2
 # A single run is enough if it takes so many seconds and there is no time for two.
 _SLOW = 1.0
@@ -63,7 +64,7 @@ class _Staging:
         self._check, self._subject, self._settings = check, subject, settings
         self._instances, self._new = instances, check.new
         self._exercised = False
-        self._reason = self._missing = ""
+        self._reason, self._missing = _UNREACHED, ""
         # For a failure the one without the calls that the demand is not about, if it fails, too.
         self._shorter: dict[Failure, Failure] = {}
         self.runs = 0
@@ -164,8 +165,7 @@ class _Staging:
         except EnvFailureError as error:
             failure = self._errored(scene, error)
         except Exception as error:
-            message = f"the check itself raised {said_by(error)}. {OWN_MISTAKE}"
-            failure = Failure("errored", message, trace_of(error), scene.lines, None, own=True)
+            failure = mistaken(self._check, error, scene.lines)
         finally:
             scene.close(whole=whole)
             journal.close()

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from sb3compat.conformance import CheckError, Demand, Record, check, check_vec_env, contract, expect
+from sb3compat.conformance import (
+    CheckError,
+    Demand,
+    Record,
+    check,
+    check_vec_env,
+    contract,
+    expect,
+)
 from sb3compat.conformance.checks.catalogue import checks_of, find_check
 from sb3compat.conformance.output import render
 from sb3compat.conformance.run.wire import carried

@@ -106,7 +106,9 @@ def test_an_exception_of_the_check_costs_that_check_only() -> None:
         result = session.result(check)
     assert result.status == "errored"
     assert result.message.startswith("the check itself raised KeyError: 'no such key'.")
-    assert result.message.endswith(". This is a mistake in sb3compat: please report it.")
+    assert result.message.endswith(
+        f". The mistake is in {__name__}.{IFF_DONE}, not in the environment."
+    )
     assert "in fails" in result.trace
     assert "env = make_env()" in result.reproduction
 

@@ -157,7 +157,8 @@ def hangs():
 
 child = Child()
 given = given_by(Options(), hangs, None)
-threading.Thread(target=child.ask, args=("look_at", given), kwargs={"seconds": 60}, daemon=True).start()
+look = lambda: child.ask("look_at", given, seconds=60)
+threading.Thread(target=look, daemon=True).start()
 while not at_work.exists():
     time.sleep(0.01)
 print(child._process.pid, flush=True)

@@ -32,21 +32,6 @@ def seeded_start(env: Recorded, ending: Ending) -> Callable[[], Any]:
     return act
 
 
-def to_an_end(env: Recorded, ending: Ending) -> Call:
-    """Reset, and step until a row ends; returns that step.
-
-    Raises:
-        NotExercisedError: If none ends.
-    """
-    act = env.acting(ending)
-    env.restart(ending.seed)
-    for _ in range(1, 3 * ending.steps + 20):
-        step = env.step(act())
-        if step.ended:
-            return step
-    raise NotExercisedError("the episode did not end again")
-
-
 def step_both(env: Recorded, twin: Recorded, actions: Any) -> tuple[Call, Call]:
     """Step two instances, and reset rows in both where the caller has to."""
     rows = env.due

@@ -13,7 +13,6 @@ from sb3compat.conformance.checks.tools.evidence import (
     like_reset,
     starts_drawn_anew,
 )
-from sb3compat.conformance.checks.tools.scenes import to_an_end
 from sb3compat.conformance.checks.tools.singles import (
     ends,
     ends_with_starts,
@@ -229,7 +228,7 @@ def _flag_of_running_rows_or_at_the_limit(scene: Scene) -> Iterator[Demand]:
         return
     ending = scene.ending()
     env = scene.make()
-    to_an_end(env, ending)
+    env.to_an_end(ending)
     act = env.acting(ending)
     for _ in range(scene.choose(range(5))):
         env.step(act())

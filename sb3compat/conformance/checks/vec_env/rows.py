@@ -43,6 +43,7 @@ _COMPARED = tuple(dict.fromkeys((*ENDINGS, *DETERMINISTIC, "rewards_shape")))
         "rewards_shape",
         "seed_returns_n",
         "seeds_differ_by_row",
+        "seed_works_again",
         "step_obs_in_space",
         "step_equals_async_wait",
     ),

@@ -11,16 +11,14 @@ from sb3compat.conformance.checks.tools.comparing import (
     no_reset_by_a_step,
 )
 from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts, lasts_moved_on
-from sb3compat.conformance.checks.tools.scenes import to_an_end
 from sb3compat.conformance.checks.tools.singles import firsts_like_singles, lasts_like_singles
-from sb3compat.conformance.checks.vector_env.marks import SYNC, error
-from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
+from sb3compat.conformance.checks.vector_env.marks import EPISODES, SYNC, error
+from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.scene import Scene
 
 MODES = ("Disabled",)
-AFTER = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
 GROUP = "episode end: DISABLED"
 
 
@@ -38,7 +36,7 @@ def _no_sign_of_a_reset(record: Record) -> Iterator[Demand]:
     group=GROUP,
     source=GYM_AUTORESET,
     modes=MODES,
-    after=AFTER,
+    after=EPISODES,
     without_reference=_no_sign_of_a_reset,
 )
 def no_reset_unasked(record: Record) -> Iterator[Demand]:
@@ -52,7 +50,7 @@ def no_reset_unasked(record: Record) -> Iterator[Demand]:
     yield from firsts_like_singles(record, "the first of the next episode, as the caller began it")
 
 
-@error(group=GROUP, source=SYNC, modes=MODES, after=AFTER)
+@error(group=GROUP, source=SYNC, modes=MODES, after=EPISODES)
 def stepping_ended_row_rejected(scene: Scene) -> Iterator[Demand]:
     """In DISABLED mode `step` raises while a row that ended has not been reset.
 
@@ -60,7 +58,7 @@ def stepping_ended_row_rejected(scene: Scene) -> Iterator[Demand]:
     Note the rows that ended, and raise. `AsyncVectorEnv` does not, up to 1.4.
     """
     env = scene.make()
-    rows = to_an_end(env, scene.ending()).ended
+    rows = env.to_an_end(scene.ending()).ended
     error = scene.caught(env.step, scene.actions()).error
     should = f"an exception: rows {rows} have ended"
     yield expect("{0} is not None", error, should=should, row=rows[0])
@@ -70,7 +68,7 @@ def stepping_ended_row_rejected(scene: Scene) -> Iterator[Demand]:
     group=GROUP,
     source=SYNC,
     modes=MODES,
-    after=(*AFTER, "stepping_ended_row_rejected"),
+    after=(*EPISODES, "stepping_ended_row_rejected"),
 )
 def masked_reset_restarts_only_masked(scene: Scene) -> Iterator[Demand]:
     """In DISABLED mode a masked reset restarts the rows under the mask, and no other that ended.
@@ -80,7 +78,7 @@ def masked_reset_restarts_only_masked(scene: Scene) -> Iterator[Demand]:
     under the mask only.
     """
     env = scene.make()
-    rows = to_an_end(env, scene.ending()).ended
+    rows = env.to_an_end(scene.ending()).ended
     others = [i for i in scene.rows if i != rows[-1]]
     if others and scene.choose(("others", "all")) == "others":
         env.reset_rows([scene.choose(others)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.evidence import last_like_steps, like_reset
-from sb3compat.conformance.checks.vector_env.marks import error
-from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
+from sb3compat.conformance.checks.vector_env.marks import EPISODES, error
+from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Call, Record
@@ -60,8 +60,7 @@ def autoreset_mode_matches_behaviour(scene: Scene) -> Iterator[Demand]:
     group="episode end",
     source=GYM_AUTORESET,
     after=(
-        *BASICS["vector_env"],
-        "autoreset_mode_matches_behaviour",
+        *EPISODES,
         "obs_in_batched_space",
         "obs_is_reset_obs",
         "one_reset_per_episode",
@@ -83,8 +82,7 @@ def autoreset_like_reset(record: Record) -> Iterator[Demand]:
     group="episode end",
     source=GYM_AUTORESET,
     after=(
-        *BASICS["vector_env"],
-        "autoreset_mode_matches_behaviour",
+        *EPISODES,
         "obs_in_batched_space",
         "final_obs_in_space",
         "final_obs_is_last",

@@ -49,7 +49,7 @@ def _wrong_count(scene: Scene) -> Any:
     group="step",
     source=SYNC,
     needs=("seeding", "repeatable"),
-    after=(*DETERMINISTIC, "autoreset_mode_matches_behaviour"),
+    after=DETERMINISTIC,
 )
 def no_stale_result_after_error(scene: Scene) -> Iterator[Demand]:
     """After a `step` that raised, the next call returns its own result.

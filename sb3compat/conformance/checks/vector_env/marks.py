@@ -9,8 +9,9 @@ from sb3compat.conformance.contract import BASICS, GYM_VECTOR, check
 error = partial(check, "vector_env", severity="error")
 warning = partial(check, "vector_env", severity="warning")
 
-# The checks before those that compare two instances.
-DETERMINISTIC = (*BASICS["vector_env"], "same_seed_same_trajectory")
+# The checks before those of episodes, and before those that compare two instances.
+EPISODES = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
+DETERMINISTIC = (*EPISODES, "same_seed_same_trajectory")
 
 GYMNASIUM = "https://github.com/Farama-Foundation/Gymnasium/blob/main/gymnasium/"
 DICT_INFO = f"{GYMNASIUM}wrappers/vector/dict_info_to_list.py"

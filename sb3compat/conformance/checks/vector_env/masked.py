@@ -42,7 +42,7 @@ def masked_reset_leaves_others(scene: Scene) -> Iterator[Demand]:
     group=GROUP,
     source=SYNC,
     needs=(*APART, "row_seeds"),
-    after=(*DETERMINISTIC, "rows_independent"),
+    after=(*DETERMINISTIC, "rows_independent", "endings_together"),
 )
 def masked_reset_lets_others_go_on(scene: Scene) -> Iterator[Demand]:
     """A masked reset does not change how the rows outside the mask go on.

@@ -19,8 +19,8 @@ from sb3compat.conformance.checks.tools.singles import (
     obs_like_single,
     steps_after_starts,
 )
-from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, error
-from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, EPISODES, error
+from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Record
@@ -30,8 +30,6 @@ from sb3compat.conformance.variants import after_first_end, other_action_in_the_
 MODES = ("NextStep",)
 GROUP = "episode end: NEXT_STEP"
 # The declared mode comes first, or all these checks would report the same mistake.
-AFTER = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
-AFTER_SEEDED = (*DETERMINISTIC, "autoreset_mode_matches_behaviour")
 
 
 def _last_by_evidence(record: Record) -> Iterator[Demand]:
@@ -47,7 +45,7 @@ def _last_by_evidence(record: Record) -> Iterator[Demand]:
     group=GROUP,
     source=GYM_AUTORESET,
     modes=MODES,
-    after=AFTER,
+    after=EPISODES,
     without_reference=_last_by_evidence,
 )
 def done_step_returns_final_obs(record: Record) -> Iterator[Demand]:
@@ -61,7 +59,7 @@ def done_step_returns_final_obs(record: Record) -> Iterator[Demand]:
     yield from lasts_like_singles(record)
 
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER_SEEDED)
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=DETERMINISTIC)
 def reset_step_ignores_action(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the step after an ending only resets the row, whatever its action.
 
@@ -84,7 +82,7 @@ def reset_step_ignores_action(record: Record) -> Iterator[Demand]:
     group=GROUP,
     source=GYM_AUTORESET,
     modes=MODES,
-    after=(*AFTER, "rewards_shape", "reset_step_flags_false"),
+    after=(*EPISODES, "rewards_shape", "reset_step_flags_false"),
 )
 def reset_step_reward_zero(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the reward of the step that resets a row is 0.
@@ -101,7 +99,7 @@ def reset_step_reward_zero(record: Record) -> Iterator[Demand]:
         )
 
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=EPISODES)
 def reset_step_flags_false(record: Record) -> Iterator[Demand]:
     """In NEXT_STEP mode the step that resets a row neither terminates nor truncates it.
 
@@ -118,7 +116,7 @@ def reset_step_flags_false(record: Record) -> Iterator[Demand]:
     source=GYM_AUTORESET,
     needs=("repeatable",),
     modes=MODES,
-    after=(*AFTER_SEEDED, "reset_step_ignores_action", "reset_clears_pending_autoreset"),
+    after=(*DETERMINISTIC, "reset_step_ignores_action", "reset_clears_pending_autoreset"),
     without_reference=as_after_a_reset_of_all_rows,
 )
 def one_reset_per_episode(record: Record) -> Iterator[Demand]:

@@ -13,7 +13,7 @@ from sb3compat.conformance.checks.tools.singles import (
     results_like_single,
 )
 from sb3compat.conformance.checks.tools.standstill import no_standstill_beside_resets
-from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error
+from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, EPISODES, SYNC, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET, GYM_VECTOR
 from sb3compat.conformance.findings import NO_REFERENCE, NotExercisedError
 from sb3compat.conformance.judge import Demand
@@ -27,6 +27,7 @@ from sb3compat.conformance.replays import beside
     needs=("reference",),
     after=(
         *BASICS["vector_env"],
+        "seed_works_again",
         "rewards_shape",
         "obs_in_batched_space",
         "one_reset_per_episode",
@@ -78,7 +79,7 @@ _ALIKE = ("seeding", "alike_rows", "separate_rows")
     group="rows",
     source=GYM_AUTORESET,
     needs=("separate_rows",),
-    after=(*BASICS["vector_env"], "autoreset_mode_matches_behaviour"),
+    after=EPISODES,
 )
 def limits_by_row(record: Record) -> Iterator[Demand]:
     """A row's time limit cuts that row alone, not the episodes of other rows.
@@ -96,7 +97,6 @@ def limits_by_row(record: Record) -> Iterator[Demand]:
     needs=_ALIKE,
     after=(
         *DETERMINISTIC,
-        "autoreset_mode_matches_behaviour",
         "rows_match_reference",
         "rows_independent",
         "autoreset_like_reset",
@@ -122,7 +122,7 @@ def rows_are_alike(record: Record) -> Iterator[Demand]:
     group="rows",
     source=GYM_AUTORESET,
     needs=_ALIKE,
-    after=(*DETERMINISTIC, "autoreset_mode_matches_behaviour", "rows_are_alike"),
+    after=(*DETERMINISTIC, "rows_are_alike"),
 )
 def endings_together(record: Record) -> Iterator[Demand]:
     """If several episodes end in one step, each row is reset, and has its own last observation.

@@ -14,19 +14,18 @@ from sb3compat.conformance.checks.tools.singles import (
     keys_of,
     lasts_like_singles,
 )
-from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, error
+from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, EPISODES, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Call, Record
 
 MODES = ("SameStep",)
-AFTER = (*BASICS["vector_env"], "autoreset_mode_matches_behaviour")
 FINALS = (*BASICS["vector_env"], "final_obs_present")
 GROUP = "episode end: SAME_STEP"
 
 
-@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=AFTER)
+@error(group=GROUP, source=GYM_AUTORESET, modes=MODES, after=EPISODES)
 def final_obs_present(record: Record) -> Iterator[Demand]:
     """In SAME_STEP mode `infos["final_obs"]` has the last observation of each row that ended.
 

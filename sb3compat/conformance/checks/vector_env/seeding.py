@@ -13,11 +13,11 @@ from sb3compat.conformance.checks.tools.scenes import (
     row_alike,
     seeded_start,
     step_both,
-    to_an_end,
 )
 from sb3compat.conformance.checks.tools.singles import obs_like_single
 from sb3compat.conformance.checks.vector_env.marks import (
     DETERMINISTIC,
+    EPISODES,
     RESET,
     SYNC,
     error,
@@ -39,7 +39,7 @@ _NO_RANDOM_START = "it does not start at random"
 equal, stable, starts_like = map(PRELUDE.__getitem__, ("equal", "stable", "starts_like"))
 
 
-@error(group="seeding", source=RESET, needs=("seeding",), variant=again)
+@error(group="seeding", source=RESET, needs=("seeding",), after=EPISODES, variant=again)
 def same_seed_same_trajectory(record: Record, twin: Record) -> Iterator[Demand]:
     """Two environments with the same seed and the same actions return the same.
 
@@ -199,7 +199,7 @@ def seed_int_is_seed_plus_i(record: Record) -> Iterator[Demand]:
     group="reset",
     source=RESET,
     needs=("seeding", "repeatable"),
-    after=(*DETERMINISTIC, "autoreset_mode_matches_behaviour"),
+    after=DETERMINISTIC,
     new=True,
 )
 def reset_clears_pending_autoreset(scene: Scene) -> Iterator[Demand]:
@@ -211,7 +211,7 @@ def reset_clears_pending_autoreset(scene: Scene) -> Iterator[Demand]:
     """
     ending = scene.ending()
     env = scene.make()
-    rows = to_an_end(env, ending).ended
+    rows = env.to_an_end(ending).ended
     _, twin = _reset_like_new(scene, env, ending)
     actions = scene.actions()
     if scene.disabled:

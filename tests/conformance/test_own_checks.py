@@ -1,0 +1,153 @@
+"""Checks that a user writes from docs/how-to/check-an-environment.md, of each form.
+
+mypy checks this module in strict mode, as it would a user's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="one of the checks takes a wrapper of it")
+
+import gymnasium as gym
+from gymnasium import spaces
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from sb3compat.conformance import Demand, Record, Scene, check, check_vec_env, contract, expect
+
+
+class Robot(gym.Env[Any, Any]):
+    """Drives from one end of a track to the other; each step costs a part of the battery."""
+
+    observation_space = spaces.Box(0, 100, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+    cost = 0.1
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.place, self.battery = float(self.np_random.uniform(0, 2)), 1.0
+        return self.look(), {"battery": 1.0}
+
+    def look(self) -> Any:
+        return np.array([self.place, self.battery], np.float32)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.place += float(action) + 0.5
+        self.battery -= self.cost
+        return self.look(), 1.0, self.place > 4, False, {"battery": self.battery}
+
+
+class Overdrawn(Robot):
+    cost = 0.6
+
+
+class LeftWhereItStops(Robot):
+    """A reset puts it near the place where another one has stopped."""
+
+    stopped = 0.0
+
+    def reset(self, **kwargs: Any) -> Any:
+        super().reset(**kwargs)
+        self.place += LeftWhereItStops.stopped / 10
+        return self.look(), {"battery": 1.0}
+
+    def step(self, action: Any) -> Any:
+        results = super().step(action)
+        LeftWhereItStops.stopped = self.place
+        return results
+
+
+class Frozen(dict[str, Any]):
+    """A dict that nobody may change."""
+
+    def copy(self) -> Any:
+        return self
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise TypeError("frozen")
+
+
+class FrozenInfos(DummyVecEnv):
+    def step_wait(self) -> Any:
+        obs, rewards, dones, infos = super().step_wait()
+        return obs, rewards, dones, [Frozen(info) for info in infos]
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    checks_of()  # those of the kit are registered once
+    before = dict(contract._REGISTRY)
+    yield
+    contract._REGISTRY.clear()
+    contract._REGISTRY.update(before)
+
+
+def battery_within_bounds(record: Record) -> Iterator[Demand]:
+    """The battery of each row is between 0 and 1."""
+    for step in record.steps:
+        for i in record.rows:
+            level = step.infos[i].get("battery", 1)
+            yield expect("0 <= {0} <= 1", level, should="between 0 and 1", row=i)
+
+
+def twins_start_alike(scene: Scene) -> Iterator[Demand]:
+    """An environment that others were used before starts as they did under the same seed."""
+    seed = scene.seed()
+    env = scene.make()
+    first = env.restart(seed)
+    for _ in range(scene.choose(range(1, 5))):
+        env.step(scene.actions())
+    again = scene.make("twin").restart(seed)
+    yield expect("np.array_equal({0}, {1})", again.obs, first.obs, should="as at first")
+
+
+def monitor_sums_rewards(scene: Scene) -> Iterator[Demand]:
+    """`VecMonitor` adds up the rewards that the steps have returned."""
+    [monitor] = scene.imported("stable_baselines3.common.vec_env", "VecMonitor")
+    env = scene.made_by(monitor, "env", scene.make())
+    ending = scene.ending()
+    act = env.acting(ending)
+    env.restart(ending.seed)
+    total = np.zeros(scene.n)
+    for _ in range(20):
+        step = env.step(act())
+        total += step.rewards.value
+        for i in step.ended:
+            entry = step.infos[i]["episode"]["r"]
+            yield expect(f"abs({{0}} - {total[i]}) < 1e-6", entry, should=f"{total[i]}", row=i)
+            total[i] = 0
+
+
+BROKEN: dict[Callable[..., Iterator[Demand]], tuple[Callable[[], DummyVecEnv], str]] = {
+    battery_within_bounds: (
+        lambda: DummyVecEnv([Overdrawn] * 2),
+        r".*'battery'.*=-0\.1\d*, but should be between 0 and 1 \[step 2, row 0\]",
+    ),
+    twins_start_alike: (
+        lambda: DummyVecEnv([LeftWhereItStops] * 2),
+        r"twin_obs=array\(.*, but should be as at first \[step 1\]",
+    ),
+    monitor_sums_rewards: (
+        lambda: FrozenInfos([Robot] * 2),
+        r"obs, rewards, dones, infos = env\.step\(.*\) raised TypeError: frozen",
+    ),
+}
+
+
+def test_checks_of_a_user_pass_a_correct_environment_and_tell_a_broken_one() -> None:
+    for function in BROKEN:
+        check("vec_env")(function)
+    names = [function.__name__ for function in BROKEN]
+    report = check_vec_env(lambda: DummyVecEnv([Robot] * 2), only=names, isolate=False)
+    assert {r.check_id: r.status for r in report.results} == dict.fromkeys(names, "passed")
+    for function, (factory, message) in BROKEN.items():
+        report = check_vec_env(factory, on_fail=None, only=[function.__name__], isolate=False)
+        assert not report.ok
+        assert re.fullmatch(message, report[function.__name__].message)
