@@ -254,6 +254,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s [OPTIONS] [TARGET]"  # a mistake is not to scroll away
     parser.add_argument(
         "target", metavar="TARGET", nargs="?", help="the environment to check, see above"
     )
@@ -312,6 +313,7 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s [OPTIONS] FILE"
     parser.add_argument("file", type=Path, metavar="FILE", help="a report as JSON, or a script")
     parser.add_argument(
         "--target", metavar="TARGET",
@@ -325,6 +327,7 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_trace(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s [OPTIONS] TARGET"
     parser.add_argument("target", metavar="TARGET", help="the environment, see above")
     parser.add_argument(
         "--episodes", type=positive(int), default=2, metavar="N",

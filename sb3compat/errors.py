@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import warnings
 from collections.abc import Iterable
@@ -11,7 +12,13 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-from gymnasium.error import ClosedEnvironmentError, Error, ResetNeeded
+from gymnasium.error import (
+    ClosedEnvironmentError,
+    Error,
+    NameNotFound,
+    NamespaceNotFound,
+    ResetNeeded,
+)
 
 # The page that has a section for each of these exceptions, in the repository.
 _PAGE = "docs/reference/errors.md"
@@ -160,8 +167,25 @@ def nearest(
     if isinstance(name, str) and name:
         asked = name.casefold()
         found = get_close_matches(asked, names, n=1, cutoff=likeness)
-        found = found or [other for other in names if asked in other]
+        # Two letters are a part of too many names.
+        found = found or [other for other in names if len(asked) > 2 and asked in other]
     return f" Did you mean {names[found[0]]!r}?" if found else otherwise and f" {otherwise}"
+
+
+def cannot_be_made(env_id: object, error: Exception) -> str:
+    """What was raised while an environment was made, and what to do if its id is unknown.
+
+    Args:
+        env_id: The id, or a function that makes the environment.
+        error: What was raised.
+    """
+    text = f"{type(error).__name__}: {error}"
+    unknown = isinstance(error, NameNotFound | NamespaceNotFound) and "Did you mean" not in text
+    if not isinstance(env_id, str) or ":" in env_id or not unknown:
+        return text
+    if re.search(r"-v\d+$", env_id):
+        return f"{text} Write the id with the module that registers it: my_module:{env_id}"
+    return f"{text} To name a function, write my_module:make_env or path/to/file.py:make_env"
 
 
 def warn(message: str | Warning) -> None:

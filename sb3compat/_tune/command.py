@@ -11,6 +11,7 @@ from sb3compat._parallel.cores import usable_cores
 from sb3compat._tune.turns import Rate, rates
 from sb3compat._tune.ways import EnvId, Way, ways
 from sb3compat._upstream.sb3 import VecEnv
+from sb3compat.errors import cannot_be_made
 
 # A simpler way is recommended if it reaches this share of the speed of the fastest one.
 NEARLY = 0.95
@@ -34,7 +35,7 @@ def command(env_id: EnvId, shown: str, n_envs: int, seconds: float, *, as_json: 
     reasons: dict[str, str] = {}
     try:
         for way in candidates:
-            _make(way, made, reasons)
+            _make(way, env_id, made, reasons)
         found = rates(made, seconds) if made else {}
     finally:
         for env in made.values():
@@ -53,14 +54,14 @@ def command(env_id: EnvId, shown: str, n_envs: int, seconds: float, *, as_json: 
     return 0
 
 
-def _make(way: Way, made: dict[str, VecEnv], reasons: dict[str, str]) -> None:
+def _make(way: Way, env_id: EnvId, made: dict[str, VecEnv], reasons: dict[str, str]) -> None:
     """Make an environment in this way and reset it, or say why that cannot be done."""
     env = None
     try:
         env = way.make()
         env.reset()
     except Exception as error:  # whatever the user's environment raises
-        reasons[way.name] = f"{type(error).__name__}: {error}"
+        reasons[way.name] = cannot_be_made(env_id, error)
         if env is not None:
             env.close()
     else:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sb3compat.conformance.play import Play
     from sb3compat.conformance.record import Record
     from sb3compat.conformance.run.entry import ConformanceError, check_vec_env, check_vector_env
+    from sb3compat.conformance.run.options import OptionsError
     from sb3compat.conformance.run.report import Report, Result
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "ConformanceError",
     "Demand",
     "FactoryError",
+    "OptionsError",
     "Play",
     "Record",
     "Report",
@@ -65,6 +67,7 @@ _HOME = {
     "ConformanceError": "run.entry",
     "Demand": "judge",
     "FactoryError": "findings",
+    "OptionsError": "run.options",
     "Play": "play",
     "Record": "record",
     "Report": "run.report",

@@ -95,9 +95,13 @@ class EnvFailureError(Exception):
 class CheckError(ValueError):
     """A check that others have written cannot be used; the message says why."""
 
+    __module__ = "sb3compat.conformance"  # where users import it from
+
 
 class FactoryError(Exception):
     """The factory fails, or returns an object that is not a vector environment."""
+
+    __module__ = "sb3compat.conformance"  # where users import it from
 
 
 def said_by(error: BaseException) -> str:

@@ -138,7 +138,7 @@ def test_a_failed_warning_is_a_pytest_warning(run: Run, monkeypatch: pytest.Monk
     [
         ("boom", "ValueError: no licence for the simulator"),
         ("boom", "*tests.conformance.tiny:boom cannot be made, see above."),
-        ("nonsense", "Expected the factory to make a VecEnv *, got int: 3."),
+        ("nonsense", "Expected the factory to make a VecEnv *, got int: 3. *"),
         ("Tiny", "*got nothing of that name. Did you mean 'TinyVecEnv'?"),
     ],
 )

@@ -70,6 +70,16 @@ def test_id_with_a_typo_is_reported_once(capsys: pytest.CaptureFixture[str]) -> 
     assert line.startswith("sb3compat: 'CartPol-v1' cannot be made: NameNotFound: ")
 
 
+def test_unknown_id_is_asked_for_with_its_module(capsys: pytest.CaptureFixture[str]) -> None:
+    for env_id, way_out in (
+        ("Nosuch-v0", "module that registers it: my_module:Nosuch-v0"),
+        ("make_env_of_mine", "write my_module:make_env or path/"),
+    ):
+        assert main(["tune", env_id, "--n-envs", "1"]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert way_out in line
+
+
 def test_ways_that_are_impossible_are_named_with_the_reason(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

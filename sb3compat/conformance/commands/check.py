@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
+
+import gymnasium as gym
 
 from sb3compat.conformance.commands.expected import expected_failures
 from sb3compat.conformance.commands.targets import (
+    FACTORY,
     Target,
     TargetError,
+    check_reference,
     making_of,
     resolve,
     resolve_reference,
@@ -22,15 +27,27 @@ from sb3compat.conformance.run.child import factory_trace
 from sb3compat.conformance.run.entry import InterruptedRunError, run
 from sb3compat.conformance.run.options import Options, OptionsError
 from sb3compat.conformance.run.report import Report
+from sb3compat.errors import cannot_be_made
+
+# By what Gymnasium refuses an id, or names a package that is missing; else the environment failed.
+_REFUSALS = (
+    gym.error.UnregisteredEnv,
+    gym.error.DeprecatedEnv,
+    gym.error.DependencyNotInstalled,
+)
+_NO_MODULE = "Environment registration via importing a module failed"
 
 
 def command(given: Namespace) -> int:
     """Check an environment, and write its report."""
     progress = Progress(sys.stderr, quiet=given.quiet)
     try:
+        # Wrong options are refused before the target is imported, which may take a minute.
         files = _files(given)
+        options = _options(given)
+        options.check_names()
         target = resolve(given.target, making_of(given))
-        options = options_of(given, target)
+        options = _for_target(options, given, target)
         progress.say(f"making {target.name}")
         report, code = _run(target, options, progress)
     except (UsageError, MissingLibraryError, TargetError, FactoryError, OptionsError) as error:
@@ -38,8 +55,7 @@ def command(given: Namespace) -> int:
         return complain(str(error))
     except Exception as error:
         progress.clear()
-        print(factory_trace(error), file=sys.stderr)
-        return complain(f"{given.target} cannot be made, see above. {_hint(given.target)}".strip())
+        return _tell_why(given, error)
     finally:
         progress.clear()
     if given.no_times:
@@ -68,13 +84,28 @@ def _run(target: Target, options: Options, progress: Progress) -> tuple[Report, 
     return report, CLEAN if report.ok else FAILED
 
 
-def _hint(target: str) -> str:
-    if ":" in target or "-v" in target:
-        return ""
-    return (
-        f"{target!r} was taken for the id of an environment; a factory is named "
-        "package.module:name or path/to/file.py:name."
-    )
+def _tell_why(given: Namespace, error: Exception) -> int:
+    """Print why the environment cannot be made: a line if it is the id, otherwise the traceback."""
+    refusal = None if FACTORY.fullmatch(given.target) else _refusal(given.target, error)
+    if refusal is not None:
+        why = cannot_be_made(given.target, refusal)
+        return complain(f"{given.target!r} cannot be made: {why}")
+    print(factory_trace(error), file=sys.stderr)
+    hint = " Does it take the arguments of --env-kwargs?" if given.env_kwargs else ""
+    return complain(f"{given.target} cannot be made, see above.{hint}")
+
+
+def _refusal(env_id: str, error: Exception) -> Exception | None:
+    """What Gymnasium has against an id; None if the environment itself raised the exception."""
+    if isinstance(error, _REFUSALS) or type(error) is gym.error.Error or _NO_MODULE in str(error):
+        return error
+    if isinstance(error, EOFError | ConnectionError) and ":" not in env_id:
+        # A worker of SubprocVecEnv raised it, of which this process learns only that it has ended.
+        try:
+            gym.spec(env_id)
+        except _REFUSALS as refusal:
+            return refusal
+    return None
 
 
 def _files(given: Namespace) -> list[tuple[str, Path]]:
@@ -103,21 +134,22 @@ def options_of(given: Namespace, target: Target) -> Options:
         UsageError: If they contradict one another, or name what does not exist.
         TargetError: If the reference is no list of factories.
     """
+    return _for_target(_options(given), given, target)
+
+
+def _options(given: Namespace) -> Options:
+    """The options that can be judged without the environment."""
     both = set(given.capability) & set(given.no_capability)
     if both:
         raise UsageError(
             f"Expected --capability or --no-capability for {min(both)!r}, got both. Take one out."
         )
-    make_env, reference = target.source, target.reference
-    if reference is not None:
-        make_env = f"{make_env}\n\n\n{target.reference_source}"
+    if given.reference is not None:
+        check_reference(given.reference)
     expected: dict[str, str] = {}
     try:
         if given.expected_failures is not None:
             expected = expected_failures(given.expected_failures)
-        if given.reference is not None:
-            reference, source = resolve_reference(given.reference)
-            make_env = f"{target.source}\n\n{source}"
     except (ValueError, ModuleNotFoundError) as error:
         raise UsageError(str(error)) from None
     return Options(
@@ -130,15 +162,24 @@ def options_of(given: Namespace, target: Target) -> Options:
         known_upstream=given.known_upstream,
         strict=given.strict,
         isolate=not given.no_isolate,
-        make_env=make_env,
         capabilities={
             **dict.fromkeys(given.capability, True),
             **dict.fromkeys(given.no_capability, False),
         },
         options=given.reset_options,
-        reference=reference,
         require_exercised=given.require_exercised or 0,
     )
+
+
+def _for_target(options: Options, given: Namespace, target: Target) -> Options:
+    """The options with the single environments, and the source code for reproductions."""
+    make_env, reference = target.source, target.reference
+    if reference is not None:
+        make_env = f"{make_env}\n\n\n{target.reference_source}"
+    if given.reference is not None:
+        reference, source = resolve_reference(given.reference)
+        make_env = f"{target.source}\n\n{source}"
+    return replace(options, make_env=make_env, reference=reference)
 
 
 def _show(report: Report, given: Namespace) -> None:

@@ -31,10 +31,13 @@ def load_expected(path: Path) -> dict[str, str]:
         tables = toml.read(path)
     except OSError as error:
         raise ValueError(
-            f"Expected a TOML file with expected failures, got {str(path)!r}: {error.strerror}."
+            f"Expected a TOML file with expected failures, got {str(path)!r}: {error.strerror}. "
+            "Name a file that exists."
         ) from None
     except ValueError as error:
-        raise ValueError(f"Expected a TOML file, got {str(path)!r}: {error}.") from None
+        raise ValueError(
+            f"Expected a TOML file, got {str(path)!r}: {error}. Fix its syntax."
+        ) from None
     return _reasons(path, tables)
 
 

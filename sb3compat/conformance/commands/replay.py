@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import textwrap
 from argparse import Namespace
 from collections.abc import Iterator
@@ -10,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sb3compat.conformance.commands.targets import making_of, resolve
+from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
 from sb3compat.conformance.commands.usage import CLEAN, FAILED, WRONG_USE, complain
 from sb3compat.conformance.output.json import load
 from sb3compat.conformance.program.source import PLACEHOLDER
+from sb3compat.conformance.run.child import factory_trace
 from sb3compat.conformance.run.fresh import expected_of, rerun
 
 Verdict = Literal["fails", "passes", "other", "unable"]
@@ -24,6 +26,7 @@ _VERDICTS: dict[Verdict, str] = {
     "other": "failing otherwise",
     "unable": "not run",
 }
+_PASS = "Pass a report that `sb3compat check --json` wrote, or a script."
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,12 @@ def replay(path: Path, make_env: str | None, seconds: float) -> Iterator[Replay]
     """
     try:
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ValueError(f"There is no file {str(path)!r}. {_PASS}") from None
     except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no text in UTF-8"
         raise ValueError(
-            f"Expected a report as JSON or a script, got {str(path)!r}: {error}."
+            f"Expected a report as JSON or a script, got {str(path)!r}: {why}. {_PASS}"
         ) from None
     if path.suffix == ".py":
         yield _run(path.name, text, "AssertionError", make_env, seconds)
@@ -74,7 +80,7 @@ def _run(name: str, script: str, expected: str, make_env: str | None, seconds: f
     if PLACEHOLDER in script:
         if make_env is None:
             return Replay(
-                name, "unable", "does not know the factory; name it: --target package.module:name"
+                name, "unable", "does not know the factory. Name it: --target package.module:name"
             )
         script = script.replace(PLACEHOLDER, make_env)
     path = filter(None, [os.getcwd(), os.environ.get("PYTHONPATH", "")])
@@ -85,8 +91,16 @@ def _run(name: str, script: str, expected: str, make_env: str | None, seconds: f
 def command(given: Namespace) -> int:
     """Run the reproductions again, and say which still fail."""
     verdicts: list[Verdict] = []
+    source = None
     try:
-        source = None if given.target is None else resolve(given.target, making_of(given)).source
+        if given.target is not None:
+            source = resolve(given.target, making_of(given)).source
+    except TargetError as error:
+        return complain(str(error))
+    except Exception as error:
+        print(factory_trace(error), file=sys.stderr)
+        return complain(f"{given.target} cannot be imported, see above.")
+    try:
         for found in replay(given.file, source, given.max_seconds):
             verdicts.append(found.verdict)
             said = textwrap.indent(found.said, "    ")

@@ -90,9 +90,14 @@ def resolve(text: str, making: Making | None = None) -> Target:
     Raises:
         TargetError: If there is no such target. An exception of the user's module passes through.
     """
-    if text.endswith(".py"):
+    if text.endswith((".py", ":")):
         raise TargetError(
-            f"Expected the name of a factory, too, got {text!r}. Name it: {text}:make_env"
+            f"Expected the name of a factory, too, got {text!r}. Name it: "
+            f"{text.rstrip(':') or 'my_module'}:make_env"
+        )
+    if text.startswith(":"):
+        raise TargetError(
+            f"Expected a module or a file before the colon, got {text!r}. Name it: my_module{text}"
         )
     found = FACTORY.fullmatch(text)
     where, colon, what = text.rpartition(":")
@@ -114,22 +119,33 @@ def resolve(text: str, making: Making | None = None) -> Target:
     return Target(text, value, source)
 
 
+def check_reference(text: str) -> re.Match[str]:
+    """The parts of a name of factories, of which nothing is imported yet.
+
+    Raises:
+        TargetError: If it has another form.
+    """
+    found = FACTORY.fullmatch(text)
+    if found is None:
+        raise TargetError(
+            "Expected --reference as package.module:name or path/to/file.py:name, got "
+            f"{text!r}. Name the list of functions in this form."
+        )
+    return found
+
+
 def resolve_reference(text: str) -> tuple[Reference, str]:
     """The factories of single environments of this name, and source for them.
 
     Raises:
         TargetError: If there is no such object, or it is no list of factories.
     """
-    found = FACTORY.fullmatch(text)
-    if found is None:
-        raise TargetError(
-            f"Expected --reference as package.module:name or path/to/file.py:name, got {text!r}."
-        )
+    found = check_reference(text)
     value, source = imported(found["where"], found["what"], "reference")
     if not isinstance(value, list | tuple) or not all(map(callable, value)):
         raise TargetError(
             f"Expected {text} to be a list of functions, each making the single environment of a "
-            f"row, got {type(value).__name__}: {shown(value)}."
+            f"row, got {type(value).__name__}: {shown(value)}. Write such a list: [make_single] * 3"
         )
     return value, source
 
@@ -306,7 +322,7 @@ def _sb3_source(env_id: str, making: Making, kwargs: Mapping[str, object]) -> st
         if value:
             raise TargetError(
                 f"Expected either --vec-env or {option}, got both: SB3's environments have neither "
-                "Gymnasium's vectorization nor its autoreset modes."
+                "Gymnasium's vectorization nor its autoreset modes. Leave one out."
             )
     if importlib.util.find_spec("stable_baselines3") is None:
         raise TargetError(

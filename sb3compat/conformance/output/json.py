@@ -8,6 +8,7 @@ from typing import Any
 
 from sb3compat.conformance.run.report import SCHEMA_VERSION, Report
 
+_WRITE = "Write one with: sb3compat check TARGET --json FILE"
 _SCHEMA = Path(__file__).with_name("report.schema.json")
 
 
@@ -32,17 +33,18 @@ def load(text: str) -> Report:
         data = json.loads(text)
     except ValueError as error:
         raise ValueError(
-            f"Expected a report as JSON (`sb3compat check … --json FILE` writes one), got {error}."
+            f"Expected a report as JSON, got another text ({error}). {_WRITE}"
         ) from None
     found = data.get("schema_version") if isinstance(data, dict) else None
     if found != SCHEMA_VERSION:
         raise ValueError(
-            f"Expected a report with schema_version={SCHEMA_VERSION}, got schema_version={found!r}."
-            " `sb3compat check … --json FILE` writes one."
+            f"Expected a report with schema_version={SCHEMA_VERSION}, got "
+            f"schema_version={found!r}. {_WRITE}"
         )
     try:
         return Report.from_dict(data)
     except (KeyError, TypeError) as error:
         raise ValueError(
-            f"Expected a report as report.schema.json has it, got one that does not fit: {error}."
+            f"Expected a report as report.schema.json has it, got one that does not fit: {error}. "
+            f"{_WRITE}"
         ) from None

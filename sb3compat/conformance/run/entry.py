@@ -22,6 +22,8 @@ Progress = Callable[[Check, Result | None, int, int], None]
 class ConformanceError(AssertionError):
     """An environment breaks its contract; `report` has the results up to there."""
 
+    __module__ = "sb3compat.conformance"  # where users import it from
+
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)
         self.report = report
@@ -86,7 +88,8 @@ def check_vec_env(
     Raises:
         ConformanceError: If a contract is broken, with `on_fail="raise"`.
         FactoryError: If the factory makes no vector environment.
-        ValueError: If an option names a check or a capability that does not exist.
+        OptionsError: If an option has a wrong value, or names a check or a capability that does
+            not exist. A `ValueError`.
 
     Example:
         >>> import gymnasium as gym
@@ -164,7 +167,8 @@ def check_vector_env(
     Raises:
         ConformanceError: If a contract is broken, with `on_fail="raise"`.
         FactoryError: If the factory makes no vector environment.
-        ValueError: If an option names a check or a capability that does not exist.
+        OptionsError: If an option has a wrong value, or names a check or a capability that does
+            not exist. A `ValueError`.
     """
     given = Options(
         seed=seed,

@@ -17,7 +17,9 @@ from sb3compat.errors import nearest, shown
 
 
 class OptionsError(ValueError):
-    """An option names a check or a capability that does not exist, or a check cannot be used."""
+    """An option has a wrong value, or names a check or a capability that does not exist."""
+
+    __module__ = "sb3compat.conformance"  # where users import it from
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
@@ -240,7 +241,10 @@ class Session:
             self.close()
             got = ", ".join(options.only) or "none"
             less = f" without {', '.join(options.skip)} in `skip`" if options.skip else ""
-            raise OptionsError(f"Expected checks of {about} in `only`, got {got}{less}.")
+            raise OptionsError(
+                f"Expected checks of {about} in `only`, got {got}{less}. "
+                f"`sb3compat list --family {self.subject.family}` shows them."
+            )
         others = [name for name in options.only if not fnmatch.filter(self._all, name)]
         left_out = [check.id for check in self.applicable if options.leaves_out(check.id)]
         notes = [f"{name} is no check of {about}" for name in others]
@@ -300,10 +304,18 @@ def _lacking(subject: Subject, checks: Iterable[Check]) -> list[str]:
         for name in subject.missing(check.needs)[:1]:
             names.setdefault(name, []).append(check.id)
     return [
-        f"Not checked, without the capability {name!r} ({CAPABILITIES[name]}): {', '.join(ids)}"
+        f"Not checked: {', '.join(ids)}. Such checks need {_needed(name)}."
         for name, ids in names.items()
         if name in PROBED
     ]
+
+
+def _needed(capability: str) -> str:
+    """What a check needs, in a few words: "takes seeds" becomes "an environment that …"."""
+    words = re.split("[:;]", CAPABILITIES[capability])[0]
+    return (
+        words.removeprefix("has ") if words.startswith("has ") else f"an environment that {words}"
+    )
 
 
 def _with_expectation(result: Result, options: Options, known: Mapping[str, str]) -> Result:

@@ -28,7 +28,7 @@ CAPABILITIES: dict[str, str] = {
     "reference": "the single environments were given, too",
     "sb3": "Stable-Baselines3 is installed",
     "sb3_vec_env": "is an instance of Stable-Baselines3's VecEnv",
-    "alike_rows": "rows differ by their own seeds only: row i under seed s does as "
+    "alike_rows": "has rows that differ only in their seeds: row i under seed s does as "
     "row i - 1 under s + 1; declare it as missing if they differ by design",
     "separate_rows": "rows do not influence one another; declare it as missing if they are the "
     "agents of one world",

@@ -95,7 +95,7 @@ def look_at(
     except SystemExit as error:
         raise FactoryError(
             f"Expected the factory to make an environment, got sys.exit({error.code!r}): it ends "
-            "the interpreter. Let it raise an exception that says why."
+            "the interpreter. Raise an exception that says why instead."
         ) from error
     make_seconds = time.perf_counter() - start
     try:
@@ -103,7 +103,7 @@ def look_at(
         if family not in (None, kind):
             raise FactoryError(
                 f"Expected the factory to make {family_name(family or kind)}, got "
-                f"{family_name(kind)}: {short(env)}."
+                f"{family_name(kind)}: {short(env)}. Use check_{kind}."
             )
         check_attributes(env, kind)
         single = env.action_space if kind == "vec_env" else env.single_action_space

@@ -22,20 +22,38 @@ def check_factory(factory: object) -> None:
     """
     expected = "Expected a function that makes the environment"
     if not callable(factory):
-        made = "num_envs" in dir(factory)
-        hint = (
-            f" Pass `lambda: {type(factory).__name__}(...)`: checks need new ones." if made else ""
-        )
-        raise FactoryError(f"{expected}, got {type(factory).__name__}: {short(factory)}.{hint}")
+        hint = "Pass a function without arguments."
+        if isinstance(factory, str):
+            what = "Import the function and pass it; MODULE:NAME"
+            if ":" not in factory:
+                what = "Pass a function that makes it; an id"
+            hint = f"{what} is for the command."
+        elif "num_envs" in dir(factory):
+            hint = f"Pass `lambda: {type(factory).__name__}(...)`: checks need new ones."
+        raise FactoryError(f"{expected}, got {type(factory).__name__}: {short(factory)}. {hint}")
     try:
-        inspect.signature(factory).bind()
+        signature = inspect.signature(factory)
+    except (TypeError, ValueError):  # a builtin has no signature
+        return
+    try:
+        signature.bind()
     except TypeError as error:
         raise FactoryError(
-            f"{expected} and takes no arguments, got {short(factory)}: {error}. Write one that "
-            "calls it with them."
+            f"{expected} and takes no arguments, got {short(factory)}: {error}. Write a function "
+            f"without arguments, such as: def make_env(): return {_call(factory, signature)}"
         ) from None
-    except ValueError:  # a builtin has no signature
-        pass
+
+
+def _call(factory: object, signature: inspect.Signature) -> str:
+    """How to call a factory, with its required arguments by name."""
+    required = [
+        f"{name}=..."
+        for name, parameter in signature.parameters.items()
+        if parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
+    name = getattr(factory, "__name__", "")
+    return f"{name if name.isidentifier() else 'make'}({', '.join(required)})"
 
 
 def offers(env: object, name: str) -> bool:
@@ -74,17 +92,18 @@ def family_of(env: object) -> Family:
             return "vector_env"
         if offers(env, "step_async") and offers(env, "step_wait"):
             return "vec_env"
-    hint = ""
+    hint = "Return one of these."
     if env is None:
-        hint = " Does it return what it makes?"
+        hint = "Does it return what it makes?"
     elif isinstance(env, gym.Env):
         hint = (
-            " That is a single environment. Make several rows of it, for example by "
+            "That is a single environment. Make several rows of it, for example by "
             "SyncVectorEnv([function] * 3)."
         )
     raise FactoryError(
         "Expected the factory to make a VecEnv (with num_envs, reset, step, step_async and "
-        f"step_wait) or a gymnasium.vector.VectorEnv, got {type(env).__name__}: {short(env)}.{hint}"
+        f"step_wait) or a gymnasium.vector.VectorEnv, got {type(env).__name__}: "
+        f"{short(env)}. {hint}"
     )
 
 
@@ -98,8 +117,8 @@ def check_attributes(env: object, family: Family) -> None:
     if family == "vector_env" and not hasattr(gym.vector, "AutoresetMode"):
         raise FactoryError(
             "Expected Gymnasium 1.1 or newer to check a VectorEnv, whose contract depends on its "
-            f"autoreset mode, got Gymnasium {gym.__version__}, which has none. A VecEnv can be "
-            "checked with it."
+            f"autoreset mode, got Gymnasium {gym.__version__}, which has none. Upgrade it: "
+            "pip install 'gymnasium>=1.1'. A VecEnv can be checked with the old one."
         )
     names = ["num_envs", "observation_space", "action_space"]
     if family == "vector_env":
@@ -110,18 +129,19 @@ def check_attributes(env: object, family: Family) -> None:
         except Exception as error:
             raise FactoryError(
                 f"Expected {family_name(family)} with {', '.join(names)}, got "
-                f"{type(env).__name__}, whose {name} raised {said_by(error)}."
+                f"{type(env).__name__}, whose {name} raised {said_by(error)}. Set it in __init__."
             ) from None
         if name == "num_envs":
             if not _is_positive(value):
                 raise FactoryError(
                     f"Expected at least one row, got num_envs={short(value)} "
-                    f"({type(value).__name__}) in {type(env).__name__}."
+                    f"({type(value).__name__}) in {type(env).__name__}. Set num_envs to the number "
+                    "of rows."
                 )
         elif not isinstance(value, spaces.Space):
             raise FactoryError(
                 f"Expected a Gymnasium space, got {name}={short(value)} ({type(value).__name__}) "
-                f"in {type(env).__name__}."
+                f"in {type(env).__name__}. Set {name} to one from gymnasium.spaces."
             )
 
 

@@ -11,6 +11,7 @@ import pytest
 from sb3compat import cli
 from sb3compat.conformance.output.json import load
 from tests.conformance.commands.shell import ONLY, ROOT, TINY, refused, sb3compat
+from tests.interpreter import LOADED, run
 
 
 def test_a_correct_environment_passes_and_each_file_is_written(tmp_path: Path) -> None:
@@ -45,6 +46,67 @@ def test_a_module_that_fails_shows_its_own_traceback(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert 'broken_module.py", line 1' in done.stderr.splitlines()[1]
     assert "No module named 'no_such_simulator'" in done.stderr
+    done = sb3compat("check", "CartPole-v1", "--reference=broken_module:singles", cwd=tmp_path)
+    assert 'broken_module.py", line 1' in done.stderr.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "way_out"),
+    [
+        (["CartPol-v1"], "NameNotFound: Environment `CartPol` doesn't exist. Did you mean: `Cart"),
+        (["CartPol-v1", "--vec-env=dummy"], "Did you mean: `CartPole`?"),
+        (["CartPol-v1", "--vec-env=subproc"], "Did you mean: `CartPole`?"),
+        (["CartPol-v1", "--vectorization-mode=async"], "Did you mean: `CartPole`?"),
+        (["Nosuch-v0"], "the module that registers it: my_module:Nosuch-v0"),
+        (["nosuch/CartPole-v1"], "NamespaceNotFound: Namespace nosuch not found."),
+        (["CartPole-v7"], "It provides versioned environments: [ `v0`, `v1` ]."),
+        (["no_such_module:CartPole-v1"], "contains env registration and can be imported."),
+        (["make_it"], "To name a function, write my_module:make_env or path/to/file.py:make_env"),
+        (["no id"], "Malformed environment ID: no id."),
+    ],
+)
+def test_an_id_that_gymnasium_refuses_is_one_line(
+    arguments: list[str], way_out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "--vec-env" in str(arguments):
+        pytest.importorskip("stable_baselines3")
+    # The plain id is made in the process of the checks, as by default; the others are quicker.
+    more = [] if arguments == ["CartPol-v1"] else ["--no-isolate"]
+    (line,) = refused(capsys, "check", *arguments, *more).splitlines()
+    assert line.startswith(f"sb3compat: {arguments[0]!r} cannot be made: ")
+    assert way_out in line
+
+
+def test_an_environment_of_an_id_that_fails_shows_its_own_traceback(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = refused(capsys, "check", "CartPole-v1", "-q", '--env-kwargs={"foo": 1}')
+    assert said.startswith("Traceback (most recent call last):")
+    assert said.endswith("see above. Does it take the arguments of --env-kwargs?\n")
+
+
+def test_wrong_options_are_refused_before_the_target_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "slow_envs.py").write_text("raise SystemExit('imported')\n")
+    script = f"""
+{LOADED}
+from sb3compat.cli import main
+
+for wrong in [
+    ["--only=zzz"], ["--skip=zzz"], ["--capability=zzz"], ["--no-capability=zzz"],
+    ["--capability=render", "--no-capability=render"], ["--reference=zzz"],
+    ["--expected-failures=zzz"], ["--json=zzz/zzz"], ["--num-envs=4"],
+]:
+    assert main(["check", "slow_envs.py:make_env", *wrong]) == 2, wrong
+    assert "slow_envs" not in sys.modules
+    assert not set(loaded()) - {{"hypothesis"}}
+try:
+    main(["check", "slow_envs.py:make_env"])
+except SystemExit as end:
+    assert end.code == "imported"
+"""
+    done = run("-c", script, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stderr.splitlines()) == 9  # a line for each
 
 
 def test_an_id_is_made_by_make_vec() -> None:
@@ -80,6 +142,7 @@ _NATIVE = ["--vectorization-mode=native"]
     ("arguments", "message"),
     [
         (["explain", "dones_bool_aray"], "Did you mean 'dones_bool_array'?"),
+        (["explain", "x"], "got 'x'. `sb3compat list` shows them."),
         (["explain", "qqq"], "got 'qqq'. `sb3compat list` shows them."),
         (["check", f"{TINY}:Tiny"], "got nothing of that name. Did you mean 'TinyVecEnv'?"),
         (["check", f"{TINY}:qqq"], "got nothing of that name. It has AtTheEnd, Dies, "),
@@ -94,6 +157,8 @@ _NATIVE = ["--vectorization-mode=native"]
         (["check", f"{TINY}:boom", "--only=zzz"], "got 'zzz'. `sb3compat list` shows them."),
         (["check", f"{TINY}:boom", "--no-capability=zzz"], "`sb3compat list` shows them."),
         (["check", "tests/conformance/tiny.py"], "Name it: tests/conformance/tiny.py:make_env"),
+        (["check", "tests/conformance/tiny.py:"], "Name it: tests/conformance/tiny.py:make_env"),
+        (["check", ":make_env"], "before the colon, got ':make_env'. Name it: my_module:make_env"),
         (["check", f"{TINY}:boom", "--num-envs=4"], "with the id of an environment only"),
         (["check", f"{TINY}:number"], "Expected a function that makes the environment, got int"),
         (["check", f"{TINY}:nonsense"], "or a gymnasium.vector.VectorEnv, got int: 3."),
@@ -112,7 +177,12 @@ _NATIVE = ["--vectorization-mode=native"]
         (["check", f"{TINY}:boom", f"--reference={TINY}:single"], "to be a list of functions"),
         (["check", f"{TINY}:boom", "--json=no/such/folder/x"], "a file in a folder that exists"),
         (["check", f"{TINY}:boom", "--expected-failures=no.toml"], "No such file"),
-        (["replay", "no.json"], "Expected a report as JSON or a script, got 'no.json'"),
+        (["replay", "no.json"], "There is no file 'no.json'. Pass a report that"),
+        (["replay", "tests"], "got 'tests': Is a directory. Pass a report that"),
+        (
+            ["replay", "README.md"],
+            "another text (Expecting value: line 1 column 1 (char 0)). Write",
+        ),
     ],
 )
 def test_wrong_use_is_refused(

@@ -45,4 +45,17 @@ def test_wrong_values_are_refused(
     with pytest.raises(SystemExit) as end:
         cli.main(["check", "CartPole-v1", *arguments])
     assert end.value.code == 2
-    assert message in capsys.readouterr().err
+    usage, said = capsys.readouterr().err.splitlines()
+    assert usage == "usage: sb3compat check [OPTIONS] [TARGET]"
+    assert message in said
+
+
+@pytest.mark.parametrize("command", ["replay", "trace"])
+def test_a_wrong_value_is_told_below_one_line_of_usage(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([command, "x", "--num-envs=0"])
+    usage, said = capsys.readouterr().err.splitlines()
+    assert usage.startswith(f"usage: sb3compat {command} [OPTIONS] ")
+    assert "Expected a number above 0" in said

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from sb3compat import conformance
 from sb3compat.conformance import check_vec_env, check_vector_env
 from sb3compat.conformance.run import entry
 from sb3compat.conformance.run.options import Options
-from tests.conformance.tiny import TinyVecEnv
+from tests.conformance.tiny import FloatDones, TinyVecEnv
 
 CHECKS: list[Callable[..., Any]] = [check_vec_env, check_vector_env]
 GIVEN: dict[str, Any] = {
@@ -48,6 +49,19 @@ GIVEN: dict[str, Any] = {
 def test_unknown_names_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_vec_env(TinyVecEnv, **options)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_errors_of_the_functions_are_public(check: Callable[..., Any]) -> None:
+    with pytest.raises(conformance.OptionsError) as wrong_option:
+        check(TinyVecEnv, programs=0)
+    with pytest.raises(conformance.FactoryError) as wrong_factory:  # from the child process
+        check(lambda: 3)
+    with pytest.raises(conformance.ConformanceError) as broken:
+        conformance.check_vec_env(FloatDones, only=("dones_bool_array",), isolate=False)
+    for caught in (wrong_option, wrong_factory, broken):
+        assert caught.type.__module__ == "sb3compat.conformance"
+        assert getattr(conformance, caught.type.__name__) is caught.type
 
 
 @pytest.mark.parametrize("check", CHECKS)

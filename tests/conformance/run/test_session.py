@@ -11,7 +11,8 @@ import pytest
 from sb3compat.conformance.checks.catalogue import checks_of, find_check
 from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Result
-from sb3compat.conformance.run.session import Session
+from sb3compat.conformance.run.session import Session, _needed
+from sb3compat.conformance.subject.capabilities import PROBED
 from tests.conformance import tiny
 from tests.conformance.runs import FEW, IFF_DONE, here, statuses
 from tests.conformance.tiny import TinyVecEnv
@@ -42,9 +43,20 @@ def test_checks_of_the_other_interface_are_left_out() -> None:
     other = next((c.id for c in checks_of("vector_env") if c.id not in FEW), None)
     if other is None:
         pytest.skip("there are no checks of a VectorEnv")
-    with pytest.raises(ValueError, match=f"checks of an SB3 VecEnv in `only`, got {other}"):
+    with pytest.raises(ValueError, match=f"SB3 VecEnv in `only`, got {other}.*--family vec_env"):
         here(TinyVecEnv, only=(other,))
     assert f"{other} is no check of an SB3 VecEnv" in here(TinyVecEnv, only=(*FEW, other)).notes
+
+
+def test_a_note_names_the_checks_for_which_the_environment_lacks_something() -> None:
+    report = here(TinyVecEnv, only=("rows_are_alike", *FEW), capabilities={"alike_rows": False})
+    assert report.notes == (
+        "Not checked: rows_are_alike. Such checks need rows that differ only in their seeds.",
+    )
+    needed = [_needed(name) for name in PROBED]
+    assert "an environment that takes seeds" in needed
+    assert "an environment that resets the rows under options['reset_mask']" in needed
+    assert "sub-environments whose attributes can be reached" in needed
 
 
 def test_a_check_runs_after_those_it_comes_after() -> None:

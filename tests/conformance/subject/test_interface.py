@@ -10,11 +10,17 @@ import pytest
 
 from sb3compat.conformance import (
     FactoryError,
+    check_vec_env,
     check_vector_env,
 )
 from tests.conformance import tiny
 from tests.conformance.runs import checked, here
 from tests.conformance.tiny import TinyVecEnv
+
+
+class Sized(TinyVecEnv):
+    def __init__(self, rows: int, *, limit: int = 9) -> None:
+        super().__init__()
 
 
 class Spaceless(TinyVecEnv):
@@ -50,8 +56,12 @@ def test_an_environment_is_no_factory() -> None:
         FactoryError, match=r"a function that makes the environment, got TinyVecEnv"
     ):
         here(TinyVecEnv())
-    with pytest.raises(FactoryError, match=r"to make a Gymnasium VectorEnv, got an SB3 VecEnv"):
+    with pytest.raises(
+        FactoryError, match=r"Gymnasium VectorEnv, got an SB3 .*\. Use check_vec_env\.$"
+    ):
         check_vector_env(TinyVecEnv, isolate=False)
+    with pytest.raises(FactoryError, match=r"SB3 VecEnv, got a Gym.*\. Use check_vector_env\.$"):
+        check_vec_env(lambda: gym.make_vec("CartPole-v1", num_envs=2), isolate=False)
 
 
 @pytest.mark.parametrize(
@@ -64,9 +74,19 @@ def test_an_environment_is_no_factory() -> None:
         ),
         (
             lambda rows: TinyVecEnv(rows),
-            r"and takes no arguments, got .*: missing .*'rows'\. Write",
+            r"and takes no arguments, got .*: missing .*'rows'\. Write .* return make\(rows=",
         ),
-        ("CartPole-v1", r"that makes the environment, got str: 'CartPole-v1'\.$"),
+        (Sized, r"'rows'\. Write a .*, such as: def make_env\(\): return Sized\(rows=\.\.\.\)$"),
+        (
+            "CartPole-v1",
+            r"got str: 'CartPole-v1'\. Pass a function that makes it; an id is for the",
+        ),
+        (
+            "my:make",
+            r"got str: 'my:make'\. Import the function and pass it; MODULE:NAME is for the",
+        ),
+        (3, r"got int: 3\. Pass a function without arguments\.$"),
+        (lambda: 3, r"got int: 3\. Return one of these\.$"),
         (lambda: sys.exit(3), r"Expected the factory to make an environment, got sys\.exit\(3\)"),
         (lambda: changed(num_envs=0), r"at least one row, got num_envs=0 \(int\) in TinyVecEnv"),
         (lambda: changed(num_envs=None), r"got num_envs=None \(NoneType\) in TinyVecEnv"),
