@@ -266,7 +266,8 @@ class Settings:
                 known = ", ".join(self.targets) or "none"
                 raise SettingsError(
                     'Expected a TARGET, or exactly one table [tool.sb3compat.targets."…"] in '
-                    f"pyproject.toml, got no TARGET. Tables in pyproject.toml: {known}."
+                    f"pyproject.toml, got no TARGET. Tables in pyproject.toml: {known}. Name a "
+                    "TARGET, such as my_module:make_env."
                 )
             (target,) = self.targets
         merged = {**vars(given), "target": target}
@@ -318,8 +319,12 @@ def _settings(file: Path) -> Settings | None:
 
     try:
         tool = toml.read(file).get("tool", {})
-    except (ValueError, ModuleNotFoundError) as error:
-        raise SettingsError(f"Expected a TOML file, got {str(file)!r}: {error}") from None
+    except ModuleNotFoundError as error:
+        raise SettingsError(str(error)) from None
+    except ValueError as error:
+        raise SettingsError(
+            f"Expected a TOML file, got {str(file)!r}: {error}. Fix its syntax."
+        ) from None
     table = tool.get("sb3compat") if isinstance(tool, dict) else None
     if table is None:
         return None
@@ -327,6 +332,6 @@ def _settings(file: Path) -> Settings | None:
     if not isinstance(targets, dict) or not all(isinstance(x, dict) for x in targets.values()):
         raise SettingsError(
             f'Expected [tool.sb3compat] and [tool.sb3compat.targets."TARGET"] to be tables in '
-            f"{file}, got {table!r}."
+            f"{file}, got {table!r}. Write them as tables."
         )
     return Settings(file, {k: v for k, v in table.items() if k != "targets"}, targets)

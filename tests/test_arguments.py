@@ -117,9 +117,9 @@ def test_how_to_make_an_id_can_be_written_down(tmp_path: Path) -> None:
         ("expected-failures = 1", r"Expected the path of a file, got expected-failures = 1\."),
         ("reference = 1", r"Expected a string, got reference = 1\."),
         ("vec-env = 'sub'", r"Expected 'dummy', 'subproc', got vec-env = 'sub'\."),
-        ("targets = 1", r"to be tables in .*, got \{'targets': 1\}\."),
+        ("targets = 1", r"to be tables in .*, got \{'targets': 1\}\. Write them as tables\."),
         ("targets.x = 1", r"to be tables in .*, got \{'targets': \{'x': 1\}\}\."),
-        ("strict = ", r"Expected a TOML file, got .*pyproject\.toml': "),
+        ("strict = ", r"Expected a TOML file, got .*pyproject\.toml': .*\. Fix its syntax\.$"),
     ],
 )
 def test_wrong_settings_are_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_several_targets_are_named(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
         "[tool.sb3compat.targets]\n'a:make' = {}\n'b:make' = {}\n"
     )
-    with pytest.raises(SettingsError, match=r"got no TARGET\. .*: a:make, b:make\."):
+    with pytest.raises(SettingsError, match=r"got no TARGET\. .*: a:make, b:make\. Name a TARGET"):
         settings(tmp_path).fill(given())
 
 

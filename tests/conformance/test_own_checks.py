@@ -19,6 +19,7 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from sb3compat.conformance import Demand, Record, Scene, check, check_vec_env, contract, expect
+from sb3compat.conformance.checks.catalogue import checks_of
 
 
 class Robot(gym.Env[Any, Any]):

@@ -36,7 +36,7 @@ def load_expected(path: Path) -> dict[str, str]:
         ) from None
     except ValueError as error:
         raise ValueError(
-            f"Expected a TOML file, got {str(path)!r}: {error}. Mend its syntax there."
+            f"Expected a TOML file, got {str(path)!r}: {error}. Fix its syntax."
         ) from None
     return _reasons(path, tables)
 

@@ -38,7 +38,8 @@ def load(text: str) -> Report:
     found = data.get("schema_version") if isinstance(data, dict) else None
     if found != SCHEMA_VERSION:
         raise ValueError(
-            f"Expected a report with schema_version={SCHEMA_VERSION}, got {found!r}. {_WRITE}"
+            f"Expected a report with schema_version={SCHEMA_VERSION}, got "
+            f"schema_version={found!r}. {_WRITE}"
         )
     try:
         return Report.from_dict(data)

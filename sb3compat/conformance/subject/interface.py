@@ -33,14 +33,15 @@ def check_factory(factory: object) -> None:
         raise FactoryError(f"{expected}, got {type(factory).__name__}: {short(factory)}. {hint}")
     try:
         signature = inspect.signature(factory)
+    except (TypeError, ValueError):  # a builtin has no signature
+        return
+    try:
         signature.bind()
     except TypeError as error:
         raise FactoryError(
             f"{expected} and takes no arguments, got {short(factory)}: {error}. Write a function "
             f"without arguments, such as: def make_env(): return {_call(factory, signature)}"
         ) from None
-    except ValueError:  # a builtin has no signature
-        pass
 
 
 def _call(factory: object, signature: inspect.Signature) -> str:
@@ -51,7 +52,8 @@ def _call(factory: object, signature: inspect.Signature) -> str:
         if parameter.default is parameter.empty
         and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     ]
-    return f"{getattr(factory, '__name__', 'make')}({', '.join(required)})"
+    name = getattr(factory, "__name__", "")
+    return f"{name if name.isidentifier() else 'make'}({', '.join(required)})"
 
 
 def offers(env: object, name: str) -> bool:

@@ -16,7 +16,7 @@ from tests.conformance.commands.shell import TINY, refused
         ("[dones_bool_array]\nreeson = 'x'", "got the key 'reeson'. Take it out."),
         ("[dones_bool_array]\nlink = 'x'", "got reason='', link='x'. Say why it fails."),
         ("dones_bool_array = 'x'", "got dones_bool_array = 'x'. Write it as a table."),
-        ("[dones_bool_array", "Expected a TOML file, got"),
+        ("[dones_bool_array", "(at end of document). Fix its syntax."),
     ],
 )
 def test_wrong_files_are_refused(

@@ -32,10 +32,10 @@ def test_json_can_be_read_again() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", r"Expected a report as JSON .*, got Expecting property name"),
+        ("{", r"Expected a report as JSON, got another text \(Expecting prop.*\)\. Write one"),
         ("[]", r"Expected a report with schema_version=2, got schema_version=None"),
         ('{"schema_version": 7}', r"schema_version=2, got schema_version=7"),
-        ('{"schema_version": 2}', r"got one that does not fit: 'target'"),
+        ('{"schema_version": 2}', r"got one that does not fit: 'target'\. Write one"),
     ],
 )
 def test_what_is_no_report_is_refused(text: str, message: str) -> None:

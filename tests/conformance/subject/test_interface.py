@@ -74,7 +74,7 @@ def test_an_environment_is_no_factory() -> None:
         ),
         (
             lambda rows: TinyVecEnv(rows),
-            r"and takes no arguments, got .*: missing .*'rows'\. Write",
+            r"and takes no arguments, got .*: missing .*'rows'\. Write .* return make\(rows=",
         ),
         (Sized, r"'rows'\. Write a .*, such as: def make_env\(\): return Sized\(rows=\.\.\.\)$"),
         (

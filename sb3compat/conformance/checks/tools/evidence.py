@@ -272,8 +272,8 @@ def _not_all_alike(
     pairs: list[tuple[Episode, Episode]], accused: str, i: int, more: str = ""
 ) -> Demand:
     should = {
-        "last": f"the last of the episode, not the first of the next one, as at all ends{more}",
-        "first": "the first of the next episode, not the last of the one before, as at all ends",
+        "last": f"the last of the episode; at every end, it is the first of the next one{more}",
+        "first": "the first of the next episode; at every end, it is the last of the one before",
     }
     lasts, firsts = [before.last for before, _ in pairs], [after.first for _, after in pairs]
     return expect(
