@@ -23,7 +23,9 @@ _RL_TIPS = "https://stable-baselines3.readthedocs.io/en/master/guide/rl_tips.htm
 _SB3 = ("sb3", "sb3_vec_env")
 _USUAL = (*ENDINGS, "step_obs_in_space", "rewards_shape", "terminal_observation_in_space")
 _TRAINS = (*BASICS["vec_env"], "dones_shape")
-_TOTAL = 256
+# The transitions of a training, and of one that takes more seconds than these: the algorithms
+# begin to learn after 16 steps and after 50 transitions.
+_TOTAL, _FEW, _LONG_SECONDS = 256, 64, 2.0
 # The most memory that a check lets SB3 take for observations.
 _MOST_BYTES = 2**30
 # For each value of an observation the first layers of the networks have eight weights, with
@@ -266,7 +268,7 @@ def works_under_vec_extract_dict_obs(scene: Scene) -> Iterator[Demand]:
 
 @error(group="working with SB3", source=_RL_TIPS, needs=_SB3, after=_TRAINS)
 def trains_ppo(scene: Scene) -> Iterator[Demand]:
-    """PPO trains on the environment for a few hundred steps.
+    """PPO trains on the environment for a few hundred steps, or 64 if these take long.
 
     It adds to rewards in place, values `terminal_observation`, and passes clipped actions.
     """
@@ -276,7 +278,7 @@ def trains_ppo(scene: Scene) -> Iterator[Demand]:
 
 @error(group="working with SB3", source=_RL_TIPS, needs=_SB3, after=_TRAINS)
 def trains_off_policy(scene: Scene) -> Iterator[Demand]:
-    """DQN, or SAC where actions are continuous, trains on the environment for a few hundred steps.
+    """DQN, or SAC where actions are continuous, trains for a few hundred steps, or 64 slow ones.
 
     It copies observations, puts `terminal_observation` into the rows that are done, and reads
     `TimeLimit.truncated` in every info.
@@ -301,10 +303,12 @@ def _train(env: Recorded, algorithm: str, settings: dict[str, Any], kept: int) -
     [maker] = scene.imported("stable_baselines3", algorithm)
     model, error = scene.tried(maker, "model", policy, env, **settings)
     yield expect("{0} is None", error, should=f"None, as {algorithm} takes such environments")
-    learned = scene.caught(model.learn, _TOTAL)
+    slow = scene.subject.step_seconds * _TOTAL / scene.n > _LONG_SECONDS
+    total = _FEW if slow else _TOTAL
+    learned = scene.caught(model.learn, total)
     yield expect("{0} is None", learned.error, should=f"None: {algorithm} learns")
     done = model.attribute("num_timesteps")
-    yield expect(f"{{0}} >= {_TOTAL}", done, should=f"at least {_TOTAL}")
+    yield expect(f"{{0}} >= {total}", done, should=f"at least {total}")
 
 
 def _bytes(space: Any) -> int:
