@@ -59,8 +59,8 @@ _FUNCTIONS = _kind(
 class Options:
     """How to run the kit; `check_vec_env` says what each option means.
 
-    A new option is a field here, a keyword of `check_vec_env`, and an `Argument` of
-    `sb3compat._arguments`, from which the command line, pytest and pyproject.toml take it.
+    A new option is a field here, a keyword of `check_vec_env`, and an `Argument` of the same name
+    in `sb3compat._arguments`, for the command line, pytest and pyproject.toml.
     """
 
     seed: int = field(default=0, metadata=_SEED)
