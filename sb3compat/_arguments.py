@@ -52,7 +52,7 @@ class Argument:
         elif self.kind == "list":
             how |= {"action": "append", "default": [], "metavar": self.metavar}
         else:
-            how |= {"type": _TYPES[self.kind], "metavar": self.metavar}
+            how |= {"type": _KINDS[self.kind][1], "metavar": self.metavar}
             how |= {"choices": self.choices, "type": self._chosen} if self.choices else {}
         add(prefix + self.name, **how)
 
@@ -79,29 +79,16 @@ class Argument:
         Raises:
             SettingsError: If it has the wrong type, or is not one of the choices.
         """
-        if self.kind == "path" and isinstance(written, str | dict):
-            return folder / written if isinstance(written, str) else written
         if isinstance(written, str):
             written = self.aliases.get(written, written)
-        strings = isinstance(written, list) and all(isinstance(part, str) for part in written)
-        number = isinstance(written, int | float) and not isinstance(written, bool)
-        fits = {
-            "flag": isinstance(written, bool),
-            "list": strings,
-            "text": isinstance(written, str),
-            "path": False,
-            "object": isinstance(written, dict),
-            "integer": number and isinstance(written, int),
-            "count": number and isinstance(written, int) and written > 0,
-            "seconds": number and written > 0,  # type: ignore[operator]
-        }[self.kind]
-        if not fits or (self.choices and written not in self.choices):
-            wanted = ", ".join(map(repr, self.choices)) or _WORDS[self.kind]
+        words, _, fits = _KINDS[self.kind]
+        if not fits(written) or (self.choices and written not in self.choices):
+            wanted = ", ".join(map(repr, self.choices)) or words
             from sb3compat.errors import nearest
 
             hint = nearest(written, self.choices, "Write such a value, or take it out.")
             raise SettingsError(f"Expected {wanted}, got {self.name} = {written!r}.{hint}")
-        return written
+        return folder / written if self.kind == "path" and isinstance(written, str) else written
 
 
 class SettingsError(ValueError):
@@ -136,15 +123,21 @@ def _json_object(text: str) -> dict[str, Any]:
     return value
 
 
-_TYPES: dict[Kind, Callable[[str], Any]] = {
-    "text": str, "path": Path, "object": _json_object, "integer": int, "count": positive(int),
-    "seconds": positive(float),
-}  # fmt: skip
-_WORDS: dict[Kind, str] = {
-    "flag": "true or false", "list": "a list of strings", "text": "a string",
-    "path": "the path of a file", "object": "a table", "integer": "a whole number",
-    "count": "a whole number above 0", "seconds": "a number above 0",
-}  # fmt: skip
+def _are_strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
+# Each kind in words, how argparse reads it, and whether a value from TOML is one. A bool is an int.
+_KINDS: dict[Kind, tuple[str, Callable[[str], Any] | None, Callable[[Any], bool]]] = {
+    "flag": ("true or false", None, lambda x: isinstance(x, bool)),
+    "list": ("a list of strings", None, _are_strings),
+    "text": ("a string", str, lambda x: isinstance(x, str)),
+    "path": ("the path of a file", Path, lambda x: isinstance(x, str | dict)),
+    "object": ("a table", _json_object, lambda x: isinstance(x, dict)),
+    "integer": ("a whole number", int, lambda x: type(x) is int),
+    "count": ("a whole number above 0", positive(int), lambda x: type(x) is int and x > 0),
+    "seconds": ("a number above 0", positive(float), lambda x: type(x) in (int, float) and x > 0),
+}
 
 RUN = (
     Argument("seed", "integer", "the seed of the random programs (default: 0)", "N"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import gymnasium as gym
@@ -152,23 +152,21 @@ def _options(given: Namespace) -> Options:
             expected = expected_failures(given.expected_failures)
     except (ValueError, ModuleNotFoundError) as error:
         raise UsageError(str(error)) from None
-    return Options(
-        seed=given.seed or 0,
-        max_seconds=given.max_seconds,
-        programs=given.programs,
-        only=tuple(given.only),
-        skip=tuple(given.skip),
-        expected_failures=expected,
-        known_upstream=given.known_upstream,
-        strict=given.strict,
-        isolate=not given.no_isolate,
-        capabilities={
+    said = {option.name: getattr(given, option.name, None) for option in fields(Options)}
+    # Those that have another form on the command line.
+    said |= {
+        "only": tuple(given.only),
+        "skip": tuple(given.skip),
+        "expected_failures": expected,
+        "isolate": not given.no_isolate,
+        "capabilities": {
             **dict.fromkeys(given.capability, True),
             **dict.fromkeys(given.no_capability, False),
         },
-        options=given.reset_options,
-        require_exercised=given.require_exercised or 0,
-    )
+        "options": given.reset_options,
+        "reference": None,  # a name, which may be imported after all else has been judged
+    }
+    return Options(**{name: value for name, value in said.items() if value is not None})
 
 
 def _for_target(options: Options, given: Namespace, target: Target) -> Options:

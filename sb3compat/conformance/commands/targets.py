@@ -21,7 +21,6 @@ import gymnasium as gym
 from sb3compat.conformance.program.types import Factory, Reference
 from sb3compat.errors import install_line, nearest, shown
 
-AUTORESET_MODES = {"NextStep": "NEXT_STEP", "SameStep": "SAME_STEP", "Disabled": "DISABLED"}
 _WORKERS = (
     "Expected --start-method with --vec-env subproc or --vectorization-mode async, which have "
     "worker processes. Leave it out."
@@ -41,7 +40,7 @@ class Making:
         num_envs: The number of rows.
         vectorization_mode: `"sync"`, `"async"` or `"native"`; None for the default of
             `gymnasium.make_vec`.
-        autoreset_mode: A key of `AUTORESET_MODES`; None for the default.
+        autoreset_mode: The value of an `AutoresetMode`; None for the default.
         vec_env: `"dummy"` or `"subproc"` for SB3's own instead of Gymnasium's.
         env_kwargs: What to make the environments with.
         start_method: How worker processes are started; None for the default.
@@ -299,7 +298,9 @@ def _source_of(env_id: str, making: Making) -> str:
         arguments.append(f"vectorization_mode={mode!r}")
     more = {}
     if making.autoreset_mode:
-        more["autoreset_mode"] = f"AutoresetMode.{AUTORESET_MODES[making.autoreset_mode]}"
+        more["autoreset_mode"] = (
+            f"AutoresetMode.{gym.vector.AutoresetMode(making.autoreset_mode).name}"
+        )
     if making.start_method:
         more["context"] = repr(making.start_method)
     if more:

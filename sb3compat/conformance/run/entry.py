@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec
 
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import Family, family_name
@@ -14,6 +15,7 @@ from sb3compat.conformance.run.options import Options
 from sb3compat.conformance.run.report import Report, Result
 from sb3compat.conformance.run.session import Session
 
+Given = ParamSpec("Given")
 OnFail = Literal["raise"] | None
 # Called with a check, its result (None when it begins), its number, and the number of checks.
 Progress = Callable[[Check, Result | None, int, int], None]
@@ -99,102 +101,55 @@ def check_vec_env(
         >>> report.ok
         True
     """
-    given = Options(
-        seed=seed,
-        max_seconds=max_seconds,
-        programs=programs,
-        only=only,
-        skip=skip,
-        expected_failures=expected_failures or {},
-        known_upstream=known_upstream,
-        strict=strict,
-        isolate=isolate,
-        make_env=make_env,
-        capabilities=capabilities or {},
-        options=options,
-        reference=reference,
+    return _check(
+        "vec_env", factory, on_fail=on_fail, seed=seed, max_seconds=max_seconds,
+        programs=programs, only=only, skip=skip, expected_failures=expected_failures,
+        known_upstream=known_upstream, strict=strict, isolate=isolate, make_env=make_env,
+        capabilities=capabilities, options=options, reference=reference,
         require_exercised=require_exercised,
-    )
-    return run(factory, family="vec_env", stop_at_failure=_stops(on_fail), options=given)
+    )  # fmt: skip
 
 
-def check_vector_env(
-    factory: Factory,
-    *,
-    on_fail: OnFail = "raise",
-    seed: int = 0,
-    max_seconds: float | None = None,
-    programs: int | None = None,
-    only: Collection[str] = (),
-    skip: Collection[str] = (),
-    expected_failures: Mapping[str, str] | None = None,
-    known_upstream: bool = False,
-    strict: bool = False,
-    isolate: bool = True,
-    make_env: str | None = None,
-    capabilities: Mapping[str, bool] | None = None,
-    options: Mapping[str, Any] | None = None,
-    reference: Reference | None = None,
-    require_exercised: int = 0,
-) -> Report:
+def _with_arguments_of(
+    other: Callable[Given, Report],
+) -> Callable[[Callable[..., Report]], Callable[Given, Report]]:
+    """Show the signature of another function, to type checkers, in `help` and on the site."""
+
+    def give(function: Callable[..., Report]) -> Callable[Given, Report]:
+        function.__signature__ = inspect.signature(other)  # type: ignore[attr-defined]
+        function.__annotations__ = other.__annotations__
+        return function
+
+    return give
+
+
+@_with_arguments_of(check_vec_env)
+def check_vector_env(factory: Factory, **given: Any) -> Report:
     """Check that a Gymnasium `VectorEnv` keeps the contract of its autoreset mode.
 
-    Args:
-        factory: Makes the environment, a new one with each call. It is pickled by cloudpickle, and
-            called in another process.
-        on_fail: `"raise"` to raise at the first broken contract, None to run all checks.
-        seed: The seed of the programs.
-        max_seconds: The time for all checks together, see `check_vec_env`.
-        programs: How many programs each check runs, see `check_vec_env`.
-        only: The ids of the checks to run; empty for all. `*` and `?` stand for other characters.
-        skip: The ids of checks to leave out, with the same signs.
-        expected_failures: The ids of checks that are known to fail, each with the reason.
-        known_upstream: Whether the failures of other libraries that the kit knows, by class and
-            version, are expected, too; one that passes is no surprise.
-        strict: Whether warnings, and expected failures that pass, fail the run.
-        isolate: Whether to run the checks in a process of their own.
-        make_env: Source that defines `make_env`, and `reference` if there is one, in
-            reproductions; None to take it from the factory, where that can be done.
-        capabilities: Capabilities that the environment has or lacks, whatever the kit would find.
-        options: Options that its `reset` understands.
-        reference: The factories of its single environments, one for each row. Every value is then
-            compared with stepping them one by one.
-        require_exercised: The report is not `ok` if fewer checks have a verdict.
-
-    Returns:
-        The report.
-
-    Raises:
-        ConformanceError: If a contract is broken, with `on_fail="raise"`.
-        FactoryError: If the factory makes no vector environment.
-        OptionsError: If an option has a wrong value, or names a check or a capability that does
-            not exist. A `ValueError`.
+    The arguments, the report and the exceptions are those of `check_vec_env`.
     """
+    return _check("vector_env", factory, **given)
+
+
+def _check(
+    family: Family,
+    factory: Factory,
+    /,
+    *,
+    on_fail: OnFail = "raise",
+    expected_failures: Mapping[str, str] | None = None,
+    capabilities: Mapping[str, bool] | None = None,
+    **options: Any,
+) -> Report:
     given = Options(
-        seed=seed,
-        max_seconds=max_seconds,
-        programs=programs,
-        only=only,
-        skip=skip,
-        expected_failures=expected_failures or {},
-        known_upstream=known_upstream,
-        strict=strict,
-        isolate=isolate,
-        make_env=make_env,
-        capabilities=capabilities or {},
-        options=options,
-        reference=reference,
-        require_exercised=require_exercised,
+        expected_failures=expected_failures or {}, capabilities=capabilities or {}, **options
     )
-    return run(factory, family="vector_env", stop_at_failure=_stops(on_fail), options=given)
-
-
-def _stops(on_fail: OnFail) -> bool:
     if on_fail not in ("raise", None):
         raise ValueError(
             f"Expected on_fail to be 'raise' or None, got on_fail={on_fail!r}. Pass one of these."
         )
-    return on_fail == "raise"
+    return run(factory, family=family, stop_at_failure=on_fail == "raise", options=given)
 
 
 def run(

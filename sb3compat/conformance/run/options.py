@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from numbers import Integral, Real
 from typing import Any
@@ -22,44 +22,61 @@ class OptionsError(ValueError):
     __module__ = "sb3compat.conformance"  # where users import it from
 
 
+def _kind(wanted: str, fits: Callable[[Any], bool]) -> dict[str, Any]:
+    """What the value of an option may be, besides its default: in words, and as a function."""
+    return {"wanted": wanted, "fits": fits}
+
+
+def _is_number(value: object, least: float, kind: type = Integral) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool) and value >= least  # type: ignore[operator]
+
+
+_FLAG = _kind("True or False", lambda value: isinstance(value, bool))
+_NAMES = _kind(
+    "a list of ids",
+    lambda value: isinstance(value, Collection) and not isinstance(value, str | Mapping),
+)
+_SEED = _kind("a whole number", lambda value: _is_number(value, -math.inf))
+_LEAST = _kind("a whole number", lambda value: _is_number(value, 0))
+_COUNT = _kind("a number above 0, or None", lambda value: _is_number(value, 1))
+_SECONDS = _kind(
+    "a number of seconds above 0, or None",
+    lambda value: _is_number(value, 0, Real) and value > 0,
+)
+_SOURCE = _kind("source code, or None", lambda value: isinstance(value, str))
+_REASONS = _kind("a dict with the reason for each id", lambda value: isinstance(value, Mapping))
+_CAPABILITIES = _kind(
+    "a dict with True or False for each capability", lambda value: isinstance(value, Mapping)
+)
+_DICT = _kind("a dict, or None", lambda value: isinstance(value, Mapping))
+_FUNCTIONS = _kind(
+    "a list of functions, one for each row, or None",
+    lambda value: isinstance(value, Sequence) and all(map(callable, value)),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to run the kit.
+    """How to run the kit; `check_vec_env` says what each option means.
 
-    Attributes:
-        seed: The seed of the programs.
-        max_seconds: The time for all checks together, whatever hangs; checks that would begin
-            later are not exercised. None for no limit.
-        programs: How many programs each check runs; None for what the pace of the environment
-            allows: 25 for a quick one, 1 for a very slow one.
-        only: The ids of the checks to run; empty for all. `*` and `?` stand for other characters.
-        skip: The ids of checks to leave out, with the same signs.
-        expected_failures: The ids of checks that are known to fail, each with the reason.
-        known_upstream: Whether failures of other libraries that are known are expected, too.
-        strict: Whether warnings, and expected failures that pass, fail the run.
-        isolate: Whether to run the checks in a process of their own.
-        make_env: Source that defines `make_env`, and `reference` if there is one, in
-            reproductions; None to take it from the factory, where that can be done.
-        capabilities: Capabilities that the environment has or lacks, whatever the kit would find.
-        options: Options that its `reset` understands.
-        reference: The factories of its single environments, one for each row.
-        require_exercised: The run fails if fewer checks have a verdict.
+    A new option is a field here, a keyword of `check_vec_env`, and an `Argument` of the same name
+    in `sb3compat._arguments`, for the command line, pytest and pyproject.toml.
     """
 
-    seed: int = 0
-    max_seconds: float | None = None
-    programs: int | None = None
-    only: Collection[str] = ()
-    skip: Collection[str] = ()
-    expected_failures: Mapping[str, str] = field(default_factory=dict)
-    known_upstream: bool = False
-    strict: bool = False
-    isolate: bool = True
-    make_env: str | None = None
-    capabilities: Mapping[str, bool] = field(default_factory=dict)
-    options: Mapping[str, Any] | None = None
-    reference: Reference | None = None
-    require_exercised: int = 0
+    seed: int = field(default=0, metadata=_SEED)
+    max_seconds: float | None = field(default=None, metadata=_SECONDS)
+    programs: int | None = field(default=None, metadata=_COUNT)
+    only: Collection[str] = field(default=(), metadata=_NAMES)
+    skip: Collection[str] = field(default=(), metadata=_NAMES)
+    expected_failures: Mapping[str, str] = field(default_factory=dict, metadata=_REASONS)
+    known_upstream: bool = field(default=False, metadata=_FLAG)
+    strict: bool = field(default=False, metadata=_FLAG)
+    isolate: bool = field(default=True, metadata=_FLAG)
+    make_env: str | None = field(default=None, metadata=_SOURCE)
+    capabilities: Mapping[str, bool] = field(default_factory=dict, metadata=_CAPABILITIES)
+    options: Mapping[str, Any] | None = field(default=None, metadata=_DICT)
+    reference: Reference | None = field(default=None, metadata=_FUNCTIONS)
+    require_exercised: int = field(default=0, metadata=_LEAST)
 
     def leaves_out(self, check_id: str) -> bool:
         """Whether a check is not to run, not even because others come after it."""
@@ -101,55 +118,13 @@ class Options:
         Raises:
             OptionsError: If there is one.
         """
-        for name, value in vars(self).items():
-            fits, wanted = _KINDS[name]
-            if not fits(value):
+        for option in fields(self):
+            name, value = option.name, getattr(self, option.name)
+            if value is not option.default and not option.metadata["fits"](value):
                 raise OptionsError(
-                    f"Expected {name} to be {wanted}, got {name}={shown(value)} "
+                    f"Expected {name} to be {option.metadata['wanted']}, got {name}={shown(value)} "
                     f"({type(value).__name__}). Pass such a value, or leave it out."
                 )
-
-
-def _is_number(value: object, least: float, kind: type = Integral) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool) and value >= least  # type: ignore[operator]
-
-
-def _are_names(value: object) -> bool:
-    return isinstance(value, Collection) and not isinstance(value, str | Mapping)
-
-
-def _are_functions(value: object) -> bool:
-    return value is None or (isinstance(value, Sequence) and all(map(callable, value)))
-
-
-_FLAG: tuple[Callable[[Any], bool], str] = (lambda value: isinstance(value, bool), "True or False")
-_NAMES: tuple[Callable[[Any], bool], str] = (_are_names, "a list of ids")
-# What each option may be.
-_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "seed": (lambda value: _is_number(value, -math.inf), "a whole number"),
-    "max_seconds": (
-        lambda value: value is None or (_is_number(value, 0, Real) and value > 0),
-        "a number of seconds above 0, or None",
-    ),
-    "programs": (lambda value: value is None or _is_number(value, 1), "a number above 0, or None"),
-    "only": _NAMES,
-    "skip": _NAMES,
-    "expected_failures": (
-        lambda value: isinstance(value, Mapping),
-        "a dict with the reason for each id",
-    ),
-    "known_upstream": _FLAG,
-    "strict": _FLAG,
-    "isolate": _FLAG,
-    "make_env": (lambda value: value is None or isinstance(value, str), "source code, or None"),
-    "capabilities": (
-        lambda value: isinstance(value, Mapping),
-        "a dict with True or False for each capability",
-    ),
-    "options": (lambda value: value is None or isinstance(value, Mapping), "a dict, or None"),
-    "reference": (_are_functions, "a list of functions, one for each row, or None"),
-    "require_exercised": (lambda value: _is_number(value, 0), "a whole number"),
-}
 
 
 def _matches(check_id: str, patterns: Collection[str]) -> bool:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from gymnasium.vector import AutoresetMode
 
 from sb3compat import _arguments, cli
-from sb3compat.conformance.commands.targets import AUTORESET_MODES
 from sb3compat.conformance.output import FORMATS
 from tests.interpreter import run
 
 
 def test_the_parser_repeats_the_names_of_the_kit() -> None:
     assert cli.FORMATS == FORMATS
-    assert tuple(AUTORESET_MODES) == _arguments.AUTORESET_MODES
+    assert [*_arguments.AUTORESET_MODES] == [mode.value for mode in AutoresetMode]
 
 
 def test_without_rich_it_says_what_to_install() -> None:

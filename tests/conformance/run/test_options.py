@@ -12,7 +12,7 @@ import pytest
 from sb3compat import conformance
 from sb3compat.conformance import check_vec_env, check_vector_env
 from sb3compat.conformance.run import entry
-from sb3compat.conformance.run.options import Options
+from sb3compat.conformance.run.options import Options, OptionsError
 from tests.conformance.tiny import FloatDones, TinyVecEnv
 
 CHECKS: list[Callable[..., Any]] = [check_vec_env, check_vector_env]
@@ -32,6 +32,23 @@ GIVEN: dict[str, Any] = {
     "reference": [TinyVecEnv],
     "require_exercised": 3,
 }
+# A wrong value for each option, and what the message asks for.
+WRONG: dict[str, tuple[object, str]] = {
+    "seed": (True, "a whole number"),
+    "max_seconds": (0, "a number of seconds above 0, or None"),
+    "programs": (1.5, "a number above 0, or None"),
+    "only": ("dones_bool_array", "a list of ids"),
+    "skip": ({"trains_ppo": True}, "a list of ids"),
+    "expected_failures": (["dones_bool_array"], "a dict with the reason for each id"),
+    "known_upstream": (1, "True or False"),
+    "strict": (None, "True or False"),
+    "isolate": (0, "True or False"),
+    "make_env": (TinyVecEnv, "source code, or None"),
+    "capabilities": (["render"], "a dict with True or False for each capability"),
+    "options": ([], "a dict, or None"),
+    "reference": ([TinyVecEnv, 3], "a list of functions, one for each row, or None"),
+    "require_exercised": (-1, "a whole number"),
+}
 
 
 @pytest.mark.parametrize(
@@ -49,6 +66,15 @@ GIVEN: dict[str, Any] = {
 def test_unknown_names_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_vec_env(TinyVecEnv, **options)
+
+
+def test_values_of_the_wrong_type_are_refused() -> None:
+    Options(**GIVEN).check_names()
+    assert WRONG.keys() == GIVEN.keys()
+    for name, (value, wanted) in WRONG.items():
+        given: dict[str, Any] = {name: value}
+        with pytest.raises(OptionsError, match=f"^Expected {name} to be {wanted}, got {name}="):
+            Options(**given).check_names()
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -78,11 +104,12 @@ def test_each_option_is_a_keyword_with_the_same_default(check: Callable[..., Any
         assert not keyword.default or keyword.default == getattr(usual, name)
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_each_option_is_documented(check: Callable[..., Any]) -> None:
-    for function in (check, Options):
-        text = inspect.getdoc(function) or ""
-        assert [f.name for f in fields(Options) if f"    {f.name}: " not in text] == []
+def test_each_option_is_documented() -> None:
+    text = inspect.getdoc(check_vec_env) or ""
+    assert [f.name for f in fields(Options) if f"    {f.name}: " not in text] == []
+    for other in (check_vector_env, Options):
+        assert "`check_vec_env`" in (inspect.getdoc(other) or "")
+    assert check_vector_env.__annotations__ == check_vec_env.__annotations__
 
 
 @pytest.mark.parametrize("check", CHECKS)
