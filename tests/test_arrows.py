@@ -79,7 +79,7 @@ def bad_imports(tree: ast.Module, file: tuple[str, ...]) -> Found:
         if parts[0] != "sb3compat" or target == room:
             continue
         if KIT in (room, target):
-            allowed = room in TOP[1:] or target in ("__init__", "errors")
+            allowed = room in (*TOP[1:], "_trace") or target in ("__init__", "errors")
         else:
             level, below = LEVEL.get(room, 0), LEVEL.get(target, 0)
             allowed = level < below or {room, target} <= {*TOP}

@@ -1,75 +1,131 @@
-"""Step an environment, and record the calls around the ends of its episodes."""
+"""The ends of episodes in a record: the calls around them, as one row sees them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from typing import Any
 
-from sb3compat._convert.types import Action
-from sb3compat._trace.presented import Presented
-from sb3compat._trace.record import Call, Ending
-
-
-class _Row:
-    """The actions of one row, and the ends of its episodes so far."""
-
-    def __init__(self, row: int, first: Call, space: Any, seed: int, calls_after: int) -> None:
-        self.endings: list[Ending] = []
-        self._row = row
-        self._before = first
-        # The call before, that of the ending, and those after it.
-        self._enough = 2 + calls_after
-        self._length = 0
-        self._space = deepcopy(space)
-        self._space.seed(seed)
-        self.action: Action = self._space.sample()
-
-    def note(self, call: Call) -> None:
-        """Record a call; only calls around an ending are kept."""
-        for ending in self.endings:
-            if len(ending.calls) < self._enough:
-                ending.calls.append(call)
-        if call.acted:
-            self._length += 1
-            self.action = self._space.sample()
-        if call.ended:
-            number = len(self.endings) + 1
-            self.endings.append(Ending(self._row, number, self._length, [self._before, call]))
-            self._length = 0
-        self._before = call
-
-    def has(self, episodes: int) -> bool:
-        """Whether as many endings are complete."""
-        return len(self.endings) >= episodes and (
-            len(self.endings[episodes - 1].calls) == self._enough
-        )
+from sb3compat._convert.arrays import to_numpy
+from sb3compat._convert.split_infos import split_infos
+from sb3compat._convert.types import Info
+from sb3compat._trace.marks import Found
+from sb3compat._trace.record import Call, CallValue, Ending, Role
+from sb3compat.conformance import record as kit
+from sb3compat.conformance.rows import Episode, by_row
 
 
 def endings_of(
-    env: Presented, rows: Sequence[int], *, episodes: int, seed: int, max_steps: int
+    record: kit.Record, row: int, found: Sequence[Found], *, episodes: int, calls: int
 ) -> list[Ending]:
-    """The ends of episodes in some rows.
-
-    Every row has its own sequence of actions, and takes its k-th action in its k-th transition. So
-    each API returns the same transitions, even if some need additional steps for resets.
+    """The ends of the first episodes of a row.
 
     Args:
-        env: The environment.
-        rows: The rows to note.
-        episodes: How many episodes of each row to note.
-        seed: The seed of the environment and of the actions.
-        max_steps: After how many steps to stop, whether or not all episodes have ended.
+        record: The record.
+        row: The row.
+        found: What breaks the contract.
+        episodes: How many episodes.
+        calls: How many calls of the record to show.
     """
-    state = [
-        _Row(i, call, env.action_space, seed + i, env.calls_after)
-        for i, call in enumerate(env.reset(seed))
+    # How many calls after an ending are needed to see the start of the next episode.
+    after = 2 if record.mode in ("NextStep", "Disabled") else 1
+    seen = [each for each in _seen(by_row(record)[row]) if each[0].number < calls]
+    ends = [k for k, (call, episode) in enumerate(seen) if _ends(call, episode)]
+    return [
+        Ending(
+            row,
+            number,
+            len(seen[k][1].steps),
+            [_shown(*each, found) for each in seen[k - 1 : k + after + 1]],
+        )
+        for number, k in enumerate(ends[:episodes], 1)
     ]
-    for number in range(1, max_steps + 1):
-        stepped = env.step([row.action for row in state], number)
-        for row, calls in zip(state, stepped, strict=True):
-            for call in calls:
-                row.note(call)
-        if all(state[i].has(episodes) for i in rows):
-            break
-    return [ending for i in rows for ending in state[i].endings[:episodes]]
+
+
+def _seen(episodes: Sequence[Episode]) -> list[tuple[kit.Call, Episode]]:
+    """The calls that a row sees, each with its episode; one that ends an episode with that."""
+    seen: list[tuple[kit.Call, Episode]] = []
+    for episode in episodes:
+        if not seen or seen[-1][0] is not episode.start:
+            seen.append((episode.start, episode))
+        seen += [(call, episode) for call in episode.steps]
+    return seen
+
+
+def _ends(call: kit.Call, episode: Episode) -> bool:
+    return episode.over and call is episode.end
+
+
+def _shown(call: kit.Call, episode: Episode, found: Sequence[Found]) -> Call:
+    record, i, ended = episode.record, episode.row, _ends(call, episode)
+    name = "reset" if episode.by == "reset" else "reset of the row"
+    info = _info(record, call, i)
+    if call.is_step:
+        name, values = f"step {call.step}", _of_step(call, episode, info)
+    else:
+        start = CallValue("obs", _row(call.copies["obs"], i), _role(call, episode))
+        values = [start, *_rest(info, "reset_infos" if record.family == "vec_env" else "infos")]
+    marks = [each.mark for each in found if each.is_about(i, call.number, ended=ended)]
+    acted = call is not episode.start
+    return Call(name, tuple(values), info, ended, acted, tuple(dict.fromkeys(marks)))
+
+
+def _of_step(call: kit.Call, episode: Episode, info: Info) -> list[CallValue]:
+    """What a row got from a step, in the order in which it is shown."""
+    i, results = episode.row, call.copies
+    ignored = " (ignored)" * (call is episode.start)
+    values = [
+        CallValue(f"action{ignored}", _row(results["actions"], i)),
+        CallValue("obs", _row(results["obs"], i), _role(call, episode)),
+        CallValue("reward", results["rewards"][i]),
+    ]
+    if episode.record.family == "vector_env":
+        return [
+            *values,
+            CallValue("terminated", bool(results["terminations"][i])),
+            CallValue("truncated", bool(results["truncations"][i])),
+            *_infos(info, "final_obs", "final_info"),
+        ]
+    values.append(CallValue("done", bool(results["dones"][i])))
+    values += _infos(info, "terminal_observation", "TimeLimit.truncated")
+    return values + (_rest(_reset_info(call, i), "reset_infos") if _ends(call, episode) else [])
+
+
+def _role(call: kit.Call, episode: Episode) -> Role:
+    if call is episode.start:
+        return "" if episode.by == "reset" else "first"
+    if not _ends(call, episode):
+        return ""
+    # A VecEnv has no mode.
+    return "first" if episode.record.mode in (None, "SameStep") else "final"
+
+
+def _info(record: kit.Record, call: kit.Call, i: int) -> Info:
+    if record.family == "vector_env":
+        return split_infos(call.copies["infos"], record.num_envs)[i]
+    info: Info = call.copies["infos"][i] if call.is_step else _reset_info(call, i)
+    return info
+
+
+def _reset_info(call: kit.Call, i: int) -> Info:
+    infos: Sequence[Info] = call.copies["reset_infos"] or ()
+    return infos[i] if i < len(infos) else {}
+
+
+def _infos(info: Info, final: str, other: str) -> list[CallValue]:
+    """The infos of a step, with the last observation and another entry by themselves."""
+    roles: dict[str, Role] = {final: "final", other: ""}
+    named = [CallValue(f"infos[{key!r}]", info[key], roles[key]) for key in roles if key in info]
+    return named + _rest({key: info[key] for key in info if key not in roles}, "infos")
+
+
+def _rest(info: Info, name: str) -> list[CallValue]:
+    return [CallValue(name, info)] if info else []
+
+
+def _row(batch: Any, i: int) -> Any:
+    """One row of a batch: an array, or a dict or tuple of them."""
+    if isinstance(batch, dict):
+        return {key: _row(each, i) for key, each in batch.items()}
+    if isinstance(batch, tuple):
+        return tuple(_row(each, i) for each in batch)
+    return to_numpy(batch)[i]

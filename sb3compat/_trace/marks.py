@@ -1,103 +1,101 @@
-"""What looks wrong around the end of an episode, under the ids of the kit's checks.
-
-A mark is only a hint, because it is based on the few calls that the trace shows. The check with the
-same id runs many programs, and gives the verdict.
-"""
+"""What breaks the contract around the ends of episodes, by the clauses of the kit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import zip_longest
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
 
-import numpy as np
+from sb3compat._trace.record import Mark
+from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.contract import BASICS, Check
+from sb3compat.conformance.findings import Family
+from sb3compat.conformance.judge import Demand
+from sb3compat.conformance.record import Record
+from sb3compat.conformance.values import Several
 
-from sb3compat._trace.record import Call, CallValue, Ending, Mark
+# The groups of the clauses that mark calls. Those that come before them only prevent marks that
+# would follow from another mistake.
+_GROUPS = "episode end"
+# What has to hold for there to be episodes and rows at all.
+_SHAPES: dict[Family, tuple[str, ...]] = {
+    "vec_env": (*BASICS["vec_env"], "dones_shape", "infos_n_dicts"),
+    "vector_env": BASICS["vector_env"],
+}
 
 
-def marked(ending: Ending, api: str, space: Any) -> Ending:
-    """The ending with a mark at each call that looks wrong.
+@dataclass(frozen=True)
+class Found:
+    """A demand that does not hold.
 
-    Args:
-        ending: The ending, as this API sees it.
-        api: The API, as in `Layout.api`.
-        space: The space of one observation.
+    Attributes:
+        check: The id of the clause that makes it.
+        demand: The demand.
     """
-    calls = [
-        replace(call, marks=tuple(_marks(call, after, api, space)))
-        for call, after in zip_longest(ending.calls, ending.calls[1:])
+
+    check: str
+    demand: Demand
+
+    @cached_property
+    def mark(self) -> Mark:
+        """What is wrong."""
+        demand = self.demand
+        what = demand.what.format(*(value.source(value.name) for value in demand.values))
+        return Mark(self.check, f"{what}={demand.got}, but should be {demand.should}")
+
+    def is_about(self, row: int, call: int, *, ended: bool) -> bool:
+        """Whether it is about this call of a row: one of several ends is about each of them."""
+        first = self.demand.values[0]
+        here = ended if isinstance(first, Several) else call == first.call
+        return here and self.demand.row in (None, row)
+
+
+def found_in(record: Record) -> list[Found]:
+    """What breaks the contract around the ends of episodes.
+
+    Raises:
+        ValueError: If no episodes can be found in what the environment returns.
+    """
+    judging = _Judging(record)
+    for name in _SHAPES[record.subject.family]:
+        for demand in judging.broken(name) or ():
+            text = Found(name, demand).mark.text
+            raise ValueError(f"{text}. `sb3compat explain {name}` says what it asks for.")
+    return [
+        Found(name, demand)
+        for name, check in judging.checks.items()
+        if check.group.startswith(_GROUPS)
+        for demand in judging.broken(name) or ()
     ]
-    return replace(ending, calls=calls)
 
 
-def _marks(call: Call, after: Call | None, api: str, space: Any) -> Iterator[Mark]:
-    if call.name.startswith("reset"):
+class _Judging:
+    """The clauses of the kit, each judged once."""
+
+    def __init__(self, record: Record) -> None:
+        subject = self._subject = record.subject
+        self._record = record
+        known = checks_of(subject.family, subject.mode)
+        self.checks = {check.id: check.suited_to(subject) for check in known}
+        self._broken: dict[str, list[Demand] | None] = {}
+
+    def broken(self, name: str) -> list[Demand] | None:
+        """The demands of a clause that do not hold; None if another mistake made it pointless."""
+        if name not in self._broken:
+            check = self.checks.get(name)
+            # Checks that call the environment, or compare several records, demand nothing here.
+            if check is None or not check.is_clause or check.variant is not None:
+                self._broken[name] = []
+            elif any(self.broken(before) != [] for before in check.after):
+                self._broken[name] = None
+            else:
+                needy = self._subject.missing(check.needs)
+                self._broken[name] = [] if needy else list(_broken(check, self._record))
+        return self._broken[name]
+
+
+def _broken(check: Check, record: Record) -> Iterator[Demand]:
+    try:
+        yield from (demand for demand in check.clause(record) if not demand.holds())
+    except Exception:  # also what says that it cannot be told; `sb3compat check` reports others
         return
-    if api.startswith("SB3"):
-        yield from _of_vec_env(call, space)
-    elif not call.acted:
-        yield from _of_reset_step(call)
-    elif call.ended and _role(call) == "first":
-        yield from _of_same_step(call, space)
-    elif call.ended and after is not None and _same(call.value("obs"), after.value("obs")):
-        text = "The observation did not change when the row was reset."
-        yield Mark("done_step_returns_final_obs", text)
-
-
-def _of_vec_env(call: Call, space: Any) -> Iterator[Mark]:
-    terminal = call.value("infos['terminal_observation']")
-    if (terminal is not None) != call.ended:
-        state = "has ended" if call.ended else "goes on"
-        has = "has no" if terminal is None else "has a"
-        text = f"The episode {state}, and the info {has} terminal_observation."
-        yield Mark("terminal_observation_iff_done", text)
-    if call.ended and "TimeLimit.truncated" not in call.infos:
-        text = "The info does not say whether the episode was truncated: no TimeLimit.truncated."
-        yield Mark("truncated_flag_present", text)
-    if terminal is None:
-        return
-    if call.ended and _same(terminal, call.value("obs")):
-        text = "terminal_observation equals obs, which is the first of the next episode."
-        yield Mark("terminal_observation_not_reset_obs", text)
-    if not space.contains(terminal.value):
-        text = f"{terminal.name} is not in the observation space."
-        yield Mark("terminal_observation_in_space", text)
-
-
-def _of_same_step(call: Call, space: Any) -> Iterator[Mark]:
-    """What looks wrong where an episode has ended, and `obs` is the first one of the next."""
-    final = call.value("infos['final_obs']")
-    if final is None:
-        yield Mark("final_obs_present", "The episode has ended, and infos has no final_obs.")
-    elif _same(final, call.value("obs")):
-        text = "final_obs equals obs, which is the first observation of the next episode."
-        yield Mark("obs_is_reset_obs", text)
-    elif not space.contains(final.value):
-        yield Mark("final_obs_in_space", f"{final.name} is not in the observation space.")
-
-
-def _of_reset_step(call: Call) -> Iterator[Mark]:
-    """What looks wrong in the step in which a NEXT_STEP environment resets the row."""
-    found = {value.name: value.value for value in call.values}
-    if float(found["reward"]):
-        yield Mark("reset_step_reward_zero", "The step that resets the row has a reward.")
-    if found["terminated"] or found["truncated"]:
-        yield Mark("reset_step_flags_false", "The step that resets the row ends an episode.")
-
-
-def _role(call: Call) -> str:
-    obs = call.value("obs")
-    return "" if obs is None else obs.role
-
-
-def _same(one: CallValue | None, other: CallValue | None) -> bool:
-    return one is not None and other is not None and _equal(one.value, other.value)
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return np.array_equal(np.asarray(one), np.asarray(other))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import index
 from typing import Any
 
@@ -16,9 +17,9 @@ from sb3compat._to_gymnasium.adapter import to_gymnasium
 from sb3compat._to_sb3.accept import check_env, find_mode
 from sb3compat._to_sb3.adapter import to_sb3
 from sb3compat._trace.endings import endings_of
-from sb3compat._trace.marks import marked
-from sb3compat._trace.presented import Presented, PresentedVecEnv, PresentedVectorEnv
+from sb3compat._trace.marks import found_in
 from sb3compat._trace.record import Layout, Mark, marks_in
+from sb3compat._trace.steps import Stepping
 from sb3compat.errors import ConversionError
 
 _ROWS = 3
@@ -153,26 +154,30 @@ def trace(
     ways = list(_ways(first, autoreset_mode))
     shown = _rows(rows, first.num_envs)
     layouts = []
-    for number, (layout, present) in enumerate(ways):
+    for number, (layout, mode, present) in enumerate(ways):
         used = env() if making and number else first
         try:
-            endings = endings_of(
-                present(used), shown, episodes=episodes, seed=seed, max_steps=max_steps
-            )
+            stepping = Stepping(present(used), mode, shown, seed, max_steps)
+            stepping.to_ends(episodes)
+            calls = len(stepping.record.calls)
+            # The others return the same, so the clauses about several ends say no more there.
+            if not number:
+                stepping.beyond()
         except ConversionError as error:
             layouts.append(replace(layout, refusal=str(error)))
         else:
-            space = getattr(used, "single_observation_space", used.observation_space)
-            marks = tuple(marked(ending, layout.api, space) for ending in endings)
-            layouts.append(replace(layout, endings=marks))
+            record = stepping.record
+            found = found_in(record)
+            endings = (endings_of(record, i, found, episodes=episodes, calls=calls) for i in shown)
+            layouts.append(replace(layout, endings=tuple(chain.from_iterable(endings))))
         finally:
             if making:
                 used.close()
     return Trace(_name(first), tuple(layouts), shown, seed, max_steps)
 
 
-# A layout that has no endings yet, and what presents an environment like that.
-_Way = tuple[Layout, Callable[[Any], Presented]]
+# A layout that has no endings yet, its autoreset mode, and what presents an environment like that.
+_Way = tuple[Layout, AutoresetMode | None, Callable[[Any], Any]]
 
 
 def _ways(env: Any, given: AutoresetMode | str | None) -> Iterator[_Way]:
@@ -180,9 +185,9 @@ def _ways(env: Any, given: AutoresetMode | str | None) -> Iterator[_Way]:
     if not isinstance(env, VectorEnv):
         if not all(hasattr(env, name) for name in ("num_envs", "step", "reset")):
             check_env(env)  # raises, and says what to pass instead
-        yield Layout("SB3 VecEnv", "as it is"), PresentedVecEnv
+        yield Layout("SB3 VecEnv", "as it is"), None, _as_it_is
         for mode in _MODES:
-            yield _by_to_gymnasium(mode, lambda vec_env: vec_env)
+            yield _by_to_gymnasium(mode, _as_it_is)
         return
     check_env(env)
     own = find_mode(env, given)
@@ -190,18 +195,22 @@ def _ways(env: Any, given: AutoresetMode | str | None) -> Iterator[_Way]:
     def adapted(used: AnyVectorEnv) -> Any:
         return to_sb3(used, autoreset_mode=given)
 
-    yield Layout(_api(own), "as it is"), lambda used: PresentedVectorEnv(used, own)
-    yield Layout("SB3 VecEnv", "to_sb3(env)"), lambda used: PresentedVecEnv(adapted(used))
+    yield Layout(_api(own), "as it is"), own, _as_it_is
+    yield Layout("SB3 VecEnv", "to_sb3(env)"), None, adapted
     for mode in _MODES:
         if mode != own:
             yield _by_to_gymnasium(mode, adapted)
 
 
-def _by_to_gymnasium(mode: AutoresetMode, vec_env_of: Callable[[Any], Any]) -> _Way:
-    def present(used: Any) -> Presented:
-        return PresentedVectorEnv(to_gymnasium(vec_env_of(used), autoreset_mode=mode), mode)
+def _as_it_is(env: Any) -> Any:
+    return env
 
-    return Layout(_api(mode), f'to_gymnasium(…, autoreset_mode="{mode.value}")'), present
+
+def _by_to_gymnasium(mode: AutoresetMode, vec_env_of: Callable[[Any], Any]) -> _Way:
+    def present(used: Any) -> Any:
+        return to_gymnasium(vec_env_of(used), autoreset_mode=mode)
+
+    return Layout(_api(mode), f'to_gymnasium(…, autoreset_mode="{mode.value}")'), mode, present
 
 
 def _api(mode: AutoresetMode) -> str:

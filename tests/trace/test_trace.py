@@ -12,7 +12,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from sb3compat._trace.record import Ending, Layout, short_text
+from sb3compat.conformance import check_vec_env, check_vector_env
 from sb3compat.conformance.checks.catalogue import checks_of
+from sb3compat.conformance.findings import Family
 from tests.trace.broken import BROKEN, Wrong, ended_at_reset
 
 MODES = [mode.value for mode in AutoresetMode]
@@ -138,6 +140,61 @@ def test_what_looks_wrong_is_marked_with_the_id_of_a_check_and_nothing_else(
     found = sb3compat.trace(make, episodes=1, rows=1)
     assert [mark.check for mark in found.layouts[0].marks] == ([check] if check else [])
     assert {mark.check for mark in found.marks} <= {known.id for known in checks_of()}
+
+
+@pytest.mark.parametrize(("make", "check"), [BROKEN[0], *(BROKEN[k] for k in (5, 6, 9, 10))])
+def test_marks_are_the_failures_of_the_same_clauses_in_the_kit(
+    make: Callable[[], Any], check: str
+) -> None:
+    judge = check_vector_env if hasattr(make(), "single_action_space") else check_vec_env
+    family: Family = "vec_env" if judge is check_vec_env else "vector_env"
+    about_ends = [each.id for each in checks_of(family) if each.group.startswith("episode end")]
+    report = judge(make, only=about_ends, on_fail=None, isolate=False)
+    failed = {result.check_id for result in report.results if result.status == "failed"}
+    marks = sb3compat.trace(make, episodes=1, rows=1).layouts[0].marks
+    assert {mark.check for mark in marks} == failed & {*about_ends} == {check}
+
+
+class Stays(gym.Env[Any, Any]):
+    """Has a single observation, or goes on where it was: its resets may move nothing."""
+
+    observation_space = gym.spaces.Box(0, 1e6, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, speed: int) -> None:
+        self.speed = speed
+        self.place = 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.left = 5
+        return np.array([self.place], np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.place += self.speed
+        self.left -= 1
+        return np.array([self.place], np.float32), 1.0, False, not self.left, {}
+
+
+@pytest.mark.parametrize("speed", [0, 1])
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_environment_whose_resets_move_nothing_is_not_marked(
+    mode: AutoresetMode, speed: int
+) -> None:
+    def make() -> Any:
+        return SyncVectorEnv([lambda: Stays(speed)] * 2, autoreset_mode=mode)
+
+    assert sb3compat.trace(make).marks == ()
+
+
+def test_results_without_episodes_are_refused_with_the_check_for_them() -> None:
+    class Column(gym.vector.VectorWrapper):
+        def step(self, actions: Any) -> Any:
+            obs, rewards, terminations, *rest = self.env.step(actions)
+            return obs, rewards, terminations[:, None], *rest
+
+    with pytest.raises(ValueError, match=r"terminations.*`sb3compat explain flags_shape`"):
+        sb3compat.trace(lambda: Column(make_sync("SameStep")()), max_steps=30)
 
 
 def test_nothing_is_said_to_be_right_before_an_episode_has_ended() -> None:
