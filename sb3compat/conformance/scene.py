@@ -145,6 +145,13 @@ class Scene(Choices):
             record.made = f"error = caught(lambda: {call})"
             return Recorded(self, record, None), Value(-1, "error", failure.error, failure.error)
 
+    def part(self, env: Recorded, path: str, name: str) -> Recorded:
+        """An attribute of an instance, as an object with a name of its own."""
+        record = Record(self.subject, name, self._next())
+        record.made = f"{name} = {env.record.name}.{path}"
+        self.records.append(record)
+        return Recorded(self, record, attrgetter(path)(env.live))
+
     def delete(self, env: Recorded, kept: Recorded) -> None:
         """Delete an instance around another one, or below which another one goes on.
 
@@ -282,13 +289,6 @@ class Recorded:
     def overwrite(self) -> None:
         """Write into the observations, rewards and infos that the last call has returned."""
         self.scene.call(self.record, self.live, Op(OVERWRITE))
-
-    def part(self, name: str, path: str) -> Recorded:
-        """An attribute as an object of its own, under another name."""
-        record = Record(self.scene.subject, name, self.scene._next())
-        record.made = f"{name} = {self.record.name}.{path}"
-        self.scene.records.append(record)
-        return Recorded(self.scene, record, attrgetter(path)(self.live))
 
     def attribute(self, path: str) -> Value:
         """An attribute, by its name: for `expect`, before the next call."""

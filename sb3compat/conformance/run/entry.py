@@ -129,6 +129,7 @@ def check_vector_env(factory: Factory, **given: Any) -> Report:
 
     The arguments, the report and the exceptions are those of `check_vec_env`.
     """
+    inspect.signature(check_vec_env).bind(factory, **given)  # refuses an unknown keyword
     return _check("vector_env", factory, **given)
 
 

@@ -159,7 +159,7 @@ def wrapper_deletion_keeps_env_open(scene: Scene) -> Iterator[Demand]:
     env = scene.make()
     below, wrapper = env, env
     if isinstance(env.live, VectorWrapper):
-        below = env.part("below", "unwrapped")
+        below = scene.part(env, "unwrapped", "below")
     # What is innermost may be a simulator, which is no vector environment and closes otherwise.
     if not isinstance(below.live, VectorEnv):
         raise NotExercisedError("what is innermost is no VectorEnv")
