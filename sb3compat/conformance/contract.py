@@ -29,6 +29,9 @@ CheckFunction = (
 )
 Function = TypeVar("Function", bound=CheckFunction)
 
+# The names of the first argument: a clause, a scenario, and one that runs statements.
+_ARGUMENTS = ("record", "scene", "play")
+
 # Where the contracts are written down.
 SB3_GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
 SB3_SOURCE = (
@@ -236,6 +239,11 @@ def _refuse(made: Check) -> None:
         raise CheckError(
             f"Expected without_reference to be a function that checks a part of {where}, got "
             f"{made.without_reference!r}. Pass one, or leave it out."
+        )
+    if made._argument not in _ARGUMENTS:
+        raise CheckError(
+            f"Expected the first argument of {where} to be called record or scene, got "
+            f"{made._argument or 'none'}. Its name says what the function gets."
         )
     if not made.contract:
         raise CheckError(

@@ -20,7 +20,6 @@ class IsSameStep(RowsEnv):
         self.metadata["autoreset_mode"] = self.autoreset_mode
 
 
-# Whatever goes on after an end raises.
 @mutant("autoreset_mode_matches_behaviour", modes=("NextStep", "SameStep"))
 class IsDisabled(RowsEnv):
     def __init__(self, form: Form) -> None:

@@ -108,6 +108,11 @@ def no_docstring(record: Record) -> Iterator[Demand]:
     yield from ()
 
 
+def takes_an_environment(env: Record) -> Iterator[Demand]:
+    """The argument has another name."""
+    yield from ()
+
+
 def dones_bool_array(record: Record) -> Iterator[Demand]:
     """An id that is taken."""
     yield from ()
@@ -117,6 +122,7 @@ def dones_bool_array(record: Record) -> Iterator[Demand]:
     ("function", "arguments", "message"),
     [
         (no_docstring, {}, r"no_docstring to have a docstring, .*, got none\. Write one\."),
+        (takes_an_environment, {}, r"_environment to be called record or scene, got env\. Its"),
         (dones_bool_array, {}, r"test_outside\.dones_bool_array beside sb3compat.*Rename"),
         (rewards_are_small, {"family": "vecenv"}, "Expected an interface .*, got 'vecenv'"),
         (rewards_are_small, {"severity": "fatal"}, "'error', 'warning'.*, got 'fatal'"),
