@@ -27,6 +27,8 @@ CheckFunction = (
 )
 Function = TypeVar("Function", bound=CheckFunction)
 
+# The names of the first argument: a clause, a scenario, and one that runs statements.
+
 # Where the contracts are written down.
 SB3_GUIDE = "https://stable-baselines3.readthedocs.io/en/master/guide/vec_envs.html"
 SB3_SOURCE = (

@@ -8,7 +8,7 @@ from copy import copy
 
 from sb3compat.conformance.findings import Finding
 from sb3compat.conformance.judge import Demand
-from sb3compat.conformance.program.script import to_source
+from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.recording import source_of
 from sb3compat.conformance.values import Several, Value
@@ -19,6 +19,8 @@ _COPY, _HELD = "before", "held"
 _GIVEN = "given"
 # A script that needs the results of more calls than these keeps all results in a list.
 _LOG, _MOST_KEPT = "log", 4
+
+equal = PRELUDE["equal"]
 
 Named = list[tuple[Value, str]]
 
@@ -167,7 +169,7 @@ def _named(records: Sequence[Record], demand: Demand) -> Named:
         places = {call.number: place for place, call in enumerate(calls)}
         return [(value, _in_log(value, places)) for value in demand.values]
     latest = {
-        call.name_of(name): call.number
+        call.name_of(name): (call, name)
         for call in _calls(records)
         for name in (*call.copies, "result")
     }
@@ -176,13 +178,19 @@ def _named(records: Sequence[Record], demand: Demand) -> Named:
         key = (value.call, value.name, value.is_held)
         if value.name == "actions":
             found[key] = "actions" if value.is_held else _GIVEN
-        elif value.call in (-1, latest.get(value.name)):
+        elif value.call < 0 or _has_still(*latest[value.name], value):
             found[key] = value.name
         elif key not in found:
             kind = _HELD if value.is_held else _COPY
             taken = sum(name.startswith(kind) for name in found.values())
             found[key] = f"{kind}_{taken + 1}" if taken else kind
     return [(value, found[value.call, value.name, value.is_held]) for value in demand.values]
+
+
+def _has_still(call: Call, name: str, value: Value) -> bool:
+    """Whether what the last call of a name has returned is this value at the end, too."""
+    changed = name in call.copies and not equal(call.live[name], call.copies[name])
+    return value.call == call.number and (value.is_held or not changed)
 
 
 def _in_log(value: Value, places: Mapping[int, int]) -> str:

@@ -122,15 +122,18 @@ class _Staging:
         if first.own or first.message.startswith(FACTORY_FAILS):
             return first
         for place in range(len(known)):
-            for simpler in dict.fromkeys((0, known[place] // 2, known[place] - 1)):
-                if not 0 <= simpler < known[place] or left <= 0 or time.perf_counter() > deadline:
-                    continue
+            tried: set[int] = set()
+            while left > 0 and time.perf_counter() <= deadline:
+                simpler = (0, known[place] // 2, known[place] - 1)
+                new = next((k for k in simpler if 0 <= k < known[place] and k not in tried), None)
+                if new is None:
+                    break
+                tried.add(new)
                 left -= 1
-                draws = Draws([*known[:place], simpler, *known[place + 1 :]])
+                draws = Draws([*known[:place], new, *known[place + 1 :]])
                 failure, _ = self._run(draws, new=True)
                 if failure is not None and failure.size <= best.size:
                     best, known = failure, [*draws.made, *[0] * len(known)][: len(known)]
-                    break
         return best
 
     def _run(self, draws: Draws, *, new: bool = False) -> tuple[Failure | None, bool]:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sb3compat.conformance.checks.tools.scenes import row_alike, seeded_start, step_both
-from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, SYNC, error, warning
+from sb3compat.conformance.checks.vector_env.marks import (
+    DETERMINISTIC,
+    EPISODES,
+    SYNC,
+    error,
+    warning,
+)
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.record import Drawn
@@ -17,7 +23,7 @@ NEEDS = ("masked_reset",)
 APART = (*NEEDS, "separate_rows")
 
 
-@error(group=GROUP, source=SYNC, needs=APART)
+@error(group=GROUP, source=SYNC, needs=APART, after=EPISODES)
 def masked_reset_leaves_others(scene: Scene) -> Iterator[Demand]:
     """A masked reset leaves the rows outside the mask where they are.
 
