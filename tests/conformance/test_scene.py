@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sb3compat.conformance import Demand, Recorded, Scene, expect
 from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
 from sb3compat.conformance.program.draws import Draws
-from sb3compat.conformance.program.script import Script
+from sb3compat.conformance.program.script import standalone
 from sb3compat.conformance.render import lines_of, told
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.values import Value, constant
@@ -79,9 +79,7 @@ SCENE = partial(scene_of, Sums)
 
 def ended(lines: tuple[str, ...], make_env: str = "Sums") -> BaseException | None:
     """How a script of these lines ends, on its own."""
-    script = Script(Sums)
-    script.lines = list(lines)
-    source = script.source(MAKE_ENV.format(make_env), "A script.")
+    source = standalone(lines, MAKE_ENV.format(make_env), "A script.")
     try:
         exec(compile(source, "<alone>", "exec"), {})
     except Exception as error:
