@@ -10,8 +10,8 @@ from conformance.in_turn import in_turn
 from conformance.matrix.sections import Section
 from conformance.specimens.registry import Specimen
 from sb3compat.conformance.contract import Check
-from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.run.checking import run_check
+from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
 
