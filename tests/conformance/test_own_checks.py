@@ -196,6 +196,12 @@ def no_value(scene: Scene) -> Iterator[Demand]:
     yield expect("{0} == 2", env.num_envs, should="2")  # type: ignore[arg-type]
 
 
+def class_as_argument(scene: Scene) -> Iterator[Demand]:
+    """No script can write the argument down."""
+    env, _ = scene.start()
+    yield expect("{0}[0]", env.env_is_wrapped(Robot).whole, should="True")
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
@@ -206,6 +212,7 @@ def no_value(scene: Scene) -> Iterator[Demand]:
         (single_braces, r"other braces are written twice"),
         (unknown_name, r"NameError: name 'is_finite' is not defined"),
         (no_value, r"such as step\.rewards or env\.attribute\('num_envs'\)"),
+        (class_as_argument, r"Robot.*Take a class or a function from scene\.imported"),
     ],
 )
 def test_mistake_of_a_check_is_not_told_of_the_environment(
@@ -227,11 +234,34 @@ def truth_of_an_array(record: Record) -> Iterator[Demand]:
         yield expect("{0} > 99", step.rewards, should="more than 99")
 
 
-def test_condition_without_a_truth_value_fails_in_the_script_as_in_the_check() -> None:
-    check("vec_env")(truth_of_an_array)
+def nan_is_refused(scene: Scene) -> Iterator[Demand]:
+    """An action that is no number raises."""
+    env, _ = scene.start()
+    error = scene.caught(env.step, np.full((scene.n,), np.nan)).error
+    yield expect("{0} is not None", error, should="an exception")
+
+
+def attribute_becomes_one(scene: Scene) -> Iterator[Demand]:
+    """What one call returned is an argument of another."""
+    env, _ = scene.start()
+    env.set_attr("cost", env.get_attr("cost").whole[0])
+    yield expect("{0}[0] == 1", env.get_attr("cost").whole, should="1")
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (truth_of_an_array, "ambiguous"),
+        (nan_is_refused, "should be an exception"),
+        (attribute_becomes_one, r"result=\[0\.1, 0\.1\], but"),
+    ],
+)
+def test_script_of_a_check_fails_as_the_check_does(function: Callable[..., Any], said: str) -> None:
+    check("vec_env")(function)
     report = check_vec_env(
-        lambda: DummyVecEnv([Robot] * 2), on_fail=None, only=["truth_of_an_array"], isolate=False
+        lambda: DummyVecEnv([Robot] * 2), on_fail=None, only=[function.__name__], isolate=False
     )
     [result] = report.results
-    assert "ambiguous" in result.message
+    assert result.status == "failed"
+    assert re.search(said, result.message)
     assert "not every time" not in result.message
