@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from random import Random
+from traceback import extract_tb
 from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from sb3compat.conformance.findings import NotExercisedError, said_by, short
+from sb3compat.conformance.findings import CheckError, NotExercisedError, said_by, short
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.perturb import perturb
@@ -30,6 +31,7 @@ from sb3compat.conformance.recording import recorded
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 from sb3compat.conformance.values import Value
+from sb3compat.errors import shown
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,10 @@ class Demand:
         """Whether the condition holds. An exception counts as no."""
         try:
             return bool(self._evaluate(self.condition))
-        except (Exception, SystemExit):
+        except (Exception, SystemExit) as error:
+            frames = extract_tb(error.__traceback__)
+            if isinstance(error, NameError) and frames[-1].filename == _CONDITION:
+                raise  # the condition asks for a name that no script has
             return False
 
     def _evaluate(self, template: str) -> Any:
@@ -69,7 +74,7 @@ class Demand:
     def because(self) -> str:
         """The exception of the condition, in words; empty if it has a value."""
         try:
-            self._evaluate(self.condition)
+            bool(self._evaluate(self.condition))
         except (Exception, SystemExit) as error:
             return f" ({said_by(error)})"
         return ""
@@ -86,7 +91,7 @@ class Demand:
 @lru_cache(4096)
 def compiled(source: str) -> CodeType:
     """The code of an expression."""
-    return compile(source, "<condition>", "eval")
+    return compile(source, _CONDITION, "eval")
 
 
 def expect(
@@ -111,13 +116,35 @@ def expect(
     Returns:
         The demand, which the kit evaluates.
 
+    Raises:
+        CheckError: If it could not be evaluated, whatever the environment does. A `ValueError`.
+
     Example::
 
         expect("{0}.dtype == np.float32", step.rewards, what="{0}.dtype", should="float32")
     """
+    for value in values:
+        if not isinstance(value, Value):
+            raise CheckError(
+                f"Expected the values of expect({condition!r}, …) to be parts of what calls "
+                f"returned, such as step.rewards or env.attribute('num_envs'), got {shown(value)} "
+                f"({type(value).__name__}). Write what the check itself knows into the condition."
+            )
+    names = [f"_{k}" for k in range(len(values))]
+    try:
+        for template in (condition, what):
+            compiled(template.format(*names))
+    except (SyntaxError, LookupError, ValueError, AttributeError) as error:
+        raise CheckError(
+            f"Expected expressions with a place for each of {len(values)} values, {{0}} and so on, "
+            f"got {condition!r}, of which {what!r} is shown ({said_by(error)}). Correct it; other "
+            "braces are written twice: {{ and }}."
+        ) from error
     return Demand(condition, values, should, row, what, bounds)
 
 
+# The file name in tracebacks of conditions.
+_CONDITION = "<condition>"
 _NAMES = {"np": np, **PRELUDE}
 
 # So many programs of several episodes each row follow the others.
@@ -147,12 +174,35 @@ class Verdict:
     mistake: Exception | None = None
 
 
+def demands(returned: object) -> Iterator[Demand]:
+    """What a check demands, as it goes on.
+
+    Args:
+        returned: What its function returned.
+
+    Raises:
+        CheckError: If that is nothing to go through, or has something else in it.
+    """
+    if not isinstance(returned, Iterable):
+        raise CheckError(
+            f"Expected a check that yields what expect(…) returns, but the function returned "
+            f"{shown(returned)}. Write `yield` before each expect(…)."
+        )
+    for demand in returned:
+        if not isinstance(demand, Demand):
+            raise CheckError(
+                f"Expected a check that yields what expect(…) returns, but it yielded "
+                f"{shown(demand)} ({type(demand).__name__}). Write `yield expect(…)`."
+            )
+        yield demand
+
+
 def verdict(clause: Clause, *records: Record) -> Verdict:
     """Judge a record by one clause, or a record and its variant by a comparison."""
     records[0].missing, records[0].judged = "", False
     exercised = False
     try:
-        for demand in clause(*records):
+        for demand in demands(clause(*records)):
             exercised = True
             if not demand.holds():
                 return Verdict(demand, True, missing=records[0].missing)

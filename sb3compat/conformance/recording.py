@@ -14,10 +14,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sb3compat.conformance.findings import Family, said_by
-from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.findings import CheckError, Family, said_by
+from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.record import OVERWRITE, WATCHED, Call, Drawn, Given, Op, Record
+from sb3compat.conformance.values import Value
+from sb3compat.errors import shown
 
 _RESULTS: Mapping[tuple[Family | Literal["single"], str], tuple[str, ...]] = {
     ("vec_env", "reset"): ("obs",),
@@ -106,6 +108,26 @@ def arguments(op: Op, env: Any) -> tuple[list[Any], dict[str, Any]]:
         return eval(argument.source, names) if isinstance(argument, Drawn) else deepcopy(argument)
 
     return [own(a) for a in op.args], {name: own(a) for name, a in op.kwargs.items()}
+
+
+def writable(argument: Any) -> Any:
+    """An argument as a call takes it; a part of what another call returned as what it is.
+
+    Raises:
+        CheckError: If no script can write it down.
+    """
+    found = argument.value if isinstance(argument, Value) else argument
+    if isinstance(found, str | int | float | np.ndarray | Sequence | Mapping | Given | Drawn):
+        return found
+    try:
+        compile(to_source(found), "<argument>", "eval")
+    except SyntaxError:
+        raise CheckError(
+            "Expected arguments that a script can write down, such as numbers, texts, arrays and "
+            f"dicts of them, got {shown(found)} ({type(found).__name__}). Take a class or a "
+            "function from scene.imported(module, name), and an object from scene.made_by."
+        ) from None
+    return found
 
 
 def _given(calls: Sequence[Call]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.programs import due_rows, opening
 from sb3compat.conformance.record import OVERWRITE, Call, Given, Op, Record
-from sb3compat.conformance.recording import announced, arguments, make
+from sb3compat.conformance.recording import announced, arguments, make, writable
 from sb3compat.conformance.render import statements
 from sb3compat.conformance.subject.subject import Ending, Subject
 from sb3compat.conformance.values import Value, constant
@@ -396,4 +396,4 @@ def _given(argument: Any) -> Any:
     if isinstance(argument, Method):
         owner = argument.owner
         return Given(f"{owner.record.name}.{argument.path}", attrgetter(argument.path)(owner.live))
-    return argument
+    return writable(argument)

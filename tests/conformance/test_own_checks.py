@@ -152,3 +152,116 @@ def test_checks_of_a_user_pass_a_correct_environment_and_tell_a_broken_one() -> 
         report = check_vec_env(factory, on_fail=None, only=[function.__name__], isolate=False)
         assert not report.ok
         assert re.fullmatch(message, report[function.__name__].message)
+
+
+def nothing_yielded(scene: Scene) -> Any:
+    """The function has no `yield`."""
+    env, _ = scene.start()
+    expect("{0} is None", env.step(scene.actions()).rewards, should="None")
+
+
+def bool_yielded(record: Record) -> Any:
+    """The function yields the answer, and not the condition."""
+    for step in record.steps:
+        yield bool((step.rewards.value < 0).all())
+
+
+def no_expression(record: Record) -> Iterator[Demand]:
+    """The condition is no expression."""
+    for step in record.steps:
+        yield expect("{0} > > 3", step.rewards, should="more than 3")
+
+
+def place_without_value(record: Record) -> Iterator[Demand]:
+    """The condition has a place for a value that is not given."""
+    for step in record.steps:
+        yield expect("{0} > {1}", step.rewards, should="more than the other")
+
+
+def single_braces(record: Record) -> Iterator[Demand]:
+    """The condition contains a dict."""
+    for step in record.steps:
+        yield expect("{0}[0] == {'battery': 1}", step.infos, should="a full battery")
+
+
+def unknown_name(record: Record) -> Iterator[Demand]:
+    """The condition calls a function of its own module."""
+    for step in record.steps:
+        yield expect("is_finite({0})", step.rewards, should="finite")
+
+
+def no_value(scene: Scene) -> Iterator[Demand]:
+    """The value is a method, as no attribute was asked for."""
+    env, _ = scene.start()
+    yield expect("{0} == 2", env.num_envs, should="2")  # type: ignore[arg-type]
+
+
+def class_as_argument(scene: Scene) -> Iterator[Demand]:
+    """No script can write the argument down."""
+    env, _ = scene.start()
+    yield expect("{0}[0]", env.env_is_wrapped(Robot).whole, should="True")
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (nothing_yielded, r"returned None\. Write `yield` before each"),
+        (bool_yielded, r"yielded False \(bool\)\. Write `yield expect"),
+        (no_expression, r"SyntaxError.*other braces are written twice"),
+        (place_without_value, r"a place for each of 1 values.* '\{0\} > \{1\}'"),
+        (single_braces, r"other braces are written twice"),
+        (unknown_name, r"NameError: name 'is_finite' is not defined"),
+        (no_value, r"such as step\.rewards or env\.attribute\('num_envs'\)"),
+        (class_as_argument, r"Robot.*Take a class or a function from scene\.imported"),
+    ],
+)
+def test_mistake_of_a_check_is_not_told_of_the_environment(
+    function: Callable[..., Any], said: str
+) -> None:
+    check("vec_env")(function)
+    name = function.__name__
+    report = check_vec_env(
+        lambda: DummyVecEnv([Robot] * 2), on_fail=None, only=[name], isolate=False
+    )
+    assert report[name].status == "errored"
+    assert re.search(said, report[name].message)
+    assert report[name].message.endswith("not in the environment.")
+
+
+def truth_of_an_array(record: Record) -> Iterator[Demand]:
+    """The condition is an array, which is neither true nor false."""
+    for step in record.steps:
+        yield expect("{0} > 99", step.rewards, should="more than 99")
+
+
+def nan_is_refused(scene: Scene) -> Iterator[Demand]:
+    """An action that is no number raises."""
+    env, _ = scene.start()
+    error = scene.caught(env.step, np.full((scene.n,), np.nan)).error
+    yield expect("{0} is not None", error, should="an exception")
+
+
+def attribute_becomes_one(scene: Scene) -> Iterator[Demand]:
+    """What one call returned is an argument of another."""
+    env, _ = scene.start()
+    env.set_attr("cost", env.get_attr("cost").whole[0])
+    yield expect("{0}[0] == 1", env.get_attr("cost").whole, should="1")
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (truth_of_an_array, "ambiguous"),
+        (nan_is_refused, "should be an exception"),
+        (attribute_becomes_one, r"result=\[0\.1, 0\.1\], but"),
+    ],
+)
+def test_script_of_a_check_fails_as_the_check_does(function: Callable[..., Any], said: str) -> None:
+    check("vec_env")(function)
+    report = check_vec_env(
+        lambda: DummyVecEnv([Robot] * 2), on_fail=None, only=[function.__name__], isolate=False
+    )
+    [result] = report.results
+    assert result.status == "failed"
+    assert re.search(said, result.message)
+    assert "not every time" not in result.message

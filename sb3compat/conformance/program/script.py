@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -160,10 +161,14 @@ def to_source(value: object) -> str:
         return f"({', '.join(map(to_source, value))}{',' if len(value) == 1 else ''})"
     if isinstance(value, np.ndarray):
         if value.size and value.ndim and (value == value.flat[0]).all():
-            return f"np.full({value.shape}, {value.flat[0].item()!r}, {_dtype(value.dtype)})"
-        return f"np.array({value.tolist()!r}, {_dtype(value.dtype)})"
+            return (
+                f"np.full({value.shape}, {to_source(value.flat[0].item())}, {_dtype(value.dtype)})"
+            )
+        return f"np.array({to_source(value.tolist())}, {_dtype(value.dtype)})"
     if isinstance(value, np.generic):
-        return f"{_dtype(value.dtype)}({value.item()!r})"
+        return f"{_dtype(value.dtype)}({to_source(value.item())})"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float({str(value)!r})"
     return repr(value)
 
 

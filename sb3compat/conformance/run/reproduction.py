@@ -90,7 +90,7 @@ def mistaken(check: Check, error: BaseException, lines: tuple[str, ...] = ()) ->
     advice = f"The mistake is in {home}.{check.id}, not in the environment."
     if home.startswith("sb3compat."):
         advice = OWN_MISTAKE
-    message = f"{CHECK_FAILS} {said_by(error)}. {advice}"
+    message = f"{CHECK_FAILS} {said_by(error).removesuffix('.')}. {advice}"
     return Failure("errored", message, trace_of(error), lines, None, own=True)
 
 

@@ -9,7 +9,7 @@ from random import Random
 
 from sb3compat.conformance.contract import Check
 from sb3compat.conformance.findings import EnvFailureError, Finding, NotExercisedError, said_by
-from sb3compat.conformance.judge import Demand
+from sb3compat.conformance.judge import Demand, demands
 from sb3compat.conformance.program.draws import Draws
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
@@ -150,17 +150,17 @@ class _Staging:
         )
         failure: Failure | None = None
         whole = False
-        demands = 0
+        made = 0
         try:
-            for demand in self._check.scenario(scene):
-                demands += 1
+            for demand in demands(self._check.scenario(scene)):
+                made += 1
                 if not demand.holds():
                     failure = _broken(scene.records, demand)
                     self._shorter[failure] = _broken(shortened(scene.records, demand), demand)
                     break
             else:
                 self._missing = self._missing or scene.missing
-                found = bool(demands or scene.judged)
+                found = bool(made or scene.judged)
                 self._exercised |= found and not scene.missing
             whole = True
         except NotExercisedError as error:

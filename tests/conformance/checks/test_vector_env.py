@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from conformance.specimens.broken.several_episodes import RowsCounted
 from conformance.specimens.rows_env import MODES, Form, RowEnv, RowsEnv, reference
@@ -88,3 +89,40 @@ def test_rows_that_stay_where_they_begin_seem_to_heed_no_mask(mode: str) -> None
     assert not examine(lambda: Walks(shape)).capabilities["masked_reset"]
     shape = replace(shape, masks=True)
     assert examine(lambda: Walks(shape)).capabilities["masked_reset"]
+
+
+class MakesMetadataEachTime(SyncVectorEnv):
+    """Its metadata are made when they are asked for: nothing that another writes is in them."""
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return {"autoreset_mode": self.autoreset_mode}
+
+    @metadata.setter
+    def metadata(self, value: dict[str, Any]) -> None:
+        pass
+
+
+def test_metadata_made_anew_at_each_look_are_shared_with_nobody() -> None:
+    fns = [lambda: gym.make("CartPole-v1")] * 2
+    results = look(lambda: MakesMetadataEachTime(fns), only=("metadata_not_shared",))
+    assert results["metadata_not_shared"].status == "passed"
+
+
+class SeveralRewards(RowsEnv):
+    """Two rewards a row; it resets in the next step, and says that it does in the same one."""
+
+    def __init__(self) -> None:
+        super().__init__(Form(mode="NextStep"))
+        self.autoreset_mode = AutoresetMode("SameStep")
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, *rest = super().step(actions)
+        return obs, np.stack([rewards, rewards], axis=1), *rest
+
+
+def test_rewards_of_a_wrong_shape_are_told_by_their_own_check_alone() -> None:
+    results = look(SeveralRewards, only=("rewards_shape", "autoreset_mode_matches_behaviour"))
+    assert results["rewards_shape"].status == "failed"
+    assert results["autoreset_mode_matches_behaviour"].status == "passed"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from sb3compat.conformance.checks.tools.evidence import last_like_steps, like_reset
 from sb3compat.conformance.checks.vector_env.marks import EPISODES, error
 from sb3compat.conformance.contract import GYM_AUTORESET
@@ -49,8 +51,10 @@ def autoreset_mode_matches_behaviour(scene: Scene) -> Iterator[Demand]:
     yield expect("{0} is None", later.error, should=f"None: in {mode} mode ended rows are reset")
     if mode == "NextStep":
         return
+    # What a wrong shape says is told by the check of it.
+    told = all(np.shape(step.rewards.value) == (scene.n,) for step in steps)
     for i in last.ended:
-        if finals or not all(step.rewards[i].value for step in steps):
+        if finals or not told or not all(step.rewards[i].value for step in steps):
             return
         should = "other than 0, as every reward before: in SameStep mode this is an ordinary step"
         yield expect("{0} != 0", later.rewards[i], should=should, row=i)
