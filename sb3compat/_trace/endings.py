@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sb3compat._convert.arrays import to_numpy
+from sb3compat._convert.arrays import is_foreign_array, to_numpy
 from sb3compat._convert.split_infos import split_infos
 from sb3compat._convert.types import Info
 from sb3compat._trace.marks import Judgement
 from sb3compat._trace.record import Call, CallValue, Ending, Role
 from sb3compat.conformance import record as kit
-from sb3compat.conformance.rows import Episode, by_row
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.rows import Episode, by_row, obs_of
 
 
 def endings_of(
@@ -62,7 +63,7 @@ def _shown(call: kit.Call, episode: Episode, judgement: Judgement) -> Call:
     if call.is_step:
         name, values = f"step {call.step}", _of_step(call, episode, info)
     else:
-        start = CallValue("obs", _row(call.copies["obs"], i), _role(call, episode))
+        start = CallValue("obs", _obs(call, episode), _role(call, episode))
         values = [start, *_rest(info, "reset_infos" if record.family == "vec_env" else "infos")]
     marks = judgement.marks(i, call.number, ended=ended)
     acted = call is not episode.start
@@ -74,8 +75,8 @@ def _of_step(call: kit.Call, episode: Episode, info: Info) -> list[CallValue]:
     i, results = episode.row, call.copies
     ignored = " (ignored)" * (call is episode.start)
     values = [
-        CallValue(f"action{ignored}", _row(results["actions"], i)),
-        CallValue("obs", _row(results["obs"], i), _role(call, episode)),
+        CallValue(f"action{ignored}", _action(call, episode)),
+        CallValue("obs", _obs(call, episode), _role(call, episode)),
         CallValue("reward", results["rewards"][i]),
     ]
     if episode.record.family == "vector_env":
@@ -122,10 +123,19 @@ def _rest(info: Info, name: str) -> list[CallValue]:
     return [CallValue(name, info)] if info else []
 
 
-def _row(batch: Any, i: int) -> Any:
-    """One row of a batch: an array, or a dict or tuple of them."""
-    if isinstance(batch, dict):
-        return {key: _row(each, i) for key, each in batch.items()}
-    if isinstance(batch, tuple):
-        return tuple(_row(each, i) for each in batch)
-    return to_numpy(batch)[i]
+def _obs(call: kit.Call, episode: Episode) -> Any:
+    return _as_numpy(obs_of(episode.record, call, episode.row).value)
+
+
+def _as_numpy(obs: Any) -> Any:
+    if isinstance(obs, dict):
+        return {key: _as_numpy(each) for key, each in obs.items()}
+    if isinstance(obs, tuple):
+        return tuple(map(_as_numpy, obs))
+    return to_numpy(obs) if is_foreign_array(obs) else obs
+
+
+def _action(call: kit.Call, episode: Episode) -> Any:
+    name = "action_space" if episode.record.family == "vec_env" else "single_action_space"
+    space = episode.record.attribute(name).value
+    return PRELUDE["part"](space, call.copies["actions"], episode.row)

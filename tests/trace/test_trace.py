@@ -189,6 +189,23 @@ def test_environment_whose_resets_move_nothing_is_not_marked(
     assert sb3compat.trace(make).marks == ()
 
 
+def test_observations_that_are_texts_are_shown_by_row() -> None:
+    class Says(Stays):
+        observation_space = gym.spaces.Text(9)  # type: ignore[assignment]
+
+        def reset(self, **kwargs: Any) -> Any:
+            return "begin", super().reset(**kwargs)[1]
+
+        def step(self, action: Any) -> Any:
+            return "end" if self.left == 1 else "go", *super().step(action)[1:]
+
+    layout = sb3compat.trace(lambda: SyncVectorEnv([lambda: Says(0)] * 2), episodes=1).layouts[0]
+    shown = [[call.value("obs") for call in ending.calls] for ending in layout.endings]
+    assert [[obs and obs.value for obs in each] for each in shown] == [
+        ["go", "end", "begin", "go"]
+    ] * 2
+
+
 def test_results_without_episodes_are_refused_with_the_check_for_them() -> None:
     class Column(gym.vector.VectorWrapper):
         def step(self, actions: Any) -> Any:
