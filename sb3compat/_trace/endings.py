@@ -5,40 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sb3compat._convert.arrays import to_numpy
+from sb3compat._convert.arrays import is_foreign_array, to_numpy
 from sb3compat._convert.split_infos import split_infos
 from sb3compat._convert.types import Info
-from sb3compat._trace.marks import Found
+from sb3compat._trace.marks import Judgement
 from sb3compat._trace.record import Call, CallValue, Ending, Role
 from sb3compat.conformance import record as kit
-from sb3compat.conformance.rows import Episode, by_row
+from sb3compat.conformance.program.script import PRELUDE
+from sb3compat.conformance.rows import Episode, by_row, obs_of
 
 
 def endings_of(
-    record: kit.Record, row: int, found: Sequence[Found], *, episodes: int, calls: int
-) -> list[Ending]:
-    """The ends of the first episodes of a row.
+    record: kit.Record, rows: Sequence[int], *, episodes: int, calls: int
+) -> tuple[Ending, ...]:
+    """The ends of the first episodes of some rows, judged by the kit.
 
     Args:
         record: The record.
-        row: The row.
-        found: What breaks the contract.
-        episodes: How many episodes.
+        rows: The rows.
+        episodes: How many episodes of each row.
         calls: How many calls of the record to show.
+
+    Raises:
+        ValueError: If no episodes can be found in what the environment has returned.
     """
+    judgement = Judgement(record)
     # How many calls after an ending are needed to see the start of the next episode.
     after = 2 if record.mode in ("NextStep", "Disabled") else 1
-    seen = [each for each in _seen(by_row(record)[row]) if each[0].number < calls]
-    ends = [k for k, (call, episode) in enumerate(seen) if _ends(call, episode)]
-    return [
-        Ending(
-            row,
-            number,
-            len(seen[k][1].steps),
-            [_shown(*each, found) for each in seen[k - 1 : k + after + 1]],
-        )
-        for number, k in enumerate(ends[:episodes], 1)
-    ]
+    endings = []
+    for row in rows:
+        seen = [each for each in _seen(by_row(record)[row]) if each[0].number < calls]
+        ends = [k for k, (call, episode) in enumerate(seen) if _ends(call, episode)]
+        for number, k in enumerate(ends[:episodes], 1):
+            around = [_shown(*each, judgement) for each in seen[k - 1 : k + after + 1]]
+            endings.append(Ending(row, number, len(seen[k][1].steps), around))
+    return tuple(endings)
 
 
 def _seen(episodes: Sequence[Episode]) -> list[tuple[kit.Call, Episode]]:
@@ -55,18 +56,18 @@ def _ends(call: kit.Call, episode: Episode) -> bool:
     return episode.over and call is episode.end
 
 
-def _shown(call: kit.Call, episode: Episode, found: Sequence[Found]) -> Call:
+def _shown(call: kit.Call, episode: Episode, judgement: Judgement) -> Call:
     record, i, ended = episode.record, episode.row, _ends(call, episode)
     name = "reset" if episode.by == "reset" else "reset of the row"
     info = _info(record, call, i)
     if call.is_step:
         name, values = f"step {call.step}", _of_step(call, episode, info)
     else:
-        start = CallValue("obs", _row(call.copies["obs"], i), _role(call, episode))
+        start = CallValue("obs", _obs(call, episode), _role(call, episode))
         values = [start, *_rest(info, "reset_infos" if record.family == "vec_env" else "infos")]
-    marks = [each.mark for each in found if each.is_about(i, call.number, ended=ended)]
+    marks = judgement.marks(i, call.number, ended=ended)
     acted = call is not episode.start
-    return Call(name, tuple(values), info, ended, acted, tuple(dict.fromkeys(marks)))
+    return Call(name, tuple(values), info, ended, acted, marks)
 
 
 def _of_step(call: kit.Call, episode: Episode, info: Info) -> list[CallValue]:
@@ -74,8 +75,8 @@ def _of_step(call: kit.Call, episode: Episode, info: Info) -> list[CallValue]:
     i, results = episode.row, call.copies
     ignored = " (ignored)" * (call is episode.start)
     values = [
-        CallValue(f"action{ignored}", _row(results["actions"], i)),
-        CallValue("obs", _row(results["obs"], i), _role(call, episode)),
+        CallValue(f"action{ignored}", _action(call, episode)),
+        CallValue("obs", _obs(call, episode), _role(call, episode)),
         CallValue("reward", results["rewards"][i]),
     ]
     if episode.record.family == "vector_env":
@@ -122,10 +123,19 @@ def _rest(info: Info, name: str) -> list[CallValue]:
     return [CallValue(name, info)] if info else []
 
 
-def _row(batch: Any, i: int) -> Any:
-    """One row of a batch: an array, or a dict or tuple of them."""
-    if isinstance(batch, dict):
-        return {key: _row(each, i) for key, each in batch.items()}
-    if isinstance(batch, tuple):
-        return tuple(_row(each, i) for each in batch)
-    return to_numpy(batch)[i]
+def _obs(call: kit.Call, episode: Episode) -> Any:
+    return _as_numpy(obs_of(episode.record, call, episode.row).value)
+
+
+def _as_numpy(obs: Any) -> Any:
+    if isinstance(obs, dict):
+        return {key: _as_numpy(each) for key, each in obs.items()}
+    if isinstance(obs, tuple):
+        return tuple(map(_as_numpy, obs))
+    return to_numpy(obs) if is_foreign_array(obs) else obs
+
+
+def _action(call: kit.Call, episode: Episode) -> Any:
+    name = "action_space" if episode.record.family == "vec_env" else "single_action_space"
+    space = episode.record.attribute(name).value
+    return PRELUDE["part"](space, call.copies["actions"], episode.row)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from contextlib import suppress
 
 from sb3compat._trace.record import Mark
 from sb3compat.conformance.checks.catalogue import checks_of
@@ -24,78 +23,65 @@ _SHAPES: dict[Family, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class Found:
-    """A demand that does not hold.
+class Judgement:
+    """A record, judged by the clauses of the kit.
 
-    Attributes:
-        check: The id of the clause that makes it.
-        demand: The demand.
-    """
-
-    check: str
-    demand: Demand
-
-    @cached_property
-    def mark(self) -> Mark:
-        """What is wrong."""
-        demand = self.demand
-        what = demand.what.format(*(value.source(value.name) for value in demand.values))
-        return Mark(self.check, f"{what}={demand.got}, but should be {demand.should}")
-
-    def is_about(self, row: int, call: int, *, ended: bool) -> bool:
-        """Whether it is about this call of a row: one of several ends is about each of them."""
-        first = self.demand.values[0]
-        here = ended if isinstance(first, Several) else call == first.call
-        return here and self.demand.row in (None, row)
-
-
-def found_in(record: Record) -> list[Found]:
-    """What breaks the contract around the ends of episodes.
+    Args:
+        record: The record.
 
     Raises:
-        ValueError: If no episodes can be found in what the environment returns.
+        ValueError: If no episodes can be found in what the environment has returned.
     """
-    judging = _Judging(record)
-    for name in _SHAPES[record.subject.family]:
-        for demand in judging.broken(name) or ():
-            text = Found(name, demand).mark.text
-            raise ValueError(f"{text}. `sb3compat explain {name}` says what it asks for.")
-    return [
-        Found(name, demand)
-        for name, check in judging.checks.items()
-        if check.group.startswith(_GROUPS)
-        for demand in judging.broken(name) or ()
-    ]
-
-
-class _Judging:
-    """The clauses of the kit, each judged once."""
 
     def __init__(self, record: Record) -> None:
-        subject = self._subject = record.subject
-        self._record = record
+        subject = record.subject
         known = checks_of(subject.family, subject.mode)
-        self.checks = {check.id: check.suited_to(subject) for check in known}
+        self._record = record
+        self._checks = {check.id: check.suited_to(subject) for check in known}
         self._broken: dict[str, list[Demand] | None] = {}
+        for name in _SHAPES[subject.family]:
+            for demand in self._judged(name) or ():
+                hint = f"`sb3compat explain {name}` says what it asks for."
+                raise ValueError(f"{_mark(name, demand).text}. {hint}")
+        about_ends = [c.id for c in self._checks.values() if c.group.startswith(_GROUPS)]
+        self._found = [(name, each) for name in about_ends for each in self._judged(name) or ()]
 
-    def broken(self, name: str) -> list[Demand] | None:
+    def marks(self, row: int, call: int, *, ended: bool) -> tuple[Mark, ...]:
+        """What is wrong with a call of a row, whose episode may have ended there."""
+        found = [
+            _mark(name, demand)
+            for name, demand in self._found
+            if demand.row in (None, row) and _is_about(demand, call, ended=ended)
+        ]
+        return tuple(dict.fromkeys(found))
+
+    def _judged(self, name: str) -> list[Demand] | None:
         """The demands of a clause that do not hold; None if another mistake made it pointless."""
         if name not in self._broken:
-            check = self.checks.get(name)
+            check = self._checks.get(name)
             # Checks that call the environment, or compare several records, demand nothing here.
             if check is None or not check.is_clause or check.variant is not None:
                 self._broken[name] = []
-            elif any(self.broken(before) != [] for before in check.after):
+            elif any(self._judged(before) != [] for before in check.after):
                 self._broken[name] = None
             else:
-                needy = self._subject.missing(check.needs)
+                needy = self._record.subject.missing(check.needs)
                 self._broken[name] = [] if needy else list(_broken(check, self._record))
         return self._broken[name]
 
 
 def _broken(check: Check, record: Record) -> Iterator[Demand]:
-    try:
+    # Some exceptions say that it cannot be told; `sb3compat check` reports the others.
+    with suppress(Exception):
         yield from (demand for demand in check.clause(record) if not demand.holds())
-    except Exception:  # also what says that it cannot be told; `sb3compat check` reports others
-        return
+
+
+def _is_about(demand: Demand, call: int, *, ended: bool) -> bool:
+    """Whether a demand is about this call; one of several ends is about each of them."""
+    first = demand.values[0]
+    return ended if isinstance(first, Several) else call == first.call
+
+
+def _mark(name: str, demand: Demand) -> Mark:
+    what = demand.what.format(*(value.source(value.name) for value in demand.values))
+    return Mark(name, f"{what}={demand.got}, but should be {demand.should}")

@@ -18,7 +18,7 @@ from sb3compat.conformance.recording import recorded
 from sb3compat.conformance.subject.subject import Subject
 
 # Some clauses need so many ends of a row, and resets of all rows in the middle of episodes.
-_ENDS, _RESETS = 4, 8
+_ENDS, _RESETS = 4, 16
 
 
 class Stepping:

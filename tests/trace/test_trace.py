@@ -142,6 +142,7 @@ def test_what_looks_wrong_is_marked_with_the_id_of_a_check_and_nothing_else(
     assert {mark.check for mark in found.marks} <= {known.id for known in checks_of()}
 
 
+@pytest.mark.filterwarnings("ignore:The last observation of row 0 equals the first")
 @pytest.mark.parametrize(("make", "check"), [BROKEN[0], *(BROKEN[k] for k in (5, 6, 9, 10))])
 def test_marks_are_the_failures_of_the_same_clauses_in_the_kit(
     make: Callable[[], Any], check: str
@@ -176,6 +177,7 @@ class Stays(gym.Env[Any, Any]):
         return np.array([self.place], np.float32), 1.0, False, not self.left, {}
 
 
+@pytest.mark.filterwarnings("ignore:The last observation of row 0 equals the first")
 @pytest.mark.parametrize("speed", [0, 1])
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_environment_whose_resets_move_nothing_is_not_marked(
@@ -185,6 +187,23 @@ def test_environment_whose_resets_move_nothing_is_not_marked(
         return SyncVectorEnv([lambda: Stays(speed)] * 2, autoreset_mode=mode)
 
     assert sb3compat.trace(make).marks == ()
+
+
+def test_observations_that_are_texts_are_shown_by_row() -> None:
+    class Says(Stays):
+        observation_space = gym.spaces.Text(9)  # type: ignore[assignment]
+
+        def reset(self, **kwargs: Any) -> Any:
+            return "begin", super().reset(**kwargs)[1]
+
+        def step(self, action: Any) -> Any:
+            return "end" if self.left == 1 else "go", *super().step(action)[1:]
+
+    layout = sb3compat.trace(lambda: SyncVectorEnv([lambda: Says(0)] * 2), episodes=1).layouts[0]
+    shown = [[call.value("obs") for call in ending.calls] for ending in layout.endings]
+    assert [[obs and obs.value for obs in each] for each in shown] == [
+        ["go", "end", "begin", "go"]
+    ] * 2
 
 
 def test_results_without_episodes_are_refused_with_the_check_for_them() -> None:
