@@ -69,10 +69,14 @@ class NotExercisedError(Exception):
 
 
 class MalformedError(NotExercisedError, KeyError, IndexError, TypeError):
-    """A result has another structure than its space; the checks of structures report it."""
+    """A result has another structure than its space; the checks of structures report it.
 
-    def __init__(self) -> None:
-        super().__init__("a result has another structure than its space")
+    Args:
+        part: The part that is not there, and why.
+    """
+
+    def __init__(self, part: str) -> None:
+        super().__init__(f"a result has another structure than expected: {part}")
 
 
 class EnvFailureError(Exception):

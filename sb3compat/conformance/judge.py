@@ -171,7 +171,7 @@ class Verdict:
     exercised: bool = False
     reason: str = ""
     missing: str = ""
-    mistake: Exception | None = None
+    mistake: BaseException | None = None
 
 
 def demands(returned: object) -> Iterator[Demand]:
@@ -208,7 +208,7 @@ def verdict(clause: Clause, *records: Record) -> Verdict:
                 return Verdict(demand, True, missing=records[0].missing)
     except NotExercisedError as error:
         return Verdict(exercised=exercised, reason=str(error), missing=records[0].missing)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Verdict(mistake=error)
     return Verdict(exercised=exercised or records[0].judged, missing=records[0].missing)
 

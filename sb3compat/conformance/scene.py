@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sb3compat.conformance.choices import Choices
+from sb3compat.conformance.choices import Choices, newest
 from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
 from sb3compat.conformance.program.calls import acting
 from sb3compat.conformance.program.draws import Draws
@@ -202,6 +202,7 @@ class Scene(Choices):
         Raises:
             EnvFailureError: If it raises, and is not meant to.
         """
+        newest(record, self.records)
         step = record.calls[-1].step if record.calls else 0
         step += op.method in ("step", "step_async")
         call = Call(self._next(), op, record.name, step, is_caught=is_caught)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from sb3compat.conformance.findings import MalformedError
+from sb3compat.conformance.findings import MalformedError, said_by
 from sb3compat.conformance.program.script import PRELUDE, to_source
 
 # Where the name of a value stands in the source of a part of it.
@@ -81,7 +81,8 @@ class Value:
         try:
             value, live = take(self.value), None
         except Exception as error:
-            raise MalformedError from error
+            part = path.replace(HOLE, self.name)
+            raise MalformedError(f"{part} raised {said_by(error)}") from error
         if self.is_held:
             try:
                 live = take(self.live)

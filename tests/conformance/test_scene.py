@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb3compat.conformance import Demand, Recorded, Scene, expect
+from sb3compat.conformance import CheckError, Demand, Recorded, Scene, expect
 from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
 from sb3compat.conformance.program.draws import Draws
 from sb3compat.conformance.program.script import standalone
@@ -263,3 +263,17 @@ def test_what_a_scenario_has_made_is_closed() -> None:
     scene.forget(second)
     scene.close(whole=False)
     assert closed == [third.live, first.live]
+
+
+def test_an_instance_whose_name_another_has_taken_is_not_called() -> None:
+    scene = SCENE()
+    first, second = scene.make(), scene.make()
+    second.reset()
+    with pytest.raises(CheckError, match=r"newest instance called 'env', got an older one\. Use"):
+        first.reset()
+
+
+def test_a_part_that_is_not_there_is_named() -> None:
+    _, reset = SCENE().start()
+    with pytest.raises(NotExercisedError, match=r"obs\['x'\] raised IndexError"):
+        reset.obs["x"]

@@ -167,7 +167,7 @@ class _Staging:
             self._reason, whole = str(error), True
         except EnvFailureError as error:
             failure = self._errored(scene, error)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             failure = mistaken(self._check, error, scene.lines)
         finally:
             scene.close(whole=whole)
