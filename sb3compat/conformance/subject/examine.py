@@ -89,6 +89,7 @@ def look_at(
     Returns it open, as `close` may hang. The arguments are those of `examine`.
     """
     check_factory(factory)
+    others = multiprocessing.active_children()
     start = time.perf_counter()
     try:
         env = counted(factory)
@@ -122,7 +123,7 @@ def look_at(
             singles=singles,
             actions=tuple(candidates(single)),
             make_seconds=rough(make_seconds),
-            workers=bool(multiprocessing.active_children()),
+            workers=any(child not in others for child in multiprocessing.active_children()),
             batched_actions=kind == "vec_env" or takes_batches(env),
             classes=tuple(classes_of(env)),
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
+import time
 from typing import Any
 
 import gymnasium as gym
@@ -13,6 +15,7 @@ from sb3compat.conformance import (
     check_vec_env,
     check_vector_env,
 )
+from sb3compat.conformance.subject.examine import examine
 from tests.conformance import tiny
 from tests.conformance.runs import checked, here
 from tests.conformance.tiny import TinyVecEnv
@@ -97,3 +100,13 @@ def test_an_environment_is_no_factory() -> None:
 def test_wrong_factories_are_refused(factory: Any, message: str) -> None:
     with pytest.raises(FactoryError, match=message):
         here(factory)
+
+
+def test_processes_of_others_are_not_those_of_the_environment() -> None:
+    child = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(1000,))
+    child.start()
+    try:
+        assert not examine(TinyVecEnv).workers
+    finally:
+        child.kill()
+        child.join()
