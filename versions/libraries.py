@@ -16,6 +16,8 @@ def _library(
     alone: tuple[str, ...] = (),
     others: tuple[str, ...] = (),
 ) -> Environment:
+    # What is set for all tests is set for Hypothesis.
+    packages = ("hypothesis", *packages)
     return Environment(sb3, gymnasium, PYTHON_WITH_SB3, name, packages, alone, others)
 
 
