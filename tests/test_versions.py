@@ -41,18 +41,9 @@ def test_every_pair_is_tried_and_every_python() -> None:
     assert len({each.name for each in every}) == len(every)
 
 
-def test_the_readme_names_the_pairs() -> None:
-    (told,) = re.findall(r"Versions: (.*?), or no SB3", (ROOT / "README.md").read_text())
-    found: set[tuple[str, str]] = set()
-    for group in re.findall(
-        rf"((?:{NUMBER}| and |SB3 )+) with ((?:{NUMBER}| and |Gymnasium )+)", told
-    ):
-        found |= {(sb3, gymnasium) for sb3 in numbers(group[0]) for gymnasium in numbers(group[1])}
-    assert found == {pair for pair in PAIRS if pair[0]}
-
-
-def test_contributing_names_the_pairs() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text()
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_the_pages_name_the_pairs(page: str) -> None:
+    text = (ROOT / page).read_text()
     rows = re.findall(rf"^\| ({NUMBER}|none) \| ((?:{NUMBER}|, )+) \|$", text, re.MULTILINE)
     found = {(sb3, gymnasium) for sb3, several in rows for gymnasium in numbers(several)}
     assert found == {(sb3 or "none", gymnasium) for sb3, gymnasium in PAIRS}
