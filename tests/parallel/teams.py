@@ -32,14 +32,21 @@ def dummy(fns: Sequence[Any]) -> Any:
 def children() -> list[int]:
     """The processes that this one has started and that run, without helpers of Python's own."""
     found = []
-    for task in Path("/proc/self/task").iterdir():
-        for pid in map(int, (task / "children").read_text().split()):
-            with suppress(OSError):
-                state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-                command = Path(f"/proc/{pid}/cmdline").read_text()
-                helper = any(name in command for name in ("forkserver", "resource_tracker"))
-                found += [] if state == "Z" or helper else [pid]
+    for pid in _started():
+        with suppress(OSError):
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            command = Path(f"/proc/{pid}/cmdline").read_text()
+            helper = any(name in command for name in ("forkserver", "resource_tracker"))
+            found += [] if state == "Z" or helper else [pid]
     return found
+
+
+def _started() -> list[int]:
+    while True:
+        # A thread may end meanwhile, and leaves its children to another one.
+        with suppress(FileNotFoundError):
+            tasks = Path("/proc/self/task").iterdir()
+            return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
 
 
 # What makes one part of several rows.

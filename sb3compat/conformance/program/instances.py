@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
+from weakref import finalize
 
 from sb3compat.conformance.findings import NotExercisedError, said_by
 from sb3compat.conformance.program.types import Factory, Reference
@@ -28,6 +29,9 @@ _calls: Counter[int] = Counter()
 
 def counted(factory: Factory) -> Any:
     """Call a factory; `Instances.calls` knows how often that was."""
+    if id(factory) not in _calls:
+        with suppress(TypeError):  # another one may get its number once it is gone
+            finalize(factory, _calls.pop, id(factory), None)
     _calls[id(factory)] += 1
     return factory()
 

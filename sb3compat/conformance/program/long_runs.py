@@ -99,13 +99,19 @@ def belongings(others=()):
 
     found = {f"thread {t.name} ({t.ident})" for t in threading.enumerate()}
     found |= {f"process {p.pid}" for p in multiprocessing.active_children()}
-    with suppress(OSError):  # there is no such folder but on Linux
-        for task in Path("/proc/self/task").iterdir():
-            for pid in Path(task, "children").read_text().split():
-                command = Path("/proc", pid, "cmdline").read_text()
-                # Python starts these once, and for all.
-                if command and "_tracker" not in command and "forkserver" not in command:
-                    found.add(f"process {pid}")
+    pids = set()
+    for _ in range(9):  # a thread may end meanwhile, and leaves its children to another one
+        with suppress(OSError):  # there is no such folder but on Linux
+            tasks = Path("/proc/self/task").iterdir()
+            pids = {pid for task in tasks for pid in Path(task, "children").read_text().split()}
+            break
+    for pid in pids:
+        with suppress(OSError):  # it has ended meanwhile
+            command = Path("/proc", pid, "cmdline").read_text()
+            # Python starts these once, and for all.
+            if command and "_tracker" not in command and "forkserver" not in command:
+                found.add(f"process {pid}")
+    with suppress(OSError):
         for line in Path("/proc/self/maps").read_text().splitlines():
             if "/dev/shm/" in line and not line.endswith("(deleted)"):
                 found.add(f"shared memory {line.split()[-1]}")

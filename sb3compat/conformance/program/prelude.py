@@ -210,20 +210,6 @@ def distinct(values):
     return len(found)
 
 
-def record(env, played, disabled=False, finals=None):
-    """The results of some steps; without autoreset, ended rows are reset before the next one."""
-    seen, done = [], np.zeros(1, bool)
-    for actions in played:
-        if disabled and done.any():
-            env.reset(options={"reset_mask": done})
-        *result, infos = env.step(deepcopy(actions))
-        done = ended(*result[2:])
-        seen.append(deepcopy(result))
-        if finals is not None:
-            finals.append(deepcopy(infos.get("final_obs")))
-    return seen
-
-
 def info_of(infos, i):
     """The info of row i; a key without a mask is there in every row."""
     info = {}

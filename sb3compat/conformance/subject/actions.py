@@ -65,20 +65,6 @@ def sample_seed_source(subject: Subject, seed: int) -> str:
     return f"env.{'single_' if single else ''}action_space.seed({seed})"
 
 
-def same_sample_source(subject: Subject) -> str:
-    """Source that draws one action for all rows."""
-    if subject.family == "vec_env":
-        return f"np.stack([env.action_space.sample()] * {subject.num_envs})"
-    singles = f"[env.single_action_space.sample()] * {subject.num_envs}"
-    return f"stacked(env.single_action_space, {singles})"
-
-
-def same_sample_seed_source(subject: Subject, seed: int) -> str:
-    """Source that seeds the space that `same_sample_source` draws from."""
-    single = "single_" if subject.family == "vector_env" else ""
-    return f"env.{single}action_space.seed({seed})"
-
-
 def policies(subject: Subject) -> list[tuple[str, str]]:
     """Ways to act: a statement to begin with, and source for the actions of each step."""
     n, family = subject.num_envs, subject.family

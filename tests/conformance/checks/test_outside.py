@@ -25,16 +25,9 @@ from tests.conformance.runs import here
 from tests.conformance.tiny import TinyVecEnv
 from tests.interpreter import run as python
 
+pytestmark = pytest.mark.usefixtures("own_checks")
+
 LIMIT = 1.0
-
-
-@pytest.fixture(autouse=True)
-def _forget() -> Iterator[None]:
-    checks_of()  # those of the kit are registered once
-    before = dict(contract._REGISTRY)
-    yield
-    contract._REGISTRY.clear()
-    contract._REGISTRY.update(before)
 
 
 def rewards_are_small(record: Record) -> Iterator[Demand]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,10 @@ import pytest
 
 from conformance.specimens.points import OPTIONS, Config, Points
 from conformance.specimens.registry import SPECIMENS
+from sb3compat.conformance.checks.catalogue import find_check
+from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.subject.examine import examine
+from sb3compat.conformance.subject.settings import Settings
 from tests.conformance.kit import TRAINING, broken, judge
 from tests.interpreter import run as python
 
@@ -29,6 +33,23 @@ def test_the_correct_family_trains(kind: str, continuous: bool) -> None:
     factory = partial(Points, Config(observation=kind, continuous=continuous))
     results = judge(examine(factory), seconds=QUICK, only=TRAINING)
     assert {r.status for r in results.values()} <= {"passed"}
+
+
+@pytest.mark.parametrize(("step_seconds", "transitions"), [(0.0, 256), (1.0, 64)])
+def test_a_training_is_short_where_steps_are_slow(step_seconds: float, transitions: int) -> None:
+    taken = 0
+
+    class Counts(Points):
+        def step_wait(self) -> Any:
+            nonlocal taken
+            taken += self.num_envs
+            return super().step_wait()
+
+    subject = replace(examine(partial(Counts, Config())), step_seconds=step_seconds)
+    taken = 0
+    result = run_check(find_check("vec_env", "trains_ppo"), subject, Settings(programs=1))
+    assert result.status == "passed"
+    assert transitions <= taken < transitions + 64
 
 
 # Mistakes of environments with one row, and of calls of a sub-environment

@@ -110,6 +110,13 @@ def test_also_where_the_first_instance_might_be_in_the_way() -> None:
         take(Instances(flaky(2, 3)), 2)
 
 
+def test_calls_of_a_factory_that_is_gone_are_forgotten() -> None:
+    for _ in range(9):  # whose number the next one may get
+        instances = Instances(flaky())
+        used(instances)
+        assert instances.calls == 1
+
+
 def test_once_it_was_told_the_factory_gets_more_tries() -> None:
     instances = Instances(flaky(1, 2, 3))
     instances.excused = True

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,6 +53,28 @@ def test_a_stack_of_frames_is_pushed_on_along_its_axis(axis: int) -> None:
     stacks = stacks if axis == 0 else [stack.T for stack in stacks]
     assert pushed(stacks[:2], stacks[1:], axis, 1)
     assert not pushed(stacks[:1], stacks[2:], axis, 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_thread_that_ends_meanwhile_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, gone = Path.read_text, ["children", "cmdline"]
+
+    def read_text(path: Path, *args: Any, **kwargs: Any) -> str:
+        if path.name in gone:
+            gone.remove(path.name)
+            raise FileNotFoundError(path)
+        return usual(path, *args, **kwargs)
+
+    processes = [subprocess.Popen([sys.executable, "-c", "input()"], stdin=-1) for _ in range(2)]
+    try:
+        everything = belongings()
+        monkeypatch.setattr(Path, "read_text", read_text)
+        # One of the processes looks as if it had ended, too.
+        assert len(everything - belongings()) == 1
+        assert not gone
+    finally:
+        for process in processes:
+            process.communicate()
 
 
 def test_threads_are_left_over_until_they_end() -> None:

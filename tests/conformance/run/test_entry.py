@@ -11,6 +11,7 @@ import pytest
 from sb3compat.conformance import (
     ConformanceError,
     check_vec_env,
+    check_vector_env,
 )
 from sb3compat.conformance.run.entry import run
 from sb3compat.conformance.run.options import Options
@@ -42,6 +43,14 @@ def test_on_fail_raise_stops_at_the_first_failure() -> None:
     assert statuses(here(FloatDones)) == ["passed", "passed", "passed", "failed", "passed"]
     with pytest.raises(ValueError, match="Expected on_fail to be 'raise' or None, got on_fail=1"):
         check_vec_env(TinyVecEnv, on_fail=1)
+
+
+@pytest.mark.parametrize("function", [check_vec_env, check_vector_env])
+def test_an_unknown_keyword_is_named(function: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"^(check_vec_env\(\) )?got an unexpected keyword argument 'sead'"
+    ):
+        function(TinyVecEnv, sead=1)
 
 
 def test_a_finding_says_where() -> None:
