@@ -6,7 +6,6 @@ and fails if checks.md is out of date.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import builtins
 import os
@@ -142,8 +141,7 @@ def _part(node: ast.expr, constants: dict[str, str]) -> str:
 def command_line() -> str:
     """The help of each command."""
     os.environ["COLUMNS"] = "90"
-    parser = _parser()
-    (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    _, commands = _parser()
     parts = []
     for name, command in commands.choices.items():
         parts.append(f"## sb3compat {name}\n\n```text\n{command.format_help().strip()}\n```")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import sb3compat
 from sb3compat._arguments import KNOWLEDGE, MAKING, RUN, SettingsError, positive, settings
@@ -136,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0 clean, 1 failures, 2 wrong use or a factory that fails; of `versions`
         also 3, for versions that are not supported together.
     """
-    given = _parser().parse_args(arguments)
+    given = _parsed(arguments)
     try:
         # Exit through the clean-up code, so that no process is left running.
         with suppress(AttributeError, ValueError):  # what it cannot encode is not to stop it
@@ -169,6 +171,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # again, and report an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser, commands = _parser()
+    given, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        from sb3compat.errors import nearest
+
+        command = commands.choices[given.command]
+        name = next((text.partition("=")[0] for text in unknown if text.startswith("--")), None)
+        near = nearest(name, re.findall(r"--[\w-]+", command.format_help()))
+        command.error(f"unrecognized arguments: {' '.join(unknown)}{near and '.'}{near}")
+    return given
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -222,7 +237,8 @@ def _complain(message: str) -> int:
     return 2
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, Any]:
+    """The parser, and its commands."""
     parser = argparse.ArgumentParser(
         prog="sb3compat",
         description="Check, trace and explain vector environments: a VecEnv of Stable-Baselines3, "
@@ -250,7 +266,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_trace(command("trace", "show the ends of episodes", _TRACE, _TRACE_EXAMPLES))
     _add_tune(command("tune", "find the fastest vector environment", _TUNE, _TUNE_EXAMPLES))
     command("versions", "check the installed versions", _VERSIONS, _VERSIONS_CODES)
-    return parser
+    return parser, commands
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:

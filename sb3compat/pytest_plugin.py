@@ -270,11 +270,10 @@ def _place_of(factory: Callable[..., Any], target: str) -> tuple[Path, int]:
 
 def _opened(target: str, config: pytest.Config) -> tuple[Session, tuple[Path, int]]:
     """The session for the target that the option names, and where the target is written."""
-    from sb3compat.conformance.commands.check import options_of
+    from sb3compat.conformance.commands.check import options_of, why_not_made
     from sb3compat.conformance.commands.targets import TargetError, making_of, resolve
     from sb3compat.conformance.commands.usage import UsageError
     from sb3compat.conformance.findings import FactoryError
-    from sb3compat.conformance.run.child import factory_trace
     from sb3compat.conformance.run.options import OptionsError
     from sb3compat.conformance.run.session import Session
 
@@ -289,9 +288,8 @@ def _opened(target: str, config: pytest.Config) -> tuple[Session, tuple[Path, in
     except (UsageError, SettingsError, TargetError, FactoryError, OptionsError) as error:
         raise pytest.Collector.CollectError(str(error)) from None
     except Exception as error:
-        raise pytest.Collector.CollectError(
-            f"{factory_trace(error)}\n--vec-env {target} cannot be made, see above."
-        ) from None
+        trace, line = why_not_made(target, error)
+        raise pytest.Collector.CollectError(f"{trace}--vec-env {line}") from None
 
 
 def _given(target: str, config: pytest.Config) -> Namespace:

@@ -157,22 +157,30 @@ def attempt(call: Callable[[], Any], *errors: type[BaseException]) -> tuple[Any,
 
 
 # Ray takes more than a minute to start an actor where other tests run beside.
-HANG_SECONDS = 300
+HANG_SECONDS, _TICK_SECONDS = 300, 5
 
 
 @contextmanager
 def no_hang() -> Iterator[None]:
-    """Fail if a call hangs."""
+    """Fail if a call hangs.
 
-    def fail(*_: Any) -> None:
-        raise AssertionError("a call hangs")
+    A signal that comes just before a system call waits for that call: Python runs its handler only
+    afterwards. The ticks end such a call, as the user's second Ctrl-C does.
+    """
+    left = HANG_SECONDS // _TICK_SECONDS
 
-    before = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(HANG_SECONDS)
+    def tick(*_: Any) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise AssertionError("a call hangs")
+
+    before = signal.signal(signal.SIGALRM, tick)
+    signal.setitimer(signal.ITIMER_REAL, _TICK_SECONDS, _TICK_SECONDS)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 

@@ -37,7 +37,7 @@ seed = 4
 
 
 def given(*arguments: str) -> Namespace:
-    return cli._parser().parse_args(["check", *arguments])
+    return cli._parsed(["check", *arguments])
 
 
 @pytest.fixture

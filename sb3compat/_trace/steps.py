@@ -12,7 +12,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 
 from sb3compat._convert.types import Action
 from sb3compat.conformance.findings import NotExercisedError
-from sb3compat.conformance.programs import due_rows, opening
+from sb3compat.conformance.programs import affordable, due_rows, opening
 from sb3compat.conformance.record import Op, Record
 from sb3compat.conformance.recording import recorded
 from sb3compat.conformance.subject.subject import Subject
@@ -70,7 +70,11 @@ class Stepping:
             raise self.record.error
 
     def beyond(self) -> None:
-        """Go on for clauses that need several ends; an exception ends the record."""
+        """Go on for clauses that need several ends; an exception ends the record.
+
+        The record keeps all results, so that large observations allow fewer steps.
+        """
+        self._left = min(self._left, affordable(self.record.subject, self.record))
         recorded(self.record, self._env, self._more())
 
     def _opened(self, episodes: int) -> Iterator[Op]:

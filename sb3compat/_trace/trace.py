@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -156,6 +157,7 @@ def trace(
     shown = _rows(rows, first.num_envs)
     layouts = []
     for number, (layout, mode, present) in enumerate(ways):
+        gc.collect()  # a record refers to itself, and may be large: before there is another one
         used = env() if making and number else first
         try:
             stepping = Stepping(present(used), mode, shown, seed, max_steps)

@@ -141,7 +141,7 @@ def episodes(subject: Subject, number: int, draw: Random, record: Record, env: A
         yield Op(f"{'single_' * single}action_space.seed", (draw.randint(0, 99),))
     yield from _opening(subject, draw)
     longest = 3 * max(ending.steps for ending in subject.endings) + 10
-    left = _affordable(subject, record)
+    left = affordable(subject, record)
     seeded = number % 2 and subject.capabilities.get("seeding")
     for turn in range(_ROUNDS):
         yield from _due(subject, record)
@@ -172,8 +172,8 @@ def _long_actions(subject: Subject, number: int) -> Any:
     return Drawn(longest.actions) if longest.setup else eval(longest.actions, {"np": np})
 
 
-def _affordable(subject: Subject, record: Record) -> int:
-    """How many steps a program of several episodes may take."""
+def affordable(subject: Subject, record: Record) -> int:
+    """How many steps a program of several episodes may take, by their time and their memory."""
     size = sum(map(_size, record.calls[-1].copies.values())) if record.calls else 0
     seconds, size = max(subject.step_seconds, 1e-6), max(size, 1)
     return min(_MOST_STEPS, int(_MOST_SECONDS / seconds), int(_MOST_BYTES / size))

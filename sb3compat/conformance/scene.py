@@ -121,8 +121,11 @@ class Scene(Choices):
         Raises:
             EnvFailureError: If it raises.
         """
-        source = maker if isinstance(maker, str) else maker.source
-        op = _op(source, args, kwargs, kind="function")
+        given = Given(maker, PRELUDE[maker]) if isinstance(maker, str) else maker
+        if not isinstance(given, Given):
+            hint = "Import it before: [maker] = scene.imported('my_module', 'MyWrapper')"
+            raise TypeError(f"Expected what `scene.imported` has returned, got {maker!r}. {hint}")
+        op = _op(given.source, args, kwargs, kind="function")
         record = Record(self.subject, name, self._next())
         record.made = f"{name} = {op.text}"
         self._before_call(record.made)
@@ -130,8 +133,7 @@ class Scene(Choices):
         self._lent = True
         positional, named = arguments(op, None)
         try:
-            function = PRELUDE[maker] if isinstance(maker, str) else maker.value
-            return Recorded(self, record, function(*positional, **named))
+            return Recorded(self, record, given.value(*positional, **named))
         except (Exception, SystemExit) as error:
             raise EnvFailureError(record.made, error, trace_of(error, last=12)) from error
 
@@ -186,11 +188,9 @@ class Scene(Choices):
     def single_is_wrapped(self, wrapper: type) -> bool:
         """Whether there is such a wrapper around the first single environment."""
         single = (self._instances.reference or ())[0]()
-        while hasattr(single, "env"):
-            if type(single).__name__ == wrapper.__name__:
-                return True
+        while hasattr(single, "env") and type(single).__name__ != wrapper.__name__:
             single = single.env
-        return False
+        return type(single).__name__ == wrapper.__name__
 
     def caught(self, method: Method, *args: Any, **kwargs: Any) -> Call:
         """Call a method that may raise: the `error` of the call is the exception, or None."""

@@ -149,6 +149,13 @@ def test_targets_that_cannot_be_checked(run: Run, target: str, message: str) -> 
     result.stdout.no_fnmatch_line("*pytest_plugin.py*")
 
 
+def test_an_id_that_gymnasium_refuses_is_one_line(pytester: pytest.Pytester) -> None:
+    arguments = ("-p", "sb3compat.pytest_plugin", "--vec-env", "CartPol-v1")
+    result = pytester.runpytest_inprocess(*arguments)
+    result.stdout.fnmatch_lines(["--vec-env 'CartPol-v1' cannot be made: NameNotFound: *"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
 def test_ids_that_pytest_prints_can_be_pasted_back(run: Run, pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_of_the_users(): pass")
     printed = "FloatDones::dones_bool_array"

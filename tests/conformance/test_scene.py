@@ -322,6 +322,13 @@ def test_an_object_is_a_statement_and_its_calls_have_its_name() -> None:
     assert scene.lines == ("env = make_env()", made, "obs = env.reset()")
 
 
+def test_a_class_that_was_not_imported_is_refused() -> None:
+    scene = new_scene()
+    unfit: Any = Wrapper
+    with pytest.raises(TypeError, match=r"got <class .*\[maker\] = scene.imported\('my_module', "):
+        scene.made_by(unfit, "env", scene.make())
+
+
 @pytest.mark.parametrize("lent", [True, False])
 def test_an_instance_that_was_lent_is_not_handed_on(lent: bool) -> None:
     instances = SHARED.instances()

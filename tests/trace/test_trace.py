@@ -12,7 +12,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from sb3compat._trace.record import Ending, Layout, short_text
-from sb3compat.conformance import check_vec_env, check_vector_env
+from sb3compat._trace.steps import Stepping
+from sb3compat.conformance import check_vec_env, check_vector_env, programs
 from sb3compat.conformance.checks.catalogue import checks_of
 from sb3compat.conformance.findings import Family
 from tests.trace.broken import BROKEN, Wrong, ended_at_reset
@@ -92,6 +93,17 @@ def test_environment_is_traced_like_a_function_that_makes_it() -> None:
     one, other = sb3compat.trace(make, episodes=1), sb3compat.trace(make(), episodes=1)
     np.testing.assert_equal(ends(one.layouts[0]), ends(other.layouts[0]))
     assert [layout.api for layout in one.layouts] == [layout.api for layout in other.layouts]
+
+
+def test_large_observations_are_not_recorded_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "_MOST_BYTES", 0)
+    stepping = Stepping(make_sync("SameStep")(), AutoresetMode.SAME_STEP, [0], 0, 1000)
+    stepping.to_ends(1)
+    seen = len(stepping.record.calls)
+    stepping.beyond()
+    # Resets of all rows, with a step after each.
+    methods = [call.op.method for call in stepping.record.calls[seen:]]
+    assert methods == ["reset", "step"] * (len(methods) // 2)
 
 
 def test_refusal_is_shown_where_the_environment_cannot_be_presented() -> None:

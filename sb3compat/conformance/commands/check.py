@@ -55,7 +55,10 @@ def command(given: Namespace) -> int:
         return complain(str(error))
     except Exception as error:
         progress.clear()
-        return _tell_why(given, error)
+        hint = " Does it take the arguments of --env-kwargs?" if given.env_kwargs else ""
+        trace, line = why_not_made(given.target, error)
+        print(trace, file=sys.stderr, end="")
+        return complain(line + hint * bool(trace))
     finally:
         progress.clear()
     if given.no_times:
@@ -84,15 +87,12 @@ def _run(target: Target, options: Options, progress: Progress) -> tuple[Report, 
     return report, CLEAN if report.ok else FAILED
 
 
-def _tell_why(given: Namespace, error: Exception) -> int:
-    """Print why the environment cannot be made: a line if it is the id, otherwise the traceback."""
-    refusal = None if FACTORY.fullmatch(given.target) else _refusal(given.target, error)
+def why_not_made(target: str, error: Exception) -> tuple[str, str]:
+    """Why an environment cannot be made: a traceback, unless it is the id's fault, and a line."""
+    refusal = None if FACTORY.fullmatch(target) else _refusal(target, error)
     if refusal is not None:
-        why = cannot_be_made(given.target, refusal)
-        return complain(f"{given.target!r} cannot be made: {why}")
-    print(factory_trace(error), file=sys.stderr)
-    hint = " Does it take the arguments of --env-kwargs?" if given.env_kwargs else ""
-    return complain(f"{given.target} cannot be made, see above.{hint}")
+        return "", f"{target!r} cannot be made: {cannot_be_made(target, refusal)}"
+    return f"{factory_trace(error)}\n", f"{target} cannot be made, see above."
 
 
 def _refusal(env_id: str, error: Exception) -> Exception | None:

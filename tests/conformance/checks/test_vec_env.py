@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import ast
+import tempfile
 import textwrap
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +38,9 @@ def test_the_correct_family_trains(kind: str, continuous: bool) -> None:
 
 
 @pytest.mark.parametrize(("step_seconds", "transitions"), [(0.0, 256), (1.0, 64)])
-def test_a_training_is_short_where_steps_are_slow(step_seconds: float, transitions: int) -> None:
+def test_a_training_is_short_where_steps_are_slow_and_leaves_nothing(
+    step_seconds: float, transitions: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     taken = 0
 
     class Counts(Points):
@@ -47,7 +51,9 @@ def test_a_training_is_short_where_steps_are_slow(step_seconds: float, transitio
 
     subject = replace(examine(partial(Counts, Config())), step_seconds=step_seconds)
     taken = 0
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     result = run_check(find_check("vec_env", "trains_ppo"), subject, Settings(programs=1))
+    assert not list(tmp_path.glob("SB3-*"))
     assert result.status == "passed"
     assert transitions <= taken < transitions + 64
 

@@ -50,6 +50,23 @@ def test_wrong_values_are_refused(
     assert message in said
 
 
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["check", "--sead", "3"], "--sead. Did you mean '--seed'?"),
+        (["trace", "CartPole-v1", "--episode-count=3"], "--episode-count=3. Did you mean '--epis"),
+        (["tune", "CartPole-v1", "more"], "unrecognized arguments: more"),
+    ],
+)
+def test_an_unknown_option_names_the_near_one(
+    arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(arguments)
+    assert end.value.code == 2
+    assert hint in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["replay", "trace"])
 def test_a_wrong_value_is_told_below_one_line_of_usage(
     command: str, capsys: pytest.CaptureFixture[str]

@@ -57,20 +57,23 @@ def test_a_stack_of_frames_is_pushed_on_along_its_axis(axis: int) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_a_thread_that_ends_meanwhile_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual, gone = Path.read_text, ["children", "cmdline"]
+    usual = Path.read_text
+    processes = [subprocess.Popen([sys.executable, "-c", "input()"], stdin=-1) for _ in range(2)]
+    pid = str(processes[0].pid)
+    gone = ["children", pid]
 
     def read_text(path: Path, *args: Any, **kwargs: Any) -> str:
-        if path.name in gone:
-            gone.remove(path.name)
-            raise FileNotFoundError(path)
+        for name in gone:
+            if path.name == name or path == Path("/proc", name, "cmdline"):
+                gone.remove(name)
+                raise FileNotFoundError(path)
         return usual(path, *args, **kwargs)
 
-    processes = [subprocess.Popen([sys.executable, "-c", "input()"], stdin=-1) for _ in range(2)]
     try:
         everything = belongings()
         monkeypatch.setattr(Path, "read_text", read_text)
         # One of the processes looks as if it had ended, too.
-        assert len(everything - belongings()) == 1
+        assert everything - belongings() == {f"process {pid}"}
         assert not gone
     finally:
         for process in processes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -306,6 +308,8 @@ def _train(env: Recorded, algorithm: str, settings: dict[str, Any], kept: int) -
     slow = scene.subject.step_seconds * _TOTAL / scene.n > _LONG_SECONDS
     total = _FEW if slow else _TOTAL
     learned = scene.caught(model.learn, total)
+    with suppress(AttributeError, OSError):
+        Path(model.live.logger.dir).rmdir()  # SB3 makes a folder, and writes nothing into it
     yield expect("{0} is None", learned.error, should=f"None: {algorithm} learns")
     done = model.attribute("num_timesteps")
     yield expect(f"{{0}} >= {total}", done, should=f"at least {total}")
