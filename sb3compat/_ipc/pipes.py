@@ -205,11 +205,11 @@ class Exchange:
 
     def forget(self, row: int) -> None:
         """Remove a row whose answer is outstanding: its worker is about to be replaced."""
-        self._ready.discard(row)
         for noted in (self.owed, self.unsent, self.answers, self.dead):
             noted.pop(row, None)
         if self._writing == row:
             self._writing = None
+        self._ready.discard(row)
 
     def receive(
         self,
@@ -345,6 +345,6 @@ class Exchange:
         if isinstance(error, OSError) and error.errno is None:
             raise error
         self.dead[row] = error
-        self._ready.discard(row)
         self.unsent.pop(row, None)
         self.owed.pop(row, None)
+        self._ready.discard(row)  # last: what is owed is watched, after an interrupt as well

@@ -258,6 +258,32 @@ def test_size_of_a_message_beyond_two_gigabytes_is_written_and_read() -> None:
         assert all(framing.body_of(start[:end]) is None for end in range(len(start)))
 
 
+@POSIX
+def test_exception_at_any_point_of_a_loss_leaves_no_answer_outstanding(
+    make: Make, workers: Workers
+) -> None:
+    def owing() -> Exchange:
+        exchange = make()
+        exchange.grace_seconds = 1.0
+        exchange.expect(1)
+        return exchange
+
+    def lose(exchange: Exchange) -> None:
+        exchange.receive()
+        exchange.forget(1)
+
+    started(make(), _1="die").receive()
+    workers.processes[1].join()
+    total = count(lambda exchange=owing(): lose(exchange))
+    for at in range(1, total + 1):
+        exchange = owing()
+        interrupt(lambda exchange=exchange: lose(exchange), at, KeyboardInterrupt)
+        exchange.receive()
+        assert not exchange.owed, at
+        exchange.forget(1)
+        assert not exchange.dead, at
+
+
 def test_error_of_a_handler_is_no_sign_of_death(make: Make) -> None:
     exchange = make()
     raised = raised_by(signal.SIGUSR1, InterruptedByHandlerError)

@@ -62,7 +62,7 @@ def check_refused(folder: Path, make: str, hide: str, said: str, runs: int) -> N
     """The script ends with an error that says this, and was not run more often than that."""
     path = folder / "selfish.py"
     path.write_text(dedent(SELFISH).replace("{make}", dedent(make)).replace("{hide}", hide))
-    done = run(path, path=[folder], RAY_USAGE_STATS_ENABLED="0")
+    done = run(path, path=[folder], RAY_USAGE_STATS_ENABLED="0", RAY_ADDRESS="local")
     assert done.returncode == 1, done.stderr
     assert said in done.stderr
     assert len((folder / "runs").read_text().split()) <= runs
