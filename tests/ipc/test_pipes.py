@@ -274,7 +274,8 @@ def test_exception_at_any_point_of_a_loss_leaves_no_answer_outstanding(
 
     started(make(), _1="die").receive()
     workers.processes[1].join()
-    total = count(lambda exchange=owing(): lose(exchange))
+    counted = owing()
+    total = count(lambda: lose(counted))
     for at in range(1, total + 1):
         exchange = owing()
         interrupt(lambda exchange=exchange: lose(exchange), at, KeyboardInterrupt)
