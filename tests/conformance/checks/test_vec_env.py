@@ -100,6 +100,21 @@ def test_one_mistake_is_one_failure(kind: Any, name: str, message: str) -> None:
     assert message in found[name]
 
 
+class OwnMethods(Points):
+    """Has methods of rows, apart from what `set_attr` sets."""
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> Any:
+        method = getattr(self, f"row_{method_name}")
+        return [method(i, *args, **kwargs) for i in self.named(indices)]
+
+
+def test_methods_need_not_be_attributes() -> None:
+    results = judge(examine(partial(OwnMethods, Config())), seconds=QUICK, only={"env_method_args"})
+    result = results["env_method_args"]
+    assert result.status == "not_exercised"
+    assert result.message == "env_method calls only methods of its own"
+
+
 # Wrappers of SB3 that work, on environments that make nothing of what these write
 
 
