@@ -157,7 +157,7 @@ def trace(
     shown = _rows(rows, first.num_envs)
     layouts = []
     for number, (layout, mode, present) in enumerate(ways):
-        gc.collect()  # a record refers to itself, and may be large: before there is another one
+        gc.collect()  # the last record, which may be large: it refers to itself
         used = env() if making and number else first
         try:
             stepping = Stepping(present(used), mode, shown, seed, max_steps)

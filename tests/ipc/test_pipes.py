@@ -259,8 +259,9 @@ def test_size_of_a_message_beyond_two_gigabytes_is_written_and_read() -> None:
 
 
 @POSIX
+@pytest.mark.parametrize("noticed", [True, False])
 def test_exception_at_any_point_of_a_loss_leaves_no_answer_outstanding(
-    make: Make, workers: Workers
+    make: Make, workers: Workers, noticed: bool
 ) -> None:
     def owing() -> Exchange:
         exchange = make()
@@ -269,7 +270,8 @@ def test_exception_at_any_point_of_a_loss_leaves_no_answer_outstanding(
         return exchange
 
     def lose(exchange: Exchange) -> None:
-        exchange.receive()
+        if noticed:
+            exchange.receive()
         exchange.forget(1)
 
     started(make(), _1="die").receive()
@@ -279,7 +281,7 @@ def test_exception_at_any_point_of_a_loss_leaves_no_answer_outstanding(
     for at in range(1, total + 1):
         exchange = owing()
         interrupt(lambda exchange=exchange: lose(exchange), at, KeyboardInterrupt)
-        exchange.receive()
+        exchange.receive(60.0)
         assert not exchange.owed, at
         exchange.forget(1)
         assert not exchange.dead, at
