@@ -112,6 +112,7 @@ def vec_env_mutant(
     referenced: bool = True,
     untold: str = "",
     name: str = "",
+    options: dict[str, Any] | None = OPTIONS,
 ) -> Callable[[type], type]:
     """Enter a class as a mutant of a `VecEnv` that fails these checks."""
 
@@ -128,7 +129,7 @@ def vec_env_mutant(
                 fails=frozenset(fails),
                 may_fail=frozenset(may_fail),
                 reference=points.reference(shape) if referenced else None,
-                options=OPTIONS,
+                options=options,
                 untold=untold,
             )
         )

@@ -18,8 +18,9 @@ _FREE, _AFTER = 8, 4
 # How many times as long as the known way to an end a program may be.
 _SLACK = 20
 # For a program of several episodes: the rounds, the resets before each round, the most endings of a
-# row in a round, and the limits of steps, time and memory.
-_ROUNDS, _RESETS, _ENDS = 8, 3, 3
+# row in a round, the fewest steps of all rows in the first round, and the limits of steps, time and
+# memory.
+_ROUNDS, _RESETS, _ENDS, _FIRST = 8, 3, 3, 500
 # The seeds of the rounds begin here; `_opening` draws smaller ones.
 _OTHER_SEEDS = 10
 _MOST_STEPS, _MOST_SECONDS, _MOST_BYTES = 1500, 1.0, 1e8
@@ -151,7 +152,9 @@ def episodes(subject: Subject, number: int, draw: Random, record: Record, env: A
         # round has another one, as otherwise all resets after it would be the same again.
         yield from opening(subject, _OTHER_SEEDS + turn if seeded else None)
         ends = np.zeros(subject.num_envs, int)
-        for _ in range(longest):
+        # What counts from the reset of all rows shows only far from it, after many episodes.
+        fewest = 0 if turn or number else _FIRST // subject.num_envs
+        for count in range(max(longest, fewest)):
             yield from _step(subject, act, record)
             left -= 1
             last = record.calls[-1]
@@ -159,7 +162,8 @@ def episodes(subject: Subject, number: int, draw: Random, record: Record, env: A
                 return
             ends[[i for i in last.ended if i < subject.num_envs]] += 1
             waits = subject.mode == "NextStep" and last.flags.any()
-            if ends.min() >= (1 if turn % 2 and not seeded else _ENDS) and not waits:
+            enough = ends.min() >= (1 if turn % 2 and not seeded else _ENDS)
+            if enough and count >= fewest and not waits:
                 break
 
 

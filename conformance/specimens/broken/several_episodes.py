@@ -166,7 +166,7 @@ class EmptyEntriesOfOtherRows(Points):
 
 @vec_env_mutant("limits_by_row", config=_TERMINATED, referenced=False)
 class OneCounterForAllRows(Points):
-    most = 7
+    most = 29
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -273,7 +273,7 @@ class InfosOfAutoresetsAreFinal(RowsEnv):
 
 @vector_env_mutant("limits_by_row", endings=("terminated",))
 class OneCounterForAll(RowsEnv):
-    most = 7
+    most = 29
 
     def __init__(self, form: Form) -> None:
         super().__init__(form)

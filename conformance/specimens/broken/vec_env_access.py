@@ -97,6 +97,13 @@ class ClosesOnce(Points):
         super().close()
 
 
+@mutant("close_closes_what_it_wraps")
+class ClosesItselfOnly(Points):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.venv = Points(config)
+
+
 @mutant("close_returns")
 class ClosesInTheMainThreadOnly(Points):
     """As some simulators with a window do."""

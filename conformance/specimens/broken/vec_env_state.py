@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -103,28 +104,38 @@ class SeedNoneRefused(Points):
 
 # Options
 
-_OPTIONS = "no option is known that its `reset` understands"
 
-
-@mutant("options_reach_env", untold=_OPTIONS)
+@mutant("options_reach_env")
 class IgnoresOptions(Points):
     def set_options(self, options: Any = None) -> None:
         super().set_options(None)
 
 
-@mutant("options_per_row", untold=_OPTIONS)
+@mutant("options_per_row")
 class FirstOptionsForAll(Points):
     def set_options(self, options: Any = None) -> None:
         super().set_options(options[0] if isinstance(options, list) else options)
 
 
-@mutant("options_used_once", untold=_OPTIONS)
+@mutant("options_used_once")
 class OptionsForGood(Points):
     def forget(self) -> None:
         self._seeds = [None] * self.num_envs
 
 
-@mutant("options_copied", untold=_OPTIONS)
+@mutant("options_used_once", options=None)
+class OptionsInAutoresets(Points):
+    def reset(self) -> Any:
+        self.kept = deepcopy(self._options)
+        return super().reset()
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        info["terminal_observation"] = last
+        first, self.reset_infos[i] = self.envs[i].reset(options=self.kept[i] or None)
+        return first
+
+
+@mutant("options_copied")
 class OptionsNotCopied(Points):
     def set_options(self, options: Any = None) -> None:
         super().set_options(options)

@@ -102,11 +102,7 @@ class PopsOptions(RowsEnv):
         return result
 
 
-@mutant(
-    "options_reach_env",
-    untold="no option is known that its `reset` understands",
-    options={"offset": 100},
-)
+@mutant("options_reach_env", options={"offset": 100})
 class DropsOptions(RowsEnv):
     def begin(self, i: int, seed: Any, options: dict[str, Any]) -> dict[str, Any]:
         return super().begin(i, seed, {})

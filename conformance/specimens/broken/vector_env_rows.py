@@ -98,6 +98,16 @@ class ClosesOnce(RowsEnv):
         super().close(**kwargs)
 
 
+class _ClosesItselfOnly(VectorWrapper):
+    def close(self, **kwargs: Any) -> None:
+        pass
+
+
+@mutant("close_closes_what_it_wraps", wrap=_ClosesItselfOnly)
+class WrapperClosesItselfOnly(RowsEnv):
+    pass
+
+
 @mutant("close_returns")
 class ClosesInTheMainThreadOnly(RowsEnv):
     """As some simulators with a window do."""

@@ -133,6 +133,49 @@ def left_over(held, seconds):
         time.sleep(0.05)
 
 
+def below(env):
+    """The environments that an environment wraps, the outermost first."""
+    found = [env]
+    while len(found) < 100:  # one may wrap itself
+        held = getattr(found[-1], "__dict__", {})
+        found.append(held.get("venv", held.get("env")))
+        if not hasattr(found[-1], "step"):
+            break
+    return found[1:-1]
+
+
+def open_below(env):
+    """What an environment wraps, by depth; each entry is there until `close` is called."""
+    left = {}
+
+    def watch(depth, layer, close):
+        def closing(*args, **kwargs):
+            left.pop(depth, None)
+            return close(*args, **kwargs)
+
+        left[depth], layer.close = type(layer).__name__, closing
+
+    for depth, layer in enumerate(below(env), 1):
+        watch(depth, layer, layer.close)
+    return left
+
+
+def tell_options(env):
+    """Let the info of each row's reset tell the option `probe`, which the row itself never sees."""
+
+    def watch(single, reset):
+        def resetting(*args, options=None, **kwargs):
+            given = dict(options or {})
+            told = {"probe": given.pop("probe", 0)}
+            obs, info = reset(*args, **kwargs, **({"options": given} if given else {}))
+            return obs, {**info, **told}
+
+        single.reset = resetting
+
+    for single in getattr(env, "unwrapped", env).get_attr("unwrapped"):
+        watch(single, single.reset)
+
+
 def singles_of(make_env, n):
     """Factories of the single environments of a DummyVecEnv; each is used once."""
     pools = [[] for _ in range(n)]

@@ -20,7 +20,8 @@ from sb3compat.conformance.subject.interface import layers_of, mode_of, offers
 CAPABILITIES: dict[str, str] = {
     "seeding": "takes seeds",
     "seed_method": "has a method `seed`, working or not; missing if `seeding` is declared missing",
-    "options": "takes options in a reset; declared by the option `options` of the run",
+    "options": "takes options in a reset: those of the run's option `options`, or what shows which "
+    "ones get there, if rows are in the process and infos tell what their resets return",
     "render": "renders rgb_array frames",
     "sub_envs": "has sub-environments whose attributes can be reached",
     "masked_reset": "resets the rows under options['reset_mask']",
@@ -39,7 +40,9 @@ CAPABILITIES: dict[str, str] = {
 }
 
 # The capabilities that are found out by trying, unless the user has declared them.
-PROBED = ("seeding", "seed_method", "sub_envs", "masked_reset", "row_seeds", "alike_rows")
+PROBED = (
+    "seeding", "seed_method", "sub_envs", "masked_reset", "row_seeds", "alike_rows", "options",
+)  # fmt: skip
 
 _MOST_STEPS, _FEW_STEPS = 20, 8
 
@@ -49,7 +52,9 @@ def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict
     found = _found(env, family)
     if not declared.get("seeding", True):
         found["seed_method"] = False
-    return {**found, **declared}
+    found = {**found, **declared}
+    # It comes last, as it changes the rows.
+    return {"options": _tells_options(env, family), **found}
 
 
 def assumed(env: Any, family: Family) -> dict[str, bool]:
@@ -59,7 +64,7 @@ def assumed(env: Any, family: Family) -> dict[str, bool]:
     found = {"sb3": find_spec("stable_baselines3") is not None, "masked_reset": disabled}
     found |= dict.fromkeys(("seeding", "seed_method"), seeds)
     found |= dict.fromkeys(("two_at_once", "separate_rows", "repeatable"), True)
-    found |= dict.fromkeys(("row_seeds", "sub_envs", "alike_rows"), False)
+    found |= dict.fromkeys(("row_seeds", "sub_envs", "alike_rows", "options"), False)
     found["render"] = getattr(env, "render_mode", None) == "rgb_array"
     return found | (_found_vec_env(env) if family == "vec_env" else {})
 
@@ -172,6 +177,19 @@ def _reaches_rows(env: Any, family: Family) -> bool:
 
 
 _PROBE = "conformance_probe"
+
+
+def _tells_options(env: Any, family: Family) -> bool:
+    """Whether the infos of a reset tell what the reset of each row returned."""
+    try:
+        PRELUDE["tell_options"](env)
+        result = env.reset()
+        if family == "vector_env":
+            return bool(len(result[1]["probe"]) == env.num_envs)
+        return all("probe" in info for info in env.unwrapped.reset_infos)
+    except Exception:
+        return False
+
 
 # Wrappers whose results depend on everything that any row has seen, and the attribute that says
 # whether they still learn.

@@ -117,7 +117,8 @@ def look_at(
             num_envs=int(env.num_envs),
             mode=mode_of(env) if kind == "vector_env" else None,
             capabilities=found
-            | {"options": options is not None, "reference": reference is not None or bool(singles)},
+            | {"reference": reference is not None or bool(singles)}
+            | ({} if options is None else {"options": True}),
             options=options,
             reference=reference,
             singles=singles,
@@ -136,5 +137,7 @@ def look_at(
 
 def try_out(subject: Subject, env: Any, declared: Mapping[str, bool]) -> Subject:
     """Find out by trying what the environment can do; it may hang in that, or die."""
+    if subject.options is not None:
+        declared = {**declared, "options": True}
     found = capabilities(env, subject.family, declared)
     return replace(subject, capabilities={**subject.capabilities, **found})

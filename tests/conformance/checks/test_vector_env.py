@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
 
 from conformance.specimens.broken.several_episodes import RowsCounted
 from conformance.specimens.rows_env import MODES, Form, RowEnv, RowsEnv, reference
@@ -26,6 +26,8 @@ def look(factory: Callable[[], Any], **given: Any) -> dict[str, Result]:
 
 # The checks of rows that differ by their seeds only.
 ALIKE = ("rows_are_alike", "endings_together")
+# And of those that wrap another one.
+WRAPPED = ("close_closes_what_it_wraps",)
 # And of those that have a monitor.
 COUNTED = ("episode_statistics_of_the_episode",)
 # And of entries that only some rows have. In DISABLED mode the resets give no such entries.
@@ -46,6 +48,9 @@ def test_a_correct_environment_exercises_every_check() -> None:
         more = look(lambda alike=alike: RowsEnv(alike), seconds=0.1, only=ALIKE)
         more |= look(lambda mode=mode: RowsCounted(Form(mode=mode)), seconds=0.1, only=COUNTED)
         more |= look(lambda mode=mode: TellsWhenEven(Form(mode=mode)), seconds=0.1, only=PARTIAL)
+        more |= look(
+            lambda mode=mode: VectorWrapper(RowsEnv(Form(mode=mode))), seconds=0.1, only=WRAPPED
+        )
         passed = {name for name, each in (results | more).items() if each.status == "passed"}
         assert passed | CLOSES == set(results), mode
 

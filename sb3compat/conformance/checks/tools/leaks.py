@@ -109,23 +109,24 @@ def limits_of_their_own(record: Record) -> Iterator[Demand]:
     # beyond which they never get.
     lengths = [[len(e.steps) for e in found] for found in by_row(record)]
     longest = [max(steps, default=0) for steps in lengths]
-    early = any(ages[i] < longest[i] for _, ages in cuts for i in record.rows)
+    early = any(age < longest[i] for _, ages in cuts for i, age in ages.items())
     if len(cuts) < _FEWEST or not early:
         raise NotExercisedError("no rows of different ages were truncated")
     name = "dones" if record.family == "vec_env" else "truncations"
     ages = cuts[-1][1]
+    stepped = [list(ages) for _, ages in cuts]
     yield expect(
-        "not all(np.all(flags) for flags in {0})",
+        f"not all(np.all(flags[rows]) for flags, rows in zip({{0}}, {stepped}))",
         Several([getattr(step, name) for step, _ in cuts]),
         what="{0}[-1]",
-        should=f"true in the row at its limit only, after {max(ages)} steps: another row has made "
-        f"{min(ages)}",
-        row=int(np.argmin(ages)),
+        should=f"true in the row at its limit only, after {max(ages.values())} steps: another row "
+        f"has made {min(ages.values())}",
+        row=min(ages, key=ages.__getitem__),
     )
 
 
-def _cuts_at_different_ages(record: Record) -> list[tuple[Call, list[int]]]:
-    """The steps that truncate a row while another one is in another step, with all rows' steps."""
+def _cuts_at_different_ages(record: Record) -> list[tuple[Call, dict[int, int]]]:
+    """The steps that truncate a row while another one is in another step, with the rows' steps."""
     ages: dict[int, dict[int, int]] = {}
     cut: set[int] = set()
     for episode in episodes(record):
@@ -133,12 +134,9 @@ def _cuts_at_different_ages(record: Record) -> list[tuple[Call, list[int]]]:
             ages.setdefault(id(step), {})[episode.row] = age
         if episode.cut:
             cut.add(id(episode.end))
-    found = [(step, ages.get(id(step), {})) for step in record.endings if id(step) in cut]
-    return [
-        (step, [by_row[i] for i in record.rows])
-        for step, by_row in found
-        if len(by_row) == record.num_envs and len(set(by_row.values())) > 1
-    ]
+    found = [(step, ages[id(step)]) for step in record.endings if id(step) in cut]
+    # A row that is reset in NEXT_STEP mode makes no step.
+    return [(step, by_row) for step, by_row in found if len(set(by_row.values())) > 1]
 
 
 # Infos

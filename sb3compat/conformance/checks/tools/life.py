@@ -1,4 +1,4 @@
-"""What an environment leaves behind: processes after `close`, memory after episodes."""
+"""What an environment leaves behind: what it wraps, processes, memory."""
 
 from __future__ import annotations
 
@@ -37,6 +37,20 @@ def nothing_left(scene: Scene) -> Iterator[Demand]:
         what="left_over({0}, 0)",
         should="nothing, as the environment is closed",
     )
+
+
+def wrapped_closed(scene: Scene) -> Iterator[Demand]:
+    """`close` closes what an environment wraps.
+
+    Raises:
+        NotExercisedError: If it wraps none.
+    """
+    env = scene.make()
+    left = scene.made_by("open_below", "left", env)
+    if not left.live:
+        raise NotExercisedError("it wraps no other environment")
+    env.close()
+    yield expect("not {0}", left.value, should="empty: closing it closes what it wraps")
 
 
 def no_growth(scene: Scene) -> Iterator[Demand]:

@@ -112,6 +112,19 @@ def access_or_refusal(env: Recorded, *others: Callable[[], Call]) -> Iterator[De
     yield expect(f"len({{0}}) == {scene.n}", values, should=should)
 
 
+def telling_options(scene: Scene, name: str = "env") -> Recorded:
+    """A new instance whose resets show the options that get to the rows."""
+    env = scene.make(name)
+    if scene.subject.options is None:
+        scene.made_by("tell_options", "_", env)
+    return env
+
+
+def options_of(scene: Scene) -> dict[str, Any]:
+    """Options that a reset shows: the user's, or else one that `telling_options` is for."""
+    return {"probe": 1} if scene.subject.options is None else dict(scene.subject.options)
+
+
 def patience(subject: Subject) -> int:
     """The seconds after which a call of `close` counts as hung."""
     return 2 + round(10 * subject.make_seconds)

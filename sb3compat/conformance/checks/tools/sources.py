@@ -55,6 +55,7 @@ VEC_ENV: Places = {
         ),
         "VecEnv.set_options": (311, 325, "options_reach_env options_per_row options_copied"),
         "VecEnv._get_indices": (346, 357, "numpy_int_indices"),
+        "VecEnvWrapper.close": (401, 402, "close_closes_what_it_wraps"),
     },
     "vec_env/dummy_vec_env": {
         "DummyVecEnv.__init__": (30, 51, "rewards_float32 dones_bool_array"),

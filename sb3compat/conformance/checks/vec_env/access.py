@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from sb3compat.conformance.checks.tools.life import no_growth, nothing_left
+from sb3compat.conformance.checks.tools.life import no_growth, nothing_left, wrapped_closed
 from sb3compat.conformance.checks.tools.scenes import (
     Twins,
     access_or_refusal,
@@ -331,6 +331,16 @@ def close_idempotent(scene: Scene) -> Iterator[Demand]:
     env.close()
     error = env.within(patience(scene.subject), env.close).error
     yield expect("{0} is None", error, should="None, as it is closed already")
+
+
+@error(group="life", source=SB3_SOURCE, after=("close_returns",))
+def close_closes_what_it_wraps(scene: Scene) -> Iterator[Demand]:
+    """`close()` of a wrapper closes the environment that it wraps.
+
+    Typical mistake: a wrapper has a `close` of its own, without `super().close()`. The processes,
+    files and windows below it stay open then.
+    """
+    yield from wrapped_closed(scene)
 
 
 @warning(group="life", source=SB3_SOURCE, after=_AFTER_ERRORS)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from sb3compat.conformance.checks.tools.comparing import alike
+from sb3compat.conformance.checks.tools.scenes import options_of, telling_options
 from sb3compat.conformance.checks.vec_env.marks import (
     DETERMINISTIC,
     error,
@@ -17,7 +18,7 @@ from sb3compat.conformance.contract import SB3_SOURCE
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Drawn, Record
+from sb3compat.conformance.record import Call, Drawn, Record
 from sb3compat.conformance.scene import Recorded, Scene
 from sb3compat.conformance.values import Several, Value, constant
 from sb3compat.conformance.variants import again, seeded_late
@@ -183,19 +184,20 @@ def _start(env: Recorded, seed: int, options: Any = None) -> _Start:
     """Reset under a seed, and with options if some are given."""
     if options is not None:
         env.set_options(options)
-    first = env.restart(seed)
+    return _begun(env, env.restart(seed))
+
+
+def _begun(env: Recorded, call: Call) -> _Start:
+    """What a reset has returned, or a step in which rows were reset."""
     # SB3's wrappers have `reset_infos` of their own, which stay empty.
     wrapped = "venv" in vars(env.live)
-    return _Start(first.obs, env.read("unwrapped.reset_infos") if wrapped else first.reset_infos)
-
-
-def _options(scene: Scene) -> dict[str, Any]:
-    return dict(scene.subject.options or {})
+    return _Start(call.obs, env.read("unwrapped.reset_infos") if wrapped else call.reset_infos)
 
 
 def _twice(scene: Scene, seed: int, options: Any = None) -> tuple[_Start, _Start]:
     """The start of two instances, as infos may contain clock times."""
-    return _start(scene.make(), seed, options), _start(scene.make(), seed, options)
+    one, other = (_start(telling_options(scene), seed, options) for _ in range(2))
+    return one, other
 
 
 def _stable(known: tuple[_Start, _Start], i: int) -> tuple[Value, Value, Value]:
@@ -217,11 +219,11 @@ def _starts_like(
 def options_reach_env(scene: Scene) -> Iterator[Demand]:
     """Options given to `set_options` reach every row's environment at the next reset.
 
-    A dict is for all rows. The user gives the options of this check, and knows that they make a
-    visible difference. Typical mistake: `reset` does not pass them on.
+    A dict is for all rows. Where the user gives none, the check hands the rows one that only the
+    info of their reset shows. Typical mistake: `reset` does not pass them on.
     """
     seed = scene.seed()
-    plain, special = _twice(scene, seed), _twice(scene, seed, _options(scene))
+    plain, special = _twice(scene, seed), _twice(scene, seed, options_of(scene))
     for i in scene.rows:
         yield expect(
             "not equal(({0}, stable({1}, {2})), ({3}, stable({4}, {5})))",
@@ -245,10 +247,10 @@ def options_per_row(scene: Scene) -> Iterator[Demand]:
     Typical mistakes: the list is passed on whole, or its first element to all rows.
     """
     seed = scene.seed()
-    plain, special = _twice(scene, seed), _twice(scene, seed, _options(scene))
+    plain, special = _twice(scene, seed), _twice(scene, seed, options_of(scene))
     chosen = scene.some_rows()
-    options = [_options(scene) if i in chosen else {} for i in scene.rows]
-    mixed = _start(scene.make(), seed, options)
+    options = [options_of(scene) if i in chosen else {} for i in scene.rows]
+    mixed = _start(telling_options(scene), seed, options)
     for i in scene.rows:
         known, given = (special, "its options") if i in chosen else (plain, "no options")
         yield from _starts_like(mixed, known, i, f"for {given}")
@@ -261,20 +263,28 @@ def options_per_row(scene: Scene) -> Iterator[Demand]:
     after=(*_RESET_INFOS, "options_reach_env"),
 )
 def options_used_once(scene: Scene) -> Iterator[Demand]:
-    """Options are used for one reset; the next one has none.
+    """Options are used for one reset; the next one has none, the rows' own resets included.
 
     Typical mistake: they are kept after the reset, and apply to all episodes of the run.
     """
     seed = scene.seed()
+    ending = scene.ending() if scene.subject.endings else None
+    # The user's options may lead to other episodes.
+    judged = ending is not None and ending.seed is not None and scene.subject.options is None
 
-    def second(options: Any = None) -> _Start:
-        env = scene.make()
-        _start(env, seed, options)
-        return _start(env, seed)
+    def later(options: Any = None) -> tuple[_Start, list[int], _Start]:
+        env = telling_options(scene)
+        if options is not None:
+            env.set_options(options)
+        step = env.to_an_end(ending) if judged and ending is not None else env.restart(seed)
+        return _begun(env, step), step.ended, _start(env, seed)
 
-    plain, again = (second(), second()), second(_options(scene))
+    (first, ended, second), (other, _, another) = later(), later()
+    by_itself, _, again = later(options_of(scene))
+    for i in ended:
+        yield from _starts_like(by_itself, (first, other), i, "as without options")
     for i in scene.rows:
-        yield from _starts_like(again, plain, i, "as without options")
+        yield from _starts_like(again, (second, another), i, "as without options")
 
 
 @warning(
@@ -289,13 +299,13 @@ def options_copied(scene: Scene) -> Iterator[Demand]:
     Nor does the environment change the caller's dict. SB3's base class makes deep copies.
     """
     seed = scene.seed()
-    special = _twice(scene, seed, _options(scene))
-    options = scene.let("options", _options(scene))
-    env = scene.make()
+    special = _twice(scene, seed, options_of(scene))
+    options = scene.let("options", options_of(scene))
+    env = telling_options(scene)
     env.set_options(options)
     if scene.choose((False, True)):
         _start(env, seed)
-        given = constant(_options(scene))
+        given = constant(options_of(scene))
         yield expect("equal({0}, {1})", options.value, given, should="as the caller made it")
         return
     options.clear()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gymnasium.vector import VectorEnv, VectorWrapper
 
-from sb3compat.conformance.checks.tools.life import no_growth, nothing_left
+from sb3compat.conformance.checks.tools.life import no_growth, nothing_left, wrapped_closed
 from sb3compat.conformance.checks.tools.scenes import (
     RESULTS,
     access_or_refusal,
@@ -146,6 +146,20 @@ def close_idempotent(scene: Scene) -> Iterator[Demand]:
     env.close()
     error = scene.caught(env.close).error
     yield expect("{0} is None", error, should="None: it is closed already")
+
+
+@error(
+    group="life",
+    source=f"{GYM_VECTOR}#gymnasium.vector.VectorWrapper",
+    after=(*BASICS["vector_env"], "close_returns"),
+)
+def close_closes_what_it_wraps(scene: Scene) -> Iterator[Demand]:
+    """`close()` of a wrapper closes the environment that it wraps.
+
+    Typical mistake: a wrapper has a `close` of its own, without `super().close()`. The processes,
+    files and windows below it stay open then.
+    """
+    yield from wrapped_closed(scene)
 
 
 @warning(group="life", source=f"{GYM_VECTOR}#gymnasium.vector.VectorWrapper")

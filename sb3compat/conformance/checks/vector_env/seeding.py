@@ -10,9 +10,11 @@ import numpy as np
 from sb3compat.conformance.checks.tools.comparing import alike
 from sb3compat.conformance.checks.tools.scenes import (
     RESULTS,
+    options_of,
     row_alike,
     seeded_start,
     step_both,
+    telling_options,
 )
 from sb3compat.conformance.checks.tools.singles import obs_like_single
 from sb3compat.conformance.checks.vector_env.marks import (
@@ -288,14 +290,14 @@ def options_not_mutated(scene: Scene) -> Iterator[Demand]:
 
 @error(group="options", source=RESET, needs=("options", "seeding"), after=DETERMINISTIC)
 def options_reach_env(scene: Scene) -> Iterator[Demand]:
-    """`reset(options=...)` heeds options that the environment is declared to understand.
+    """`reset(options=...)` hands the options to the rows.
 
     Options that are dropped on the way to the sub-environments have no effect, without an error.
     With the same seed and actions, the results must differ from those of a reset without options.
     """
     seed = scene.seed()
-    env, twin = scene.make(), scene.make("twin")
-    options = dict(scene.subject.options or {})
+    env, twin = telling_options(scene), telling_options(scene, "twin")
+    options = options_of(scene)
     # Twice, as infos may contain clock times.
     before = env.reset(seed=seed, options=options).infos
     one, other = env.reset(seed=seed, options=options), twin.reset(seed=seed)
