@@ -54,7 +54,7 @@ def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict
         found["seed_method"] = False
     found = {**found, **declared}
     # It comes last, as it changes the rows.
-    return {"options": _tells_options(env, family), **found}
+    return found if "options" in found else {**found, "options": _tells_options(env, family)}
 
 
 def assumed(env: Any, family: Family) -> dict[str, bool]:

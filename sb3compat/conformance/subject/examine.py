@@ -137,7 +137,8 @@ def look_at(
 
 def try_out(subject: Subject, env: Any, declared: Mapping[str, bool]) -> Subject:
     """Find out by trying what the environment can do; it may hang in that, or die."""
-    if subject.options is not None:
-        declared = {**declared, "options": True}
+    if subject.options is not None or subject.workers:
+        # Rows in other processes would be sent over, and be copies.
+        declared = {"options": subject.options is not None, **declared}
     found = capabilities(env, subject.family, declared)
     return replace(subject, capabilities={**subject.capabilities, **found})
