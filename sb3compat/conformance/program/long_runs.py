@@ -134,12 +134,12 @@ def left_over(held, seconds):
 
 
 def below(env):
-    """The environments that an environment wraps, the outermost first."""
+    """The vector environments that an environment wraps, the outermost first."""
     found = [env]
     while len(found) < 100:  # one may wrap itself
         held = getattr(found[-1], "__dict__", {})
         found.append(held.get("venv", held.get("env")))
-        if not hasattr(found[-1], "step"):
+        if not all(hasattr(found[-1], name) for name in ("num_envs", "close")):
             break
     return found[1:-1]
 
@@ -162,6 +162,7 @@ def open_below(env):
 
 def tell_options(env):
     """Let the info of each row's reset tell the option `probe`, which the row itself never sees."""
+    import gymnasium as gym
 
     def watch(single, reset):
         def resetting(*args, options=None, **kwargs):
@@ -172,7 +173,10 @@ def tell_options(env):
 
         single.reset = resetting
 
-    for single in getattr(env, "unwrapped", env).get_attr("unwrapped"):
+    singles = getattr(env, "unwrapped", env).get_attr("unwrapped")
+    if len({id(each) for each in singles if isinstance(each, gym.Env)}) < env.num_envs:
+        raise TypeError("the rows are no environments of their own")
+    for single in singles:
         watch(single, single.reset)
 
 

@@ -12,6 +12,7 @@ from gymnasium.vector import SyncVectorEnv
 from conformance.specimens.rows_env import MODES, Form, RowsEnv
 from conformance.specimens.worlds import Kind, World
 from conformance.specimens.worlds_in_rows import WorldsVecEnv
+from sb3compat import to_sb3
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.tiny import TinyVecEnv
 
@@ -40,6 +41,14 @@ def test_options_and_a_reference_are_capabilities() -> None:
     found = capabilities(TinyVecEnv, options={"x": 1}, reference=[TinyVecEnv])
     assert (found["options"], found["reference"]) == (True, True)
     assert not capabilities(TinyVecEnv)["options"]
+
+
+def test_options_show_without_the_users_where_each_row_is_an_environment() -> None:
+    assert capabilities(partial(SyncVectorEnv, [lambda: gym.make("CartPole-v1")] * 2))["options"]
+    pytest.importorskip("stable_baselines3")
+    # Its `get_attr` returns the environment of all rows for each row.
+    native = partial(gym.make_vec, "CartPole-v1", 2, vectorization_mode="vector_entry_point")
+    assert not capabilities(lambda: to_sb3(native()))["options"]
 
 
 @pytest.mark.parametrize("mode", MODES)
