@@ -18,7 +18,7 @@ CONFIGS = (
     Config(lengths=(4,)),
     Config(lengths=(1, 2)),
     Config(lengths=(1,)),
-    Config(lengths=(2, 90)),
+    Config(lengths=(2, 25)),
     Config(info=False, rendering=False),
     Config(rows=5, ends=("terminated",), continuous=True),
 )

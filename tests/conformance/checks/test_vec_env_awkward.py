@@ -60,7 +60,7 @@ class ClimbsLevels(Point):
 
     def reset(self, **kwargs: Any) -> Any:
         _, info = super().reset(**kwargs)
-        self.point = np.full(3, self.level, float)
+        self.point = np.full(3, min(self.level, 40), float)
         return self.observe(), info
 
     def step(self, action: Any) -> Any:
