@@ -6,7 +6,7 @@ The lowest layer of the kit: it imports no other module of the kit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from sb3compat.errors import nearest as nearest
 
@@ -73,10 +73,13 @@ class MalformedError(NotExercisedError, KeyError, IndexError, TypeError):
 
     Args:
         part: The part that is not there, and why.
+        whole: The value that has no such part.
+        key: The key or index that it does not have; None for another part.
     """
 
-    def __init__(self, part: str) -> None:
+    def __init__(self, part: str, whole: Any, key: object = None) -> None:
         super().__init__(f"a result has another structure than expected: {part}")
+        self.whole, self.key = whole, key
 
 
 class EnvFailureError(Exception):

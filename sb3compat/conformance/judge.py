@@ -19,7 +19,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from sb3compat.conformance.findings import CheckError, NotExercisedError, said_by, short
+from sb3compat.conformance.findings import (
+    CheckError,
+    MalformedError,
+    NotExercisedError,
+    said_by,
+    short,
+)
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.journal import Journal
 from sb3compat.conformance.program.perturb import perturb
@@ -61,7 +67,11 @@ class Demand:
         except (Exception, SystemExit) as error:
             frames = extract_tb(error.__traceback__)
             if isinstance(error, NameError) and frames[-1].filename == _CONDITION:
-                raise  # the condition asks for a name that no script has
+                raise CheckError(
+                    f"Expected a condition of {{0}} and so on, Python and np, got "
+                    f"{self.condition!r}: {error}. Write what the check knows into it: "
+                    "f'{{0}} <= {bound}'."
+                ) from error
             return False
 
     def _evaluate(self, template: str) -> Any:
@@ -128,7 +138,8 @@ def expect(
             raise CheckError(
                 f"Expected the values of expect({condition!r}, …) to be parts of what calls "
                 f"returned, such as step.rewards or env.attribute('num_envs'), got {shown(value)} "
-                f"({type(value).__name__}). Write what the check itself knows into the condition."
+                f"({type(value).__name__}). Leave `.value` out here; write what the check itself "
+                "knows into the condition: f'{{0}} == {number}'."
             )
     names = [f"_{k}" for k in range(len(values))]
     try:
@@ -174,11 +185,15 @@ class Verdict:
     mistake: BaseException | None = None
 
 
-def demands(returned: object) -> Iterator[Demand]:
+def demands(returned: object, function: Callable[..., Any]) -> Iterator[Demand]:
     """What a check demands, as it goes on.
+
+    A check of others also demands what it reads: a result that lacks a key would pass otherwise. For
+    those of the kit, the checks of structures report it.
 
     Args:
         returned: What its function returned.
+        function: The function.
 
     Raises:
         CheckError: If that is nothing to go through, or has something else in it.
@@ -188,13 +203,20 @@ def demands(returned: object) -> Iterator[Demand]:
             f"Expected a check that yields what expect(…) returns, but the function returned "
             f"{shown(returned)}. Write `yield` before each expect(…)."
         )
-    for demand in returned:
-        if not isinstance(demand, Demand):
-            raise CheckError(
-                f"Expected a check that yields what expect(…) returns, but it yielded "
-                f"{shown(demand)} ({type(demand).__name__}). Write `yield expect(…)`."
-            )
-        yield demand
+    try:
+        for demand in returned:
+            if not isinstance(demand, Demand):
+                raise CheckError(
+                    f"Expected a check that yields what expect(…) returns, but it yielded "
+                    f"{shown(demand)} ({type(demand).__name__}). Write `yield expect(…)`."
+                )
+            yield demand
+    except MalformedError as error:
+        if error.key is None or function.__module__.startswith("sb3compat."):
+            raise
+        key = repr(error.key).replace("{", "{{").replace("}", "}}")
+        condition = f"caught(lambda: {{0}}[{key}]) is None"
+        yield expect(condition, error.whole, should=f"with [{error.key!r}], which the check reads")
 
 
 def verdict(clause: Clause, *records: Record) -> Verdict:
@@ -202,7 +224,7 @@ def verdict(clause: Clause, *records: Record) -> Verdict:
     records[0].missing, records[0].judged = "", False
     exercised = False
     try:
-        for demand in demands(clause(*records)):
+        for demand in demands(clause(*records), clause):
             exercised = True
             if not demand.holds():
                 return Verdict(demand, True, missing=records[0].missing)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sb3compat.conformance.findings import Family
+from sb3compat.conformance.findings import Family, nearest
 from sb3compat.conformance.program.script import PRELUDE, to_source
 from sb3compat.conformance.subject.subject import Subject
 from sb3compat.conformance.values import Value
@@ -130,7 +130,11 @@ class Call:
     def __getattr__(self, name: str) -> Value:
         copies = self.__dict__.get("copies", {})
         if name not in copies:
-            raise AttributeError(name)
+            method = self.__dict__["op"].method if "op" in self.__dict__ else "a call"
+            has = ", ".join(copies) or "nothing"
+            raise AttributeError(
+                f"Expected a result of {method} ({has}), got {name!r}.{nearest(name, copies)}"
+            )
         return Value(self.number, self.name_of(name), copies[name], self.live[name])
 
     def name_of(self, result: str) -> str:
@@ -157,6 +161,12 @@ class Call:
         """What it has raised, if it may raise."""
         found: BaseException | None = self.copies.get("error")
         return found
+
+    @property
+    def mask(self) -> Any:
+        """The mask of a reset of some rows, an array of bool; None for a reset of all rows."""
+        options = self.op.kwargs.get("options")
+        return options.get("reset_mask") if isinstance(options, dict) else None
 
     @property
     def is_step(self) -> bool:

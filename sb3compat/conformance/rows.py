@@ -129,12 +129,10 @@ def episodes(record: Record) -> list[Episode]:
 
 def _reset(call: Call, record: Record) -> Iterator[tuple[int, Start]]:
     """The rows that a reset has begun anew."""
-    options = call.op.kwargs.get("options") or {}
-    mask = options.get("reset_mask") if isinstance(options, dict) else None
-    if mask is None:
+    if call.mask is None:
         yield from ((i, "reset") for i in record.rows)
     else:
-        yield from ((int(i), "mask") for i in np.flatnonzero(mask))
+        yield from ((int(i), "mask") for i in np.flatnonzero(call.mask))
 
 
 def by_row(record: Record) -> list[list[Episode]]:

@@ -56,7 +56,7 @@ class Value:
         return self.live if self.is_held else self.value
 
     def __getitem__(self, key: Any) -> Value:
-        return self._part(lambda whole: whole[key], f"{self.path}[{key!r}]")
+        return self._part(lambda whole: whole[key], f"{self.path}[{key!r}]", key)
 
     def get(self, key: str, default: object) -> Value:
         """The value of a key, as `dict.get` returns it."""
@@ -77,18 +77,32 @@ class Value:
         """The info of row i of a `VectorEnv`."""
         return self._part(lambda whole: info_of(whole, i), f"info_of({self.path}, {i})")
 
-    def _part(self, take: Callable[[Any], Any], path: str) -> Value:
+    def _part(self, take: Callable[[Any], Any], path: str, key: object = None) -> Value:
         try:
             value, live = take(self.value), None
         except Exception as error:
             part = path.replace(HOLE, self.name)
-            raise MalformedError(f"{part} raised {said_by(error)}") from error
+            raise MalformedError(f"{part} raised {said_by(error)}", self, key) from error
         if self.is_held:
             try:
                 live = take(self.live)
             except (KeyError, IndexError, TypeError):
                 live = _GONE
         return Value(self.call, self.name, value, live, path, is_held=self.is_held)
+
+    def _refused(self, *_: object) -> Any:
+        """Refuse what would be about this object, and not about the value."""
+        raise TypeError(
+            f"Expected a value in an expression of the check, got the part of a result that has "
+            f"it: {self.source(self.name)}. Write `.value` behind it, such as "
+            "`if step.dones[i].value:`; in expect(…) leave that out."
+        )
+
+    __bool__ = __len__ = __iter__ = __contains__ = _refused
+    __lt__ = __le__ = __gt__ = __ge__ = _refused
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refused
+    __eq__ = __ne__ = _refused
+    __hash__ = object.__hash__
 
     def source(self, name: str) -> str:
         """The source of this value, where a script has the whole under this name."""

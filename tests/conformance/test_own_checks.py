@@ -175,6 +175,33 @@ def no_value(scene: Scene) -> Iterator[Demand]:
     yield expect("{0} == 2", env.num_envs, should="2")  # type: ignore[arg-type]
 
 
+def value_in_an_if(record: Record) -> Iterator[Demand]:
+    """The flag is asked, and not its value."""
+    for step in record.steps:
+        if step.dones[0]:
+            yield expect("{0} > 0", step.rewards[0], should="positive")
+
+
+def value_compared(record: Record) -> Iterator[Demand]:
+    """The reward is compared, and not its value."""
+    for step in record.steps:
+        if step.rewards[0] == 1:
+            yield expect("{0} > 0", step.rewards[0], should="positive")
+
+
+def key_looked_for(record: Record) -> Iterator[Demand]:
+    """The info is asked, and not its value."""
+    for step in record.steps:
+        if "battery" in step.infos[0]:  # type: ignore[operator, unused-ignore]
+            yield expect("{0} > 0", step.rewards[0], should="positive")
+
+
+def misspelt_result(record: Record) -> Iterator[Demand]:
+    """There is no such result."""
+    for step in record.steps:
+        yield expect("{0} > 0", step.reward[0], should="positive")
+
+
 def class_as_argument(scene: Scene) -> Iterator[Demand]:
     """No script can write the argument down."""
     env, _ = scene.start()
@@ -189,7 +216,14 @@ def class_as_argument(scene: Scene) -> Iterator[Demand]:
         (demanding("{0} > > 3"), r"SyntaxError.*other braces are written twice"),
         (demanding("{0} > {1}"), r"a place for each of 1 values.* '\{0\} > \{1\}'"),
         (demanding("{0}[0] == {'a': 1}"), r"other braces are written twice"),
-        (demanding("is_finite({0})"), r"NameError: name 'is_finite' is not defined"),
+        (
+            demanding("is_finite({0})"),
+            r"'is_finite\(\{0\}\)': name 'is_finite' is not defined\. Write",
+        ),
+        (value_in_an_if, r"dones\[0\]\. Write `\.value` behind it"),
+        (value_compared, r"rewards\[0\]\. Write `\.value` behind it"),
+        (key_looked_for, r"infos\[0\]\. Write `\.value` behind it"),
+        (misspelt_result, r"result of step \(obs, .*\), got 'reward'\. Did you mean 'rewards'\?"),
         (no_value, r"such as step\.rewards or env\.attribute\('num_envs'\)"),
         (class_as_argument, r"Robot.*Take a class or a function from scene\.imported"),
     ],
@@ -221,9 +255,27 @@ def attribute_becomes_one(scene: Scene) -> Iterator[Demand]:
     yield expect("{0}[0] == 1", env.get_attr("cost").whole, should="1")
 
 
+def resets_tell_level(record: Record) -> Iterator[Demand]:
+    """The infos of resets have a level."""
+    for reset in record.resets:
+        for i in record.rows:
+            yield expect("{0} >= 0", reset.reset_infos[i]["level"], should="a level")
+
+
+def steps_tell_level(scene: Scene) -> Iterator[Demand]:
+    """The infos of steps have a level."""
+    env, _ = scene.start()
+    yield expect("{0} >= 0", env.step(scene.actions()).infos[0]["level"], should="a level")
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
+        (
+            resets_tell_level,
+            r"reset_infos\[0\].* should be with \['level'\], which the check reads",
+        ),
+        (steps_tell_level, r"infos\[0\].* should be with \['level'\], which the check reads"),
         (demanding("{0} > 99"), "ambiguous"),
         (nan_is_refused, "should be an exception"),
         (attribute_becomes_one, r"result=\[0\.1, 0\.1\], but"),

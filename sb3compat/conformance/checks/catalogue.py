@@ -57,7 +57,7 @@ def _load(entry: EntryPoint) -> None:
         owner = entry.dist.name if entry.dist else "an unknown distribution"
         raise CheckError(
             f"Expected the checks of {owner} to be importable as {entry.value}, got "
-            f"{said_by(error)}. Mend it, or uninstall it."
+            f"{said_by(error).removesuffix('.')}. Mend it, or uninstall it."
         ) from error
 
 

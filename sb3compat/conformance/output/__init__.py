@@ -11,6 +11,7 @@ from importlib import import_module
 
 from sb3compat.conformance.findings import FAMILIES
 from sb3compat.conformance.run.report import LABELS, Report, Result
+from sb3compat.conformance.run.reproduction import CHECK_FAILS
 from sb3compat.errors import install_line
 
 FORMATS = ("terminal", "json", "junit", "markdown", "html")
@@ -115,6 +116,8 @@ def safe(text: str) -> str:
 
 def trace_title(result: Result) -> str:
     """What the trace of a result is."""
+    if result.message.startswith(CHECK_FAILS):
+        return "Where the check raised"
     raised = "Traceback (most recent call last):" in result.trace
     return "What the environment raised" if raised else "Where it was, the innermost call first"
 

@@ -110,7 +110,9 @@ def failed(check: Check, subject: Subject, settings: Settings, failure: Failure)
         check,
         failure.status,
         message=message,
-        reproduction=reproduction(check, subject, settings, [*failure.lines[:-1], last.line]),
+        reproduction=reproduction(check, subject, settings, [*failure.lines[:-1], last.line])
+        if failure.lines
+        else "",
         trace=failure.trace,
         timeline=_with_variation(subject, settings, failure, row, timeline.moments),
         finding=finding,
