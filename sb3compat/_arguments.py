@@ -191,8 +191,8 @@ KNOWLEDGE = (
     ),
     Argument(
         "reset-options", "object",
-        "options for reset; without this, the checks of options use one that only infos tell, "
-        "or are skipped", "JSON",
+        "options for reset; without this, the checks of options pass a probe option, or are "
+        "skipped", "JSON",
     ),
     Argument(
         "reference", "text",

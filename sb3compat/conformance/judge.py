@@ -188,8 +188,8 @@ class Verdict:
 def demands(returned: object, function: Callable[..., Any]) -> Iterator[Demand]:
     """What a check demands, as it goes on.
 
-    A check of others also demands what it reads: a result that lacks a key would pass otherwise. For
-    those of the kit, the checks of structures report it.
+    A check of others also demands each key that it reads, or a result without the key would pass.
+    For the kit's own checks, those of structures report it.
 
     Args:
         returned: What its function returned.

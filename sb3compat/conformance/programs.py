@@ -152,7 +152,7 @@ def episodes(subject: Subject, number: int, draw: Random, record: Record, env: A
         # round has another one, as otherwise all resets after it would be the same again.
         yield from opening(subject, _OTHER_SEEDS + turn if seeded else None)
         ends = np.zeros(subject.num_envs, int)
-        # What counts from the reset of all rows shows only far from it, after many episodes.
+        # A counter that starts at the reset of all rows shows many episodes later.
         fewest = 0 if turn or number else _FIRST // subject.num_envs
         for count in range(max(longest, fewest)):
             yield from _step(subject, act, record)

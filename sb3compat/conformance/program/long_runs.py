@@ -134,18 +134,19 @@ def left_over(held, seconds):
 
 
 def below(env):
-    """The vector environments that an environment wraps, the outermost first."""
+    """The environments that an environment wraps, the outermost first."""
     found = [env]
     while len(found) < 100:  # one may wrap itself
         held = getattr(found[-1], "__dict__", {})
-        found.append(held.get("venv", held.get("env")))
-        if not all(hasattr(found[-1], name) for name in ("num_envs", "close")):
+        inner = held.get("venv", held.get("env"))
+        if inner is None:
             break
-    return found[1:-1]
+        found.append(inner)
+    return found[1:]
 
 
 def open_below(env):
-    """What an environment wraps, by depth; each entry is there until `close` is called."""
+    """The vector environments below one, by depth; each leaves the dict when it is closed."""
     left = {}
 
     def watch(depth, layer, close):
@@ -156,12 +157,13 @@ def open_below(env):
         left[depth], layer.close = type(layer).__name__, closing
 
     for depth, layer in enumerate(below(env), 1):
-        watch(depth, layer, layer.close)
+        if hasattr(layer, "num_envs") and hasattr(layer, "close"):
+            watch(depth, layer, layer.close)
     return left
 
 
 def tell_options(env):
-    """Let the info of each row's reset tell the option `probe`, which the row itself never sees."""
+    """Let the reset of each row put the option `probe` into its info; the row never gets it."""
     import gymnasium as gym
 
     def watch(single, reset):

@@ -20,8 +20,8 @@ from sb3compat.conformance.subject.interface import layers_of, mode_of, offers
 CAPABILITIES: dict[str, str] = {
     "seeding": "takes seeds",
     "seed_method": "has a method `seed`, working or not; missing if `seeding` is declared missing",
-    "options": "takes options in a reset: those of the run's option `options`, or what shows which "
-    "ones get there, if rows are in the process and infos tell what their resets return",
+    "options": "takes options in a reset: those that the user gives, or a probe option if each row "
+    "is an environment in this process whose reset infos are returned",
     "render": "renders rgb_array frames",
     "sub_envs": "has sub-environments whose attributes can be reached",
     "masked_reset": "resets the rows under options['reset_mask']",
@@ -53,7 +53,7 @@ def capabilities(env: Any, family: Family, declared: Mapping[str, bool]) -> dict
     if not declared.get("seeding", True):
         found["seed_method"] = False
     found = {**found, **declared}
-    # It comes last, as it changes the rows.
+    # This probe comes last, as it changes the rows.
     return found if "options" in found else {**found, "options": _tells_options(env, family)}
 
 
@@ -64,7 +64,7 @@ def assumed(env: Any, family: Family) -> dict[str, bool]:
     found = {"sb3": find_spec("stable_baselines3") is not None, "masked_reset": disabled}
     found |= dict.fromkeys(("seeding", "seed_method"), seeds)
     found |= dict.fromkeys(("two_at_once", "separate_rows", "repeatable"), True)
-    found |= dict.fromkeys(("row_seeds", "sub_envs", "alike_rows", "options"), False)
+    found |= dict.fromkeys(("row_seeds", "sub_envs", "alike_rows"), False)
     found["render"] = getattr(env, "render_mode", None) == "rgb_array"
     return found | (_found_vec_env(env) if family == "vec_env" else {})
 
@@ -180,7 +180,7 @@ _PROBE = "conformance_probe"
 
 
 def _tells_options(env: Any, family: Family) -> bool:
-    """Whether the infos of a reset tell what the reset of each row returned."""
+    """Whether the infos of a reset have what the reset of each row returned."""
     try:
         PRELUDE["tell_options"](env)
         result = env.reset()

@@ -117,8 +117,7 @@ def look_at(
             num_envs=int(env.num_envs),
             mode=mode_of(env) if kind == "vector_env" else None,
             capabilities=found
-            | {"reference": reference is not None or bool(singles)}
-            | ({} if options is None else {"options": True}),
+            | {"options": options is not None, "reference": reference is not None or bool(singles)},
             options=options,
             reference=reference,
             singles=singles,
@@ -138,7 +137,7 @@ def look_at(
 def try_out(subject: Subject, env: Any, declared: Mapping[str, bool]) -> Subject:
     """Find out by trying what the environment can do; it may hang in that, or die."""
     if subject.options is not None or subject.workers:
-        # Rows in other processes would be sent over, and be copies.
+        # Rows in other processes would arrive here as copies.
         declared = {"options": subject.options is not None, **declared}
     found = capabilities(env, subject.family, declared)
     return replace(subject, capabilities={**subject.capabilities, **found})

@@ -154,18 +154,7 @@ def _is_positive(number: Any) -> bool:
 
 def layers_of(env: object) -> list[Any]:
     """An environment and those that it wraps, the outermost first."""
-    layers: list[Any] = [env]
-    while len(layers) < _MOST_LAYERS:
-        held = getattr(layers[-1], "__dict__", {})
-        below = held.get("venv", held.get("env"))
-        if below is None:
-            break
-        layers.append(below)
-    return layers
-
-
-# An environment may wrap itself.
-_MOST_LAYERS = 100
+    return [env, *PRELUDE["below"](env)]
 
 
 def classes_of(env: object) -> list[str]:

@@ -115,6 +115,20 @@ def test_methods_need_not_be_attributes() -> None:
     assert result.message == "env_method calls only methods of its own"
 
 
+class KeepsATemplate(Points):
+    """Has a single environment that it asks for its spaces."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.env = self.make_row(0)
+
+
+def test_a_single_environment_need_not_be_closed() -> None:
+    name = "close_closes_what_it_wraps"
+    results = judge(examine(partial(KeepsATemplate, Config())), seconds=QUICK, only={name})
+    assert results[name].message == "it wraps no other environment"
+
+
 # Wrappers of SB3 that work, on environments that make nothing of what these write
 
 

@@ -219,8 +219,8 @@ def _starts_like(
 def options_reach_env(scene: Scene) -> Iterator[Demand]:
     """Options given to `set_options` reach every row's environment at the next reset.
 
-    A dict is for all rows. Where the user gives none, the check hands the rows one that only the
-    info of their reset shows. Typical mistake: `reset` does not pass them on.
+    A dict is for all rows. Where the user gives none, the check passes a probe option, which only
+    the infos of the resets show. Typical mistake: `reset` does not pass them on.
     """
     seed = scene.seed()
     plain, special = _twice(scene, seed), _twice(scene, seed, options_of(scene))
@@ -263,20 +263,20 @@ def options_per_row(scene: Scene) -> Iterator[Demand]:
     after=(*_RESET_INFOS, "options_reach_env"),
 )
 def options_used_once(scene: Scene) -> Iterator[Demand]:
-    """Options are used for one reset; the next one has none, the rows' own resets included.
+    """Options are used for one reset; no later reset has them, the rows' own resets included.
 
     Typical mistake: they are kept after the reset, and apply to all episodes of the run.
     """
     seed = scene.seed()
-    ending = scene.ending() if scene.subject.endings else None
-    # The user's options may lead to other episodes.
-    judged = ending is not None and ending.seed is not None and scene.subject.options is None
+    # The rows' own resets come first. The user's options may lead to other episodes, though.
+    known = scene.subject.endings and scene.subject.options is None
+    ending = scene.ending() if known else None
 
     def later(options: Any = None) -> tuple[_Start, list[int], _Start]:
         env = telling_options(scene)
         if options is not None:
             env.set_options(options)
-        step = env.to_an_end(ending) if judged and ending is not None else env.restart(seed)
+        step = env.restart(seed) if ending is None else env.to_an_end(ending)
         return _begun(env, step), step.ended, _start(env, seed)
 
     (first, ended, second), (other, _, another) = later(), later()
