@@ -90,7 +90,7 @@ def _found(env: Any, family: Family) -> dict[str, bool]:
         found["seed_method"] = offers(env, "seed")
         found["seeding"] = _takes_seed(env)
         found["masked_reset"] = False
-        found["row_seeds"] = found["seeding"] and _seeds_each_row(env)
+        found["row_seeds"] = found["seeding"] and (_seeds_each_row(env) or _own_generators(env))
     else:
         found["seeding"] = True
         found["masked_reset"] = mode_of(env) == "Disabled" or masked_reset(env)
@@ -118,6 +118,15 @@ def _seeds_each_row(env: Any) -> bool:
         return False
     differ = not any(equal(first[i], first[i - 1]) for i in range(1, env.num_envs))
     return env.num_envs > 1 and differ and all(map(equal, first[1:], second[:-1]))
+
+
+def _own_generators(env: Any) -> bool:
+    """Whether the rows of a VecEnv show a random generator each, as environments do."""
+    try:
+        generators = env.get_attr("np_random")
+    except Exception:
+        return False
+    return len({id(each) for each in generators}) == env.num_envs
 
 
 def _alike_rows(env: Any, family: Family) -> bool:

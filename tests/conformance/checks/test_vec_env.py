@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from conformance.specimens.points import OPTIONS, Config, Points
@@ -127,6 +128,51 @@ def test_a_single_environment_need_not_be_closed() -> None:
     name = "close_closes_what_it_wraps"
     results = judge(examine(partial(KeepsATemplate, Config())), seconds=QUICK, only={name})
     assert results[name].message == "it wraps no other environment"
+
+
+class OneGenerator(Points):
+    """Its rows have attributes of their own, but share a generator; a push adds noise."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.rng = np.random.default_rng()
+
+    def reset(self) -> Any:
+        if self._seeds[0] is not None:
+            self.rng = np.random.default_rng(self._seeds)
+        return super().reset()
+
+    def start(self, i: int) -> Any:
+        super().start(i)
+        return self.begin(i)
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        super().end(i, last, info)
+        return self.begin(i)
+
+    def step_row(self, i: int, action: Any) -> Any:
+        if action:
+            self.envs[i].unwrapped.point = self.envs[i].unwrapped.point + self.rng.normal(size=3)
+        return super().step_row(i, action)
+
+    def begin(self, i: int) -> Any:
+        env = self.envs[i].unwrapped
+        env.point = self.rng.uniform(-1, 1, 3)
+        return env.observe()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> Any:
+        if attr_name == "np_random":
+            raise AttributeError(attr_name)
+        return super().get_attr(attr_name, indices)
+
+
+def test_rows_of_one_generator_are_independent() -> None:
+    for seed in range(3):
+        results = judge(
+            examine(partial(OneGenerator, Config(lengths=(3, 4, 9)))),
+            seconds=QUICK, seed=seed, only={"rows_independent"},
+        )  # fmt: skip
+        assert results["rows_independent"].status != "failed"
 
 
 # Wrappers of SB3 that work, on environments that make nothing of what these write

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -14,13 +15,13 @@ from conformance.specimens.rows_env import MODES, Form, RowEnv, RowsEnv, referen
 from sb3compat.conformance.run.report import Result
 from sb3compat.conformance.subject.examine import examine
 from tests.conformance.checks.test_mutants import CLOSES
-from tests.conformance.kit import judge
-from tests.profiles import some
+from tests.conformance.kit import bad, judge
+from tests.profiles import nightly, some
 
 
 def look(factory: Callable[[], Any], **given: Any) -> dict[str, Result]:
     """The results of a new environment, in which even a slow machine finds an end of an episode."""
-    run = {name: given.pop(name) for name in ("seconds", "only") if name in given}
+    run = {name: given.pop(name) for name in ("seconds", "only", "seed") if name in given}
     return judge(examine(factory, seconds=60, **given), **run)
 
 
@@ -131,3 +132,57 @@ def test_rewards_of_a_wrong_shape_are_told_by_their_own_check_alone() -> None:
     results = look(SeveralRewards, only=("rewards_shape", "autoreset_mode_matches_behaviour"))
     assert results["rewards_shape"].status == "failed"
     assert results["autoreset_mode_matches_behaviour"].status == "passed"
+
+
+class Board(gym.Env[Any, Any]):
+    """Begins empty, or with one of a few moves of the opponent; a row may have a clock of its own.
+
+    Args:
+        limit: The time limit, as which the clock counts.
+        size: The bound of the observations.
+    """
+
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, limit: int = 4, size: int = 8) -> None:
+        self.limit = limit
+        self.observation_space = gym.spaces.Box(0, size, (2,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.move = self.np_random.integers(1, 6) if self.np_random.random() < 0.5 else 0
+        self.time = 0
+        return self.look(), {}
+
+    def step(self, action: Any) -> Any:
+        self.time += 1
+        over = bool(action == self.move)
+        return self.look(), 1.0, over, self.time >= self.limit, {}
+
+    def look(self) -> Any:
+        # It fills its space, whatever that is.
+        scale = self.observation_space.high[0] / 8  # type: ignore[attr-defined]
+        return np.array([self.move * scale, 8 * scale * self.time / self.limit], np.float32)
+
+
+def test_a_start_that_is_half_of_all_starts_heeds_seeds() -> None:
+    env = partial(SyncVectorEnv, [Board] * 3)
+    for seed in range(20 if nightly() else 6):
+        assert not bad(look(env, seed=seed, only=("seed_list_by_row", "seeds_differ_by_row")))
+
+
+def test_rows_with_time_limits_of_their_own_may_end_at_once() -> None:
+    for seed in range(20 if nightly() else 6):
+        assert not bad(
+            look(lambda: SyncVectorEnv([Board, lambda: Board(7)]), seed=seed, only=ALIKE)
+        )
+
+
+def test_rows_with_bounds_of_their_own_end_inside_them() -> None:
+    def make() -> SyncVectorEnv:
+        fns = [lambda: Board(size=1), lambda: Board(size=8)]
+        mode = AutoresetMode.SAME_STEP
+        return SyncVectorEnv(fns, observation_mode="different", autoreset_mode=mode)
+
+    result = look(make, only=("final_obs_in_space",))["final_obs_in_space"]
+    assert result.status == "passed"

@@ -89,9 +89,8 @@ def no_phantom_transition(record: Record) -> Iterator[Demand]:
 def _by_other_actions_and_standstill(record: Record) -> Iterator[Demand]:
     if record.num_envs < 2:
         raise NotExercisedError("there is one row")
-    # Rows with generators of their own: environments of their own, or a seed for each.
-    apart = any(map(record.subject.capabilities.get, ("sub_envs", "row_seeds")))
-    clauses = [others_alike(record)] * apart
+    # Other actions may change the random numbers of all rows, if these share a generator.
+    clauses = [others_alike(record)] * bool(record.subject.capabilities.get("row_seeds"))
     yield from all_of(*clauses, no_standstill_beside_resets(record))
 
 

@@ -157,7 +157,8 @@ def seed_list_by_row(scene: Scene) -> Iterator[Demand]:
     seed = scene.seed()
     i = scene.choose(list(_varied_starts(scene, env, seed)))
     before, after = list(range(seed, seed + i)), list(range(seed + i + 1, seed + scene.n))
-    lists = [[*before, seed + 100 * k, *after] for k in range(1, 7)]
+    # So many that chance does not repeat one start: an empty board may be half of all starts.
+    lists = [[*before, seed + 100 * k, *after] for k in range(1, 17)]
     if scene.caught(env.reset, seed=lists[0]).failure is not None:
         raise NotExercisedError("it takes no list of seeds")
     listed = [env.reset(seed=seeds) for seeds in lists]
