@@ -126,7 +126,7 @@ def _own_generators(env: Any) -> bool:
         generators = env.get_attr("np_random")
     except Exception:
         return False
-    return len({id(each) for each in generators}) == env.num_envs
+    return bool(len({id(each) for each in generators}) == env.num_envs)
 
 
 def _alike_rows(env: Any, family: Family) -> bool:
