@@ -271,6 +271,8 @@ class Points(Base):  # type: ignore[misc]
         return np.concatenate(self.get_images(), axis=1)
 
     def close(self) -> None:
+        for env in self.envs:
+            env.close()
         self.closed = True
 
 

@@ -6,7 +6,9 @@ import threading
 import warnings
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
+from gymnasium.wrappers import OrderEnforcing
 
 from conformance.specimens import leftovers
 from conformance.specimens.points import Config, Points
@@ -67,6 +69,15 @@ class WrappedInEverything(Points):
 
 
 @mutant("env_is_wrapped_per_row")
+class SeesTheOutermostWrapper(Points):
+    def make_row(self, row: int) -> Any:
+        return OrderEnforcing(super().make_row(row), disable_render_order_enforcing=True)
+
+    def is_wrapped(self, env: Any, wrapper_class: type) -> bool:
+        return isinstance(env, wrapper_class)
+
+
+@mutant("env_is_wrapped_per_row")
 class WrappedOnceForAll(Points):
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> Any:
         return super().env_is_wrapped(wrapper_class, indices)[:1]
@@ -79,6 +90,15 @@ class WrappedOnceForAll(Points):
 class OneFrameForAll(Points):
     def get_images(self) -> Any:
         return super().get_images()[:1]
+
+
+@mutant("get_images_n_frames")
+class OneCanvasForAll(Points):
+    def get_images(self) -> Any:
+        frames = super().get_images()
+        for frame in frames:
+            frames[0][:] = frame
+        return [frames[0]] * len(frames)
 
 
 @mutant("render_mismatch_warns")
@@ -102,6 +122,20 @@ class ClosesItselfOnly(Points):
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         self.venv = Points(config)
+
+
+class _Holds(gym.Wrapper[Any, Any, Any, Any]):
+    def close(self) -> None:
+        super().close()
+
+
+@mutant("close_closes_what_it_wraps")
+class LeavesItsRowsOpen(Points):
+    def make_row(self, row: int) -> Any:
+        return _Holds(super().make_row(row))
+
+    def close(self) -> None:
+        self.closed = True
 
 
 @mutant("close_returns")

@@ -108,6 +108,27 @@ class AutoresetLeavesTheCounter(Points):
         return {**super().end(i, last, info), "count": last["count"]}
 
 
+@mutant(
+    "autoreset_like_reset",
+    config=Config(observation="dict", lengths=(4, 6, 12)),
+    referenced=False,
+)
+class ClearsOneRowInAStep(Points):
+    """Of rows that end together only the first has its counter set back."""
+
+    cleared = False
+
+    def step_wait(self) -> Any:
+        self.cleared = False
+        return super().step_wait()
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        first = super().end(i, last, info)
+        count = last["count"] if self.cleared else first["count"]
+        self.cleared = True
+        return {**first, "count": count}
+
+
 @mutant("autoreset_like_reset", config=Config(observation="image"), referenced=False)
 class ImagesOfZerosAfterEnds(Points):
     def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from gymnasium.vector import VectorWrapper
 
@@ -90,6 +91,15 @@ class FramesWithoutColour(RowsEnv):
         return tuple(frame[..., 0] for frame in super().render())
 
 
+@mutant("render_n_frames")
+class OneCanvasForAll(RowsEnv):
+    def render(self) -> Any:
+        frames = super().render()
+        for frame in frames:
+            frames[0][:] = frame
+        return (frames[0],) * len(frames)
+
+
 @mutant("close_idempotent")
 class ClosesOnce(RowsEnv):
     def close(self, **kwargs: Any) -> None:
@@ -106,6 +116,18 @@ class _ClosesItselfOnly(VectorWrapper):
 @mutant("close_closes_what_it_wraps", wrap=_ClosesItselfOnly)
 class WrapperClosesItselfOnly(RowsEnv):
     pass
+
+
+class _Window(gym.Env[Any, Any]):
+    def close(self) -> None:
+        super().close()
+
+
+@mutant("close_closes_what_it_wraps")
+class LeavesItsRowsOpen(RowsEnv):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.envs = [_Window() for _ in self.rows]
 
 
 @mutant("close_returns")

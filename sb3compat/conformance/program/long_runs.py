@@ -145,20 +145,46 @@ def below(env):
     return found[1:]
 
 
+def singles_in(env):
+    """The single environments of the rows, where a layer keeps them in a list `envs`."""
+    import gymnasium as gym
+
+    for layer in (env, *below(env)):
+        found = getattr(layer, "__dict__", {}).get("envs", ())
+        if found and all(isinstance(each, gym.Env) for each in found):
+            return list(found)
+    return []
+
+
+def wrapped_in(env, wrapper):
+    """Whether there is such a wrapper around each row that `singles_in` finds."""
+    layers = [(each, *below(each)) for each in singles_in(env)]
+    return [any(isinstance(layer, wrapper) for layer in row) for row in layers]
+
+
 def open_below(env):
-    """The vector environments below one, by depth; each leaves the dict when it is closed."""
+    """What is to be closed below an environment, by its place; it leaves the dict when closed."""
+    import gymnasium as gym
+
     left = {}
 
-    def watch(depth, layer, close):
+    def watch(place, layer, close):
         def closing(*args, **kwargs):
-            left.pop(depth, None)
+            left.pop(place, None)
             return close(*args, **kwargs)
 
-        left[depth], layer.close = type(layer).__name__, closing
+        left[place], layer.close = type(layer).__name__, closing
 
     for depth, layer in enumerate(below(env), 1):
         if hasattr(layer, "num_envs") and hasattr(layer, "close"):
-            watch(depth, layer, layer.close)
+            watch(f"{depth} below", layer, layer.close)
+    for i, single in enumerate(singles_in(env)):
+        # What `Env` and `Wrapper` have closes nothing by itself.
+        closes = {
+            type(layer).close for layer in (single, *below(single)) if hasattr(layer, "close")
+        }
+        if closes - {gym.Env.close, gym.Wrapper.close}:
+            watch(f"row {i}", single, single.close)
     return left
 
 

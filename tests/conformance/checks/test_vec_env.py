@@ -127,7 +127,7 @@ class KeepsATemplate(Points):
 def test_a_single_environment_need_not_be_closed() -> None:
     name = "close_closes_what_it_wraps"
     results = judge(examine(partial(KeepsATemplate, Config())), seconds=QUICK, only={name})
-    assert results[name].message == "it wraps no other environment"
+    assert results[name].message == "it wraps nothing that has to be closed"
 
 
 class OneGenerator(Points):

@@ -12,7 +12,7 @@ import numpy as np
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
-from sb3compat.conformance.record import Record
+from sb3compat.conformance.record import Call, Record
 from sb3compat.conformance.rows import Episode, by_row
 from sb3compat.conformance.subject.traits import floats
 from sb3compat.conformance.values import Several, Value
@@ -47,6 +47,7 @@ def like_reset(record: Record) -> Iterator[Demand]:
     Raises:
         NotExercisedError: If too few episodes end.
     """
+    known: list[Value] = []
     judged = False
     for i, found in enumerate(by_row(record)):
         starts = [episode.first for episode in _reset(found)]
@@ -54,10 +55,27 @@ def like_reset(record: Record) -> Iterator[Demand]:
         if len(firsts) < _FEWEST or len(starts) < _FEWEST or _stays(found):
             continue
         judged = True
+        known += starts
         yield from _begins_as_known(starts, firsts, i)
+        yield from _drawn_anew(starts, firsts, i)
         yield from _lasts(found, len(starts), i)
     if not judged:
         raise NotExercisedError("too few episodes ended")
+    # Of rows that begin anew in one step, the first may be the only one that is looked after.
+    second = _after_others(record)
+    if len(second) >= _FEWEST:
+        yield from _begins_as_known(known, [episode.first for episode in second], second[-1].row)
+
+
+def _after_others(record: Record) -> list[Episode]:
+    """The episodes that begin after an end, in the same step as one of a row above."""
+    begun: set[Call] = set()
+    found = []
+    for episodes in by_row(record):
+        later = [episode for episode in episodes if episode.by != "reset"]
+        found += [episode for episode in later if episode.start in begun]
+        begun.update(episode.start for episode in later)
+    return found
 
 
 def _reset(found: list[Episode]) -> list[Episode]:
@@ -91,16 +109,8 @@ def starts_drawn_anew(record: Record) -> Iterator[Demand]:
 
 def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:
     should = f"{short(starts[0].value, 80)}, as after each of {len(starts)} resets"
-    yield expect(
-        "kept({0}, {1})",
-        Several(starts),
-        Several(firsts),
-        firsts[-1],
-        what="{2}",
-        should=should,
-        row=i,
-    )
-    yield from _drawn_anew(starts, firsts, i)
+    values = Several(starts), Several(firsts), firsts[-1]
+    yield expect("kept({0}, {1})", *values, what="{2}", should=should, row=i)
 
 
 def _drawn_anew(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:

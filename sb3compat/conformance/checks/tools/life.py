@@ -40,17 +40,17 @@ def nothing_left(scene: Scene) -> Iterator[Demand]:
 
 
 def wrapped_closed(scene: Scene) -> Iterator[Demand]:
-    """`close` closes what an environment wraps.
+    """`close` closes what an environment wraps, and the environments of its rows.
 
     Raises:
-        NotExercisedError: If it wraps none.
+        NotExercisedError: If there is nothing below it that closes anything.
     """
     env = scene.make()
     left = scene.made_by("open_below", "left", env)
     if not left.live:
-        raise NotExercisedError("it wraps no other environment")
+        raise NotExercisedError("it wraps nothing that has to be closed")
     env.close()
-    yield expect("not {0}", left.value, should="empty: closing it closes what it wraps")
+    yield expect("not {0}", left.value, should="empty: `close` closes what is below")
 
 
 def no_growth(scene: Scene) -> Iterator[Demand]:

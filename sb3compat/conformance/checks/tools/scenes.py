@@ -13,7 +13,7 @@ from sb3compat.conformance.rows import obs_of
 from sb3compat.conformance.scene import Recorded, Scene
 from sb3compat.conformance.subject.interface import offers
 from sb3compat.conformance.subject.subject import Ending, Subject
-from sb3compat.conformance.values import constant
+from sb3compat.conformance.values import Value, constant
 
 # The results of a step of a `VectorEnv` without its infos.
 RESULTS = ("obs", "rewards", "terminations", "truncations")
@@ -110,6 +110,18 @@ def access_or_refusal(env: Recorded, *others: Callable[[], Call]) -> Iterator[De
     values = made[1].asked
     should = f"{scene.n} values, one for each row"
     yield expect(f"len({{0}}) == {scene.n}", values, should=should)
+
+
+def frames_apart(frames: Value) -> Iterator[Demand]:
+    """The first and the last frame are arrays of their own."""
+    if len(frames.value) > 1:
+        yield expect(
+            "not np.shares_memory({0}, {1})",
+            frames[0],
+            frames[-1],
+            what="np.shares_memory({0}, {1})",
+            should="False, as a frame for each row needs memory of its own",
+        )
 
 
 def telling_options(scene: Scene, name: str = "env") -> Recorded:

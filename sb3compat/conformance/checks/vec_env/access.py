@@ -11,6 +11,7 @@ from sb3compat.conformance.checks.tools.scenes import (
     Twins,
     access_or_refusal,
     close_returning,
+    frames_apart,
     patience,
     returns,
 )
@@ -207,11 +208,13 @@ def env_is_wrapped_per_row(scene: Scene) -> Iterator[Demand]:
     """`env_is_wrapped(cls, indices)` returns one bool for each named row, and the right one.
 
     SB3 looks for a `Monitor` before it trusts episode returns. Typical mistakes: one bool for all
-    rows, always True, or NotImplementedError.
+    rows, always True, the outermost wrapper alone, or NotImplementedError.
     """
     n, env = scene.n, scene.make()
-    names = ("AtariPreprocessing", "HumanRendering", "TimeAwareObservation", "TimeLimit")
-    *rare, limit = scene.imported("gymnasium.wrappers", *names)
+    names = ("AtariPreprocessing", "HumanRendering", "TimeAwareObservation")
+    *rare, inner, limit = scene.imported(
+        "gymnasium.wrappers", *names, "OrderEnforcing", "TimeLimit"
+    )
     wrapped = env.env_is_wrapped(limit).asked
     yield expect(
         f"len({{0}}) == {n} and all(isinstance(w, (bool, np.bool_)) for w in {{0}})",
@@ -231,8 +234,12 @@ def env_is_wrapped_per_row(scene: Scene) -> Iterator[Demand]:
         second,
         first,
         third,
-        should=f"False in some row for one of {', '.join(names[:-1])}",
+        should=f"False in some row for one of {', '.join(names)}",
     )
+    for wrapper, answer in ((limit, wrapped), (inner, env.env_is_wrapped(inner).asked)):
+        found = scene.made_by("wrapped_in", "found", env, wrapper)
+        should = f"{found.live}, by the wrappers that there are"
+        yield expect("list({0}) == ({1} or list({0}))", answer, found.value, should=should)
     if not scene.subject.referenced:
         return
     truth = scene.single_is_wrapped(limit.value)
@@ -245,7 +252,8 @@ def env_is_wrapped_per_row(scene: Scene) -> Iterator[Demand]:
 def get_images_n_frames(scene: Scene) -> Iterator[Demand]:
     """With the render mode `rgb_array`, `get_images()` gives n frames, one for each row.
 
-    Each is an array of bytes of shape (height, width, 3). `render()` tiles them to one image.
+    Each is an array of bytes of shape (height, width, 3), and no two share memory. `render()` tiles
+    them to one image.
     """
     env, _ = scene.start()
     if scene.choose((False, True)):
@@ -260,6 +268,7 @@ def get_images_n_frames(scene: Scene) -> Iterator[Demand]:
             should="an image, as an array of bytes of shape (height, width, 3)",
             row=i,
         )
+    yield from frames_apart(frames)
 
 
 @warning(group="rendering", source=SB3_SOURCE)
@@ -335,10 +344,11 @@ def close_idempotent(scene: Scene) -> Iterator[Demand]:
 
 @error(group="life", source=SB3_SOURCE, after=("close_returns",))
 def close_closes_what_it_wraps(scene: Scene) -> Iterator[Demand]:
-    """`close()` of a wrapper closes the environment that it wraps.
+    """`close()` closes the environment that a wrapper wraps, and the environments of the rows.
 
-    Typical mistake: a wrapper has a `close` of its own, without `super().close()`. The processes,
-    files and windows below it stay open then.
+    Those of the rows are watched where they are kept in a list `envs`, and have a `close` of their
+    own. Typical mistake: a `close` or `close_extras` of one's own, without `super()`. The
+    processes, files and windows below it stay open then.
     """
     yield from wrapped_closed(scene)
 

@@ -11,6 +11,7 @@ from sb3compat.conformance.checks.tools.scenes import (
     RESULTS,
     access_or_refusal,
     close_returning,
+    frames_apart,
     returns,
     seeded_start,
     step_both,
@@ -58,7 +59,8 @@ def render_n_frames(scene: Scene) -> Iterator[Demand]:
     """`render()` returns one RGB frame for each row.
 
     A single frame, or one picture of all rows, cannot be split by row: videos show the wrong
-    episode. Return a tuple of arrays of shape (height, width, 3).
+    episode. Return a tuple of arrays of shape (height, width, 3). Typical mistake: all rows are
+    drawn on one canvas, so that each frame shows the last row.
     """
     env, _ = scene.start()
     for number in range(scene.choose((1, 2))):
@@ -79,6 +81,7 @@ def render_n_frames(scene: Scene) -> Iterator[Demand]:
                 should="(height, width, 3)",
                 row=i,
             )
+        yield from frames_apart(frames)
 
 
 @error(
@@ -154,10 +157,11 @@ def close_idempotent(scene: Scene) -> Iterator[Demand]:
     after=(*BASICS["vector_env"], "close_returns"),
 )
 def close_closes_what_it_wraps(scene: Scene) -> Iterator[Demand]:
-    """`close()` of a wrapper closes the environment that it wraps.
+    """`close()` closes the environment that a wrapper wraps, and the environments of the rows.
 
-    Typical mistake: a wrapper has a `close` of its own, without `super().close()`. The processes,
-    files and windows below it stay open then.
+    Those of the rows are watched where they are kept in a list `envs`, and have a `close` of their
+    own. Typical mistake: a `close` or `close_extras` of one's own, without `super()`. The
+    processes, files and windows below it stay open then.
     """
     yield from wrapped_closed(scene)
 
