@@ -24,6 +24,10 @@ CASES = {
     "conformance/run/known::a_known_failure_is_expected_and_others_are_not": 1,
     "conformance/world::a_target_has_the_expected_failures_only": 0,
     "conformance/public_adapters::the_main_defect_of_a_port_is_found": 0,
+    "conformance/matrix::what_is_not_as_it_says_is_named": 2,
+    "conformance/own_checks::script_of_a_check_fails_as_the_check_does": 2,
+    "trace/trace::marks_are_the_failures_of_the_same_clauses_in_the_kit": 2,
+    "trace/trace::what_looks_wrong_is_marked_with_the_id_of_a_check_and_nothing_else": 7,
     # A page: 4 to 20 s.
     "docs::snippets_of_a_page_run": 1,
     "docs::the_tutorial_on_checking_shows_what_the_command_prints": 0,
@@ -44,6 +48,7 @@ CASES = {
     "parallel/program::ids_that_the_program_registered_are_known_to_workers": 1,
     "parallel/rerun::unguarded_script_is_told_so_where_gymnasium_starts_the_workers": 0,
     "parallel/ray_actors::parts_of_every_kind_equal_dummy_vec_env": 1,
+    "parallel/ray_actors::large_observations_of_other_nodes_equal_dummy_vec_env": 0,
     "parallel/ray_actors::node_that_is_lost_in_a_step_is_named_or_its_rows_go_on_elsewhere": 0,
     "parallel/operations::operations_over_ray": 0,
     "parallel/ray_cluster::example_trains_on_the_cluster": 0,

@@ -44,8 +44,8 @@ SUITE = {
     ),
     "kit": (f"--ignore={CHECKS}", KIT),
     "checks": (CHECKS,),
-    "workers": ("-m", "not ray", WORKERS),
     "ray": ("-m", "ray", *APART["ray"]),
+    "workers": ("-m", "not ray", WORKERS),
     "to_sb3": ("-m", "not jax", THERE),
     "jax": ("-m", "jax", *APART["jax"]),
 }
