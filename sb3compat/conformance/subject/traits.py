@@ -29,11 +29,13 @@ class Traits:
 
     Attributes:
         seeds_vary: No two first observations of a row after different seeds were equal.
+        resets_vary: Without seeds each row began in more ways than one.
         resets_move: Each reset changed the observation of each row.
         continuous: The observations contain vectors of floats.
     """
 
     seeds_vary: bool = False
+    resets_vary: bool = False
     resets_move: bool = False
     continuous: bool = False
 
@@ -81,6 +83,9 @@ def _look(env: Any, n: int, rounds: int, seeds: int, actions: str) -> Traits:
         seeded.append(rows(env.reset()))
     return Traits(
         seeds_vary=bool(seeded) and _vary(seeded, n),
+        resets_vary=not any(
+            all(equal(first, one) for one in row) for first, *row in zip(*firsts, strict=True)
+        ),
         resets_move=resets_move,
         continuous=floats(firsts[0][0]).size > 0,
     )

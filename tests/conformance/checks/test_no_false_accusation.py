@@ -156,3 +156,33 @@ def test_resets_under_one_seed_are_one_start() -> None:
 
     results = judge(examine(OneStepSameStep), seconds=5, only=["autoreset_like_reset"])
     assert results["autoreset_like_reset"].status == "passed"
+
+
+class KeepsItsMap(gym.Env[Any, Any]):
+    """Draws a place when it is seeded, and begins there until it is seeded again."""
+
+    observation_space = spaces.Box(-100, 100, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+    place: Any = None
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        if seed is not None or self.place is None:
+            self.place = self.np_random.uniform(-1, 1, 2)
+        self.time = 0
+        return self.place.astype(np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        self.time += 1
+        obs = (self.place + self.time).astype(np.float32)
+        return obs, 1.0, False, self.time == 9, {}
+
+
+@pytest.mark.parametrize("library", ["stable_baselines3.common.vec_env", "gymnasium.vector"])
+def test_what_lasts_until_the_next_seed_is_no_seed_used_twice(library: str) -> None:
+    module = pytest.importorskip(library)
+    make = getattr(module, "DummyVecEnv", None) or module.SyncVectorEnv
+    name = "seed_used_once"
+    results = judge(examine(lambda: make([KeepsItsMap] * 2)), seconds=0.02, only=[name])
+    assert results[name].status == "not_exercised"
+    assert "without" in results[name].message

@@ -72,10 +72,12 @@ def seed_used_once(scene: Scene) -> Iterator[Demand]:
     Otherwise all episodes are the same, and an agent learns one start by heart. Typical mistake:
     the seeds are not set back to None after the reset.
     """
-    # If a reset moves nothing, as with a real robot, there is only one start.
-    if not (scene.subject.traits.seeds_vary and scene.subject.traits.resets_move):
+    traits = scene.subject.traits
+    # If a reset moves nothing, as with a real robot, there is only one start; and a row may keep
+    # what it has drawn, such as a map, until it gets another seed.
+    if not (traits.seeds_vary and traits.resets_vary and traits.resets_move):
         raise NotExercisedError(
-            "episodes under different seeds begin alike, or a reset moves nothing"
+            "episodes under different seeds or without one begin alike, or a reset moves nothing"
         )
     env = scene.make()
     first = env.restart(scene.seed())
