@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+import traceback
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from fnmatch import fnmatch
 from multiprocessing import get_context
@@ -47,7 +48,10 @@ def main() -> int:
     with ProcessPoolExecutor(usable_processors(), get_context("spawn")) as pool:
         running = {pool.submit(examined, target.name, options): target.name for target in chosen}
         for each in as_completed(running):
-            as_expected, text = each.result()
+            try:
+                as_expected, text = each.result()
+            except Exception:  # the others still count
+                as_expected, text = False, traceback.format_exc()
             clean &= as_expected
             print(f"{running[each]}: {text}", flush=True)
     if not options.seed:

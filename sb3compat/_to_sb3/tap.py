@@ -146,14 +146,19 @@ class Tap(AnyWrapper):
         return getattr(self.env, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # Wrappers also set them. What there is from the beginning is the tap's own.
-        if _DRIVING in vars(self) and name not in vars(self):
-            setattr(self.env, name, value)
-        else:
+        # Wrappers also set them. What there is from the beginning is the tap's own, and so are the
+        # methods: a wrapper that replaces one by a function calls the one that it has read here.
+        own = name in vars(self) or callable(getattr(type(self), name, None))
+        if own or _DRIVING not in vars(self):
             super().__setattr__(name, value)
+        else:
+            setattr(self.env, name, value)
 
     def __delattr__(self, name: str) -> None:
-        delattr(self.env, name)
+        if name in vars(self):
+            super().__delattr__(name)
+        else:
+            delattr(self.env, name)
 
     def __repr__(self) -> str:
         return repr(self.env)

@@ -306,6 +306,46 @@ def test_attributes_of_the_environment_are_those_without_the_tap(mode: Autoreset
         assert not hasattr(inner, "resets")
 
 
+class ReplacesMethods(VectorWrapper):
+    """Puts functions in the place of methods of the environment directly below, for a while."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.calls: list[str] = []
+
+    def watch(self) -> None:
+        for name in ("reset", "step", "close"):
+            self._watch(name, getattr(self.env, name))
+
+    def _watch(self, name: str, method: Any) -> None:
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            self.calls.append(name)
+            return method(*args, **kwargs)
+
+        setattr(self.env, name, watched)
+
+
+@mode_of
+def test_methods_that_a_wrapper_replaces_are_called(mode: AutoresetMode) -> None:
+    wrapper = ReplacesMethods(SyncVectorEnv(fns(2, lengths=(2, 3)), autoreset_mode=mode))
+    env = sb3compat.to_sb3(wrapper)
+    plain = sb3compat.to_sb3(SyncVectorEnv(fns(2, lengths=(2, 3))))
+    wrapper.watch()
+    for either in (env, plain):
+        either.seed(0)
+    same(env.reset(), plain.reset())
+    same(step(env), step(plain))
+    assert wrapper.calls == ["reset", "step"]
+    for name in ("reset", "step"):
+        delattr(wrapper.env, name)
+    for _ in range(3):
+        same(step(env), step(plain))
+    assert wrapper.calls == ["reset", "step"]
+    env.close()
+    assert wrapper.calls == ["reset", "step", "close"]
+    assert wrapper.unwrapped.closed
+
+
 @pytest.mark.parametrize("mode", ON_DEMAND)
 def test_wrapper_may_end_episodes_where_rows_are_reset_on_demand(mode: AutoresetMode) -> None:
     env = sb3compat.to_sb3(AddsEndings(SyncVectorEnv(fns(lengths=(2,)), autoreset_mode=mode)))

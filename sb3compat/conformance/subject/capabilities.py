@@ -124,9 +124,10 @@ def _own_generators(env: Any) -> bool:
     """Whether the rows of a VecEnv show a random generator each, as environments do."""
     try:
         generators = env.get_attr("np_random")
+        found = {id(each) for each in generators if hasattr(each, "random")}
+        return len(found) == int(env.num_envs)
     except Exception:
         return False
-    return bool(len({id(each) for each in generators}) == env.num_envs)
 
 
 def _alike_rows(env: Any, family: Family) -> bool:

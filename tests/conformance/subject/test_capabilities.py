@@ -104,3 +104,20 @@ def test_without_any_chance_rows_are_alike_if_they_do_the_same() -> None:
     assert alike()
     assert alike(slip=0.5)  # each row has a generator of its own
     assert not capabilities(TinyVecEnv)["alike_rows"]
+
+
+@pytest.mark.parametrize("value", [None, 3, [None], "ab", Exception, {}])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_methods_that_return_anything_are_no_ability(value: Any, rows: int) -> None:
+    class Stubs(TinyVecEnv):
+        def __init__(self) -> None:
+            super().__init__(rows)
+
+        def get_attr(self, *args: Any, **kwargs: Any) -> Any:
+            return value
+
+        set_attr = env_method = env_is_wrapped = has_attr = get_attr
+        get_images = render = set_options = get_attr
+
+    found = capabilities(Stubs)
+    assert not any(found[name] for name in ("row_seeds", "alike_rows", "options"))
