@@ -94,6 +94,22 @@ class TerminalPlaceIsTheOnlyFirst(_Grid):
     varied = False
 
 
+@vec_env_mutant("seed_used_once", referenced=False, config=_GRID)
+class SeedForGoodAmongFewStarts(_Grid):
+    def first(self, i: int) -> Any:
+        self.places[i] = int(self.envs[i].np_random.integers(13))
+        return np.int64(self.places[i])
+
+    def end(self, i: int, last: Any, info: dict[str, Any]) -> Any:
+        place = np.int64(self.places[i])
+        first = super().end(i, last, info)
+        info["terminal_observation"] = place
+        return first
+
+    def forget(self) -> None:
+        self._options = [{} for _ in self.envs]
+
+
 class _Counting(Points):
     """Has a monitor in each row."""
 

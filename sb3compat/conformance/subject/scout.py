@@ -77,11 +77,9 @@ def scout(
         traits = Traits()
         if subject.family == "vec_env" and search.step_seconds < _LONGEST_STEP:
             tell("resetting it a few times")
-            usual = replace(subject, endings=tuple(endings)).usual_ending
-            actions = usual.actions if usual else policies(subject)[-1][1]
             seeded = not subject.missing(("seeding",))
             resets = search.reset_seconds
-            traits = traits_of(instances, subject.num_envs, seeded, actions, resets)
+            traits = traits_of(instances, subject.num_envs, seeded, resets)
         notes = [f"Looking for the end of an episode: {error}" for error in search.errors[:1]]
         if endings and not notes and not any(ending.truncated for ending in endings):
             notes.append(_NOT_TRUNCATED)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sb3compat.conformance.program.calls import acting
 from sb3compat.conformance.program.instances import Instances
 from sb3compat.conformance.program.script import PRELUDE
 
@@ -20,23 +19,18 @@ equal, row, snapshot = (PRELUDE[name] for name in ("equal", "row", "snapshot"))
 _ROUNDS = 6
 # If resets take long, fewer must do.
 _FEWEST_ROUNDS, _LONG_RESET = 3, 0.1
-_STEPS = 3
 
 
 @dataclass(frozen=True)
 class Traits:
-    """The variation seen in a few resets, with some steps after each.
+    """The variation seen in a few resets.
 
     Attributes:
         seeds_vary: No two first observations of a row after different seeds were equal.
-        resets_vary: Without seeds each row began in more ways than one.
-        resets_move: Each reset changed the observation of each row.
         continuous: The observations contain vectors of floats.
     """
 
     seeds_vary: bool = False
-    resets_vary: bool = False
-    resets_move: bool = False
     continuous: bool = False
 
 
@@ -51,44 +45,24 @@ def floats(obs: object) -> NDArray[np.float64]:
     return array.astype(np.float64)
 
 
-def traits_of(
-    instances: Instances, num_envs: int, seeding: bool, actions: str, reset_seconds: float
-) -> Traits:
-    """Reset and step a VecEnv a few times."""
+def traits_of(instances: Instances, num_envs: int, seeding: bool, reset_seconds: float) -> Traits:
+    """Reset a VecEnv under a few seeds."""
     rounds = _ROUNDS if reset_seconds < _LONG_RESET else _FEWEST_ROUNDS
     try:
         with instances.lent() as (env, _):
-            return _look(env, num_envs, rounds, rounds if seeding else 0, actions)
+            return _look(env, num_envs, rounds if seeding else 0)
     except Exception:  # a check reports it
         return Traits()
 
 
-def _look(env: Any, n: int, rounds: int, seeds: int, actions: str) -> Traits:
-    def rows(obs: Any) -> list[object]:
-        return [snapshot(row(obs, i)) for i in range(n)]
-
-    act = acting(env, "env.action_space.seed(0)", actions)
-    firsts: list[list[object]] = []
-    seeded: list[list[object]] = []
-    lasts: list[object] = []
-    resets_move = True
-    for _ in range(rounds):
-        firsts.append(rows(env.reset()))
-        for _ in range(_STEPS):
-            obs, _rewards, _dones, _infos = env.step(act())
-        resets_move &= not any(map(equal, lasts, firsts[-1]))
-        lasts = rows(obs)
-    for seed in range(seeds):
+def _look(env: Any, n: int, rounds: int) -> Traits:
+    continuous = floats(row(env.reset(), 0)).size > 0
+    starts: list[list[object]] = []
+    for seed in range(rounds):
         env.seed(100 * seed)
-        seeded.append(rows(env.reset()))
-    return Traits(
-        seeds_vary=bool(seeded) and _vary(seeded, n),
-        resets_vary=not any(
-            all(equal(first, one) for one in row) for first, *row in zip(*firsts, strict=True)
-        ),
-        resets_move=resets_move,
-        continuous=floats(firsts[0][0]).size > 0,
-    )
+        obs = env.reset()
+        starts.append([snapshot(row(obs, i)) for i in range(n)])
+    return Traits(seeds_vary=bool(starts) and _vary(starts, n), continuous=continuous)
 
 
 def _vary(rounds: list[list[object]], n: int) -> bool:

@@ -186,3 +186,33 @@ def test_what_lasts_until_the_next_seed_is_no_seed_used_twice(library: str) -> N
     results = judge(examine(lambda: make([KeepsItsMap] * 2)), seconds=0.02, only=[name])
     assert results[name].status == "not_exercised"
     assert "without" in results[name].message
+
+
+class Aims(gym.Env[Any, Any]):
+    """The target moves by the level of the row, the aim by the action; six waits end an episode."""
+
+    observation_space = spaces.Box(-100, 100, (2,), np.float32)
+    action_space = spaces.Discrete(3)
+
+    def __init__(self, level: float) -> None:
+        self.level = level
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.seen = self.np_random.uniform(-1, 1, 2).astype(np.float32)
+        self.waits = 0
+        return self.seen.copy(), {}
+
+    def step(self, action: Any) -> Any:
+        self.waits += int(action == 1)
+        self.seen += np.array([int(action) - 1, self.np_random.normal(0, self.level)], np.float32)
+        return self.seen.copy(), 0.0, self.waits == 6, False, {}
+
+
+@pytest.mark.parametrize("library", ["stable_baselines3.common.vec_env", "gymnasium.vector"])
+def test_a_row_that_one_action_does_not_move_is_no_row_that_stands_still(library: str) -> None:
+    module = pytest.importorskip(library)
+    make = getattr(module, "DummyVecEnv", None) or module.SyncVectorEnv
+    levels = [partial(Aims, level) for level in (0.0, 0.1, 0.3)]
+    results = judge(examine(lambda: make(levels)), seconds=0.3, only=["rows_are_alike"])
+    assert not bad(results)

@@ -114,7 +114,7 @@ def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterat
 
 
 def _drawn_anew(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:
-    if _too_much_alike(values(starts), values(firsts)):
+    if too_much_alike(values(starts), values(firsts)):
         should = f"drawn anew, as after resets, not the same at {len(firsts)} ends"
         condition = f"distinct({{0}}) > {distinct(values(firsts))}"
         yield expect(condition, Several(firsts), firsts[-1], what="{1}", should=should, row=i)
@@ -128,7 +128,7 @@ def _stays(found: list[Episode]) -> bool:
     return any(equal(one.last.value, other.first.value) for one, other in pairs)
 
 
-def _too_much_alike(starts: list[Any], firsts: list[Any]) -> bool:
+def too_much_alike(starts: list[Any], firsts: list[Any]) -> bool:
     """Whether equal first observations after ends are no chance, by those after resets."""
     if distinct(starts) == len(starts) > _DRAWN * _FEWEST:
         return bool(_DRAWN * distinct(firsts) <= len(firsts))
