@@ -45,6 +45,12 @@ class Actions(BatchLayout):
             )
         if self.keys is None:
             values = [actions]
+        elif len(self.keys) == self.num_envs and _are_tuples(actions):
+            raise ValueError(
+                f"Expected a list of {self.num_envs} actions, or a tuple of {self.num_envs} arrays "
+                "with a part of all actions each, got a tuple of tuples, which may be either: "
+                f"{shown(actions)}. {_UNSTEPPED}"
+            )
         elif per_row:
             rows = [self._parts(action, f"actions[{i}]") for i, action in enumerate(actions)]
             values = [list(column) for column in zip(*rows, strict=True)]
@@ -100,6 +106,10 @@ class Actions(BatchLayout):
         if leaf.start is not None:
             cast += np.asarray(leaf.start, leaf.dtype)
         return cast
+
+
+def _are_tuples(actions: Action) -> bool:
+    return isinstance(actions, tuple) and all(isinstance(each, tuple) for each in actions)
 
 
 def action_rows(space: Space, actions: Action, num_envs: int) -> list[Action]:

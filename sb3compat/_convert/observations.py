@@ -58,15 +58,19 @@ class Observations(BatchLayout):
             self._write_leaf(leaf, array, row, value)
 
     def _write_leaf(self, leaf: Leaf, array: Array, row: int, value: Any) -> None:
-        if not isinstance(value, np.ndarray | np.generic):
-            value = to_numpy(value)
-        if value.shape != leaf.shape:
+        own = value if isinstance(value, np.ndarray | np.generic) else to_numpy(value)
+        if own.shape != leaf.shape:
             raise ConversionError(
                 f"Expected {leaf.name.replace('_space', '')} of shape {leaf.shape}, as the space "
-                f"says, but row {self.first + row} gave shape={value.shape}. Make the "
+                f"says, but row {self.first + row} gave shape={own.shape}. Make the "
                 "sub-environment return what its observation_space declares."
             )
-        array[row] = value if leaf.start is None else value - leaf.start
+        if leaf.start is not None:
+            own = own - leaf.start
+        elif not is_foreign_array(value):
+            # NumPy refuses a Python number that the dtype cannot hold, and wraps one in an array.
+            own = value
+        array[row] = own
 
     def single(self, obs: Observation, *, copy: bool) -> Observation:
         """One single observation as SB3 is to see it; with `copy`, it shares nothing with `obs`."""

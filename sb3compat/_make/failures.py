@@ -47,6 +47,13 @@ def made_of(
             ) from error
         if mode not in ("sync", "async") or not _is_about_spaces(error):
             raise
+        if "have a registered" in str(error):
+            raise UnsupportedSpaceError(
+                "Expected observation spaces of Gymnasium's own classes, which it can batch even "
+                "where the sub-environments have different bounds, got a subclass or a class of "
+                "your own. If all sub-environments have equal spaces, pass "
+                "vec_env_kwargs={'observation_mode': 'same'}."
+            ) from error
         raise UnsupportedSpaceError(
             "Expected sub-environments with spaces that Gymnasium's "
             f"{'Sync' if mode == 'sync' else 'Async'}VectorEnv considers equal, got: {error} "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -260,9 +261,10 @@ def _form(space: Space, what: str) -> tuple[Any, ...]:
 def _part_of_singles(envs: list[Any], observations: Observations, actions: Actions) -> Part:
     batch = observations.empty()  # written to in each step, and copied into the shared memory
     held = [None] * len(envs)
-    source = EnvRows(envs, observations, actions, copy=True, batch=batch, held=held)
+    owner = SimpleNamespace(envs=envs)
+    source = EnvRows(owner, observations, actions, copy=True, batch=batch, held=held)
     rows = slice(0, len(envs))
-    return Part(source, LocalSubEnvs(envs), rows, "single environments", single=True)
+    return Part(source, LocalSubEnvs(owner), rows, "single environments", single=True)
 
 
 def _part_of(env: Any, observations: Observations, actions: Actions) -> Part:

@@ -95,11 +95,21 @@ class LocalSubEnvs:
     """Sub-environments that are objects in this process.
 
     Args:
-        envs: The list itself, in which rows may be replaced.
+        owner: What has them in a list `envs`, which may be replaced by another one.
     """
 
-    def __init__(self, envs: list[SingleEnv]) -> None:
-        self.envs = envs
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    @property
+    def envs(self) -> list[SingleEnv]:
+        """The list itself."""
+        envs: list[SingleEnv] = self._owner.envs
+        return envs
+
+    @envs.setter
+    def envs(self, envs: list[SingleEnv]) -> None:
+        self._owner.envs = envs
 
     def ask(self, command: Command, rows: Sequence[int]) -> list[Any]:
         """Run a command on each of these rows, one after the other."""
@@ -196,7 +206,10 @@ class NativeSubEnvs:
             return [self._result(name, args, kwargs)] * len(rows)
         self._check_all(name, rows)
         result = self._result(name, args, kwargs)
-        if isinstance(result, np.ndarray | list | tuple) and len(result) == self.env.num_envs:
+        is_batch = isinstance(result, list | tuple) or (
+            isinstance(result, np.ndarray) and result.ndim > 0
+        )
+        if is_batch and len(result) == self.env.num_envs:
             return [result[row] for row in rows]
         return [result] * len(rows)
 
@@ -255,7 +268,7 @@ def subenvs_of(env: AnyVectorEnv) -> SubEnvs:
     """How to reach the sub-environments of a vector environment."""
     base = env.unwrapped
     if isinstance(base, SyncVectorEnv):
-        return LocalSubEnvs(base.envs)
+        return LocalSubEnvs(base)
     if isinstance(base, AsyncVectorEnv):
         return WorkerSubEnvs(AsyncCommands(base).ask)
     if holds_vec_env(base) and changed(base, HoldsVecEnv, *_REACHING) is None:

@@ -115,7 +115,7 @@ def vec_env_subenvs(vec_env: Any) -> SubEnvs:
             return MethodSubEnvs(vec_env)
         base = base.venv
     if reaches_rows_as(base, "DummyVecEnv"):
-        return LocalSubEnvs(base.envs)
+        return LocalSubEnvs(base)
     if reaches_rows_as(base, "SubprocVecEnv"):
         return WorkerSubEnvs(GuardedWorkers(base, run_command).ask)
     return MethodSubEnvs(vec_env)

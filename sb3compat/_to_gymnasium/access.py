@@ -68,12 +68,18 @@ class ReachesSubEnvs(VectorEnvBase):
     def envs(self) -> Sequence[SingleEnv]:
         """The sub-environments, if they are objects in this process, as `SyncVectorEnv.envs`.
 
-        The `VecEnv`'s own list: assign to a row to replace its sub-environment.
+        The `VecEnv`'s own list: assign to a row to replace its sub-environment, or assign another
+        list.
 
         Raises:
             AttributeError: If they live in workers, or there are none.
         """
         return local_envs(self.vec_env)
+
+    @envs.setter
+    def envs(self, envs: Sequence[SingleEnv]) -> None:
+        local_envs(self.vec_env)  # if there are none, its error says what to do
+        getattr(self.vec_env, "unwrapped", self.vec_env).envs = envs
 
     @property
     def np_random(self) -> Any:

@@ -53,7 +53,7 @@ def make_stepper(
             "Pass one of these."
         )
     if is_plain(vec_env, "DummyVecEnv"):
-        return LocalRows(vec_env, mode), LocalSubEnvs(vec_env.envs)
+        return LocalRows(vec_env, mode), LocalSubEnvs(vec_env)
     if is_plain(vec_env, "SubprocVecEnv"):
         workers = GuardedWorkers(vec_env, run_command)
         return WorkerRows(vec_env, mode, workers), WorkerSubEnvs(workers.ask)
@@ -64,9 +64,9 @@ def make_stepper(
         raise AutoresetModeError(
             f"Expected autoreset_mode='SameStep' or 'Disabled' for {vec_env}, got 'NextStep': its "
             "step() steps all rows, while in NEXT_STEP mode a row that is being reset must not be "
-            "stepped. Only a DummyVecEnv or SubprocVecEnv without wrappers, and no subclass, can "
-            "be stepped row by row: adapt that environment, and put Gymnasium's wrappers around "
-            "the result instead of SB3's wrappers inside of it."
+            "stepped. Only a DummyVecEnv, SubprocVecEnv or ParallelVecEnv (of single environments) "
+            "without wrappers, and no subclass, can be stepped row by row: adapt that environment, "
+            "and put Gymnasium's wrappers around the result instead of SB3's wrappers inside of it."
         )
     if mode == AutoresetMode.DISABLED and not require_final_obs:
         raise ConversionError(

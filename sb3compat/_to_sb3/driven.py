@@ -228,16 +228,24 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
         """The sub-environments, if they are objects in this process, as `DummyVecEnv.envs`.
 
         This is no copy: assign to a row to replace its sub-environment, for example by a wrapper.
+        Assign another list to replace all of them.
 
         Raises:
             AttributeError: If the sub-environments live in workers, or there are none.
         """
+        return self._local().envs
+
+    @envs.setter
+    def envs(self, envs: list[SingleEnv]) -> None:
+        self._local().envs = envs
+
+    def _local(self) -> LocalSubEnvs:
         if not isinstance(self._subenvs, LocalSubEnvs):
             raise AttributeError(
                 f"{self} has no sub-environments in this process. Use get_attr, set_attr and "
                 "env_method."
             )
-        return self._subenvs.envs
+        return self._subenvs
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether every sub-environment has the attribute."""

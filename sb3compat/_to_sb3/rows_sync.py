@@ -18,7 +18,7 @@ import numpy as np
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.arrays import copy_dict
-from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
+from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, own_info
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
     Action,
@@ -44,7 +44,7 @@ class EnvRows:
     """Single environments in this process, stepped one by one.
 
     Args:
-        envs: The environments; the list itself, in which rows may be replaced.
+        owner: What has the environments in a list `envs`, which may be replaced by another one.
         observations: The layout of a batch of their observations.
         actions: The layout of a batch of actions.
         copy: Whether infos are copied.
@@ -64,7 +64,7 @@ class EnvRows:
 
     def __init__(
         self,
-        envs: list[SingleEnv],
+        owner: Any,
         observations: Observations,
         actions: Actions,
         *,
@@ -73,13 +73,19 @@ class EnvRows:
         held: list[Observation],
     ) -> None:
         self.batch = batch
-        self._envs = envs
+        self._owner = owner
         self._observations = observations
         self._actions = actions
         # Each row gets a new dict; with `copy`, its values are copied as well.
         self._own_dict: Callable[[Info], Info] = copy_dict if copy else dict
+        self._copy = copy
         self._held = held
         self._pending: list[Action] = []
+
+    @property
+    def _envs(self) -> list[SingleEnv]:
+        envs: list[SingleEnv] = self._owner.envs
+        return envs
 
     def number_from(self, first: int) -> None:
         """Number the rows from `first` on in messages, where they are a part of more."""
@@ -97,7 +103,7 @@ class EnvRows:
             for i, env in enumerate(self._envs):
                 held[i], info = env.reset(**reset_kwargs(seeds[i], options[i]))
                 self._observations.write(batch, i, held[i])
-                infos.append(self._own_dict(info))
+                infos.append(self._own_reset_info(info))
         except BaseException:
             self.failed = i
             raise
@@ -112,7 +118,7 @@ class EnvRows:
 
     def receive(self) -> Transition:
         """Step each row, and reset the rows that end."""
-        n = len(self._envs)
+        envs, n = self._envs, len(self._pending)
         batch = self._observations.empty() if self.batch is None else self.batch
         rewards = np.empty(n, np.float32)
         ended, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
@@ -124,7 +130,7 @@ class EnvRows:
         reset_infos: dict[int, Info] = {}
         i = 0
         try:
-            for i, (env, action) in enumerate(zip(self._envs, self._pending, strict=True)):
+            for i, (env, action) in enumerate(zip(envs, self._pending, strict=True)):
                 obs, reward, termination, truncation, given = env.step(action)
                 cut = bool(truncation and not termination)
                 info = step_info(own_dict(given), truncated=cut) if given else {TRUNCATED: cut}
@@ -134,7 +140,7 @@ class EnvRows:
                     # Before the reset, which may overwrite the array that `step` returned.
                     info[TERMINAL_OBSERVATION] = observations.single(obs, copy=True)
                     obs, reset_info = env.reset()
-                    reset_infos[i] = own_dict(reset_info)
+                    reset_infos[i] = self._own_reset_info(reset_info)
                 held[i] = obs
                 if type(obs) is np.ndarray and obs.shape == shape:
                     whole[i] = obs
@@ -145,6 +151,12 @@ class EnvRows:
             self.failed = i
             raise
         return Transition(batch, rewards, ended, truncated, infos, reset_infos)
+
+    def _own_reset_info(self, info: Any) -> Any:
+        """`DummyVecEnv` keeps what a reset gives, also what cannot be copied, or is no dict."""
+        if not isinstance(info, dict):
+            return info
+        return own_info(info) if self._copy else dict(info)
 
     def cancel(self) -> None:
         """Forget the actions."""
@@ -176,7 +188,7 @@ class SyncRows(EnvRows):
     ) -> None:
         batch = None if copy else observations.empty()
         held = held_observations(env)
-        super().__init__(env.envs, observations, actions, copy=copy, batch=batch, held=held)
+        super().__init__(env, observations, actions, copy=copy, batch=batch, held=held)
         self._env = env
         self._warned = False
 

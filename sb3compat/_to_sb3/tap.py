@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.wrappers import vector as vector_wrappers
 
 from sb3compat._convert.arrays import row_array
-from sb3compat._convert.options import is_uniform
+from sb3compat._convert.options import is_uniform, same_value
 from sb3compat._convert.split_infos import mask_of
 from sb3compat._convert.types import (
     Action,
@@ -43,12 +43,8 @@ class MaskOptions(dict[str, Any]):
         return self[key] if key == "reset_mask" and key in self else super().pop(key, *default)
 
 
-class Tap(AnyWrapper):
-    """A wrapper directly around the base environment, inside of all vector wrappers of the user.
-
-    It forwards every call to the environment. While the adapter steps or resets, it drives the
-    environment as the adapter would, and records the arguments that arrive, as the wrappers may
-    have changed them.
+class Driving:
+    """What drives the environment inside a `Tap`, and what has arrived there.
 
     Attributes:
         driven: Drives the environment, for the adapter that is stepping or resetting.
@@ -56,46 +52,84 @@ class Tap(AnyWrapper):
         steps: How often the environment was stepped since `begin`.
         resets: How often a wrapper has reset it since then.
         mask: The rows of the adapter's last reset, if they arrived; None for all.
-        row_options: The options of each row in the adapter's reset; None for those that arrive.
+        passed: The options that the adapter passed to the wrappers in its reset.
+        row_options: Those of each row, for the environment.
         own_keys: The info keys that the environment itself returned last, each with a copy of its
             mask, or None if it has no mask.
     """
 
-    def __init__(self, env: AnyVectorEnv, driven: Base) -> None:
-        super().__init__(env)
+    def __init__(self, driven: Base) -> None:
         self.driven = driven
         self.resetting = False
         self.own_keys: Mapping[str, Flags | None] = {}
         self.begin()
-        # An observation wrapper may write into the arrays that it gets.
-        self._copies = not getattr(env, "copy", True)
 
     def begin(self) -> None:
         """Begin a step or reset of the adapter, and clear the records of the last one."""
         self.steps = self.resets = 0
         self.mask: Flags | None = None
-        self.row_options: Sequence[Options] | None = None
+        self.passed: Options = {}
+        self.row_options: Sequence[Options] = ()
+
+    def options_of(self, arrived: Options) -> Sequence[Options]:
+        """The options of each row, where the wrappers have passed on these.
+
+        Where a wrapper passes on none, the environment gets what the user has set all the same.
+
+        Raises:
+            UnsupportedEnvError: If they have changed the options, and these differ by row.
+        """
+        if not arrived or same_value(arrived, self.passed):
+            return self.row_options
+        if not is_uniform(self.row_options):
+            raise UnsupportedEnvError(
+                "Expected vector wrappers that leave the options of a reset alone, as these differ "
+                f"by row, but a wrapper has passed on options={shown(arrived)}. Set one dict for "
+                "all rows, or let a wrapper around each sub-environment change the options. "
+                "The environment was not reset."
+            )
+        return [arrived] * len(self.row_options)
+
+
+# The name is one that no environment has.
+_DRIVING = "_sb3compat_driving"
+
+
+class Tap(AnyWrapper):
+    """A wrapper directly around the base environment, inside of all vector wrappers of the user.
+
+    It forwards every call to the environment, and each attribute that is read, set or deleted.
+    While the adapter steps or resets, it drives the environment as the adapter would, and records
+    the arguments that arrive, as the wrappers may have changed them.
+    """
+
+    def __init__(self, env: AnyVectorEnv, driven: Base) -> None:
+        super().__init__(env)
+        self._sb3compat_driving = Driving(driven)
 
     def reset(self, *, seed: Any = None, options: Options | None = None) -> VectorResetResult:
         """Reset all rows, or those under `options["reset_mask"]`."""
-        if not self.resetting:
-            self.resets += 1
+        driving = self._sb3compat_driving
+        if not driving.resetting:
+            driving.resets += 1
             return self.env.reset(seed=seed, options=options)
         options = dict(options or {})
-        self.mask = options.pop("reset_mask", None)
-        if self.mask is not None:
-            result = self.driven.reset_rows(self.mask)
+        driving.mask = options.pop("reset_mask", None)
+        if driving.mask is not None:
+            result = driving.driven.reset_rows(driving.mask)
         else:
-            result = self.driven.reset(seed, self.row_options or [options] * self.num_envs)
-        self.own_keys = self._keys_of(result[1])
+            result = driving.driven.reset(seed, driving.options_of(options))
+        driving.own_keys = _keys_of(result[1], self.num_envs)
         return result
 
     def step(self, actions: Action) -> VectorStepResult:
         """Step, and record the endings and the keys of the infos."""
-        result = self.driven.step(actions)
-        self.own_keys = self._keys_of(result[4])
-        self.steps += 1
-        return (deepcopy(result[0]), *result[1:]) if self._copies else result
+        driving = self._sb3compat_driving
+        result = driving.driven.step(actions)
+        driving.own_keys = _keys_of(result[4], self.num_envs)
+        driving.steps += 1
+        # An observation wrapper may write into the arrays that it gets.
+        return result if getattr(self.env, "copy", True) else (deepcopy(result[0]), *result[1:])
 
     def render(self) -> Any:
         """The frames as a tuple, as the interface has it.
@@ -103,17 +137,23 @@ class Tap(AnyWrapper):
         `CartPoleVectorEnv` returns a list, whose frames `RecordVideo.render` would add to the
         video.
         """
-        return self.driven.render()
-
-    def _keys_of(self, infos: VectorInfos) -> Mapping[str, Flags | None]:
-        masks = {key: mask_of(infos, key, self.num_envs) for key in infos}
-        return {key: None if mask is None else mask.copy() for key, mask in masks.items()}
+        return self._sb3compat_driving.driven.render()
 
     def __getattr__(self, name: str) -> Any:
         # Wrappers read attributes that only the environment has, `self.env.envs` for instance.
-        if name == "env":
+        if name in ("env", _DRIVING):
             raise AttributeError(name)
         return getattr(self.env, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Wrappers also set them. What there is from the beginning is the tap's own.
+        if _DRIVING in vars(self) and name not in vars(self):
+            setattr(self.env, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.env, name)
 
     def __repr__(self) -> str:
         return repr(self.env)
@@ -121,6 +161,11 @@ class Tap(AnyWrapper):
     def __del__(self) -> None:
         # Up to Gymnasium 1.2, a VectorEnv closes itself here; this one was opened by the user.
         pass
+
+
+def _keys_of(infos: VectorInfos, num_envs: int) -> Mapping[str, Flags | None]:
+    masks = {key: mask_of(infos, key, num_envs) for key in infos}
+    return {key: None if mask is None else mask.copy() for key, mask in masks.items()}
 
 
 class Wrapped:
@@ -136,30 +181,30 @@ class Wrapped:
         *_, innermost = wrappers_of(env)
         if not isinstance(innermost, Tap):
             innermost.env = innermost = Tap(innermost.env, base)
-        self._tap = innermost
+        self._driving: Driving = getattr(innermost, _DRIVING)
 
     @property
     def own_keys(self) -> Mapping[str, Flags | None]:
         """The info keys that the environment itself gave last, with their masks."""
-        return self._tap.own_keys
+        return self._driving.own_keys
 
     def step(self, actions: Action) -> VectorStepResult:
         """Step through the wrappers; they may not reset the environment, or step it again."""
-        tap = self._tap
-        tap.driven = self.base  # another adapter may have been made since
-        tap.begin()
+        driving, inner = self._driving, self.base.env
+        driving.driven = self.base  # another adapter may have been made since
+        driving.begin()
         result = self.env.step(actions)
-        if tap.resets:
+        if driving.resets:
             raise UnsupportedEnvError(
-                f"Expected a step of {self.env} not to reset {tap.env}, but a wrapper has "
+                f"Expected a step of {self.env} not to reset {inner}, but a wrapper has "
                 "done so: the last observations are lost, and rows would be reset twice. Remove "
                 "that wrapper: to_sb3 resets the rows that have ended, in every autoreset mode."
             )
-        if tap.steps != 1:
+        if driving.steps != 1:
             raise UnsupportedEnvError(
-                f"Expected one step of {self.env} to be one step of {tap.env}, through the "
-                f"wrappers' attribute `env`; it was {tap.steps}. A wrapper in between steps more "
-                "than once, or keeps its own reference to the environment."
+                f"Expected one step of {self.env} to be one step of {inner}, through the "
+                f"wrappers' attribute `env`; it was {driving.steps}. A wrapper in between steps "
+                "more than once, or keeps its own reference to the environment."
             )
         return checked("step", result, self.env)  # type: ignore[no-any-return]
 
@@ -177,7 +222,7 @@ class Wrapped:
         wrong = below & ~ended if any_row else below != ended
         if wrong.any():
             raise UnsupportedEnvError(
-                f"Expected {self.env} to end the episodes that {self._tap.env} ends, got "
+                f"Expected {self.env} to end the episodes that {self.base.env} ends, got "
                 f"dones={shown(ended.tolist())} from {shown(below.tolist())}: rows "
                 f"{shown(np.flatnonzero(wrong).tolist())} would end for SB3 and not for the "
                 "environment, or the other way round. End episodes in wrappers around the "
@@ -187,20 +232,23 @@ class Wrapped:
     def reset(self, seed: Any, options: Sequence[Options]) -> VectorResetResult:
         """Reset all rows; the wrappers see the options of the first row if all have the same.
 
-        The environment gets those of each row, whatever the wrappers pass on.
+        If they change these options, the environment gets what they pass on, as in Gymnasium.
+
+        Raises:
+            UnsupportedEnvError: If the wrappers change options that differ by row.
         """
         shared = dict(options[0]) if is_uniform(options) else {}
-        own = options if any(options) else None
-        return self._reset(own, seed=seed, options=shared or None)
+        return self._reset(options, seed=seed, options=shared or None)
 
     def reset_rows(self, mask: Flags) -> VectorResetResult:
         """Reset some rows through the wrappers, and check that the mask has reached the base."""
         # Videos show the first row, whose current frame would otherwise be there twice.
         with paused(() if mask[0] else wrappers_of(self.env)):
-            result = self._reset(options=MaskOptions(reset_mask=mask))
-        if self._tap.mask is None:
+            none: list[Options] = [{}] * self.env.num_envs
+            result = self._reset(none, options=MaskOptions(reset_mask=mask))
+        if self._driving.mask is None:
             raise PartialResetError(
-                f"Expected options['reset_mask'] to reach {self._tap.env}, but a wrapper in "
+                f"Expected options['reset_mask'] to reach {self.base.env}, but a wrapper in "
                 f"{self.env} did not pass it on, and all rows were reset without it. Let the "
                 "wrapper's reset pass `options` to the environment inside, or build the "
                 "environment with autoreset_mode=AutoresetMode.SAME_STEP."
@@ -231,18 +279,16 @@ class Wrapped:
         """The frames of the environment, as its wrappers return them."""
         return self.env.render()
 
-    def _reset(
-        self, row_options: Sequence[Options] | None = None, **kwargs: Any
-    ) -> VectorResetResult:
-        tap = self._tap
-        tap.driven = self.base
-        tap.begin()
-        tap.row_options = row_options
-        tap.resetting = True
+    def _reset(self, row_options: Sequence[Options], **kwargs: Any) -> VectorResetResult:
+        driving = self._driving
+        driving.driven = self.base
+        driving.begin()
+        driving.row_options, driving.passed = row_options, dict(kwargs["options"] or {})
+        driving.resetting = True
         try:
             result = self.env.reset(**kwargs)
         finally:
-            tap.resetting = False
+            driving.resetting = False
         return checked("reset", result, self.env)  # type: ignore[no-any-return]
 
 

@@ -109,7 +109,7 @@ class VectorSource:
         """Reset all rows."""
         seed: Any = None
         if any(value is not None for value in seeds):
-            seed = list(seeds) if self.seeds_rows else self._one_seed(seeds)
+            seed = self._seed(seeds)
         obs, given = self._driven.reset(seed, options)
         batch = self._batch(obs, copy=self._copy)
         infos = split_infos(given, self.num_envs)
@@ -190,12 +190,15 @@ class VectorSource:
     def _batch(self, obs: Observation, *, copy: bool = False) -> list[Array]:
         return self._observations.batch(obs, copy=copy, source=self.env)
 
-    def _one_seed(self, seeds: Seeds) -> int | None:
-        """The seed of the first row, from which the environment derives the others."""
+    def _seed(self, seeds: Seeds) -> Any:
+        """The seed of the first row, from which the environment derives the others, or all."""
         first = seeds[0]
         if first is None or list(seeds) != [first + i for i in range(self.num_envs)]:
+            if self.seeds_rows:
+                return list(seeds)
             raise ConversionError(
                 f"Expected seeds that count up from the first one, which is all that "
                 f"{self._base.env} takes, got seeds={shown(list(seeds))}. Nothing was reset."
             )
-        return seed_within(self._base.env, int(first))
+        # An int even if each row takes its own: vector wrappers may take nothing else.
+        return int(first) if self.seeds_rows else seed_within(self._base.env, int(first))

@@ -15,7 +15,6 @@ from random import Random
 from traceback import extract_tb
 from types import CodeType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -348,11 +347,9 @@ class Records:
         return other
 
 
-_RECORDS: WeakKeyDictionary[Instances, Records] = WeakKeyDictionary()
-
-
 def records_of(subject: Subject, instances: Instances) -> Records:
     """The records of the process."""
-    if instances not in _RECORDS:
-        _RECORDS[instances] = Records(subject, instances)
-    return _RECORDS[instances]
+    if instances.records is None:
+        instances.records = Records(subject, instances)
+    records: Records = instances.records
+    return records

@@ -105,3 +105,12 @@ def test_empty_actions_are_one_for_each_row(space: Any) -> None:
     for given_actions in (empty, [empty] * 3):
         assert actions.rows(actions.prepare(given_actions)) == [empty] * 3
         assert action_rows(space, given_actions, 3) == [empty] * 3
+
+
+def test_tuple_of_tuples_that_may_be_either_is_refused() -> None:
+    space = spaces.Tuple([spaces.Discrete(3), spaces.Discrete(3)])
+    with pytest.raises(ValueError, match=r"which may be either: \(\(0, 1\), \(0, 1\)\)\. Nothing"):
+        Actions(space, 2).prepare(((0, 1), (0, 1)))
+    for given_as in ([(0, 1), (0, 1)], (np.array([0, 0]), np.array([1, 1]))):
+        rows = Actions(space, 2)
+        assert rows.rows(rows.prepare(given_as)) == [(0, 1), (0, 1)]

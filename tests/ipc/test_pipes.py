@@ -287,6 +287,17 @@ def test_exception_at_any_point_of_a_loss_leaves_no_answer_outstanding(
         assert not exchange.dead, at
 
 
+def test_successor_of_a_forgotten_worker_is_asked_in_its_place(
+    make: Make, workers: Workers
+) -> None:
+    exchange = started(make(), _1="wait")
+    exchange.forget(1)
+    workers.lines[1] = workers.lines[2]
+    exchange.send_same([1], pickled(("answer", "new")))
+    exchange.receive(5.0)
+    assert (exchange.answers, exchange.owed) == ({1: ("answer", "new")}, {})
+
+
 def test_error_of_a_handler_is_no_sign_of_death(make: Make) -> None:
     exchange = make()
     raised = raised_by(signal.SIGUSR1, InterruptedByHandlerError)

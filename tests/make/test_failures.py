@@ -65,3 +65,17 @@ def test_what_cannot_be_sent_to_workers_is_refused() -> None:
             vectorization_mode="async",
             vec_env_kwargs={"start_method": "forkserver"},
         )
+
+
+class Own(spaces.Box):
+    pass
+
+
+def test_spaces_of_a_subclass_are_refused_with_the_argument_that_takes_them() -> None:
+    def make() -> ScriptedEnv:
+        return ScriptedEnv(script(observation_space=Own(-1, 1, (2,), np.float32)))
+
+    with pytest.raises(sb3compat.UnsupportedSpaceError, match="'observation_mode': 'same'"):
+        sb3compat.make_vec_env(make, 2)
+    same_mode = {"observation_mode": "same"}
+    sb3compat.make_vec_env(make, 2, vec_env_kwargs=same_mode).reset()

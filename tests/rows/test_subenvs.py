@@ -195,3 +195,14 @@ def test_missing_attributes_and_indices_are_errors(mixed: Any) -> None:
 def test_images_are_those_of_the_rows(mixed: Any) -> None:
     assert [image[0, 0, 0] for image in mixed.get_images()] == list(range(5))
     assert mixed.render().shape == (12, 8, 3)
+
+
+@pytest.mark.parametrize("result", [np.array(3.0), np.float32(3), np.array([1, 2]), [4, 5], 6])
+def test_result_of_a_native_method_is_split_only_where_it_is_a_batch(result: Any) -> None:
+    class Tells(NativeEnv):
+        def tell(self) -> Any:
+            return result
+
+    answers = sb3compat.to_sb3(Tells(fns(2), AutoresetMode.SAME_STEP)).env_method("tell")
+    expected = list(result) if np.ndim(result) else [result] * 2
+    assert answers == expected

@@ -77,3 +77,20 @@ def test_envs_in_workers_are_no_attribute() -> None:
         envs.envs  # noqa: B018
     envs.close()
     assert not hasattr(sb3compat.to_gymnasium(CountingVecEnv()), "envs")
+
+
+def test_another_list_of_environments_is_stepped_and_asked_as_in_sync_vector_env() -> None:
+    inner = dummy(fns(2))
+    adapted = sb3compat.to_gymnasium(inner, autoreset_mode="NextStep")
+    sync = SyncVectorEnv(fns(2))
+    for name, by_adapter in (("one", True), ("two", False)):
+        for envs in (adapted, sync):
+            owner: Any = inner if envs is adapted and not by_adapter else envs
+            owner.envs = [gym.wrappers.TimeLimit(single, 2) for single in envs.envs]
+            envs.set_attr(name, 3)
+            assert envs.get_attr(name) == (3, 3)
+            assert all(name in vars(single) for single in envs.envs)
+        same(adapted.reset(seed=0), sync.reset(seed=0))
+        for _ in range(4):
+            ours, theirs = (envs.step(np.zeros(2, np.int64)) for envs in (adapted, sync))
+            same([ours[0], *ours[2:]], [theirs[0], *theirs[2:]])

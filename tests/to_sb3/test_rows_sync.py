@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from threading import Lock
 from typing import Any
 
 import gymnasium as gym
@@ -14,6 +15,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import sb3compat
 from tests.envs import ScriptedEnv, fns, script
 from tests.lockstep import same
+from tests.lockstep_back import dummy
 from tests.to_sb3.driving import mode_of, step
 
 
@@ -68,3 +70,63 @@ def test_observations_that_are_cut_as_by_dummy_vec_env_are_warned_of_once() -> N
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same(ours.reset(), reference.reset())
+
+
+class Replaced(gym.Wrapper[Any, Any, Any, Any]):
+    def reset(self, **kwargs: Any) -> Any:
+        obs, info = super().reset(**kwargs)
+        return obs, {**info, "replaced": True}
+
+
+@pytest.mark.parametrize("by", ["adapter", "source"])
+def test_another_list_of_environments_is_stepped_and_asked_as_in_dummy_vec_env(by: str) -> None:
+    source = SyncVectorEnv(fns(2, lengths=(2, 3)))
+    env, plain = sb3compat.to_sb3(source), dummy(fns(2, lengths=(2, 3)))
+    for either in (env, plain):
+        either.reset()
+        owner = source if by == "source" and either is env else either
+        owner.envs = [Replaced(single) for single in either.envs]
+        either.set_attr("mark", 3)
+        either.seed(0)
+        either.reset()
+    for _ in range(4):
+        same(step(env), step(plain))
+        same(env.reset_infos, plain.reset_infos)
+    for either in (env, plain):
+        assert either.env_is_wrapped(Replaced) == [True, True]
+        assert either.get_attr("mark") == [3, 3]
+        assert [single.mark for single in either.envs] == [3, 3]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("info", [{"sim": Lock()}, None], ids=["lock", "none"])
+def test_what_dummy_vec_env_keeps_of_a_reset_is_kept(info: Any) -> None:
+    class Tells(ScriptedEnv):
+        def reset(self, **kwargs: Any) -> Any:
+            return super().reset(**kwargs)[0], info
+
+    functions = [lambda: Tells(script(lengths=(2,)))] * 2
+    for env in (dummy(functions), sb3compat.to_sb3(SyncVectorEnv(functions))):
+        env.reset()
+        for _ in range(3):
+            step(env)
+        assert env.reset_infos == [info, info]
+
+
+@pytest.mark.parametrize("value", [[300, 0], [float("nan"), 0], (1.5, 2), [-1, 0], ["7", 0]])
+def test_python_values_in_integers_are_those_of_dummy_vec_env(value: Any) -> None:
+    """An array is cast, and wraps; a number that does not fit is an error."""
+
+    class Gives(ScriptedEnv):
+        def step(self, action: Any) -> Any:
+            return value, *super().step(action)[1:]
+
+    space = spaces.Box(0, 255, (2,), np.uint8)
+    functions = [lambda: Gives(script(observation_space=space))] * 2
+    results = []
+    for env in (dummy(functions), sb3compat.to_sb3(SyncVectorEnv(functions))):
+        env.reset()
+        try:
+            results.append(step(env)[0].tolist())
+        except (OverflowError, ValueError, TypeError) as error:
+            results.append([type(error).__name__, str(error)])
+    assert results[0] == results[1]

@@ -44,7 +44,7 @@ def test_after_a_reset_that_raised_the_users_own_resets_go_straight_to_the_envir
     source.fails = False
     source.reset(options={"x": 1})
     # Gymnasium's own reset has passed the options; the adapter's would have passed none.
-    assert source.env.resets == 1
+    assert source.env._sb3compat_driving.resets == 1
 
 
 def test_two_adapters_over_one_environment_share_the_tap() -> None:
@@ -252,6 +252,58 @@ def test_options_of_a_reset_arrive_whatever_a_wrapper_passes_on() -> None:
         env.reset()
         assert source.seen == (options if options == {"x": 3} else None)
         assert [info.get("option") for info in env.reset_infos] == arrived
+
+
+class SetsLevel(VectorWrapper):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        return self.env.reset(seed=seed, options={**(options or {}), "x": 5, "more": 1})
+
+
+@mode_of
+def test_options_that_a_wrapper_changes_arrive_as_in_gymnasium(mode: AutoresetMode) -> None:
+    def made() -> Any:
+        return SetsLevel(SyncVectorEnv(fns(), autoreset_mode=mode))
+
+    env, plain = sb3compat.to_sb3(made()), made()
+    for options in ({}, {"x": 1}, {"y": 2}):
+        env.set_options(options)
+        env.reset()
+        _, infos = plain.reset(options=options)
+        assert [info["option"] for info in env.reset_infos] == infos["option"].tolist() == [5, 5]
+    env.set_options([{"x": 1}, {"x": 2}])
+    with pytest.raises(UnsupportedEnvError, match=r"differ by row.*\n?.*Set one dict for all rows"):
+        env.reset()
+
+
+class Attributes(SyncVectorEnv):
+    """Has attributes of names that a wrapper in between could have as well."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.steps = self.resets = self.mask = self.driven = self.scale = 1
+
+
+class Meddles(VectorWrapper):
+    """Reads, sets and deletes attributes of the environment directly below."""
+
+    def step(self, actions: Any) -> Any:
+        self.env.scale = 10
+        below = [getattr(self.env, name, None) for name in ("steps", "mask", "driven", "begin")]
+        del self.env.resets
+        return *self.env.step(actions)[:4], {"below": np.array([below] * 2)}
+
+
+@mode_of
+def test_attributes_of_the_environment_are_those_without_the_tap(mode: AutoresetMode) -> None:
+    wrapped, plain = (Meddles(Attributes(fns(), autoreset_mode=mode)) for _ in range(2))
+    env = sb3compat.to_sb3(wrapped)
+    env.reset()
+    plain.reset()
+    infos = step(env)[3]
+    assert infos[0]["below"].tolist() == plain.step(ACTIONS)[4]["below"][0].tolist()
+    for inner in (wrapped.unwrapped, plain.unwrapped):
+        assert inner.scale == 10
+        assert not hasattr(inner, "resets")
 
 
 @pytest.mark.parametrize("mode", ON_DEMAND)

@@ -169,3 +169,22 @@ def test_floats_of_vec_normalize_over_integers_arrive_below_a_vector_wrapper() -
         env.seed(3)
         streams.append([env.reset(), *[env.step(np.zeros(2, int))[:2] for _ in range(5)]])
     same(streams[1], streams[0])
+
+
+class TakesAnInt(VectorWrapper):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.seeds = seed
+        return self.env.reset(seed=seed, options=options)
+
+
+def test_seeds_that_count_up_reach_a_wrapper_as_one_int() -> None:
+    wrapper = TakesAnInt(SyncVectorEnv(fns(2)))
+    env, plain = sb3compat.to_sb3(wrapper), sb3compat.to_sb3(SyncVectorEnv(fns(2)))
+    for seeds, arrived in ((5, 5), (None, int), ([7, 3], [7, 3])):
+        for either in (env, plain):
+            np.random.seed(0)
+            either.seed(seeds) if not isinstance(seeds, list) else None
+            if isinstance(seeds, list):
+                either._seeds = seeds
+        same(env.reset(), plain.reset())
+        assert wrapper.seeds == arrived or type(wrapper.seeds) is arrived

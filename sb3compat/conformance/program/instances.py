@@ -77,6 +77,7 @@ class Instances:
         failure: The exception that the factory raised last, though another call went well.
         failed_in: The number of that call in this process.
         excused: Whether that was told: from then on the factory gets more than one try.
+        records: What `records_of` keeps here, and goes with them.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Instances:
         self.failure: Exception | None = None
         self.failed_in = 0
         self.excused = False
+        self.records: Any = None
         self.shared = shared
         self._factory = factory
         self._alone, self._closing = alone, closing

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -184,6 +186,17 @@ def test_a_check_has_so_many_programs_and_no_more_where_none_can_be_smaller() ->
     failing = examine(tiny.FloatDones)
     check = find_check("vec_env", "metadata_is_dict")  # it draws nothing
     assert run_check(check, failing, Settings()).examples == 1
+
+
+def test_nothing_is_kept_of_what_was_checked() -> None:
+    """A test session checks many environments in one process."""
+    subject = examine(TinyVecEnv)
+    instances = subject.instances()
+    run_check(find_check("vec_env", IFF_DONE), subject, Settings(seconds=0), instances)
+    gone = ref(instances)
+    del subject, instances
+    gc.collect()
+    assert gone() is None
 
 
 def test_no_clock_decides_what_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
