@@ -183,8 +183,9 @@ def test_seeds_that_count_up_reach_a_wrapper_as_one_int() -> None:
     for seeds, arrived in ((5, 5), (None, int), ([7, 3], [7, 3])):
         for either in (env, plain):
             np.random.seed(0)
-            either.seed(seeds) if not isinstance(seeds, list) else None
             if isinstance(seeds, list):
                 either._seeds = seeds
+            else:
+                either.seed(seeds)
         same(env.reset(), plain.reset())
         assert wrapper.seeds == arrived or type(wrapper.seeds) is arrived
