@@ -6,7 +6,7 @@ in `join_infos`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,20 @@ def own_info(info: Info) -> Info:
     except Exception:
         owned = {key: _own_value(value) for key, value in info.items()}
     return owned
+
+
+def checked_info(info: Any) -> Info:
+    """The info itself, which must be a dict or similar: Gymnasium and SB3 fail otherwise.
+
+    Raises:
+        ConversionError: If it is something else.
+    """
+    if not isinstance(info, Mapping):
+        raise ConversionError(
+            "Expected infos of sub-environments to be dicts, empty where there is nothing to say, "
+            f"got {shown(info)}. Return {{}} instead."
+        )
+    return info  # type: ignore[return-value]
 
 
 # The most common types of values, which need no copy.

@@ -108,7 +108,7 @@ def _leaf(space: Space, name: str, whole: Space) -> Leaf:
             f"Expected {name} to be a Box, Discrete, MultiDiscrete or MultiBinary (one Dict or "
             f"Tuple of them is allowed at the top), got {name}={space} "
             f"({'nested ' if nested and space is not whole else ''}{type(space).__name__}). "
-            f"Stable-Baselines3 cannot batch it. {way_out}"
+            f"Stable-Baselines3 supports no other. {way_out}"
         )
     shape, dtype = space.shape, space.dtype
     assert shape is not None

@@ -95,7 +95,8 @@ class LocalSubEnvs:
     """Sub-environments that are objects in this process.
 
     Args:
-        owner: What has them in a list `envs`, which may be replaced by another one.
+        owner: The object whose list `envs` they are in; it is read anew each time, as the list may
+            be replaced.
     """
 
     def __init__(self, owner: Any) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from sb3compat._convert.actions import action_rows
-from sb3compat._convert.infos import own_info, same_step_info
+from sb3compat._convert.infos import checked_info, own_info, same_step_info
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.spaces import Leaf
 from sb3compat._convert.types import (
@@ -127,7 +127,7 @@ class RowByRow:
                     reset_infos[i] = own_info(reset_info)
                     info = same_step_info(final, info, reset_info)
             observe(i, observed)
-            infos.append(own_info(info) if info else {})
+            infos.append({} if info == {} else own_info(checked_info(info)))
         if reset_infos:
             self._keep_reset_infos(reset_infos)
         if not self._same_step:

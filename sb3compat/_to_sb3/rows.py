@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED
+from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, checked_info
 from sb3compat._convert.types import (
     AnyVectorEnv,
     Flags,
@@ -20,7 +20,7 @@ from sb3compat.errors import CallOrderError, ConversionError, shown
 
 def received_info(info: Info) -> Info:
     """An info that a worker has sent, which is ours, as a plain dict."""
-    return info if type(info) is dict else dict(info)
+    return info if type(info) is dict else dict(checked_info(info))
 
 
 def step_info(own: Info, *, truncated: bool) -> Info:

@@ -18,7 +18,12 @@ import numpy as np
 
 from sb3compat._convert.actions import Actions
 from sb3compat._convert.arrays import copy_dict
-from sb3compat._convert.infos import TERMINAL_OBSERVATION, TRUNCATED, own_info
+from sb3compat._convert.infos import (
+    TERMINAL_OBSERVATION,
+    TRUNCATED,
+    checked_info,
+    own_info,
+)
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.types import (
     Action,
@@ -44,7 +49,8 @@ class EnvRows:
     """Single environments in this process, stepped one by one.
 
     Args:
-        owner: What has the environments in a list `envs`, which may be replaced by another one.
+        owner: The object whose list `envs` they are in; it is read anew each time, as the list
+            may be replaced.
         observations: The layout of a batch of their observations.
         actions: The layout of a batch of actions.
         copy: Whether infos are copied.
@@ -133,7 +139,10 @@ class EnvRows:
             for i, (env, action) in enumerate(zip(envs, self._pending, strict=True)):
                 obs, reward, termination, truncation, given = env.step(action)
                 cut = bool(truncation and not termination)
-                info = step_info(own_dict(given), truncated=cut) if given else {TRUNCATED: cut}
+                if given == {}:  # by far the most common info
+                    info = {TRUNCATED: cut}
+                else:
+                    info = step_info(own_dict(checked_info(given)), truncated=cut)
                 set_reward(rewards, i, reward, first=observations.first)
                 if termination or truncation:
                     ended[i], truncated[i] = True, cut

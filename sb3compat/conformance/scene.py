@@ -188,9 +188,7 @@ class Scene(Choices):
     def single_is_wrapped(self, wrapper: type) -> bool:
         """Whether there is such a wrapper around the first single environment."""
         single = (self._instances.reference or ())[0]()
-        while hasattr(single, "env") and type(single).__name__ != wrapper.__name__:
-            single = single.env
-        return type(single).__name__ == wrapper.__name__
+        return any(isinstance(layer, wrapper) for layer in (single, *PRELUDE["below"](single)))
 
     def caught(self, method: Method, *args: Any, **kwargs: Any) -> Call:
         """Call a method that may raise: the `error` of the call is the exception, or None."""

@@ -1,32 +1,23 @@
-"""Reaching sub-environments, rendering, and closing."""
+"""Reaching sub-environments: attributes, methods and wrappers."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from sb3compat.conformance.checks.tools.life import no_growth, nothing_left, wrapped_closed
 from sb3compat.conformance.checks.tools.scenes import (
-    Twins,
     access_or_refusal,
-    close_returning,
-    frames_apart,
-    patience,
     returns,
 )
-from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
+from sb3compat.conformance.checks.vec_env.marks import error, warning
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE, SB3_SOURCE
 from sb3compat.conformance.findings import EnvFailureError, NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
-from sb3compat.conformance.programs import batch
 from sb3compat.conformance.record import Call, Drawn
 from sb3compat.conformance.scene import Recorded, Scene
 from sb3compat.conformance.subject.interface import offers
-from sb3compat.conformance.values import Value
 
 _SUB_ENVS = ("sub_envs",)
-_AFTER_ERRORS = (*BASICS["vec_env"], "wrong_action_count_rejected", "close_returns")
 _REACHED = ("set_attr_only_named_rows",)
 
 
@@ -246,162 +237,3 @@ def env_is_wrapped_per_row(scene: Scene) -> Iterator[Demand]:
     yield expect(
         f"{{0}} == {truth}", wrapped[0], should=f"{truth}, as in the single environment", row=0
     )
-
-
-@error(group="rendering", source=SB3_SOURCE, needs=("render",))
-def get_images_n_frames(scene: Scene) -> Iterator[Demand]:
-    """With the render mode `rgb_array`, `get_images()` gives n frames, one for each row.
-
-    Each is an array of bytes of shape (height, width, 3), and no two share memory. `render()` tiles
-    them to one image.
-    """
-    env, _ = scene.start()
-    if scene.choose((False, True)):
-        env.step(scene.actions())
-    frames = env.get_images().whole
-    yield expect(f"len({{0}}) == {scene.n}", frames, what="len({0})", should=f"{scene.n}")
-    for i in scene.rows:
-        yield expect(
-            "isinstance({0}, np.ndarray) and {0}.dtype == np.uint8"
-            " and {0}.ndim == 3 and {0}.shape[2] == 3",
-            frames[i],
-            should="an image, as an array of bytes of shape (height, width, 3)",
-            row=i,
-        )
-    yield from frames_apart(frames)
-
-
-@warning(group="rendering", source=SB3_SOURCE)
-def render_mismatch_warns(scene: Scene) -> Iterator[Demand]:
-    """`render(mode)` with another mode than `render_mode` warns and returns None.
-
-    Render modes are chosen when the environment is made. An exception would end a training for
-    the sake of a picture, and without a warning nobody knows why there is none.
-    """
-    env, _ = scene.start()
-    if not offers(env.live, "render"):
-        raise NotExercisedError("it has no method render")
-    mode = "rgb_array" if env.attribute("render_mode").value == "ansi" else "ansi"
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        picture = scene.caught(env.render, mode=mode)
-    yield expect("{0} is None", picture.error, should="None, and a warning")
-    should = f"None, as there are no frames of mode {mode!r}"
-    yield expect("{0} is None", picture.asked, should=should)
-    asked = f"warned(lambda: {picture.op.source('env')})"
-    warned = Value(-1, asked, (picture.result, len(seen)), None)
-    yield expect("{0}[1] > 0", warned, what="{0}[1]", should="at least one warning")
-
-
-@error(group="rendering", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
-def reading_changes_nothing(scene: Scene) -> Iterator[Demand]:
-    """Rendering and reading attributes change nothing that later steps return.
-
-    Videos are recorded, and attributes logged, in some runs and not in others. Typical mistakes:
-    rendering draws from the generator of the environment, or makes a step of the simulator.
-    """
-    ways: list[tuple[str, tuple[Any, ...]]] = []
-    if scene.subject.capabilities["render"]:
-        ways += [("get_images", ()), ("render", ())]
-    if scene.subject.capabilities["sub_envs"]:
-        ways += [("get_attr", ("render_mode",)), ("get_attr", ("action_space", 0))]
-    if not ways:
-        raise NotExercisedError("it neither renders nor has sub-environments")
-    reading, args = scene.choose(ways)
-    twins = Twins(scene, scene.ending() if scene.subject.endings else None)
-    twins.reset()
-    scene.caught(getattr(twins.env, reading), *args)
-    for one, other in twins.steps():
-        yield from twins.same(one, other, "as in an instance that nobody has looked at")
-        scene.caught(getattr(twins.env, reading), *args)
-
-
-@error(group="life", source=SB3_SOURCE, after=())
-def close_returns(scene: Scene) -> Iterator[Demand]:
-    """`close()` returns, in the middle of an episode too.
-
-    Otherwise a script that has done its work never ends. Typical mistakes: `close` joins worker
-    processes that wait for a command, or waits for a step that nobody has asked for.
-    """
-    env = scene.make()
-    scene.caught(env.reset)
-    yield from close_returning(env)
-
-
-@warning(group="life", source=SB3_SOURCE, after=("close_returns",))
-def close_idempotent(scene: Scene) -> Iterator[Demand]:
-    """`close()` may be called twice.
-
-    Wrappers, evaluations and `finally` clauses close environments that are closed already.
-    """
-    env = scene.make()
-    if scene.choose((False, True)):
-        scene.caught(env.reset)
-    env.close()
-    error = env.within(patience(scene.subject), env.close).error
-    yield expect("{0} is None", error, should="None, as it is closed already")
-
-
-@error(group="life", source=SB3_SOURCE, after=("close_returns",))
-def close_closes_what_it_wraps(scene: Scene) -> Iterator[Demand]:
-    """`close()` closes the environment that a wrapper wraps, and the environments of the rows.
-
-    Those of the rows are watched where they are kept in a list `envs`, and have a `close` of their
-    own. Typical mistake: a `close` or `close_extras` of one's own, without `super()`. The
-    processes, files and windows below it stay open then.
-    """
-    yield from wrapped_closed(scene)
-
-
-@warning(group="life", source=SB3_SOURCE, after=_AFTER_ERRORS)
-def close_after_error(scene: Scene) -> Iterator[Demand]:
-    """`close()` works after a failed call, and returns.
-
-    Otherwise the second error hides the first, or processes stay behind.
-    """
-    env, _ = scene.start()
-    few = batch(scene.subject, [scene.subject.actions[0]] * scene.n)[:0]
-    scene.caught(env.step, few)
-    scene.caught(env.get_attr, "no_such_attribute")
-    error = env.within(patience(scene.subject), env.close).error
-    yield expect("{0} is None", error, should="None, also after an error")
-
-
-@warning(group="life", source=SB3_SOURCE, needs=_SUB_ENVS, after=())
-def worker_exception_keeps_type(scene: Scene) -> Iterator[Demand]:
-    """An exception in a sub-environment arrives with its own type.
-
-    Typical mistake: it ends the worker process, and the caller gets an EOFError or a broken pipe
-    without the reason. Catch it in the worker, send it over, and raise it in the caller.
-    """
-    env = scene.make()
-    error = scene.caught(env.env_method, "reset", no_such_argument=1).error
-    if error.value is None:
-        raise NotExercisedError("the method takes any argument")
-    yield expect(
-        "not isinstance({0}, (EOFError, OSError))",
-        error,
-        should="the TypeError that the unknown argument leads to",
-    )
-
-
-@error(group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "close_idempotent"), new=True)
-def nothing_left_after_close(scene: Scene) -> Iterator[Demand]:
-    """After `close()` no process, thread or shared memory of the environment is left.
-
-    A search over hyperparameters makes hundreds of environments in one process. Typical mistakes:
-    workers are told to end, but never joined; shared memory is closed, but not unlinked; a thread
-    waits for work for ever.
-    """
-    yield from nothing_left(scene)
-
-
-@warning(group="life", source=SB3_SOURCE, after=(*BASICS["vec_env"], "dones_shape"))
-def memory_does_not_grow(scene: Scene) -> Iterator[Demand]:
-    """The ends of episodes leave no memory behind, but for a few numbers.
-
-    A training has millions of them. Typical mistake: a list of infos or last observations that
-    nothing empties. The memory that Python has handed out is measured over a few hundred
-    episodes, where episodes are short enough for that.
-    """
-    yield from no_growth(scene)

@@ -1,0 +1,87 @@
+"""Rendering, and what it must leave alone."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from sb3compat.conformance.checks.tools.scenes import (
+    Twins,
+    frames_apart,
+)
+from sb3compat.conformance.checks.vec_env.marks import DETERMINISTIC, error, warning
+from sb3compat.conformance.contract import SB3_SOURCE
+from sb3compat.conformance.findings import NotExercisedError
+from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.scene import Scene
+from sb3compat.conformance.subject.interface import offers
+from sb3compat.conformance.values import Value
+
+
+@error(group="rendering", source=SB3_SOURCE, needs=("render",))
+def get_images_n_frames(scene: Scene) -> Iterator[Demand]:
+    """With the render mode `rgb_array`, `get_images()` gives n frames, one for each row.
+
+    Each is an array of bytes of shape (height, width, 3), and no two share memory. `render()` tiles
+    them to one image.
+    """
+    env, _ = scene.start()
+    if scene.choose((False, True)):
+        env.step(scene.actions())
+    frames = env.get_images().whole
+    yield expect(f"len({{0}}) == {scene.n}", frames, what="len({0})", should=f"{scene.n}")
+    for i in scene.rows:
+        yield expect(
+            "isinstance({0}, np.ndarray) and {0}.dtype == np.uint8"
+            " and {0}.ndim == 3 and {0}.shape[2] == 3",
+            frames[i],
+            should="an image, as an array of bytes of shape (height, width, 3)",
+            row=i,
+        )
+    yield from frames_apart(frames)
+
+
+@warning(group="rendering", source=SB3_SOURCE)
+def render_mismatch_warns(scene: Scene) -> Iterator[Demand]:
+    """`render(mode)` with another mode than `render_mode` warns and returns None.
+
+    Render modes are chosen when the environment is made. An exception would end a training for
+    the sake of a picture, and without a warning nobody knows why there is none.
+    """
+    env, _ = scene.start()
+    if not offers(env.live, "render"):
+        raise NotExercisedError("it has no method render")
+    mode = "rgb_array" if env.attribute("render_mode").value == "ansi" else "ansi"
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        picture = scene.caught(env.render, mode=mode)
+    yield expect("{0} is None", picture.error, should="None, and a warning")
+    should = f"None, as there are no frames of mode {mode!r}"
+    yield expect("{0} is None", picture.asked, should=should)
+    asked = f"warned(lambda: {picture.op.source('env')})"
+    warned = Value(-1, asked, (picture.result, len(seen)), None)
+    yield expect("{0}[1] > 0", warned, what="{0}[1]", should="at least one warning")
+
+
+@error(group="rendering", source=SB3_SOURCE, needs=("seeding",), after=DETERMINISTIC)
+def reading_changes_nothing(scene: Scene) -> Iterator[Demand]:
+    """Rendering and reading attributes change nothing that later steps return.
+
+    Videos are recorded, and attributes logged, in some runs and not in others. Typical mistakes:
+    rendering draws from the generator of the environment, or makes a step of the simulator.
+    """
+    ways: list[tuple[str, tuple[Any, ...]]] = []
+    if scene.subject.capabilities["render"]:
+        ways += [("get_images", ()), ("render", ())]
+    if scene.subject.capabilities["sub_envs"]:
+        ways += [("get_attr", ("render_mode",)), ("get_attr", ("action_space", 0))]
+    if not ways:
+        raise NotExercisedError("it neither renders nor has sub-environments")
+    reading, args = scene.choose(ways)
+    twins = Twins(scene, scene.ending() if scene.subject.endings else None)
+    twins.reset()
+    scene.caught(getattr(twins.env, reading), *args)
+    for one, other in twins.steps():
+        yield from twins.same(one, other, "as in an instance that nobody has looked at")
+        scene.caught(getattr(twins.env, reading), *args)
