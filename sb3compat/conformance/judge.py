@@ -33,6 +33,7 @@ from sb3compat.conformance.program.trace import trace_of
 from sb3compat.conformance.programs import Draws, episodes, opening, program
 from sb3compat.conformance.record import Op, Record
 from sb3compat.conformance.recording import recorded
+from sb3compat.conformance.subject.pace import makes_of
 from sb3compat.conformance.subject.settings import Settings
 from sb3compat.conformance.subject.subject import Subject
 from sb3compat.conformance.values import Value
@@ -259,10 +260,20 @@ class Records:
         if key not in self._known:
             self._known[key] = list(self._make(settings, settings.programs, program))
         if variant is not None:
-            return [(record, twin_of(record, variant)) for record in self._known[key]]
+            return list(self._with_twins(self._known[key], variant))
         if key not in self._long:
             self._long[key] = list(self._make(settings, _LONG_PROGRAMS, episodes))
         return [(record,) for record in (*self._known[key], *self._long[key])]
+
+    def _with_twins(self, records: list[Record], variant: Variant) -> Iterator[tuple[Record, ...]]:
+        """Records with their variants; few where each needs an instance that takes long to make."""
+        made = 0
+        for record in records:
+            twin = twin_of(record, variant)
+            yield record, twin
+            made += not twin.used
+            if made >= makes_of(self._subject):
+                return
 
     def resets(self, settings: Settings) -> list[tuple[Record, ...]]:
         """A record of two resets, without a step."""

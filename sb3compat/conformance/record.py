@@ -30,6 +30,7 @@ _ATTRIBUTES = (
 _HARMLESS = {
     "reset", "seed", "step", "action_space.seed", "single_action_space.seed", "call",
     "env_is_wrapped", "get_attr", "get_images", "has_attr", "render", "set_attr",
+    "step_async", "step_wait",
 }  # fmt: skip
 
 # The numbers of the calls of other records begin this far apart.
@@ -321,6 +322,7 @@ class Record:
             self.error is None
             and {call.op.method for call in self.calls if call.op.kind == "method"} <= _HARMLESS
             and not any(call.op.kind == "function" for call in self.calls)
+            and methods.count("step_async") == methods.count("step_wait")
             and not (seeds and "reset" not in methods[seeds[-1] :])
         )
 
