@@ -27,6 +27,7 @@ from sb3compat._parallel.source import ParallelRows, WorkerTimes
 from sb3compat._parallel.workers import Workers
 from sb3compat._rows.subenvs import WorkerSubEnvs
 from sb3compat._to_sb3.driven import DrivenVecEnv
+from sb3compat._upstream.inherited import is_exactly
 from sb3compat.errors import cannot_copy, install_line, shown
 
 _BACKENDS = ("processes", "ray")
@@ -230,11 +231,11 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         """Steps rows one by one, for `to_gymnasium`.
 
         None if parts have several rows; if a space starts at another number, which is shifted for
-        SB3; if lost workers are replaced, which takes a step of all rows; and for a subclass, which
-        may step differently.
+        SB3; if lost workers are replaced, which takes a step of all rows; and for a subclass, or an
+        object with a method replaced, which may step differently.
         """
         source: Any = self._source
-        other = source.restarts or self._shifted or type(self) is not ParallelVecEnv
+        other = source.restarts or self._shifted or not is_exactly(self, ParallelVecEnv)
         return source if source.single and not other else None
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:

@@ -31,7 +31,7 @@ from sb3compat._ipc import async_vector_env
 from sb3compat._ipc.worker_guard import NAME, Guard, results_of
 from sb3compat._rows.commands import run_command
 from sb3compat._upstream.inherited import changed
-from sb3compat.errors import shown
+from sb3compat.errors import shown, warn
 
 
 def resolve_indices(indices: Indices, num_envs: int) -> list[int]:
@@ -261,17 +261,37 @@ _OF_ALL_ROWS = ("reset", "step", "close")
 _OF_ARGUMENTS = ("compute_reward", "compute_terminated", "compute_truncated")
 
 
-# What reaches the sub-environments of an adapter to Gymnasium, unless a subclass overrides it.
-_REACHING = ("call", "get_attr", "set_attr", "subenvs")
+# What reaches the sub-environments of a vector environment.
+_REACHING = ("call", "get_attr", "set_attr")
 
 
 def subenvs_of(env: AnyVectorEnv) -> SubEnvs:
     """How to reach the sub-environments of a vector environment."""
     base = env.unwrapped
     if isinstance(base, SyncVectorEnv):
+        _warn_if_bypassed(env, base, SyncVectorEnv)
         return LocalSubEnvs(base)
     if isinstance(base, AsyncVectorEnv):
+        _warn_if_bypassed(env, base, AsyncVectorEnv)
         return WorkerSubEnvs(AsyncCommands(base).ask)
-    if holds_vec_env(base) and changed(base, HoldsVecEnv, *_REACHING) is None:
+    if holds_vec_env(base) and changed(base, HoldsVecEnv, *_REACHING, "subenvs") is None:
         return base.subenvs
     return NativeSubEnvs(env)
+
+
+def _warn_if_bypassed(env: AnyVectorEnv, base: AnyVectorEnv, cls: type) -> None:
+    """Warn of methods of its own, which are for all rows and know no indices."""
+    layer: Any = env
+    while layer is not base:
+        own = next((name for name in _REACHING if hasattr(type(layer), name)), None)
+        if own is not None:
+            break
+        layer = getattr(layer, "env", base)
+    else:
+        own = changed(base, cls, *_REACHING)
+    if own is not None:
+        warn(
+            f"SB3's get_attr, set_attr and env_method reach the sub-environments of {env} "
+            f"themselves, not by {type(layer).__name__}.{own}. Put what that does into a wrapper "
+            "of the sub-environments, or call it on the vector environment."
+        )

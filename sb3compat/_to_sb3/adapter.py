@@ -16,6 +16,7 @@ from sb3compat._to_sb3.accept import as_vec_env, check_env, find_mode
 from sb3compat._to_sb3.driven import DrivenVecEnv
 from sb3compat._to_sb3.partial_reset import seed_within
 from sb3compat._to_sb3.source import make_source
+from sb3compat._upstream.inherited import is_exactly
 from sb3compat._upstream.sb3 import VecEnv
 from sb3compat._upstream.vec_env import waiting_options, waiting_seeds
 from sb3compat.errors import cannot_copy
@@ -150,12 +151,12 @@ class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
         """The vector environment, if it can be driven directly from now on, in its own mode.
 
         None if a step is under way or lost, or if seeds or options wait for the next reset. Also
-        None for a subclass, which may present the environment differently.
+        None for a subclass or with a method replaced, which may present the environment
+        differently.
         """
         unfinished = self._waiting or self._lost_step
         waiting = any(waiting_options(self)) or waiting_seeds(self) != [None] * self.num_envs
-        other = type(self) is not VecEnvAdapter or self.autoreset_mode != autoreset_mode
-        other = other or any(callable(getattr(VecEnvAdapter, name, None)) for name in vars(self))
+        other = not is_exactly(self, VecEnvAdapter) or self.autoreset_mode != autoreset_mode
         return None if unfinished or waiting or other else self.env
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:

@@ -18,6 +18,15 @@ HARMLESS = ("close", "close_extras", "render", "call", "get_attr", "set_attr", "
 _INTERFACES = (VectorEnv, gym.Env)
 
 
+def is_exactly(env: object, cls: type | None) -> bool:
+    """Whether this is of that class, no subclass, and has its methods.
+
+    They can be replaced in one object, too, as by `env.step = function`.
+    """
+    own = getattr(env, "__dict__", {})
+    return type(env) is cls and not any(callable(getattr(cls, name, None)) for name in own)
+
+
 def changed(env: object, cls: type, *methods: str) -> str | None:
     """A method of `cls` that `env` does not inherit from it.
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sb3compat._convert.types import Options
+from sb3compat._upstream.inherited import is_exactly
 from sb3compat._upstream.private import missing, private, set_private
 
 LIBRARY = "stable_baselines3"
@@ -35,13 +36,8 @@ def sb3_class(name: str) -> type | None:
 
 
 def is_plain(vec_env: object, name: str) -> bool:
-    """Whether this is SB3's own class of that name, no subclass and nothing wrapped.
-
-    And no method was replaced, as by `vec_env.step = function`.
-    """
-    cls = sb3_class(name)
-    own = getattr(vec_env, "__dict__", {})
-    return type(vec_env) is cls and not any(callable(getattr(cls, one, None)) for one in own)
+    """Whether this is SB3's own class of that name, nothing wrapped and no method replaced."""
+    return is_exactly(vec_env, sb3_class(name))
 
 
 def derives_from(vec_env: object, name: str) -> bool:

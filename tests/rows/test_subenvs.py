@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorWrapper
 from gymnasium.wrappers import TimeLimit
 
 import sb3compat
@@ -206,3 +206,26 @@ def test_result_of_a_native_method_is_split_only_where_it_is_a_batch(result: Any
     answers = sb3compat.to_sb3(Tells(fns(2), AutoresetMode.SAME_STEP)).env_method("tell")
     expected = list(result) if np.ndim(result) else [result] * 2
     assert answers == expected
+
+
+class Scaling(SyncVectorEnv):
+    def set_attr(self, name: str, values: Any) -> None:
+        super().set_attr(name, [10 * value for value in values])
+
+
+class Calling(VectorWrapper):
+    def call(self, name: str, *args: Any) -> Any:
+        return [("wrapped", value) for value in self.env.call(name, *args)]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(Scaling, "Scaling.set_attr"), (lambda f: Calling(SyncVectorEnv(f)), "Calling.call")],
+)
+def test_access_that_passes_by_a_method_of_the_vector_environment_is_warned_of(
+    make: Any, name: str
+) -> None:
+    with pytest.warns(UserWarning, match=f"not by {name}"):
+        env = sb3compat.to_sb3(make(fns(2)))
+    env.set_attr("mu", 1)
+    assert env.get_attr("mu") == [1, 1]

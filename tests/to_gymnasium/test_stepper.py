@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from tests.envs import MakeEnv, ScriptedEnv, fns, script
@@ -106,31 +106,43 @@ def test_space_that_vec_normalize_has_written_into_is_no_unlike_one() -> None:
     assert envs.reset()[0] in envs.observation_space
 
 
-def overriding(name: str, on_instance: bool) -> tuple[Any, list[str]]:
-    """A `DummyVecEnv` with a method of its own, and the calls of it."""
-    from stable_baselines3.common.vec_env import DummyVecEnv
+def parallel(envs: Any) -> Any:
+    return sb3compat.ParallelVecEnv(envs, workers=2, start_method="fork")
 
+
+def adapter(envs: Any) -> Any:
+    return sb3compat.to_sb3(SyncVectorEnv(envs, autoreset_mode=SAME_STEP))
+
+
+def overriding(vec_env: Any, name: str, on_instance: bool) -> list[str]:
+    """Give a `VecEnv` a method of its own; the calls of it."""
     calls: list[str] = []
+    cls = type(vec_env)
 
     def own(self: Any, *args: Any, **kwargs: Any) -> Any:
         calls.append(name)
-        return getattr(DummyVecEnv, name)(self, *args, **kwargs)
+        return getattr(cls, name)(self, *args, **kwargs)
 
-    cls = DummyVecEnv if on_instance else type("Own", (DummyVecEnv,), {name: own})
-    vec_env = cls(fns(lengths=(2, 3)))
     if on_instance:
         setattr(vec_env, name, own.__get__(vec_env))
-    return vec_env, calls
+    else:
+        vec_env.__class__ = type("Own", (cls,), {name: own})
+    return calls
 
 
-OVERRIDDEN = ("step", "step_async", "step_wait", "reset", "seed", "set_options", "_save_obs")
-OVERRIDDEN += ("_obs_from_buf", "get_attr", "set_attr", "env_method", "close")
+METHODS = ("step", "step_async", "step_wait", "reset", "seed", "set_options")
+METHODS += ("get_attr", "set_attr", "env_method", "close")
+OVERRIDDEN = [(dummy, name) for name in (*METHODS, "_save_obs", "_obs_from_buf")]
+OVERRIDDEN += [(build, name) for build in (parallel, adapter) for name in METHODS]
 
 
 @pytest.mark.parametrize("on_instance", [True, False])
-@pytest.mark.parametrize("name", OVERRIDDEN)
-def test_overridden_methods_of_a_vec_env_are_called(name: str, on_instance: bool) -> None:
-    vec_env, calls = overriding(name, on_instance)
+@pytest.mark.parametrize(("build", "name"), OVERRIDDEN)
+def test_overridden_methods_of_a_vec_env_are_called(
+    build: Any, name: str, on_instance: bool
+) -> None:
+    vec_env = build(fns(lengths=(2, 3)))
+    calls = overriding(vec_env, name, on_instance)
     with pytest.raises(sb3compat.AutoresetModeError, match="NextStep"):
         sb3compat.to_gymnasium(vec_env, autoreset_mode="NextStep")
     env: Any = sb3compat.to_gymnasium(vec_env)
