@@ -79,6 +79,8 @@ def _kinds() -> Iterator[tuple[str, Kind]]:
     yield "endless-goal", Kind(size=2, limit=0, start="random")
     yield "limits", Kind("plane", 9, 3, "double", start="random", limits_differ=True)
     yield "timed", Kind(obs="timed", limit=4, goal=False)
+    for limit in (20, 25, 30):  # time to reach a wall, and to stay there with the same action
+        yield f"hall-{limit}", Kind("grid", 9, limit, "point", start="random", goal=False)
     parks = frozenset({"parks"})
     for obs in ("index", "point", "image"):
         for start in ("fixed", "random"):

@@ -290,3 +290,18 @@ class KeepsInfos(RowsEnv):
         if (result[2] | result[3]).any():
             self.ended.append((result[0].copy(), dict(result[4])))
         return result
+
+
+@mutant(
+    "autoreset_like_reset",
+    modes=("NextStep",),
+    lengths=(6, 9, 14),
+    endings=("truncated",),
+    steady=True,
+)
+class TheResetIsAStep(RowsEnv):
+    """It counts for the time limit."""
+
+    def reset_step(self, i: int, action: Any) -> None:
+        super().reset_step(i, action)
+        self.rows[i].done += 1

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from conformance.specimens.registry import vector_env_mutant as mutant
-from conformance.specimens.rows_env import Form, RowsEnv
+from conformance.specimens.rows_env import Form, RowEnv, RowsEnv
 
 
 @mutant("autoreset_mode_matches_behaviour", modes=("NextStep", "Disabled"))
@@ -232,6 +232,22 @@ class InfosSwapped(_InfosSwapped):
 @mutant("final_info_is_step_info", "info_masks", modes=("SameStep",), referenced=True)
 class InfosSwappedWithReference(_InfosSwapped):
     pass
+
+
+@mutant("final_info_is_step_info", modes=("SameStep",))
+class FinalInfoIsTheResets(RowsEnv):
+    def restart(self, i: int, info: dict[str, Any]) -> dict[str, Any]:
+        info = super().restart(i, info)
+        self.finals[i] = self.finals[i][0], info
+        return info
+
+    def make_row(self, i: int) -> RowEnv:
+        class Row(RowEnv):
+            def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+                obs, _ = super().reset(seed=seed, options=options)
+                return obs, {"x": self.x, "nested": {"done": 0}}
+
+        return Row(self.form, i)
 
 
 class _LastObsShown(RowsEnv):

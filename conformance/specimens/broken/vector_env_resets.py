@@ -150,6 +150,19 @@ class MaskedResetClearsAllPending(RowsEnv):
         super().clear(np.ones_like(rows), masked)
 
 
+@mutant("masked_reset_lets_others_go_on", noise=True, lengths=(6, 9, 14))
+class MaskedResetSeedsAllRows(RowsEnv):
+    def clear(self, rows: Any, masked: bool) -> None:
+        super().clear(rows, masked)
+        if masked and self.seeded:
+            for row in (self.rows[i] for i in np.flatnonzero(~rows)):
+                row.np_random = np.random.default_rng(3)
+
+    def seeds(self, seed: Any) -> list[Any]:
+        self.seeded = seed is not None
+        return super().seeds(seed)
+
+
 @mutant("masked_reset_restarts_masked")
 class MaskedResetWithoutSeed(RowsEnv):
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:

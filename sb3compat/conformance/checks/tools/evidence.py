@@ -19,7 +19,7 @@ from sb3compat.conformance.values import Several, Value
 from sb3compat.conformance.variants import seed_before
 
 # So many episodes of a row, so that chance is no explanation, and such a chance is small.
-_FEWEST, CHANCE = 4, 1e-5
+FEWEST, CHANCE = 4, 1e-5
 # Starts drawn from very many possible ones occur once each, and rarely a second time.
 _DRAWN = 2
 # So many steps tell what steps do, and so many truncations from different places that all lead to
@@ -52,7 +52,7 @@ def like_reset(record: Record) -> Iterator[Demand]:
     for i, found in enumerate(by_row(record)):
         starts = [episode.first for episode in _reset(found)]
         firsts = [episode.first for episode in found if episode.by != "reset"]
-        if len(firsts) < _FEWEST or len(starts) < _FEWEST or _stays(found):
+        if len(firsts) < FEWEST or len(starts) < FEWEST or _stays(found):
             continue
         judged = True
         known += starts
@@ -63,7 +63,7 @@ def like_reset(record: Record) -> Iterator[Demand]:
         raise NotExercisedError("too few episodes ended")
     # Of rows that begin anew in one step, the first may be the only one that is looked after.
     second = _after_others(record)
-    if len(second) >= _FEWEST:
+    if len(second) >= FEWEST:
         yield from _begins_as_known(known, [episode.first for episode in second], second[-1].row)
 
 
@@ -100,7 +100,7 @@ def starts_drawn_anew(record: Record) -> Iterator[Demand]:
     for i, found in enumerate(by_row(record)):
         starts = [episode.first for episode in _reset(found)]
         firsts = [episode.first for episode in found if episode.by != "reset"]
-        if len(firsts) >= _FEWEST and len(starts) >= 2 and floats(starts[0].value).size:
+        if len(firsts) >= FEWEST and len(starts) >= 2 and floats(starts[0].value).size:
             judged = True
             yield from _drawn_anew(starts, firsts, i)
     if not judged:
@@ -130,7 +130,7 @@ def _stays(found: list[Episode]) -> bool:
 
 def too_much_alike(starts: list[Any], firsts: list[Any]) -> bool:
     """Whether equal first observations after ends are no chance, by those after resets."""
-    if distinct(starts) == len(starts) > _DRAWN * _FEWEST:
+    if distinct(starts) == len(starts) > _DRAWN * FEWEST:
         return bool(_DRAWN * distinct(firsts) <= len(firsts))
     if any(not equal(first, firsts[0]) for first in firsts):
         return False
@@ -145,19 +145,28 @@ def too_much_alike(starts: list[Any], firsts: list[Any]) -> bool:
 
 
 def _lasts(found: list[Episode], resets: int, i: int) -> Iterator[Demand]:
-    """Episodes after an end are not cut at their first step, where those after resets never are.
+    """Episodes after an end are not all cut after as many steps as none after a reset is.
 
-    Then the time limit goes on counting. So many of them are no chance, by those after resets.
+    Then the time limit goes on counting, or does not count the same steps.
     """
-    first = [len(episode.steps) for episode in _reset(found) if episode.over]
-    later = [episode for episode in found if episode.over and episode.by != "reset"]
-    if not first or not later or min(first) == 1:
+    over = [episode for episode in found if episode.over]
+    later = [episode for episode in over if episode.by != "reset"]
+    first = [len(episode.steps) for episode in _reset(over)]
+    lasted = [len(episode.steps) for episode in later]
+    if not first or len(set(lasted)) != 1 or not all(episode.cut for episode in later):
         return
-    if any(len(episode.steps) > 1 or not episode.cut for episode in later):
-        return
-    if (2 / (len(first) + 2)) ** len(later) < CHANCE:
+    n, m = len(first), len(later)
+    if len(set(first)) == 1:  # as likely as it can be, if the limit is drawn
+        chance = (n / (n + m)) ** n * (m / (n + m)) ** m / 10
+    else:
+        chance = (2 / (n + 2)) ** m if lasted[0] == 1 else 1.0
+    if lasted[0] not in first and chance < CHANCE:
         ends = Several([_flags(episode) for episode in later])
-        should = f"longer episodes, as after {resets} resets, not cut at their first step"
+        should = (
+            f"after {first[0]} steps, as after {resets} resets, and not cut after {lasted[0]}"
+            if len(set(first)) == 1
+            else f"after {min(first)} steps at least, as after {resets} resets"
+        )
         yield expect("not all({0})", ends, what="{0}", should=should, row=i)
 
 
@@ -181,7 +190,7 @@ def last_like_steps(record: Record) -> Iterator[Demand]:
         yield from _not_the_next_first(found, i)
         yield from _pushed_on(found, i)
         cuts = [episode for episode in found if episode.cut]
-        if len(cuts) < _FEWEST:
+        if len(cuts) < FEWEST:
             continue
         record.judged = True
         moves = [pair for episode in found for pair in moves_of(episode)]
@@ -207,7 +216,7 @@ def _no_one_place(
     lasts = [episode.last for episode in cuts]
     befores = [episode.seen[-2].value for episode in cuts]
     known = values(lasts)
-    if len(known) < _CUTS or distinct(known) > 1 or distinct(befores) < _FEWEST:
+    if len(known) < _CUTS or distinct(known) > 1 or distinct(befores) < FEWEST:
         return
     parts = pieces(known[0])
     if any(piece.dtype.kind not in "biufc" or piece.any() for piece in parts):
@@ -218,36 +227,6 @@ def _no_one_place(
         yield expect(
             "distinct({0}) > 1", Several(lasts), lasts[-1], what="{1}", should=should, row=i
         )
-
-
-def lasts_moved_on(record: Record) -> Iterator[Demand]:
-    """Truncated episodes do not all end where they were a step before, if other steps move.
-
-    Raises:
-        NotExercisedError: If it cannot be told.
-    """
-    judged = False
-    for i, found in enumerate(by_row(record)):
-        cuts = [episode for episode in found if episode.cut]
-        moves = [pair for episode in found for pair in moves_of(episode)]
-        befores, lasts = [e.seen[-2] for e in cuts], [e.last for e in cuts]
-        still = sum(equal(before.value, after.value) for before, after in moves)
-        if len(moves) < STEPS or distinct(values(lasts)) < _FEWEST:
-            continue
-        if ((still + 1) / (len(moves) + 2)) ** len(cuts) >= CHANCE:
-            continue
-        judged = True
-        yield expect(
-            "not all(map(equal, {1}, {0}))",
-            Several(lasts),
-            Several(befores),
-            lasts[-1],
-            what="{2}",
-            should="the observation after the last action, not the one before it at all ends",
-            row=i,
-        )
-    if not judged:
-        raise NotExercisedError("too few episodes were truncated, or steps move nothing")
 
 
 def ends_unlike_starts(record: Record, accused: Literal["last", "first"]) -> Iterator[Demand]:
@@ -262,7 +241,7 @@ def ends_unlike_starts(record: Record, accused: Literal["last", "first"]) -> Ite
     """
     for i, found in enumerate(by_row(record)):
         pairs = _followed(found)
-        record.judged |= len(pairs) >= _FEWEST
+        record.judged |= len(pairs) >= FEWEST
         if not _all_alike_by_no_chance(found, pairs):
             continue
         if _look_first(found, [after.first.value for _, after in pairs]) == (accused == "last"):
@@ -310,7 +289,7 @@ def _all_alike_by_no_chance(found: list[Episode], pairs: list[tuple[Episode, Epi
     otherwise.
     """
     known = [(a.last.value, b.first.value) for a, b in pairs]
-    if len(pairs) < _FEWEST or not all(equal(last, first) for last, first in known):
+    if len(pairs) < FEWEST or not all(equal(last, first) for last, first in known):
         return False
     if distinct([first for _, first in known]) >= _VARIED:
         # A seed may move what a reset without one leaves where it is.
@@ -331,7 +310,7 @@ def _is_unseeded_reset(episode: Episode) -> bool:
 def _look_first(found: list[Episode], firsts: list[object]) -> bool | None:
     """Whether all lie in the range of observations after resets; None if that says nothing."""
     known = [floats(episode.first.value) for episode in found if episode.by == "reset"]
-    if len(known) < _FEWEST or not known[0].size:
+    if len(known) < FEWEST or not known[0].size:
         return None
     low, high = np.min(known, axis=0), np.max(known, axis=0)
     margin = (high - low) / 2
@@ -343,7 +322,7 @@ def _pushed_on(found: list[Episode], i: int) -> Iterator[Demand]:
     """A last observation is a stack of frames as all others are: the one before, moved on."""
     moves = [pair for episode in found for pair in moves_of(episode)]
     over = [episode for episode in found if episode.over and len(episode.steps) > 1]
-    if len(moves) < STEPS or len(over) < _FEWEST:
+    if len(moves) < STEPS or len(over) < FEWEST:
         return
     before, after = ([pair[k] for pair in moves] for k in (0, 1))
     stack = _stack(values(before), values(after))

@@ -2,17 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 
-from sb3compat.conformance.checks.tools.evidence import CHANCE, STEPS, moves_of
+from sb3compat.conformance.checks.tools.evidence import (
+    CHANCE,
+    FEWEST,
+    STEPS,
+    moves_of,
+    values,
+)
 from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Record
 from sb3compat.conformance.rows import by_row, episodes
-from sb3compat.conformance.values import Several
+from sb3compat.conformance.values import Several, Value
 
-equal = PRELUDE["equal"]
+equal, distinct = PRELUDE["equal"], PRELUDE["distinct"]
+
+
+def still(moves: Sequence[tuple[Value, Value]]) -> list[bool]:
+    """Whether each of the steps moved nothing."""
+    return [equal(before.value, after.value) for before, after in moves]
+
+
+def lasts_moved_on(record: Record) -> Iterator[Demand]:
+    """Truncated episodes do not all end where they were a step before, if other steps move.
+
+    Steps after one that moved nothing do not count: where a row stands at a wall, and goes on with
+    the same action, it stays there.
+
+    Raises:
+        NotExercisedError: If it cannot be told.
+    """
+    judged = False
+    for i, found in enumerate(by_row(record)):
+        stood = [still(moves_of(episode)) for episode in found]
+        after = [now for one in stood for before, now in pairwise(one) if not before]
+        cuts = [
+            episode
+            for episode, one in zip(found, stood, strict=True)
+            if episode.cut and not any(one[-1:])
+        ]
+        befores, lasts = [e.seen[-2] for e in cuts], [e.last for e in cuts]
+        if len(after) < STEPS or distinct(values(lasts)) < FEWEST:
+            continue
+        if ((sum(after) + 1) / (len(after) + 2)) ** len(cuts) >= CHANCE:
+            continue
+        judged = True
+        yield expect(
+            "not all(map(equal, {1}, {0}))",
+            Several(lasts),
+            Several(befores),
+            lasts[-1],
+            what="{2}",
+            should="the observation after the last action, not the one before it at all ends",
+            row=i,
+        )
+    if not judged:
+        raise NotExercisedError("too few episodes were truncated, or steps move nothing")
 
 
 def no_standstill_after_ends(record: Record) -> Iterator[Demand]:
@@ -64,17 +113,23 @@ def _no_standstill(
         NotExercisedError: If it cannot be told.
     """
     for i, found in enumerate(by_row(record)):
+        # Not those after a step that moved nothing: at a wall a row may stay as long as it likes.
         steps = [
             (step.number, pair)
             for episode in found
-            for step, pair in zip(episode.steps, moves_of(episode), strict=False)
+            for step, pair, stood in zip(
+                episode.steps,
+                moves_of(episode),
+                (False, *still(moves_of(episode))),
+                strict=False,
+            )
+            if not stood
         ]
         mine = [pair for number, pair in steps if (i, number) in asked]
         rest = [pair for number, pair in steps if (i, number) not in asked]
-        still = sum(equal(before.value, after.value) for before, after in rest)
         if any((i, n) in never and equal(a.value, b.value) for n, (a, b) in steps):
             continue
-        if len(rest) < STEPS or ((still + 1) / (len(rest) + 2)) ** len(mine) >= CHANCE:
+        if len(rest) < STEPS or ((sum(still(rest)) + 1) / (len(rest) + 2)) ** len(mine) >= CHANCE:
             continue
         record.judged = True
         yield expect(

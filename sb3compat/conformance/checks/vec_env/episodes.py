@@ -9,7 +9,6 @@ from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_firs
 from sb3compat.conformance.checks.tools.evidence import (
     ends_unlike_starts,
     last_like_steps,
-    lasts_moved_on,
     like_reset,
     starts_drawn_anew,
 )
@@ -19,6 +18,7 @@ from sb3compat.conformance.checks.tools.singles import (
     firsts_like_singles,
     lasts_like_singles,
 )
+from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
 from sb3compat.conformance.checks.vec_env.marks import (
     COMPARED,
     DUMMY_VEC_ENV,

@@ -10,8 +10,9 @@ from sb3compat.conformance.checks.tools.comparing import (
     last_is_not_of_a_reset,
     no_reset_by_a_step,
 )
-from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts, lasts_moved_on
+from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts
 from sb3compat.conformance.checks.tools.singles import firsts_like_singles, lasts_like_singles
+from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
 from sb3compat.conformance.checks.vector_env.marks import EPISODES, SYNC, error
 from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.judge import Demand, expect

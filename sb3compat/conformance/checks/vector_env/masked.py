@@ -53,8 +53,8 @@ def masked_reset_leaves_others(scene: Scene) -> Iterator[Demand]:
 def masked_reset_lets_others_go_on(scene: Scene) -> Iterator[Demand]:
     """A masked reset does not change how the rows outside the mask go on.
 
-    They keep their step counters, and in NEXT_STEP mode the resets that are due. Clear such state
-    under the mask only.
+    They keep their step counters, their generators even if a seed is passed, and in NEXT_STEP mode
+    the resets that are due. Clear such state under the mask only.
     """
     if scene.n < 2:
         raise NotExercisedError("there is one row")
@@ -69,10 +69,10 @@ def masked_reset_lets_others_go_on(scene: Scene) -> Iterator[Demand]:
     if not free:
         raise NotExercisedError("all rows ended at once")
     i = scene.choose(free)
-    due = env.due
+    due, seed = env.due, scene.choose((None, scene.seed()))
     if due:
-        twin.reset_rows(due)
-    env.reset_rows(sorted({i, *due}))
+        twin.reset_rows(due, seed=seed)
+    env.reset_rows(sorted({i, *due}), seed=seed)
     scene.judged = True
     for _ in range(before + 2):
         # In DISABLED mode the caller would have to reset different rows in the two.

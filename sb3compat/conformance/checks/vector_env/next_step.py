@@ -12,13 +12,14 @@ from sb3compat.conformance.checks.tools.comparing import (
     way_to_the_end,
     whole_twin_of,
 )
-from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts, lasts_moved_on
+from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts
 from sb3compat.conformance.checks.tools.singles import (
     firsts_like_singles,
     lasts_like_singles,
     obs_like_single,
     steps_after_starts,
 )
+from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
 from sb3compat.conformance.checks.vector_env.marks import DETERMINISTIC, EPISODES, error
 from sb3compat.conformance.contract import GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gymnasium.vector.utils import batch_space
 
 from sb3compat.conformance.checks.tools.comparing import all_of, last_as_in_first_episode
-from sb3compat.conformance.checks.tools.evidence import ends_unlike_starts, lasts_moved_on
+from sb3compat.conformance.checks.tools.evidence import CHANCE, FEWEST, STEPS, ends_unlike_starts
 from sb3compat.conformance.checks.tools.leaks import infos_of_autoresets
 from sb3compat.conformance.checks.tools.singles import (
     ends_with_starts,
@@ -16,11 +16,17 @@ from sb3compat.conformance.checks.tools.singles import (
     keys_of,
     lasts_like_singles,
 )
+from sb3compat.conformance.checks.tools.standstill import lasts_moved_on
 from sb3compat.conformance.checks.vector_env.marks import DICT_INFO, EPISODES, error
 from sb3compat.conformance.contract import BASICS, GYM_AUTORESET
 from sb3compat.conformance.findings import NotExercisedError, short
 from sb3compat.conformance.judge import Demand, expect
+from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Record
+from sb3compat.conformance.rows import Episode, by_row
+from sb3compat.conformance.values import Several
+
+equal, distinct = PRELUDE["equal"], PRELUDE["distinct"]
 
 MODES = ("SameStep",)
 FINALS = (*BASICS["vector_env"], "final_obs_present")
@@ -156,6 +162,7 @@ def _final_info_there_and_not_swapped(record: Record) -> Iterator[Demand]:
         raise NotExercisedError("steps have no infos")
     for end in record.endings:
         yield _has_final_info(record, end)
+    yield from _not_of_the_reset(record)
     resets = set[object]().union(*(set(reset.infos.value) for reset in record.resets))
     only_step, only_reset = usual - resets, resets - usual
     if not only_step or not only_reset:
@@ -173,6 +180,51 @@ def _final_info_there_and_not_swapped(record: Record) -> Iterator[Demand]:
                     should=f"the infos of {what}, which have {own} and not {alien}",
                     row=i,
                 )
+
+
+def _not_of_the_reset(record: Record) -> Iterator[Demand]:
+    """`final_info` is not what the reset gives, at all ends of episodes of different lengths.
+
+    That needs an entry that changes in an episode, and that each reset sets back to one value.
+    """
+    for i, found in enumerate(by_row(record)):
+        over = [episode for episode in found if episode.over]
+        if len({len(episode.steps) for episode in over}) < 2:
+            continue
+        finals = [episode.end.infos["final_info"].info(i) for episode in over]
+        starts = [episode.end.infos.info(i) for episode in over]
+        shared = set(finals[0].value).intersection(*(infos.value for infos in (*finals, *starts)))
+        if all(
+            equal(final.value[key], start.value[key])
+            for key in shared
+            for final, start in zip(finals, starts, strict=True)
+        ):
+            for key in (key for key in shared if _is_set_back(found, i, key, len(over))):
+                yield expect(
+                    "not all(map(equal, {0}, {1}))",
+                    Several([final[key] for final in finals]),
+                    Several([start[key] for start in starts]),
+                    finals[-1],
+                    what="{2}",
+                    should=f"the infos of the step, not those of the reset, as {key!r} shows",
+                    row=i,
+                )
+
+
+def _is_set_back(found: list[Episode], i: int, key: str, ends: int) -> bool:
+    """Whether resets set it to one value, which is no chance at so many ends."""
+    infos = [step.infos.info(i).value for e in found for step in (e.start, *e.steps[:-1])]
+    if not all(key in info for info in infos):
+        return False
+    starts = [episode.start.infos.info(i).value[key] for episode in found]
+    later = [step.infos.info(i).value[key] for episode in found for step in episode.steps[:-1]]
+    same = sum(equal(value, starts[0]) for value in later)
+    return (
+        distinct(starts) == 1
+        and len(later) >= STEPS
+        and distinct(later) >= FEWEST
+        and ((same + 1) / (len(later) + 2)) ** ends < CHANCE
+    )
 
 
 def _keys_of_steps(record: Record) -> set[object]:
