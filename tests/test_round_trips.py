@@ -55,6 +55,26 @@ def test_vec_env_comes_back_in_every_mode(mode: AutoresetMode, build: Any) -> No
     vec_env.close()
 
 
+class Closing(sb3compat.VectorEnvAdapter):
+    closed_by = ""
+
+    def close_extras(self, **kwargs: Any) -> None:
+        self.closed_by = "its own"
+        super().close_extras(**kwargs)
+
+
+def test_subclass_that_closes_in_its_own_way_does_so() -> None:
+    env = Closing(dummy(fns(script(), 2)))
+    sb3compat.to_sb3(env).close()
+    assert env.closed_by == "its own"
+
+
+def test_space_that_was_replaced_in_an_adapter_is_presented() -> None:
+    env = sb3compat.to_sb3(SyncVectorEnv(fns(script(), 2), autoreset_mode=AutoresetMode.SAME_STEP))
+    env.observation_space = spaces.Box(-2, 2, (3,), np.float32)
+    assert sb3compat.to_gymnasium(env).single_observation_space == env.observation_space
+
+
 def test_pending_seeds_and_options_are_not_lost() -> None:
     for mode in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
         for method, argument, expected in (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from numbers import Real
-from typing import SupportsIndex, cast
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
 
@@ -130,3 +130,29 @@ def plain_seed(seed: object) -> int | None:
             f"ones get seed + 1, seed + 2 and so on. Got seed={shown(seed)} "
             f"({type(seed).__name__}). Pass one int, or None."
         ) from None
+
+
+def seed_within(env: Any, largest: int | None, seed: int | None) -> int | None:
+    """The first row's seed, checked; for None a random one, if the environment does not take all.
+
+    Args:
+        env: The environment.
+        largest: The largest seed of a row that it takes, or None.
+        seed: The seed.
+
+    Raises:
+        ValueError: If it is negative, or the environment would refuse or ignore the last row's.
+    """
+    if largest is None:
+        return seed
+    most = largest - env.num_envs + 1
+    if seed is None:
+        # SB3 draws below 2**32 - 1.
+        return int(np.random.randint(0, min(most + 1, 2**32 - 1), dtype=np.int64))
+    if not 0 <= seed <= most:
+        raise ValueError(
+            f"Expected a seed from 0 to {most}, as {env} takes no seeds above {largest}, and its "
+            f"{env.num_envs} rows get seed, seed + 1 and so on, got seed={seed}. Nothing was "
+            "changed."
+        )
+    return seed

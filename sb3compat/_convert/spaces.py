@@ -59,6 +59,8 @@ class BatchLayout:
             self.kind = spaces.Dict if is_dict else spaces.Tuple
             self.keys = [key for key, _ in parts]
             self.leaves = [_leaf(part, f"{what}[{key!r}]", space) for key, part in parts]
+            if from_zero and is_dict:
+                _refuse_shifted_goals(dict(zip(self.keys, self.leaves, strict=True)), space)
             shown = [_from_zero(part) for _, part in parts]
             if any(leaf.start is not None for leaf in self.leaves):
                 self.presented = (
@@ -93,6 +95,17 @@ class BatchLayout:
         if self.kind is spaces.Dict:
             return dict(zip(self.keys, leaves, strict=True))
         return tuple(leaves)
+
+
+def _refuse_shifted_goals(leaves: dict[Any, Leaf], space: Space) -> None:
+    """Refuse goals that SB3 would see shifted: it passes them to `compute_reward`."""
+    goals = [leaves.get(key) for key in ("achieved_goal", "desired_goal")]
+    if None not in goals and any(goal is not None and goal.start is not None for goal in goals):
+        raise UnsupportedSpaceError(
+            "Expected achieved_goal and desired_goal to count from 0, as Stable-Baselines3 does: "
+            "hindsight experience replay passes them to the environment's compute_reward; got "
+            f"observation_space={space}. Shift them by a wrapper on the sub-environments."
+        )
 
 
 def _leaf(space: Space, name: str, whole: Space) -> Leaf:

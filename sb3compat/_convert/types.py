@@ -131,6 +131,10 @@ class OwnVecEnv(Protocol):
     def seeds_rows(self) -> bool:
         """Whether a reset gives each row a seed of its own; else the first one is for all rows."""
 
+    @property
+    def largest_seed(self) -> int | None:
+        """The largest seed of a row that the environment takes; None if it takes all."""
+
     def pass_options(self, options: Sequence[Options]) -> None:
         """Pass these dicts to the rows in the next reset, uncopied; `set_options` copies them."""
 

@@ -196,11 +196,18 @@ class ParallelVecEnv(DrivenVecEnv, HoldsRows):
         self.rows_of_worker = [range(own.start, own.stop) for own in source.rows]
         self._shifted = (observations.presented, actions.presented) != spaces
         self._spec = parts[0].spec
+        largest = [part.largest_seed for part in parts if part.largest_seed is not None]
+        self._largest_seed = min(largest, default=None)
         shown = [part.shown_space for part in parts]
         same = all(space == shown[0] for space in shown)
         self.shown_space = Observations(shown[0], 1).presented if same else observations.presented
         metadata: Options = parts[0].metadata
         super().__init__(source, WorkerSubEnvs(source.ask), observations, actions, metadata)
+
+    @property
+    def largest_seed(self) -> int | None:
+        """The largest seed that each row takes; None if all rows take any."""
+        return self._largest_seed
 
     @property
     def spec(self) -> EnvSpec | None:

@@ -41,6 +41,7 @@ class Described(NamedTuple):
         spec: Its spec, pickled; None if that cannot be.
         single: Whether each part is a single environment.
         seeds_rows: Whether each row takes a seed of its own.
+        largest_seed: The largest seed that each row takes; None if they take all.
     """
 
     rows: list[int]
@@ -50,6 +51,7 @@ class Described(NamedTuple):
     spec: bytes | None
     single: bool
     seeds_rows: bool
+    largest_seed: int | None
 
 
 def named(rows: slice) -> str:

@@ -22,6 +22,7 @@ from sb3compat._convert.types import (
     Space,
     SubEnvs,
     Transition,
+    is_own_vec_env,
 )
 from sb3compat._parallel.extras import Extras, OwnArray, share
 from sb3compat._parallel.memory import Buffers
@@ -188,6 +189,12 @@ class Parts:
         return spaces_of(self.envs[0], self.making)
 
     @property
+    def largest_seed(self) -> int | None:
+        """The largest seed that each row takes; None if all rows take any."""
+        found = [_largest_seed(env) for env in self.envs]
+        return min((seed for seed in found if seed is not None), default=None)
+
+    @property
     def shown_space(self) -> Space:
         """The space that contains the observations, where all parts say the same."""
         declared = self.spaces[0]
@@ -212,6 +219,15 @@ def layouts(
 def base_of(env: Any) -> object:
     """The environment inside all wrappers."""
     return getattr(env, "unwrapped", env)
+
+
+def _largest_seed(env: Any) -> int | None:
+    base: Any = base_of(env)
+    if not isinstance(env, VectorEnv):
+        return base.largest_seed if is_own_vec_env(base) else None
+    from sb3compat._to_sb3.partial_reset import largest_seed  # as in `_part_of`
+
+    return largest_seed(base)
 
 
 def spaces_of(env: Any, number: int) -> tuple[Space, Space]:

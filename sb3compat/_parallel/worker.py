@@ -182,6 +182,7 @@ class Worker:
             dumps(spec) if can_send(spec) else None,
             all(part.single for part in parts),
             all(part.source.seeds_rows for part in parts),
+            parts.largest_seed,
         )
 
     def _attach(self, shapes: Shapes, num_envs: int, rows: slice, way: Any) -> bool:

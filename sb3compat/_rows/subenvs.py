@@ -239,11 +239,11 @@ class NativeSubEnvs:
     def _owner(self, name: str) -> Any:
         """The outermost wrapper that has the attribute, or the environment itself, or None."""
         env: Any = self.env
-        while name not in vars(env) and not hasattr(type(env), name):
-            if not hasattr(env, "env"):
-                return None
-            env = env.env
-        return env
+        base = env.unwrapped
+        # A wrapper's `__getattr__` passes on to what is inside; that of the environment counts.
+        while env is not base and name not in vars(env) and not hasattr(type(env), name):
+            env = getattr(env, "env", base)
+        return env if hasattr(env, name) else None
 
     def _check_all(self, name: str, rows: Sequence[int]) -> None:
         if set(rows) != set(range(self.env.num_envs)):
@@ -275,15 +275,16 @@ def subenvs_of(env: AnyVectorEnv) -> SubEnvs:
         _warn_if_bypassed(env, base, AsyncVectorEnv)
         return WorkerSubEnvs(AsyncCommands(base).ask)
     if holds_vec_env(base) and changed(base, HoldsVecEnv, *_REACHING, "subenvs") is None:
+        _warn_if_bypassed(env, base, HoldsVecEnv)
         return base.subenvs
     return NativeSubEnvs(env)
 
 
-def _warn_if_bypassed(env: AnyVectorEnv, base: AnyVectorEnv, cls: type) -> None:
+def _warn_if_bypassed(env: AnyVectorEnv, base: Any, cls: type) -> None:
     """Warn of methods of its own, which are for all rows and know no indices."""
     layer: Any = env
     while layer is not base:
-        own = next((name for name in _REACHING if hasattr(type(layer), name)), None)
+        own = next((n for n in _REACHING if n in vars(layer) or hasattr(type(layer), n)), None)
         if own is not None:
             break
         layer = getattr(layer, "env", base)

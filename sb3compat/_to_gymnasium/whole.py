@@ -45,6 +45,7 @@ from sb3compat._upstream.vec_env import (
     derives_from,
     forget_waiting,
     keeps_infos,
+    keeps_method,
     passes_seeds_and_options,
     set_waiting_options,
     shares_infos,
@@ -52,6 +53,7 @@ from sb3compat._upstream.vec_env import (
     waiting_seeds,
 )
 from sb3compat.errors import (
+    CallOrderError,
     ConversionError,
     MissingFinalObservationError,
     MissingTruncationError,
@@ -95,7 +97,8 @@ class WholeSteps:
         self._assume_terminated = assume_terminated
         self._require_final_obs = require_final_obs
         self._n: int = vec_env.num_envs
-        self._layout = Observations(presented_space(vec_env), self._n, from_zero=False)
+        self._space = presented_space(vec_env)
+        self._layout = Observations(self._space, self._n, from_zero=False)
         self._reset_infos = ResetInfos(self._base, self._n)
         # In DISABLED mode: the last returned observations, and the first observations of ended
         # rows' next episodes.
@@ -185,6 +188,12 @@ class WholeSteps:
                     array[i] = value
             self.ended[rows] = False
             return self._layout.pack([array.copy() for array in self._observed]), infos
+        if presented_space(self._vec_env) != self._space:
+            raise CallOrderError(
+                f"Expected {self._vec_env} to present observations as when it was adapted, in "
+                f"{self._space}, but by now they are in {presented_space(self._vec_env)}. Adapt it "
+                "again after changing a wrapper's settings. Nothing was reset."
+            )
         try:
             batch = self._answer(self._call_reset, seeds, options)
         finally:
@@ -337,7 +346,9 @@ class ResetInfos:
         # The dicts in which it has reported the last reset of each row, and whether it reports
         # those within steps as well. A class that we do not know may fill the list in `reset` only.
         self._reported: list[object] = [None] * num_envs
-        self._reports_in_steps = passes_seeds_and_options(base) or is_own_vec_env(base)
+        self._reports_in_steps = is_own_vec_env(base) or any(
+            keeps_method(base, name, "step_wait") for name in ("DummyVecEnv", "SubprocVecEnv")
+        )
 
     def of(self, row: int, *, in_step: bool) -> Info:
         """A copy of the info of the last reset of a row; empty where there is none.

@@ -113,7 +113,7 @@ def _check_distinct(env: AnySync) -> None:
 
 
 # Further methods that a subclass of the adapter may override.
-ADAPTER_REACHES = ("call", "get_attr", "set_attr", "render", "subenvs")
+ADAPTER_REACHES = ("call", "get_attr", "set_attr", "render", "subenvs", "close", "close_extras")
 
 
 def _vec_env_inside(env: object) -> VecEnv | None:

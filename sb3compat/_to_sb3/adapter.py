@@ -14,7 +14,7 @@ from sb3compat._convert.types import AnyVectorEnv, HoldsVectorEnv
 from sb3compat._rows.subenvs import subenvs_of
 from sb3compat._to_sb3.accept import as_vec_env, check_env, find_mode
 from sb3compat._to_sb3.driven import DrivenVecEnv
-from sb3compat._to_sb3.partial_reset import seed_within
+from sb3compat._to_sb3.partial_reset import largest_seed
 from sb3compat._to_sb3.source import make_source
 from sb3compat._upstream.inherited import is_exactly
 from sb3compat._upstream.sb3 import VecEnv
@@ -151,12 +151,14 @@ class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
         """The vector environment, if it can be driven directly from now on, in its own mode.
 
         None if a step is under way or lost, or if seeds or options wait for the next reset. Also
-        None for a subclass or with a method replaced, which may present the environment
-        differently.
+        None for a subclass, or with a method or space replaced, which may present the
+        environment differently.
         """
         unfinished = self._waiting or self._lost_step
         waiting = any(waiting_options(self)) or waiting_seeds(self) != [None] * self.num_envs
         other = not is_exactly(self, VecEnvAdapter) or self.autoreset_mode != autoreset_mode
+        other |= self.observation_space is not self._observations.presented
+        other |= self.action_space is not self._actions.presented
         return None if unfinished or waiting or other else self.env
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
@@ -167,8 +169,10 @@ class VecEnvAdapter(DrivenVecEnv, HoldsVectorEnv):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, {self.env}>"
 
-    def _seed_within(self, seed: int | None) -> int | None:
-        return seed_within(self.env.unwrapped, seed)
+    @property
+    def largest_seed(self) -> int | None:
+        """The largest seed of a row that the environment takes; None if it takes all."""
+        return largest_seed(self.env.unwrapped)
 
     def _env_is_closed(self) -> bool:
         return bool(self.env.unwrapped.closed)  # not every environment sets it

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sb3compat._convert.actions import Actions
-from sb3compat._convert.arguments import plain_seed
+from sb3compat._convert.arguments import plain_seed, seed_within
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.options import options_by_row
 from sb3compat._convert.types import (
@@ -143,11 +143,7 @@ class DrivenVecEnv(VecEnv, OwnVecEnv):
             TypeError: If `seed` is not an integer, such as a list with one seed for each row.
             ValueError: If the environment does not take `seed`, as it is too large or negative.
         """
-        return super().seed(self._seed_within(plain_seed(seed)))
-
-    def _seed_within(self, seed: int | None) -> int | None:
-        """The seed, checked for the environment."""
-        return seed
+        return super().seed(seed_within(self, self.largest_seed, plain_seed(seed)))
 
     def step_async(self, actions: Action) -> None:
         """Start a step.

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, overload
 
-import numpy as np
 from gymnasium.vector import (
     AsyncVectorEnv,
     AutoresetMode,
@@ -182,26 +181,10 @@ def ending_watch(env: AnyVectorEnv, mode: AutoresetMode) -> EndingWatch | None:
     return None if watch is None else watch(env, mode)
 
 
-def seed_within(env: AnyVectorEnv, seed: int | None) -> int | None:
-    """The first row's seed, checked; for None a random one, if the environment does not take all.
-
-    Raises:
-        ValueError: If it is negative, or the environment would refuse or ignore the last row's.
-    """
+def largest_seed(env: AnyVectorEnv) -> int | None:
+    """The largest seed of a row that the environment takes; None if it takes all."""
     largest: int | None = _attribute(env, "largest_seed")
-    if largest is None:
-        return seed
-    most = largest - env.num_envs + 1
-    if seed is None:
-        # SB3 draws below 2**32 - 1.
-        return int(np.random.randint(0, min(most + 1, 2**32 - 1), dtype=np.int64))
-    if not 0 <= seed <= most:
-        raise ValueError(
-            f"Expected a seed from 0 to {most}, as {env} takes no seeds above {largest}, and its "
-            f"{env.num_envs} rows get seed, seed + 1 and so on, got seed={seed}. Nothing was "
-            "changed."
-        )
-    return seed
+    return largest
 
 
 def _attribute(env: AnyVectorEnv, name: str) -> Any:

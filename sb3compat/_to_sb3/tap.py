@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium.wrappers import vector as vector_wrappers
 
-from sb3compat._convert.arrays import row_array
+from sb3compat._convert.arrays import row_array, to_numpy
 from sb3compat._convert.options import is_uniform, same_value
 from sb3compat._convert.split_infos import mask_of
 from sb3compat._convert.types import (
@@ -26,6 +26,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._to_sb3.bases import Base, base_of, checked
 from sb3compat._to_sb3.wrappers import wrappers_of
+from sb3compat._upstream.inherited import is_exactly
 from sb3compat._upstream.vector_wrappers import paused
 from sb3compat.errors import PartialResetError, UnsupportedEnvError, shown
 
@@ -71,15 +72,15 @@ class Driving:
         self.passed: Options = {}
         self.row_options: Sequence[Options] = ()
 
-    def options_of(self, arrived: Options) -> Sequence[Options]:
+    def options_of(self, arrived: Options | None) -> Sequence[Options]:
         """The options of each row, where the wrappers have passed on these.
 
-        Where a wrapper passes on none, the environment gets what the user has set all the same.
+        Where a wrapper passes on None, the environment gets what the user has set all the same.
 
         Raises:
             UnsupportedEnvError: If they have changed the options, and these differ by row.
         """
-        if not arrived or same_value(arrived, self.passed):
+        if arrived is None or same_value(arrived, self.passed):
             return self.row_options
         if not is_uniform(self.row_options):
             raise UnsupportedEnvError(
@@ -113,12 +114,12 @@ class Tap(AnyWrapper):
         if not driving.resetting:
             driving.resets += 1
             return self.env.reset(seed=seed, options=options)
-        options = dict(options or {})
-        driving.mask = options.pop("reset_mask", None)
+        driving.mask = (options or {}).get("reset_mask")
         if driving.mask is not None:
             result = driving.driven.reset_rows(driving.mask)
         else:
-            result = driving.driven.reset(seed, driving.options_of(options))
+            arrived = None if options is None else dict(options)
+            result = driving.driven.reset(seed, driving.options_of(arrived))
         driving.own_keys = _keys_of(result[1], self.num_envs)
         return result
 
@@ -126,9 +127,10 @@ class Tap(AnyWrapper):
         """Step, and record the endings and the keys of the infos."""
         driving = self._sb3compat_driving
         result = driving.driven.step(actions)
+        # Copies, as a wrapper may write into the arrays that it gets.
+        driving.driven.flags = np.array(to_numpy(result[2])), np.array(to_numpy(result[3]))
         driving.own_keys = _keys_of(result[4], self.num_envs)
         driving.steps += 1
-        # An observation wrapper may write into the arrays that it gets.
         return result if getattr(self.env, "copy", True) else (deepcopy(result[0]), *result[1:])
 
     def render(self) -> Any:
@@ -251,10 +253,12 @@ class Wrapped:
         with paused(() if mask[0] else wrappers_of(self.env)):
             none: list[Options] = [{}] * self.env.num_envs
             result = self._reset(none, options=MaskOptions(reset_mask=mask))
-        if self._driving.mask is None:
+        arrived = self._driving.mask
+        if arrived is None or not np.array_equal(arrived, mask):
             raise PartialResetError(
                 f"Expected options['reset_mask'] to reach {self.base.env}, but a wrapper in "
-                f"{self.env} did not pass it on, and all rows were reset without it. Let the "
+                f"{self.env} did not pass it on, so that "
+                f"{'all' if arrived is None else 'other'} rows were reset. Let the "
                 "wrapper's reset pass `options` to the environment inside, or build the "
                 "environment with autoreset_mode=AutoresetMode.SAME_STEP."
             )
@@ -312,5 +316,6 @@ _TRANSPARENT = (
 
 def hands_out_new_arrays(env: AnyVectorEnv) -> bool:
     """Whether the observations of a step, through the wrappers, share memory with no others."""
-    kinds = [type(wrapper) for wrapper in wrappers_of(env)]
-    return base_of(env).hands_out_new_arrays and all(kind in _TRANSPARENT for kind in kinds)
+    return base_of(env).hands_out_new_arrays and all(
+        any(is_exactly(wrapper, kind) for kind in _TRANSPARENT) for wrapper in wrappers_of(env)
+    )

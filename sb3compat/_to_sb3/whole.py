@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sb3compat._convert.actions import Actions
+from sb3compat._convert.arguments import seed_within
 from sb3compat._convert.arrays import row_array
 from sb3compat._convert.observations import Observations
 from sb3compat._convert.options import is_uniform
@@ -27,7 +28,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._to_sb3.bases import Base
 from sb3compat._to_sb3.modes import Mode, Stepped
-from sb3compat._to_sb3.partial_reset import seed_within
+from sb3compat._to_sb3.partial_reset import largest_seed
 from sb3compat._to_sb3.rows import refuse_pending
 from sb3compat._to_sb3.tap import Wrapped
 from sb3compat.errors import ConversionError, PartialResetError, shown
@@ -190,6 +191,9 @@ class VectorSource:
     def _batch(self, obs: Observation, *, copy: bool = False) -> list[Array]:
         return self._observations.batch(obs, copy=copy, source=self.env)
 
+    def _first_seed(self, first: int) -> int | None:
+        return seed_within(self._base.env, largest_seed(self._base.env), first)
+
     def _seed(self, seeds: Seeds) -> Any:
         """The seed of the first row, from which the environment derives the others, or all."""
         first = seeds[0]
@@ -201,4 +205,4 @@ class VectorSource:
                 f"{self._base.env} takes, got seeds={shown(list(seeds))}. Nothing was reset."
             )
         # An int even if each row takes its own: vector wrappers may take nothing else.
-        return int(first) if self.seeds_rows else seed_within(self._base.env, int(first))
+        return int(first) if self.seeds_rows else self._first_seed(int(first))

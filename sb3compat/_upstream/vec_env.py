@@ -72,9 +72,12 @@ def shares_infos(vec_env: Any) -> bool:
 
 
 def keeps_method(vec_env: object, name: str, method: str) -> bool:
-    """Whether this is SB3's class of that name, or a subclass that inherits the method."""
+    """Whether this is SB3's class of that name, or a subclass that inherits the method.
+
+    And the object has no method of its own under that name.
+    """
     return derives_from(vec_env, name) and (
-        getattr(type(vec_env), method) is private(sb3_class(name), method)
+        _of_class(vec_env, method) is private(sb3_class(name), method)
     )
 
 

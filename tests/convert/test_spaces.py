@@ -70,3 +70,16 @@ def test_leaves_of_a_batch_have_the_shapes_and_dtypes_of_the_layout(
     assert [leaf.shape for leaf in leaves] == [(2, *leaf.shape) for leaf in layout.leaves]
     assert [leaf.dtype for leaf in leaves] == [leaf.dtype for leaf in layout.leaves]
     same(layout.pack(leaves), batch)
+
+
+@pytest.mark.parametrize("key", ["achieved_goal", "desired_goal", "observation"])
+def test_goals_that_do_not_count_from_zero_are_refused(key: str) -> None:
+    """SB3 passes them to `compute_reward`, which is not told of a shift."""
+    keys = ("observation", "achieved_goal", "desired_goal")
+    space = spaces.Dict({each: spaces.Discrete(3, start=5 * (each == key)) for each in keys})
+    Observations(space, 2, from_zero=False)
+    if key == "observation":
+        assert Observations(space, 2).presented[key] == spaces.Discrete(3)
+        return
+    with pytest.raises(UnsupportedSpaceError, match="compute_reward"):
+        Observations(space, 2)

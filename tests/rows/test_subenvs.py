@@ -229,3 +229,28 @@ def test_access_that_passes_by_a_method_of_the_vector_environment_is_warned_of(
         env = sb3compat.to_sb3(make(fns(2)))
     env.set_attr("mu", 1)
     assert env.get_attr("mu") == [1, 1]
+
+
+def test_accessors_replaced_in_a_wrapper_or_around_a_vec_env_are_warned_of() -> None:
+    replaced: Any = VectorWrapper(SyncVectorEnv(fns(2)))
+    replaced.set_attr = print
+    for env in (replaced, Calling(sb3compat.to_gymnasium(dummy(fns(2))))):
+        with pytest.warns(UserWarning, match="not by"):
+            sb3compat.to_sb3(env)
+
+
+class Facade(NativeEnv):
+    """It answers for a simulator."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "masks":
+            raise AttributeError(name)
+        return lambda: np.ones(self.num_envs)
+
+
+@pytest.mark.parametrize("wrap", [lambda env: env, VectorWrapper])
+def test_what_a_native_environment_answers_by_getattr_is_found(wrap: Any) -> None:
+    env = sb3compat.to_sb3(wrap(Facade(fns(2), AutoresetMode.SAME_STEP)))
+    assert env.has_attr("masks")
+    assert not env.has_attr("nothing")
+    assert env.env_method("masks") == [1, 1]

@@ -13,6 +13,7 @@ from gymnasium import spaces
 import sb3compat
 from sb3compat._convert.observations import Observations
 from sb3compat._to_gymnasium.presented import presented_space
+from sb3compat.errors import CallOrderError
 from tests.envs import MakeEnv, script
 from tests.lockstep_back import dummy
 from tests.vec_wrappers import HandsOn
@@ -159,3 +160,19 @@ def test_subclass_that_transforms_otherwise_is_believed() -> None:
     assert presented_space(env) is env.observation_space
     envs = sb3compat.to_gymnasium(env)
     assert envs.reset()[0].dtype == np.float64
+
+
+def test_replaced_method_of_a_wrapper_is_not_known() -> None:
+    venv = sb3.VecNormalize(dummy([MakeEnv(script(observation_space=BOX), 0)]))
+    venv.normalize_obs = lambda obs: obs + 99
+    assert presented_space(venv) == venv.observation_space
+
+
+def test_settings_that_change_what_is_presented_are_noticed_at_a_reset() -> None:
+    venv = sb3.VecNormalize(dummy([MakeEnv(script(observation_space=DOUBLE), 0)]))
+    envs = sb3compat.to_gymnasium(venv)
+    venv.training = venv.norm_reward = False  # for an evaluation
+    envs.reset()
+    venv.norm_obs = False
+    with pytest.raises(CallOrderError, match="Adapt it again"):
+        envs.reset()

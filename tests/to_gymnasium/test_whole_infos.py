@@ -109,3 +109,20 @@ def test_infos_that_a_wrapper_shares_are_accepted() -> None:
     envs = sb3compat.to_gymnasium(NoInfos(dummy([MakeEnv(script(), 0)] * 2)))
     envs.reset()
     assert envs.step(ACTIONS)[-1] == {}
+
+
+class Forgetful(vec_envs.DummyVecEnv):  # type: ignore[misc]
+    """Its own steps do not keep the infos of the resets in them."""
+
+    def step_wait(self) -> Any:
+        first = list(self.reset_infos)  # type: ignore[has-type]
+        result = super().step_wait()
+        self.reset_infos = first
+        return result
+
+
+def test_infos_of_an_earlier_reset_are_not_those_of_an_ending() -> None:
+    envs = sb3compat.to_gymnasium(Forgetful(fns(lengths=(2, 3))))
+    assert envs.reset()[1]["resets"].tolist() == [1, 1]
+    for _ in range(3):
+        assert "resets" not in envs.step(ACTIONS)[4]

@@ -10,8 +10,9 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 
 import sb3compat
+from sb3compat._convert.arguments import seed_within
 from sb3compat._to_sb3 import partial_reset
-from sb3compat._to_sb3.partial_reset import partial_reset_of, seed_within
+from sb3compat._to_sb3.partial_reset import partial_reset_of
 from tests.envs import Identity, fns
 from tests.native import NativeEnv, UnknownEnv, reset_native
 from tests.to_sb3.driving import NEXT_STEP, SAME_STEP, step
@@ -135,13 +136,22 @@ def small(cls: Any = SmallSeeds) -> Any:
 
 def test_random_seeds_are_those_that_the_environment_takes() -> None:
     np.random.seed(3)
-    drawn = {seed_within(small(), None) for _ in range(2000)}
+    drawn = {seed_within(small(), 99, None) for _ in range(2000)}
     assert drawn <= set(range(98))
     assert {0, 97} <= drawn
 
 
-def test_seeds_that_the_environment_does_not_take_are_refused() -> None:
-    env = sb3compat.to_sb3(Identity(small()))
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: sb3compat.to_sb3(Identity(small())),
+        lambda: sb3compat.ParallelVecEnv([small], start_method="fork"),
+        lambda: sb3compat.ParallelVecEnv([lambda: sb3compat.to_sb3(small())], start_method="fork"),
+    ],
+    ids=["to_sb3", "part", "adapted part"],
+)
+def test_seeds_that_the_environment_does_not_take_are_refused(build: Any) -> None:
+    env = build()
     for seed in (0, np.int64(97)):
         env.seed(seed)
         for wrong in (-1, 98, 2**32, np.int64(98)):
@@ -150,6 +160,9 @@ def test_seeds_that_the_environment_does_not_take_are_refused() -> None:
                 env.seed(wrong)
         env.reset()  # nothing was changed
         assert [info["seed"] for info in env.reset_infos] == [seed, seed + 1, seed + 2]
+    np.random.seed(0)
+    assert 0 <= env.seed(None)[0] < 98
+    env.close()
     env = sb3compat.to_sb3(UnknownEnv(fns(), SAME_STEP))
     assert [env.seed(seed) for seed in (-1, 2**80)] == [[-1, 0], [2**80, 2**80 + 1]]
 

@@ -79,7 +79,7 @@ def sync(fns: Any) -> Any:
 
 
 def parallel(fns: Any) -> Any:
-    return sb3compat.ParallelVecEnv(fns, workers=1)
+    return sb3compat.ParallelVecEnv(fns, workers=1, start_method="fork")
 
 
 def both_ways(fns: Any) -> Any:

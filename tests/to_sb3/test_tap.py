@@ -354,3 +354,88 @@ def test_wrapper_may_end_episodes_where_rows_are_reset_on_demand(mode: Autoreset
         _, _, dones, infos = step(env)
         assert dones[1]
         assert infos[1]["shared"] == 1
+
+
+class Flagging(VectorWrapper):
+    """Hides truncations, or adds some, in the arrays that it gets or in new ones."""
+
+    def __init__(self, env: Any, *, hides: bool, in_place: bool) -> None:
+        super().__init__(env)
+        self.hides, self.in_place, self.time = hides, in_place, np.zeros(2, int)
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.time[(options or {}).get("reset_mask", ...)] = 0
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, actions: Any) -> Any:
+        obs, rewards, terminations, truncations, infos = self.env.step(actions)
+        self.time += 1
+        flags = truncations & False if self.hides else truncations | (self.time >= 4)
+        if self.in_place:
+            truncations[:] = flags
+            flags = truncations
+        return obs, rewards, terminations, flags, infos
+
+
+@pytest.mark.parametrize("hides", [True, False])
+@mode_of
+def test_flags_may_be_changed_in_place(mode: AutoresetMode, hides: bool) -> None:
+    """What the environment has ended is known from copies: the two wrappers act alike."""
+    seen: list[list[Any]] = []
+    for in_place in (True, False):
+        source = SyncVectorEnv(fns(2, lengths=(3, 9), endings=("truncated",)), autoreset_mode=mode)
+        env = sb3compat.to_sb3(Flagging(source, hides=hides, in_place=in_place))
+        env.reset()
+        seen.append([])
+        try:
+            seen[-1].extend(step(env) for _ in range(6))
+        except UnsupportedEnvError as error:
+            seen[-1].append(str(error))
+    same(*seen)
+    assert isinstance(seen[0][-1], str) == (hides or mode == SAME_STEP)
+
+
+def test_buffer_of_a_replaced_method_is_copied() -> None:
+    source: Any = RecordEpisodeStatistics(SyncVectorEnv(fns(2)))
+    buffer, inner = source.reset()[0].copy(), source.step
+
+    def into_the_buffer(actions: Any) -> Any:
+        obs, *rest = inner(actions)
+        buffer[...] = obs
+        return buffer, *rest
+
+    source.step = into_the_buffer
+    env = sb3compat.to_sb3(source)
+    env.reset()
+    assert not np.shares_memory(step(env)[0], buffer)
+
+
+class Narrowing(VectorWrapper):
+    """It passes on a mask without row 0."""
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        if "reset_mask" in (options or {}):
+            options = {"reset_mask": options["reset_mask"] & [False, True]}
+        return self.env.reset(seed=seed, options=options)
+
+
+def test_mask_that_a_wrapper_narrows_is_refused() -> None:
+    env = sb3compat.to_sb3(Narrowing(SyncVectorEnv(fns(2, lengths=(2,)))))
+    env.reset()
+    step(env)
+    with pytest.raises(PartialResetError, match="so that other rows were reset"):
+        step(env)
+
+
+class Consuming(VectorWrapper):
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        options = dict(options or {})
+        options.pop("x", None)
+        return self.env.reset(seed=seed, options=options)
+
+
+def test_option_that_a_wrapper_consumes_does_not_come_back() -> None:
+    env = sb3compat.to_sb3(Consuming(SyncVectorEnv(fns(2))))
+    env.set_options({"x": 1})
+    env.reset()
+    assert not any("option" in info for info in env.reset_infos)

@@ -26,6 +26,9 @@ _INSTEAD = (
 )
 
 
+_WATCHED = ("lives", "episode_frame_number")
+
+
 class LivesWatch:
     """Refuses terminations by a lost life if the game continues, or may continue.
 
@@ -38,12 +41,13 @@ class LivesWatch:
         self._before: VectorInfos | None = None
 
     def reset(self, infos: VectorInfos) -> None:
-        """Store the lives and frame numbers."""
-        self._before = infos
+        """Store the lives and frame numbers, copied: a wrapper may change the infos."""
+        self._before = {key: np.array(infos[key]) for key in _WATCHED if key in infos}
 
     def step(self, terminations: Flags, truncations: Flags, infos: VectorInfos) -> None:
         """Refuse such a termination, or take note of the lives and frame numbers."""
-        before, self._before = self._before, infos
+        before = self._before
+        self.reset(infos)
         ended = terminations & ~truncations
         if before is None or not ended.any():
             return

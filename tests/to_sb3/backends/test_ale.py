@@ -11,6 +11,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
 import sb3compat
+from sb3compat._to_sb3.backends.ale import LivesWatch
 from tests.envs import Identity
 from tests.lockstep import same
 from tests.to_sb3.backends.cartpole import Policy
@@ -140,3 +141,15 @@ def test_atari_seeds_that_ale_does_not_take_are_refused(seed: int) -> None:
 def test_atari_in_smaller_batches_is_refused(mode: AutoresetMode) -> None:
     with pytest.raises(sb3compat.ConversionError, match=r"num_envs|batch_size"):
         sb3compat.to_sb3(atari(mode, 4, batch_size=2)).reset()
+
+
+def test_lives_are_those_before_a_wrapper_has_changed_the_infos() -> None:
+    """It cannot be told what the environment does after a lost life, so that it is refused."""
+    watch = LivesWatch(None, AutoresetMode.NEXT_STEP)  # type: ignore[arg-type]
+    ended, not_ended = np.array([True]), np.array([False])
+    infos = {"lives": np.array([3])}
+    watch.step(not_ended, not_ended, infos)
+    infos["lives"][:] = 0
+    del infos["lives"]
+    with pytest.raises(sb3compat.UnsupportedEnvError, match="after a lost life"):
+        watch.step(ended, not_ended, {"lives": np.array([2])})
