@@ -97,8 +97,7 @@ class WholeSteps:
         self._assume_terminated = assume_terminated
         self._require_final_obs = require_final_obs
         self._n: int = vec_env.num_envs
-        self._space = presented_space(vec_env)
-        self._layout = Observations(self._space, self._n, from_zero=False)
+        self._layout = Observations(presented_space(vec_env), self._n, from_zero=False)
         self._reset_infos = ResetInfos(self._base, self._n)
         # In DISABLED mode: the last returned observations, and the first observations of ended
         # rows' next episodes.
@@ -188,11 +187,11 @@ class WholeSteps:
                     array[i] = value
             self.ended[rows] = False
             return self._layout.pack([array.copy() for array in self._observed]), infos
-        if presented_space(self._vec_env) != self._space:
+        if (space := presented_space(self._vec_env)) != self._layout.presented:
             raise CallOrderError(
-                f"Expected {self._vec_env} to present observations as when it was adapted, in "
-                f"{self._space}, but by now they are in {presented_space(self._vec_env)}. Adapt it "
-                "again after changing a wrapper's settings. Nothing was reset."
+                f"Expected {self._vec_env} to present observations in {self._layout.presented}, as "
+                f"when it was adapted, but a wrapper's settings were changed: now it is {space}. "
+                "Adapt it again. Nothing was reset."
             )
         try:
             batch = self._answer(self._call_reset, seeds, options)

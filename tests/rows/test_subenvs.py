@@ -222,7 +222,7 @@ class Calling(VectorWrapper):
     ("make", "name"),
     [(Scaling, "Scaling.set_attr"), (lambda f: Calling(SyncVectorEnv(f)), "Calling.call")],
 )
-def test_access_that_passes_by_a_method_of_the_vector_environment_is_warned_of(
+def test_access_that_bypasses_a_method_of_the_vector_environment_is_warned_of(
     make: Any, name: str
 ) -> None:
     with pytest.warns(UserWarning, match=f"not by {name}"):
