@@ -19,7 +19,12 @@ from sb3compat.conformance.replays import beside, single_of
 from sb3compat.conformance.run.checking import run_check
 from sb3compat.conformance.subject.examine import examine
 from sb3compat.conformance.subject.settings import Settings
-from sb3compat.conformance.variants import after_another_episode, first_end
+from sb3compat.conformance.variants import (
+    after_another_episode,
+    first_end,
+    in_two_halves,
+    with_writing,
+)
 
 SETTINGS = Settings(programs=6)
 FORM = Form(lengths=(3, 5))
@@ -79,3 +84,13 @@ def test_after_another_episode_a_program_goes_as_before(mode: str | None) -> Non
         steps = twin_of(record, after_another_episode).steps if way else []
         assert len(steps) >= 2 * len(way)
         assert [step.ended for step in steps[len(steps) - len(way) :]] == [s.ended for s in way]
+
+
+@pytest.mark.parametrize(("variant", "pairs"), [(with_writing, 2), (in_two_halves, 5)])
+def test_variants_that_use_up_an_instance_are_few_where_making_takes_long(
+    variant: Any, pairs: int
+) -> None:
+    """The first one uses up an instance that there is. A step in two halves uses up none."""
+    subject = replace(examine(partial(Points, Config())), shared=True, make_seconds=1.0)
+    records = Records(subject, subject.instances())
+    assert len(records.of(Settings(programs=5), variant)) == pairs
