@@ -47,18 +47,26 @@ class Demand:
     Attributes:
         condition: An expression with `{0}`, `{1}` and so on in the place of values.
         values: The values, the one that the message names first.
-        should: The value expected, in words.
+        words: What was expected, in words.
         row: The row concerned.
         what: The expression that the message names, with the same places.
         bounds: Whether only bounds are wrong if it does not hold.
+        like: The value that was expected; None if the words say it.
     """
 
     condition: str
     values: tuple[Value, ...]
-    should: str
+    words: str
     row: int | None = None
     what: str = "{0}"
     bounds: bool = False
+    like: Value | None = None
+
+    @property
+    def should(self) -> str:
+        """What was expected."""
+        # A message only: most demands hold, and to write a value down takes longer than to judge.
+        return self.words if self.like is None else f"{short(self.like.value, 80)}, {self.words}"
 
     def holds(self) -> bool:
         """Whether the condition holds. An exception counts as no."""
@@ -75,10 +83,8 @@ class Demand:
             return False
 
     def _evaluate(self, template: str) -> Any:
-        names = [f"_{k}" for k in range(len(self.values))]
-        code = compiled(template.format(*names))
-        values = {name: value.judged for name, value in zip(names, self.values, strict=True)}
-        return eval(code, {**_NAMES, **values})
+        values = {f"_{k}": value.judged for k, value in enumerate(self.values)}
+        return eval(compiled(template, len(values)), {**_NAMES, **values})
 
     @property
     def because(self) -> str:
@@ -99,9 +105,9 @@ class Demand:
 
 
 @lru_cache(4096)
-def compiled(source: str) -> CodeType:
-    """The code of an expression."""
-    return compile(source, _CONDITION, "eval")
+def compiled(template: str, places: int) -> CodeType:
+    """The code of an expression, with names for its places."""
+    return compile(template.format(*(f"_{k}" for k in range(places))), _CONDITION, "eval")
 
 
 def expect(
@@ -111,6 +117,7 @@ def expect(
     row: int | None = None,
     what: str = "{0}",
     bounds: bool = False,
+    like: Value | None = None,
 ) -> Demand:
     """What has to hold of the values of a record; a check yields it.
 
@@ -122,6 +129,7 @@ def expect(
         row: The row concerned, or None.
         what: The expression that the message shows, with the same places.
         bounds: Whether only bounds of a space are wrong if it does not hold.
+        like: The value that was expected, which the message shows before `should`.
 
     Returns:
         The demand, which the kit evaluates.
@@ -141,17 +149,16 @@ def expect(
                 f"({type(value).__name__}). Leave `.value` out here; write what the check itself "
                 "knows into the condition: f'{{0}} == {number}'."
             )
-    names = [f"_{k}" for k in range(len(values))]
     try:
         for template in (condition, what):
-            compiled(template.format(*names))
+            compiled(template, len(values))
     except (SyntaxError, LookupError, ValueError, AttributeError) as error:
         raise CheckError(
             f"Expected expressions with a place for each of {len(values)} values, {{0}} and so on, "
             f"got {condition!r}, of which {what!r} is shown ({said_by(error)}). Correct it; other "
             "braces are written twice: {{ and }}."
         ) from error
-    return Demand(condition, values, should, row, what, bounds)
+    return Demand(condition, values, should, row, what, bounds, like)
 
 
 # The file name in tracebacks of conditions.

@@ -86,19 +86,24 @@ class Op:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     kind: Literal["method", "attribute", "function"] = "method"
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The call as source, on `env`."""
         return self.source()
 
     def source(self, env: str = "env") -> str:
         """The call as source, on the environment of this name."""
-        given = [*map(to_source, self.args)]
-        given += [f"{name}={to_source(value)}" for name, value in self.kwargs.items()]
         if self.kind == "attribute":
             return f"{env}.{self.method}"
         called = self.method if self.kind == "function" else f"{env}.{self.method}"
-        return f"{called}({', '.join(given)})"
+        return f"{called}({self._given})"
+
+    @cached_property
+    def _given(self) -> str:
+        """The arguments as source."""
+        given = [*map(to_source, self.args)]
+        given += [f"{name}={to_source(value)}" for name, value in self.kwargs.items()]
+        return ", ".join(given)
 
 
 class Call:
@@ -179,7 +184,7 @@ class Call:
         """Whether it returned as many results as the contract says."""
         return "result" not in self.names
 
-    @property
+    @cached_property
     def flags(self) -> np.ndarray[Any, Any]:
         """Which rows have ended, of a step; of none if the flags are malformed."""
         names = ("dones", "dones") if "dones" in self.copies else ("terminations", "truncations")

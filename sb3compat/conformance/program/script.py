@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from functools import partial
+from functools import cache, partial
 from textwrap import indent
 from types import CodeType
 from typing import Any
@@ -172,6 +172,7 @@ def to_source(value: object) -> str:
     return repr(value)
 
 
+@cache
 def _dtype(dtype: np.dtype[Any]) -> str:
     return "np.bool_" if dtype == np.bool_ else f"np.{dtype}"
 

@@ -90,9 +90,8 @@ def unchanged_by(record: Record, call: Call, method: str, by: str) -> Iterator[D
             continue
         if changed or record.follows(call, method):
             value = getattr(call, name)
-            what = f"the {_WORDS.get(name, name)} that were returned, not changed by {by}"
-            should = f"{short(value.value, 80)}, {what}"
-            yield expect("equal({0}, {1})", value.held, value, should=should)
+            should = f"the {_WORDS.get(name, name)} that were returned, not changed by {by}"
+            yield expect("equal({0}, {1})", value.held, value, should=should, like=value)
 
 
 def actions_as_before(record: Record) -> Iterator[Demand]:

@@ -80,8 +80,7 @@ def results(a: Call, b: Call) -> Iterator[tuple[Value, Value]]:
 
 
 def _same(got: Value, expected: Value, should: str, i: int | None = None) -> Demand:
-    told = f"{short(expected.value, 80)}, {should}"
-    return expect("equal({0}, {1})", got, expected, should=told, row=i)
+    return expect("equal({0}, {1})", got, expected, should=should, row=i, like=expected)
 
 
 def others_alike(record: Record) -> Iterator[Demand]:

@@ -108,9 +108,9 @@ def starts_drawn_anew(record: Record) -> Iterator[Demand]:
 
 
 def _begins_as_known(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:
-    should = f"{short(starts[0].value, 80)}, as after each of {len(starts)} resets"
+    should = f"as after each of {len(starts)} resets"
     values = Several(starts), Several(firsts), firsts[-1]
-    yield expect("kept({0}, {1})", *values, what="{2}", should=should, row=i)
+    yield expect("kept({0}, {1})", *values, what="{2}", should=should, row=i, like=starts[0])
 
 
 def _drawn_anew(starts: list[Value], firsts: list[Value], i: int) -> Iterator[Demand]:

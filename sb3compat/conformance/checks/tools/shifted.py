@@ -127,9 +127,8 @@ def _judged(each: Counterparts) -> Iterator[Demand]:
 
 
 def _same(condition: str, mine: Episode, got: Value, expected: Value, *more: Value) -> Demand:
-    where = f"as in row {mine.row - 1} of another instance, under the same seed and actions"
-    should = f"{short(expected.value, 80)}, {where}"
-    return expect(condition, got, expected, *more, should=should, row=mine.row)
+    should = f"as in row {mine.row - 1} of another instance, under the same seed and actions"
+    return expect(condition, got, expected, *more, should=should, row=mine.row, like=expected)
 
 
 def _movement(record: Record, twin: Record) -> Iterator[Demand]:

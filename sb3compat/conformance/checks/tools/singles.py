@@ -25,8 +25,7 @@ def like_single(each: Beside, got: Value, key: str, why: str) -> Demand:
         why: The end of a sentence: why it has to.
     """
     expected = getattr(each.alone, key)
-    should = f"{short(expected.value, 80)}, {why}"
-    return expect("close({0}, {1})", got, expected, should=should, row=each.row)
+    return expect("close({0}, {1})", got, expected, should=why, row=each.row, like=expected)
 
 
 def obs_like_single(each: Beside, why: str) -> Demand:

@@ -27,7 +27,7 @@ from sb3compat.conformance.checks.vec_env.marks import (
     warning,
 )
 from sb3compat.conformance.contract import BASICS, SB3_GUIDE
-from sb3compat.conformance.findings import NotExercisedError, short
+from sb3compat.conformance.findings import NotExercisedError
 from sb3compat.conformance.judge import Demand, expect
 from sb3compat.conformance.program.script import PRELUDE
 from sb3compat.conformance.record import Call, Drawn, Record
@@ -103,10 +103,10 @@ def terminal_observation_not_reset_obs(record: Record) -> Iterator[Demand]:
     happens to environments that write every observation into the same array.
     """
     for end, start in ends_with_starts(record):
-        first, last = start.alone.obs, end.alone.obs
+        first, last, got = start.alone.obs, end.alone.obs, end.episode.last
         if not close(last.value, first.value):
-            should = f"{short(last.value, 80)}, the last of the episode"
-            yield expect("not close({0}, {1})", end.episode.last, first, should=should, row=end.row)
+            should = "the last of the episode"
+            yield expect("not close({0}, {1})", got, first, should=should, row=end.row, like=last)
 
 
 def _starts_by_evidence(record: Record) -> Iterator[Demand]:

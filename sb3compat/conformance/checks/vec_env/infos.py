@@ -123,8 +123,9 @@ def reset_infos_others_unchanged(record: Record) -> Iterator[Demand]:
                 "equal({0}, {1})",
                 step.reset_infos[i],
                 before.reset_infos[i],
-                should=f"{short(before.reset_infos[i].value, 80)}, as the row was not reset",
+                should="as the row was not reset",
                 row=i,
+                like=before.reset_infos[i],
             )
 
 
