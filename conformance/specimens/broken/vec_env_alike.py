@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
-from conformance.specimens.points import Config, Points
+from conformance.specimens.points import Config, Point, Points
 from conformance.specimens.registry import vec_env_mutant as mutant
 
 # Rows that differ by their seeds only, and end together.
@@ -85,6 +85,26 @@ class LastObservationsSwapped(_EndsTogether):
         lasts = [infos[i]["terminal_observation"] for i in rows]
         for i, last in zip(rows, reversed(lasts), strict=True):
             infos[i]["terminal_observation"] = last
+
+
+class Falls(Point):
+    """At its limit it may have fallen: its actions say so."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        obs, reward, terminated, truncated, info = super().step(action)
+        return obs, reward, terminated or (truncated and self.point[0] > 3), truncated, info
+
+
+# As a flag that is read by the place of its row among the ended ones.
+@mutant("rows_independent", config=ALIKE, referenced=False)
+class FlagsSwapped(_EndsTogether):
+    def make_row(self, row: int) -> Any:
+        return Falls(self.config, row)
+
+    def several(self, rows: Any, obs: Any, rewards: Any, dones: Any, infos: Any) -> None:
+        flags = [infos[i]["TimeLimit.truncated"] for i in rows]
+        for i, flag in zip(rows, reversed(flags), strict=True):
+            infos[i]["TimeLimit.truncated"] = flag
 
 
 # The infos of its resets are drawn, too.

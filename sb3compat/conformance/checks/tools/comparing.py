@@ -101,6 +101,14 @@ def others_alike(record: Record) -> Iterator[Demand]:
             yield _same(obs_of(twin, other, j), obs_of(record, one, j), why, j)
             if j in one.ended and record.mode in (None, "SameStep"):
                 yield _same(last_of(twin, other, j), last_of(record, one, j), why, j)
+            if j in one.ended and record.family == "vec_env":
+                yield _same(_cut(other, j), _cut(one, j), why, j)
+
+
+def _cut(step: Call, i: int) -> Value:
+    """Whether an end of row i is one by truncation alone, in a `VecEnv`."""
+    flag: Value = step.infos[i].get("TimeLimit.truncated", False)
+    return flag
 
 
 def all_of(*clauses: Iterator[Demand]) -> Iterator[Demand]:
