@@ -25,24 +25,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 KIT, THERE, WORKERS = "tests/conformance", "tests/to_sb3", "tests/parallel"
 CHECKS = f"{KIT}/checks"
-# The scripts of other libraries, each in an environment of its own: `make real`.
-REAL = "--ignore=tests/real"
+ROOMS = sorted(
+    path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/*/__init__.py")
+)
+# Those that have a process of their own, and the scripts of other libraries, of which each has an
+# environment of its own: `make real`.
+OTHERS = (KIT, THERE, WORKERS, "tests/real")
 # JAX and Ray have a process of their own because they start threads. Collecting the whole suite for
 # a few tests takes longer than these take; so they are in these folders, which `conftest` sees to.
 APART = {"jax": ("tests/to_gymnasium", THERE), "ray": (WORKERS,)}
 # Together they are the suite: each test is in exactly one. Several processes must not write one
 # cache.
 SUITE = {
-    "adapters": (
-        "-m",
-        "not jax",
-        f"--ignore={KIT}",
-        f"--ignore={THERE}",
-        f"--ignore={WORKERS}",
-        REAL,
-        "tests",
-    ),
     "kit": (f"--ignore={CHECKS}", KIT),
+    "whole": ("-m", "not jax", *(f"--ignore={room}" for room in ROOMS), "tests"),
+    "adapters": ("-m", "not jax", *(room for room in ROOMS if room not in OTHERS)),
     "checks": (CHECKS,),
     "ray": ("-m", "ray", *APART["ray"]),
     "workers": ("-m", "not ray", WORKERS),
