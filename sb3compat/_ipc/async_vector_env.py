@@ -30,6 +30,7 @@ from sb3compat._convert.types import (
     VectorStepResult,
 )
 from sb3compat._ipc.pipes import Deadline, died, end_processes, pickled
+from sb3compat._ipc.turn import Turn
 from sb3compat._ipc.watched_pipes import Watch, WatchedPipe, watch_of
 from sb3compat._ipc.worker_guard import Question
 from sb3compat._upstream.private import private, set_private
@@ -91,14 +92,36 @@ def whole_call(env: AnyAsync, function: Callable[..., Any], *args: Any, **kwargs
     """Run a function that calls the environment's own methods, which send and receive.
 
     Raises:
-        CallOrderError: If a call of the user's is under way.
+        CallOrderError: If another call is under way.
         WorkerError: If a worker is gone, or an earlier call has not come to its end.
     """
-    check_ready(env)
-    return watch(env).call(function, *args, **kwargs)
+    with _turn(env):
+        _check_ready(env)
+        return watch(env).call(function, *args, **kwargs)
 
 
-def check_whole(env: AnyAsync) -> None:
+def _turn(env: AnyAsync) -> Turn:
+    """Lets one call at a time speak to the workers.
+
+    Raises:
+        WorkerError: If a worker is gone.
+    """
+    if None in private(env, "parent_pipes"):
+        _check_whole(env)
+    return watch(env).turn
+
+
+def check_turn(env: AnyAsync) -> None:
+    """Raise an error if another call is on the stack.
+
+    Raises:
+        CallOrderError: If one is.
+        WorkerError: If a worker is gone.
+    """
+    _turn(env).check()
+
+
+def _check_whole(env: AnyAsync) -> None:
     """Raise an error if a worker is gone, or if an answer of an interrupted call is outstanding.
 
     Raises:
@@ -118,10 +141,15 @@ def check_ready(env: AnyAsync) -> None:
     An outstanding answer would be mistaken for the answer to the next command.
 
     Raises:
-        CallOrderError: If a call of the user's is under way.
-        WorkerError: As for `check_whole`.
+        CallOrderError: If another call is under way.
+        WorkerError: If a worker is gone, or an earlier call has not come to its end.
     """
-    check_whole(env)
+    check_turn(env)
+    _check_ready(env)
+
+
+def _check_ready(env: AnyAsync) -> None:
+    _check_whole(env)
     if _has_noted_call(env):
         raise CallOrderError(
             f"Expected {env} with no call under way, but it is waiting for a pending "
@@ -143,8 +171,9 @@ def ask(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline = FOR_
         Exception: What a sub-environment has raised, with the worker's traceback as its cause;
             if several have, that of the first row, as in `DummyVecEnv`.
     """
-    _send(env, messages, timeout)
-    return _received(env, messages, timeout)
+    with _turn(env):
+        _send(env, messages, timeout)
+        return _received(env, messages, timeout)
 
 
 def send_step(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline = FOR_EVER) -> None:
@@ -154,23 +183,25 @@ def send_step(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline 
         WorkerTimeoutError: If a worker does not read its message in that time.
         WorkerError: If a worker turns out to be gone.
     """
-    _send(env, messages, timeout)
-    exchange = watch(env).exchange
-    if exchange.dead or exchange.unsent:
-        _fail(env, [], timeout)
-    # The environment itself has to know that a step is under way, for its `close` for instance.
-    set_private(env, "_state", AsyncState.WAITING_STEP)
+    with _turn(env):
+        _send(env, messages, timeout)
+        exchange = watch(env).exchange
+        if exchange.dead or exchange.unsent:
+            _fail(env, [], timeout)
+        # The environment itself has to know that a step is under way, for its `close` for instance.
+        set_private(env, "_state", AsyncState.WAITING_STEP)
 
 
 def receive_step(env: AnyAsync, timeout: Deadline = FOR_EVER) -> list[Any]:
     """The answers of all rows to a step; the errors are those of `ask`."""
-    check_whole(env)
-    set_private(env, "_state", AsyncState.DEFAULT)
-    return _received(env, range(env.num_envs), timeout)
+    with _turn(env):
+        _check_whole(env)
+        set_private(env, "_state", AsyncState.DEFAULT)
+        return _received(env, range(env.num_envs), timeout)
 
 
 def _send(env: AnyAsync, messages: Mapping[int, Message], timeout: Deadline) -> None:
-    check_ready(env)
+    _check_ready(env)
     data = {
         row: message if isinstance(message, bytes) else pickled(message)
         for row, message in messages.items()

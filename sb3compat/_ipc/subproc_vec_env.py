@@ -44,11 +44,12 @@ class SubprocWorkers:
 
         Raises:
             ClosedError: If the environment was closed.
-            CallOrderError: If the user has called `step_async`.
+            CallOrderError: If the user has called `step_async`, or another call is under way.
             WorkerError: If a worker is lost.
         """
-        self._check_ready()
-        return self._watch.call(function, *args)
+        with self._watch.turn:
+            self._check_ready()
+            return self._watch.call(function, *args)
 
     @property
     def _noted_step(self) -> bool:
@@ -104,14 +105,15 @@ class GuardedWorkers(SubprocWorkers):
         )
 
     def _exchange(self, messages: Mapping[int, Any]) -> dict[int, Any]:
-        self._check_ready()
         data = {row: pickled(message) for row, message in messages.items()}
-        exchange = self._watch.exchange
-        exchange.answers.clear()
-        exchange.send(data)
-        exchange.receive()
-        self._watch.check_alive()
-        return {row: exchange.answers.pop(row) for row in data}
+        with self._watch.turn:
+            self._check_ready()
+            exchange = self._watch.exchange
+            exchange.answers.clear()
+            exchange.send(data)
+            exchange.receive()
+            self._watch.check_alive()
+            return {row: exchange.answers.pop(row) for row in data}
 
 
 def terminate(base: Any) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from sb3compat._convert.types import ProcessLike
 from sb3compat._ipc.pipes import Exchange, died, end_processes, pickled
 from sb3compat._ipc.ready import Line
+from sb3compat._ipc.turn import Turn
 from sb3compat.errors import WorkerError
 
 
@@ -37,12 +38,14 @@ class Watch:
 
     Attributes:
         exchange: Their outstanding answers, and which of them have died.
+        turn: Lets one call of ours speak to them at a time.
         pipes: The pipes to put in the place of those given.
     """
 
     def __init__(self, pipes: Sequence[Any], processes: Sequence[ProcessLike]) -> None:
         lines = map(Line, pipes, processes)
         self.exchange = Exchange(dict(enumerate(lines)))
+        self.turn = Turn()
         self.pipes = [WatchedPipe(self, row, pipe) for row, pipe in enumerate(pipes)]
         self._processes = processes
         # The rows that were sent "close", each with whether its answer to that can come.

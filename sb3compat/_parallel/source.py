@@ -25,6 +25,7 @@ from sb3compat._convert.types import (
     Seeds,
     Transition,
 )
+from sb3compat._ipc.turn import Turn, one_at_a_time
 from sb3compat._parallel.extras import Extras, OwnArray, collected, joined
 from sb3compat._parallel.messages import Described, Failure, named
 from sb3compat._parallel.workers import Workers
@@ -78,6 +79,7 @@ class ParallelRows:
         restart: bool,
     ) -> None:
         self._workers = workers
+        self._turn = Turn()
         ends = accumulate((sum(part.rows) for part in parts), initial=0)
         self.rows = [slice(start, stop) for start, stop in pairwise(ends)]
         self._starts = [own.start for own in self.rows]
@@ -105,12 +107,13 @@ class ParallelRows:
 
     lost = broken  # as `RowCommands` has it
 
+    @one_at_a_time
     def ask(self, commands: Mapping[int, Command]) -> dict[int, Any]:
         """Give rows a command each, then collect the results; the others are not asked.
 
         Raises:
             ClosedError: If the environment was closed.
-            CallOrderError: If a step is under way.
+            CallOrderError: If a step, or another call, is under way.
             WorkerError: If a worker has died.
             Exception: What a row has raised; if several have, the first one in this order.
         """
@@ -139,6 +142,7 @@ class ParallelRows:
         """The worker that holds a row."""
         return bisect_right(self._starts, row) - 1
 
+    @one_at_a_time
     def check_options(self, options: Sequence[Options]) -> None:
         """Refuse options that the parts could not apply to their rows."""
         self._options_set = True
@@ -154,11 +158,13 @@ class ParallelRows:
             }
         )
 
+    @one_at_a_time
     def check_started(self) -> None:
         """Refuse a first step where an autoreset of a part is pending."""
         if not self.single:
             self.command(dict.fromkeys(range(len(self.rows)), ("check_started",)))
 
+    @one_at_a_time
     def reset(self, seeds: Seeds, options: Sequence[Options]) -> tuple[list[Array], list[Info]]:
         """Reset all rows, in parallel; lost workers are replaced first, if that was asked for."""
         self.started = True
@@ -180,6 +186,7 @@ class ParallelRows:
         self._options_set = self.started = False
         return batch, [extras.reset_infos[row] for row in range(self.num_envs)]
 
+    @one_at_a_time
     def send(self, actions: list[Array]) -> None:
         """Start a step."""
         self._check({})
@@ -188,6 +195,7 @@ class ParallelRows:
         self._workers.send_step(actions)
         self._infos = least_infos(self.num_envs)  # while the workers step
 
+    @one_at_a_time
     def receive(self) -> Transition:
         """Finish the step."""
         self.busy = False
@@ -228,6 +236,7 @@ class ParallelRows:
             extras.reset_infos.setdefault(row, {})
         return infos
 
+    @one_at_a_time
     def times(self) -> WorkerTimes:
         """How long steps and waits have taken since this was called the first time."""
         if self._times is None:
@@ -238,12 +247,14 @@ class ParallelRows:
         restarted = self._workers.restarted
         return replace(self._times, stepped=self._times.stepped.copy(), restarts=restarted)
 
+    @one_at_a_time
     def cancel(self) -> None:
         """Wait for the step that is under way, and drop its results."""
         if self.busy:
             self.busy = False
             self._workers.collect()
 
+    @one_at_a_time
     def render(self) -> list[Any]:
         """One frame for each row."""
         answers = self.command(dict.fromkeys(range(len(self.rows)), ("render",)))

@@ -25,7 +25,7 @@ from sb3compat._parallel.messages import Described, Failure, dumps_command, dump
 from sb3compat._parallel.parts import EnvFn
 from sb3compat._parallel.program import Program, refuse_rerun
 from sb3compat._parallel.starting import Starting
-from sb3compat.errors import WorkerError, WorkerTimeoutError
+from sb3compat.errors import ClosedError, WorkerError, WorkerTimeoutError
 
 # How long workers with an outstanding answer may take to end.
 _CLOSE_SECONDS = 5.0
@@ -229,8 +229,14 @@ class Workers(ABC):
 
         Raises:
             WorkerTimeoutError: If they do not come in time.
+            ClosedError: If `close` has come before them.
         """
         late = self._receive(self._timeout)
+        if self._closing:
+            raise ClosedError(
+                "Expected the answers of the workers, but close() was called before they came: "
+                "from an environment, a signal handler or another thread. Make a new environment."
+            )
         if late:
             raise self._late(late)
         answers, self._exchange.answers = self._exchange.answers, {}
@@ -255,8 +261,10 @@ class Workers(ABC):
         again, self._closing = self._closing, True
         failures: list[Failure] = []
         try:
-            if not again:
-                failures = self._close_parts(_CLOSE_SECONDS if patient else 0.0)
+            # Another thread may be in the middle of a call: then there is nothing but to end them.
+            with suppress(WorkerError, RuntimeError):
+                if not again:
+                    failures = self._close_parts(_CLOSE_SECONDS if patient else 0.0)
         finally:
             self._end()
             self._finalizer.cancel()

@@ -146,6 +146,7 @@ class AsyncRows:
 
     def cancel(self) -> None:
         """Wait for the step that is under way, and drop its results."""
+        workers.check_turn(self._env)
         if self._started and self.busy:
             workers.receive_step(self._env, Deadline(self._timeout))
         self._started = False
