@@ -49,10 +49,10 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Tracer:
-    def __init__(self, at: int | None, error: type[BaseException]) -> None:
+    def __init__(self, at: int | None, act: Callable[[], None]) -> None:
         self.seen = 0
-        self.raised = ""
-        self._at, self._error = at, error
+        self.where = ""
+        self._at, self._act = at, act
         self._wanted: dict[str, bool] = {}
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
@@ -69,8 +69,8 @@ class _Tracer:
             self.seen += 1
             if self.seen == self._at:
                 sys.settrace(None)
-                self.raised = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"
-                raise self._error("interrupted")
+                self.where = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"
+                self._act()
         return self._inside
 
 
@@ -124,7 +124,7 @@ def raised_by(number: signal.Signals, error: type[BaseException]) -> Iterator[No
 
 def count(operation: Callable[[], Any]) -> int:
     """How many points the operation has."""
-    tracer = _Tracer(None, KeyboardInterrupt)
+    tracer = _Tracer(None, lambda: None)
     _run(tracer, operation)
     return tracer.seen
 
@@ -136,16 +136,27 @@ def interrupt(operation: Callable[[], Any], at: int, error: type[BaseException])
         Where the error was raised; None if the operation went on: an `except Exception` on the way
         has caught it, or there are fewer points.
     """
-    tracer = _Tracer(at, error)
+
+    def act() -> None:
+        raise error("interrupted")
+
+    tracer = _Tracer(at, act)
     raised = attempt(lambda: _run(tracer, operation), BaseException)[1]
-    if raised is not None and not tracer.raised:
+    if raised is not None and not tracer.where:
         raise raised
     chain = [raised]
     while chain[-1] is not None:
         chain.append(chain[-1].__context__)
     if raised is not None and not any(isinstance(one, error) for one in chain):
         raise raised
-    return tracer.raised if raised is not None else None
+    return tracer.where if raised is not None else None
+
+
+def within(operation: Callable[[], Any], at: int, act: Callable[[], None]) -> tuple[Any, str]:
+    """Run the operation and, at that point of it, something else; its result, and the place."""
+    tracer, results = _Tracer(at, act), []
+    _run(tracer, lambda: results.append(operation()))
+    return results[0], tracer.where
 
 
 def attempt(call: Callable[[], Any], *errors: type[BaseException]) -> tuple[Any, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from functools import wraps
+from threading import get_ident
 from types import FrameType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -14,12 +16,16 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Turn:
-    """Refuses a call to some workers while another one is on the stack, of whichever thread.
+# How long a call waits for one of another thread, which may itself wait for this thread.
+_PATIENCE = 10.0
 
-    Such a call comes from a method of an environment in this process, from a signal handler or from
-    another thread. It is refused before it touches anything, so that the first one goes on. What an
-    exception has left behind, at whichever line it came, is not on the stack, and refuses nothing.
+
+class Turn:
+    """Lets one call at a time speak to some workers.
+
+    While a call is on the stack, a second one of the same thread, such as that of a signal handler,
+    is refused before it touches anything; one of another thread waits. What an exception has left
+    behind, at whichever line it came, is not on the stack, and holds up nobody.
     """
 
     def __init__(self) -> None:
@@ -28,26 +34,33 @@ class Turn:
 
     def __enter__(self) -> None:
         frame = sys._getframe(1)
-        if self._calls.setdefault("call", frame) is not frame:
+        while self._calls.setdefault("call", frame) is not frame:
             self.check()
-            self._calls["call"] = frame
 
     def __exit__(self, *_: object) -> None:
         self._calls.clear()
 
     def check(self) -> None:
-        """Refuse to go on while a call is on the stack.
+        """Wait for a call of another thread.
 
         Raises:
-            CallOrderError: If one is.
+            CallOrderError: If there is one of this thread, or the other one takes too long.
         """
-        call = self._calls.get("call")
-        if call is not None and any(_is_in(call, top) for top in sys._current_frames().values()):
-            raise CallOrderError(
-                "Expected one call at a time, got a second one while the first still awaits the "
-                "answers of its workers: from a step or reset of an environment, a signal handler "
-                "or another thread. Make it after the first call has returned."
-            )
+        until = time.monotonic() + _PATIENCE
+        while (call := self._calls.get("call")) is not None:
+            tops = sys._current_frames()
+            thread = next((each for each, top in tops.items() if _is_in(call, top)), None)
+            if thread is None:
+                if self._calls.get("call") is call:
+                    self._calls.clear()
+                return
+            if thread == get_ident() or time.monotonic() > until:
+                raise CallOrderError(
+                    "Expected one call at a time, got a second one while the first still awaits "
+                    "the answers of its workers: from a step or reset of an environment, a signal "
+                    "handler or another thread. Make it after the first call has returned."
+                )
+            time.sleep(0.001)
 
 
 def _is_in(call: FrameType, top: FrameType | None) -> bool:

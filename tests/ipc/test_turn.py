@@ -1,0 +1,124 @@
+"""A call that comes within another one: it is answered or refused, and the other one goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.vector import AsyncVectorEnv
+
+import sb3compat
+from sb3compat.errors import CallOrderError, ClosedError
+from tests.envs import Identity
+from tests.interrupts import MakeCounting, attempt, count, counting, within
+from tests.lockstep import same
+from tests.lockstep_back import dummy, subproc
+from tests.profiles import nightly
+from tests.vec_wrappers import HandsOn
+
+OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    "reset": lambda env: env.reset(),
+    "step": lambda env: env.step(np.array([2, 0, 1])),
+    "get_attr": lambda env: env.get_attr("mark"),
+}
+
+
+def parallel(fns: Any, **kwargs: Any) -> Any:
+    return sb3compat.ParallelVecEnv(fns, workers=2, **kwargs)
+
+
+# Each with what it has to equal.
+MADE: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "parallel": (parallel, dummy),
+    "parent": (lambda fns: parallel(fns, parent_steps=True), dummy),
+    "async": (lambda fns: sb3compat.to_sb3(AsyncVectorEnv(fns)), dummy),
+    "wrapped async": (lambda fns: sb3compat.to_sb3(Identity(AsyncVectorEnv(fns))), dummy),
+    "subproc": (
+        lambda fns: sb3compat.to_gymnasium(subproc(fns)),
+        lambda fns: sb3compat.to_gymnasium(dummy(fns)),
+    ),
+    "wrapped subproc": (
+        lambda fns: sb3compat.to_gymnasium(HandsOn(subproc(fns))),
+        lambda fns: sb3compat.to_gymnasium(HandsOn(dummy(fns))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_call_at_any_point_of_another_changes_nothing(name: str) -> None:
+    make, reference = MADE[name]
+    env, alike = make(counting(3)), reference(counting(3))
+    for operation, run in OPERATIONS.items():
+        total = count(lambda run=run: run(env))
+        run(alike)
+        for at in np.linspace(1, total, 200 if nightly() else 25).astype(int).tolist():
+            answers: list[Any] = []
+
+            def ask(answers: list[Any] = answers) -> None:
+                answers.append(attempt(lambda: list(env.get_attr("row")), CallOrderError)[0])
+
+            got, where = within(lambda run=run: run(env), at, ask)
+            assert all(answer in (None, [0, 1, 2]) for answer in answers), where
+            same(got, run(alike), f"{operation}, point {at} of {total}: {where}")
+    env.close()
+
+
+def test_call_of_a_row_of_this_process_is_refused_and_loses_nothing() -> None:
+    env = parallel([MakeAsking(row) for row in range(3)], parent_steps=True)
+    ASKS[:] = [lambda: env.get_attr("mark")]
+    alike = dummy(counting(3))
+    same(env.reset(), alike.reset())
+    for _ in range(6):
+        same(env.step([0, 1, 2]), alike.step([0, 1, 2]))
+    assert {type(error) for error in ERRORS} == {CallOrderError}
+    ASKS.clear()
+    env.close()
+
+
+def test_call_of_another_thread_waits() -> None:
+    env, alike = parallel(counting(3)), dummy(counting(3))
+    same(env.reset(), alike.reset())
+    answers: list[Any] = []
+    threads = [Thread(target=lambda: answers.append(env.get_attr("row"))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+        env.env_method("add", 1)
+    for thread in threads:
+        thread.join()
+    assert answers == [[0, 1, 2]] * 4
+    same(env.step([0, 1, 2]), alike.step([0, 1, 2]))
+    env.close()
+
+
+def test_close_within_a_call_is_an_error_of_that_call() -> None:
+    env = parallel([MakeAsking(row) for row in range(3)], parent_steps=True)
+    env.reset()
+    ASKS[:] = [env.close]
+    with pytest.raises(ClosedError, match=r"close\(\) was called"):
+        env.step([0, 1, 2])
+    ASKS.clear()
+    with pytest.raises(ClosedError):
+        env.reset()
+
+
+ASKS: list[Callable[[], Any]] = []
+ERRORS: list[Any] = []
+
+
+class MakeAsking(MakeCounting):
+    """Makes rows that make a call in each step, where they are in this process."""
+
+    def __call__(self) -> Any:
+        env = super().__call__()
+        step = env.step
+
+        def asking(action: Any) -> Any:
+            for ask in ASKS:
+                ERRORS.append(attempt(ask, CallOrderError)[1])
+            return step(action)
+
+        env.step = asking
+        return env
