@@ -8,7 +8,7 @@ episode that is terminated and truncated at once counts as terminated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -114,9 +114,9 @@ class RowByRow:
         infos: list[Info] = []
         reset_infos: dict[int, Info] = {}
         resets = [False] * n if self._same_step else self.ended.tolist()
-        observe = self._observe
-        for i, outcome in enumerate(self._outcomes(actions, resets)):
-            observed, rewards[i], termination, truncation, info, first = outcome
+        observe, outcome_of = self._observe, self._outcomes(actions, resets)
+        for i in range(n):
+            observed, rewards[i], termination, truncation, info, first = outcome_of(i)
             if resets[i]:
                 reset_infos[i] = own_info(info)
             elif termination or truncation:
@@ -145,7 +145,9 @@ class RowByRow:
     def _reset(self, rows: list[int], kwargs: list[Kwargs]) -> list[Info]:
         infos: list[Info] = [{} for _ in range(self._n)]
         reset_infos: dict[int, Info] = {}
-        for i, (observed, info) in zip(rows, self._reset_rows(rows, kwargs), strict=True):
+        result_of = self._reset_rows(rows, kwargs)
+        for k, i in enumerate(rows):
+            observed, info = result_of(k)
             self._observe(i, observed)
             infos[i], reset_infos[i] = own_info(info), own_info(info)
         self._keep_reset_infos(reset_infos)
@@ -162,12 +164,13 @@ class RowByRow:
     # `DummyVecEnv` rounds rewards, `SubprocVecEnv` does not.
     _reward_dtype: type[np.floating[Any]] = np.float64
 
-    def _outcomes(self, actions: list[Action], resets: list[bool]) -> Iterable[Outcome]:
-        """What each row returns, from its step or from its reset; read before the next one runs."""
+    # Functions and not iterators, which an environment's `StopIteration` would end.
+    def _outcomes(self, actions: list[Action], resets: list[bool]) -> Callable[[int], Outcome]:
+        """What a row returns, from its step or from its reset; asked for row by row."""
         raise NotImplementedError
 
-    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> Iterable[ResetResult]:
-        """Reset the rows; the result of each is read before the next row is reset."""
+    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> Callable[[int], ResetResult]:
+        """What the reset of each of these rows returns, by its place; asked for one by one."""
         raise NotImplementedError
 
     def _write_parts(self, row: int, value: Any) -> None:
@@ -184,14 +187,21 @@ class LocalRows(RowByRow):
 
     _reward_dtype = np.float32
 
-    def _outcomes(self, actions: list[Action], resets: list[bool]) -> Iterator[Outcome]:
-        same_step = self._same_step
-        for env, action, reset in zip(self._vec_env.envs, actions, resets, strict=True):
-            yield _of_reset(env.reset()) if reset else step_env(env, action, same_step)
+    def _outcomes(self, actions: list[Action], resets: list[bool]) -> Callable[[int], Outcome]:
+        envs, same_step = self._vec_env.envs, self._same_step
 
-    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> Iterator[ResetResult]:
-        for i, arguments in zip(rows, kwargs, strict=True):
-            yield self._vec_env.envs[i].reset(**arguments)
+        def outcome(i: int) -> Outcome:
+            return (
+                _of_reset(envs[i].reset())
+                if resets[i]
+                else step_env(envs[i], actions[i], same_step)
+            )
+
+        return outcome
+
+    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> Callable[[int], ResetResult]:
+        envs = self._vec_env.envs
+        return lambda k: envs[rows[k]].reset(**kwargs[k])
 
 
 class WorkerRows(RowByRow):
@@ -209,18 +219,18 @@ class WorkerRows(RowByRow):
         """Whether a worker is lost."""
         return self._workers.lost
 
-    def _outcomes(self, actions: list[Action], resets: list[bool]) -> list[Outcome]:
+    def _outcomes(self, actions: list[Action], resets: list[bool]) -> Callable[[int], Outcome]:
         commands: dict[int, tuple[Any, ...]] = {
             i: ("reset", {}) if resets[i] else ("step", action, self._same_step)
             for i, action in enumerate(actions)
         }
         answers = self._workers.ask(commands).values()
         pairs = zip(answers, resets, strict=True)
-        return [_of_reset(answer) if reset else answer for answer, reset in pairs]
+        return [_of_reset(answer) if reset else answer for answer, reset in pairs].__getitem__
 
-    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> list[ResetResult]:
+    def _reset_rows(self, rows: list[int], kwargs: list[Kwargs]) -> Callable[[int], ResetResult]:
         commands = {i: ("reset", arguments) for i, arguments in zip(rows, kwargs, strict=True)}
-        return list(self._workers.ask(commands).values())
+        return list(self._workers.ask(commands).values()).__getitem__
 
 
 def _of_reset(result: ResetResult) -> Outcome:

@@ -25,6 +25,7 @@ from sb3compat._upstream.vec_env import derives_from, is_plain
 from sb3compat.errors import (
     AutoresetModeError,
     ConversionError,
+    UnsupportedEnvError,
     UnsupportedSpaceError,
     WorkerError,
 )
@@ -44,6 +45,7 @@ def make_stepper(
 
     Raises:
         AutoresetModeError: If the environment cannot be driven in that mode.
+        UnsupportedEnvError: If its wrappers present other rows than it has.
         ValueError: If the value of an option is not known, or does not go with the mode.
     """
     if missing_truncation not in (None, "terminated"):
@@ -60,6 +62,14 @@ def make_stepper(
     commands = vec_env.row_commands() if holds_rows(vec_env) else None
     if commands is not None:
         return WorkerRows(vec_env, mode, commands), WorkerSubEnvs(commands.ask)
+    base = getattr(vec_env, "unwrapped", vec_env)
+    if base.num_envs != vec_env.num_envs:
+        raise UnsupportedEnvError(
+            f"Expected wrappers that present each row of {base} as one row, got "
+            f"num_envs={vec_env.num_envs} of {vec_env} and num_envs={base.num_envs} of the VecEnv "
+            "inside. Derive a class from VecEnv that holds the environment and drives it, in the "
+            "place of the VecEnvWrapper."
+        )
     if mode == AutoresetMode.NEXT_STEP:
         raise AutoresetModeError(
             f"Expected autoreset_mode='SameStep' or 'Disabled' for {vec_env}, got 'NextStep': its "

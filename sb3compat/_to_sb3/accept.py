@@ -76,6 +76,13 @@ def check_env(env: object) -> None:
             raise ClosedError(
                 f"Expected an open environment, but {env} was closed. Make a new one."
             )
+        if env.num_envs != base.num_envs:
+            raise UnsupportedEnvError(
+                f"Expected wrappers that present each row of {base} as one row, got "
+                f"num_envs={env.num_envs} of {env} and num_envs={base.num_envs} of the environment "
+                "inside. Derive a class from gymnasium.vector.VectorEnv that holds the environment "
+                "and drives it, in the place of the wrapper."
+            )
         if isinstance(base, SyncVectorEnv):
             _check_distinct(base)
         return
