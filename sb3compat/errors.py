@@ -234,13 +234,13 @@ def traceback_in_worker(where: str, trace: str) -> WorkerError:
 
 
 def cannot_copy(env: object) -> TypeError:
-    """The error for copying or pickling an environment that has workers.
+    """The error for copying or pickling an environment that has workers, or a `VecNormalize`.
 
     A copy of a pipe would close the pipe of the original.
     """
     return TypeError(
-        f"Expected an environment without worker processes to copy or pickle, got {env}. Make "
-        "another one in the same way instead."
+        "Expected an environment without worker processes, and without a VecNormalize, to copy or "
+        f"pickle, got {env}. Make another one in the same way instead."
     )
 
 

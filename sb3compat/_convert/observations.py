@@ -65,12 +65,10 @@ class Observations(BatchLayout):
                 f"says, but row {self.first + row} gave shape={own.shape}. Make the "
                 "sub-environment return what its observation_space declares."
             )
+        # NumPy refuses a Python number that the dtype cannot hold, and wraps one in an array.
+        array[row] = own if is_foreign_array(value) else value
         if leaf.start is not None:
-            own = own - leaf.start
-        elif not is_foreign_array(value):
-            # NumPy refuses a Python number that the dtype cannot hold, and wraps one in an array.
-            own = value
-        array[row] = own
+            array[row] -= leaf.start
 
     def single(self, obs: Observation, *, copy: bool) -> Observation:
         """One single observation as SB3 is to see it; with `copy`, it shares nothing with `obs`."""

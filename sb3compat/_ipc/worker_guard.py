@@ -1,11 +1,10 @@
 """Objects that run our commands in the workers of a `SubprocVecEnv` or `AsyncVectorEnv`.
 
 The loop that SB3 runs in its workers resets an ended sub-environment before anyone has seen the
-last observation, and both loops die of the first exception. So we attach a `Guard` to each
-sub-environment, by the library's own command to set an attribute, and call it by the command to
-call a method. It runs one of our commands, and returns an exception as an ordinary answer. A
-`Question` reads the state of Gymnasium's loop itself. The workers import this module; it imports
-neither SB3 nor torch.
+last observation, and both loops die of the first exception. So a `Planting` attaches a `Guard` to
+each sub-environment, which we call by the library's own command to call a method. It runs one of
+our commands, and returns an exception as an ordinary answer. A `Question` reads the state of
+Gymnasium's loop itself. The workers import this module; it imports neither SB3 nor torch.
 """
 
 from __future__ import annotations
@@ -43,6 +42,29 @@ class Guard:
             return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
         except BaseException as error:
             return packed(error)
+
+
+class Planting:
+    """An object that a worker unpickles as the name of an attribute, once it has planted a guard.
+
+    The library's own command to set an attribute would end the worker of an environment whose
+    `__setattr__` refuses names that it does not know.
+
+    Args:
+        run: As of the guard.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _planted, (self._run,)
+
+
+def _planted(run: Run) -> str:
+    """The name of an attribute that every environment has, and that can be sent."""
+    object.__setattr__(env_of_worker(), NAME, Guard(run))
+    return "render_mode"
 
 
 def results_of(answers: Mapping[int, Any]) -> dict[int, Any]:

@@ -81,7 +81,10 @@ class WrapperClass:
     """
 
     def __init__(self, classes: ClassInfo) -> None:
-        self._names = [(cls.__module__, cls.__qualname__) for cls in _listed(classes)]
+        listed = _listed(classes)
+        self._names = [(cls.__module__, cls.__qualname__) for cls in listed]
+        # An abstract class or a protocol may have instances that do not derive from it.
+        self._decides = any(type(c).__instancecheck__ is not type.__instancecheck__ for c in listed)
         self._classes = classes
         self._data: bytes | None = None  # the classes, where they have come from elsewhere
 
@@ -103,13 +106,15 @@ class WrapperClass:
             return isinstance(wrapper, self._classes)
         cls = type(wrapper)
         known = {(base.__module__, base.__qualname__) for base in cls.__mro__}
-        return not known.isdisjoint(self._names) or getattr(cls, "stands_for", None) in self._names
+        if not known.isdisjoint(self._names) or getattr(cls, "stands_for", None) in self._names:
+            return True
+        return self._decides and isinstance(wrapper, self.classes)
 
     def __getstate__(self) -> Any:
-        return self._names, by_value.dumps(self.classes)
+        return self._names, self._decides, by_value.dumps(self.classes)
 
     def __setstate__(self, state: Any) -> None:
-        self._names, self._data = state
+        self._names, self._decides, self._data = state
 
 
 def _listed(info: ClassInfo) -> Sequence[type]:

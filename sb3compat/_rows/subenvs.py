@@ -28,7 +28,7 @@ from sb3compat._convert.types import (
     holds_vec_env,
 )
 from sb3compat._ipc import async_vector_env
-from sb3compat._ipc.worker_guard import NAME, Guard, results_of
+from sb3compat._ipc.worker_guard import NAME, Planting, results_of
 from sb3compat._rows.commands import run_command
 from sb3compat._upstream.inherited import changed
 from sb3compat.errors import shown, warn
@@ -153,13 +153,18 @@ class AsyncCommands:
         """Give each row its command, then collect the results."""
         env = self._env
         if not self._guarded:
-            plant = "_call", ("__setattr__", (NAME, Guard(run_command)), dict[str, Any]())
+            plant = "_call", ("has_wrapper_attr", (Planting(run_command),), dict[str, Any]())
             async_vector_env.ask(env, dict.fromkeys(range(env.num_envs), plant))
             self._guarded = True
         messages: dict[int, tuple[str, Any]] = {
             row: ("_call", (NAME, command, {})) for row, command in commands.items()
         }
         return results_of(dict(zip(commands, async_vector_env.ask(env, messages), strict=True)))
+
+    def render(self) -> list[Any]:
+        """One frame for each row."""
+        render = dict.fromkeys(range(self._env.num_envs), ("call", "render", (), {}))
+        return list(self.ask(render).values())
 
 
 class NativeSubEnvs:
@@ -246,7 +251,7 @@ class NativeSubEnvs:
         return env if hasattr(env, name) else None
 
     def _check_all(self, name: str, rows: Sequence[int]) -> None:
-        if set(rows) != set(range(self.env.num_envs)):
+        if rows and set(rows) != set(range(self.env.num_envs)):
             raise ValueError(
                 f"Expected indices=None for {name!r}: {self.env} is vectorised natively, so all "
                 f"rows share its attributes and methods, got the rows {shown(list(rows))}."

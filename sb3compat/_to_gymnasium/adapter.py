@@ -41,6 +41,7 @@ from sb3compat._to_gymnasium.stepper import (
     metadata_of,
     spec_of,
 )
+from sb3compat._upstream.vec_env import derives_from
 from sb3compat.errors import CallOrderError, EndedRowError, cannot_copy, shown
 
 _log = logging.getLogger("sb3compat")
@@ -306,7 +307,11 @@ class VectorEnvAdapter(ReachesSubEnvs, HoldsVecEnv, VectorEnvBase):
         close_vec_env(self.vec_env, broken=self._stepper.broken)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        if hasattr(getattr(self.vec_env, "unwrapped", self.vec_env), "processes"):
+        layer: Any = self.vec_env
+        while hasattr(layer, "venv") and not derives_from(layer, "VecNormalize"):
+            layer = layer.venv
+        # A copy of a `VecNormalize` has lost its environment.
+        if hasattr(layer, "processes") or hasattr(layer, "venv"):
             raise cannot_copy(self)
         return super().__reduce_ex__(protocol)
 

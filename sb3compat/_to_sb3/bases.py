@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from functools import cached_property
 from typing import Any
 from weakref import WeakSet
 
@@ -29,6 +30,7 @@ from sb3compat._convert.types import (
     holds_vec_env,
 )
 from sb3compat._ipc import async_vector_env as workers
+from sb3compat._rows.subenvs import AsyncCommands
 from sb3compat._to_sb3.partial_reset import PartialReset, ending_watch, reset_with_mask
 from sb3compat._to_sb3.rows import reset_kwargs
 from sb3compat._upstream import sync_vector_env
@@ -266,6 +268,10 @@ class AsyncBase(Base):
     cls = AsyncVectorEnv
     holds_single_envs = True
 
+    @cached_property
+    def _commands(self) -> AsyncCommands:
+        return AsyncCommands(self.env)
+
     @property
     def broken(self) -> bool:
         """Whether a worker is gone, or may answer a call that was interrupted."""
@@ -304,7 +310,7 @@ class AsyncBase(Base):
         """One frame for each row."""
         if changed(self.env, AsyncVectorEnv, "render"):
             return self.call(self.env.render)
-        return tuple(workers.call(self.env, "render", (), {}, range(self.env.num_envs)))
+        return tuple(self._commands.render())
 
     def close(self) -> None:
         """End workers from which results will never come."""

@@ -26,6 +26,7 @@ from sb3compat._convert.types import (
 )
 from sb3compat._ipc import async_vector_env as workers
 from sb3compat._ipc.pipes import Deadline
+from sb3compat._rows.subenvs import AsyncCommands
 from sb3compat._to_sb3.rows import (
     received_info,
     refuse_pending,
@@ -64,6 +65,7 @@ class AsyncRows:
         self._copy = copy
         self._batch = observations.empty()
         self._timeout = timeout
+        self._commands = AsyncCommands(env)
         self._repeats = RepeatWatch()
         self._shares_memory = workers.shares_memory(env)
         self._same_step = env.autoreset_mode == AutoresetMode.SAME_STEP
@@ -153,7 +155,7 @@ class AsyncRows:
 
     def render(self) -> Any:
         """One frame for each row."""
-        return workers.call(self._env, "render", (), {}, range(self._env.num_envs))
+        return self._commands.render()
 
     def close(self) -> None:
         """Close the vector environment; workers that can no longer answer are terminated."""

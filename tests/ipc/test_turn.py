@@ -116,8 +116,7 @@ class MakeAsking(MakeCounting):
         step = env.step
 
         def asking(action: Any) -> Any:
-            for ask in ASKS:
-                ERRORS.append(attempt(ask, CallOrderError)[1])
+            ERRORS.extend(attempt(ask, CallOrderError)[1] for ask in ASKS)
             return step(action)
 
         env.step = asking
