@@ -239,7 +239,7 @@ def cannot_copy(env: object) -> TypeError:
     A copy of a pipe would close the pipe of the original.
     """
     return TypeError(
-        "Expected an environment without worker processes, and without a VecNormalize, to copy or "
+        "Expected an environment without a VecNormalize, and without worker processes to copy or "
         f"pickle, got {env}. Make another one in the same way instead."
     )
 

@@ -184,7 +184,7 @@ class NativeSubEnvs:
             AttributeError: If it does not have the attribute.
             ValueError: If the command would concern other rows, too.
         """
-        return answered_by(self, command, rows)
+        return answered_by(self, command, rows) if rows else []
 
     def _has(self, rows: Sequence[int], name: str) -> list[bool]:
         return [self._owner(name) is not None] * len(rows)
@@ -251,7 +251,7 @@ class NativeSubEnvs:
         return env if hasattr(env, name) else None
 
     def _check_all(self, name: str, rows: Sequence[int]) -> None:
-        if rows and set(rows) != set(range(self.env.num_envs)):
+        if set(rows) != set(range(self.env.num_envs)):
             raise ValueError(
                 f"Expected indices=None for {name!r}: {self.env} is vectorised natively, so all "
                 f"rows share its attributes and methods, got the rows {shown(list(rows))}."

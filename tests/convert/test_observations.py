@@ -103,3 +103,11 @@ def test_batches_are_cast_only_where_the_values_stay() -> None:
             observations.batch(batch, copy=True, source="a wrapper")
         with refused:
             observations.cast(batch[0], "a wrapper")
+
+
+@pytest.mark.parametrize("start", [0, 200])
+def test_number_that_the_dtype_cannot_hold_is_refused(start: int) -> None:
+    observations = Observations(spaces.Discrete(3, start=start, dtype=np.uint8), 1)
+    for number in (457, -55):
+        with pytest.raises(OverflowError):
+            observations.write(observations.empty(), 0, number)

@@ -17,6 +17,7 @@ from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
 from tests.native import NativeEnv
 from tests.parallel.teams import KINDS, forked, parts_of
+from tests.vec_wrappers import HandsOn
 
 Monitor: Any = pytest.importorskip("stable_baselines3.common.monitor").Monitor
 DummyVecEnv: Any = pytest.importorskip("stable_baselines3.common.vec_env").DummyVecEnv
@@ -254,3 +255,30 @@ def test_what_a_native_environment_answers_by_getattr_is_found(wrap: Any) -> Non
     assert env.has_attr("masks")
     assert not env.has_attr("nothing")
     assert env.env_method("masks") == [1, 1]
+
+
+class Strict(ScriptedEnv):
+    """Has the attributes that it names, and no others."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_sb3compat"):
+            raise TypeError(f"no field {name!r}")
+        super().__setattr__(name, value)
+
+
+def test_environment_may_refuse_attributes_that_it_does_not_know() -> None:
+    made = [lambda row=row: Strict(script(), row) for row in range(2)]
+    for env in (
+        sb3compat.to_sb3(AsyncVectorEnv(made)),
+        sb3compat.to_sb3(sb3compat.to_gymnasium(subproc(made))),
+        sb3compat.to_sb3(sb3compat.to_gymnasium(HandsOn(subproc(made)))),
+        sb3compat.ParallelVecEnv(made, workers=1),
+    ):
+        assert env.get_attr("row") == [0, 1]
+        env.close()
+
+
+def test_no_row_of_a_native_environment_is_no_error(native: Any) -> None:
+    native.set_attr("colour", "green", indices=[])
+    assert native.env_method("paint", "red", indices=[]) == []
+    assert native.get_attr("colour") == ["blue"] * 3

@@ -89,3 +89,23 @@ def test_refused_environment_is_named_with_a_way_out(kind: type[Exception], case
     with pytest.raises(kind) as caught:
         sb3compat.to_gymnasium(make(), **kwargs)
     assert message in str(caught.value)
+
+
+def test_wrapper_with_other_rows_than_its_base_is_refused() -> None:
+    """Infos of resets, seeds and attributes are those of the base, row by row."""
+    vec_envs = pytest.importorskip("stable_baselines3.common.vec_env")
+
+    class Half(vec_envs.VecEnvWrapper):  # type: ignore[misc, name-defined]
+        def __init__(self, venv: Any) -> None:
+            super().__init__(venv)
+            self.num_envs = venv.num_envs // 2
+
+        def reset(self) -> Any:
+            return self.venv.reset()[: self.num_envs]
+
+        def step_wait(self) -> Any:
+            return tuple(part[: self.num_envs] for part in self.venv.step_wait())
+
+    for mode in ("SameStep", "Disabled"):
+        with pytest.raises(sb3compat.UnsupportedEnvError, match=r"num_envs=2 of .*num_envs=4 of"):
+            sb3compat.to_gymnasium(Half(vec_envs.DummyVecEnv(fns(4))), autoreset_mode=mode)

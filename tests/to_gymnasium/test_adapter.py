@@ -18,7 +18,7 @@ from tests.lockstep_back import dummy, subproc
 
 pytest.importorskip("stable_baselines3")
 
-from stable_baselines3.common.vec_env import VecMonitor
+from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 
 SAME_STEP, NEXT_STEP = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP
 
@@ -122,3 +122,12 @@ def test_choice_is_logged_with_its_reason(caplog: pytest.LogCaptureFixture) -> N
     assert record.levelname == "DEBUG"
     for text in ("DummyVecEnv", "SAME_STEP", "LocalRows", "LocalSubEnvs"):
         assert text in record.getMessage()
+
+
+def test_vec_normalize_cannot_be_copied() -> None:
+    """Its copy has no environment."""
+    for wrap in (VecNormalize, lambda env: VecMonitor(VecNormalize(env))):
+        env = sb3compat.to_gymnasium(wrap(dummy(fns())))
+        for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="without a VecNormalize"):
+                duplicate(env)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from tests.envs import ScriptedEnv, fns, script
+from tests.interrupts import attempt
 from tests.lockstep import same
 from tests.lockstep_back import dummy, subproc
 
@@ -147,3 +149,38 @@ def test_copy_shares_nothing_with_the_original(space: Any, duplicate: Any) -> No
     expected = third.reset(options={"reset_mask": mask})
     same(envs.reset(options={"reset_mask": mask}), expected)
     same(envs.step([0, 1]), third.step([0, 1]))
+
+
+class Reads(ScriptedEnv):
+    """Reads its episodes from a file, which has an end: in a step, or in a reset."""
+
+    def __init__(self, row: int, steps: int, resets: int) -> None:
+        super().__init__(script(lengths=(2,)), row)
+        self.steps, self.episodes = iter(range(steps)), iter(range(resets))
+
+    def reset(self, **kwargs: Any) -> Any:
+        next(self.episodes)
+        return super().reset(**kwargs)
+
+    def step(self, action: Any) -> Any:
+        next(self.steps)
+        return super().step(action)
+
+
+@pytest.mark.parametrize(("steps", "resets"), [(1, 9), (9, 1)])
+@pytest.mark.parametrize("mode", MODES)
+def test_stop_iteration_of_an_environment_ends_nothing_else(
+    mode: AutoresetMode, steps: int, resets: int
+) -> None:
+    made = [lambda: Reads(0, 99, 99), lambda: Reads(1, steps, resets), lambda: Reads(2, 99, 99)]
+    found: list[list[Any]] = []
+    for envs in (
+        SyncVectorEnv(made, autoreset_mode=mode),
+        sb3compat.to_gymnasium(dummy(made), autoreset_mode=mode),
+    ):
+        calls = [envs.reset, *[partial(envs.step, [0, 0, 0])] * 2, envs.reset]
+        errors = [attempt(call, StopIteration)[1] for call in calls]
+        first = next(k for k, error in enumerate(errors) if error is not None)
+        found.append([first, type(errors[first])])
+    assert found[0] == found[1]
+    assert found[0][1] is StopIteration

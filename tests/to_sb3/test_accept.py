@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sb3compat
 from tests.envs import Identity, ScriptedEnv, fns, script
@@ -179,3 +179,14 @@ def test_subclass_of_the_adapter_is_not_thrown_away(name: str) -> None:
     assert sb3compat.to_sb3(sb3compat.VectorEnvAdapter(vec_env)) is vec_env
     adapter = cls(vec_env)
     assert getattr(sb3compat.to_sb3(adapter), "env", None) is adapter
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_wrapper_with_other_rows_than_its_base_is_refused(mode: AutoresetMode) -> None:
+    class Half(Identity):
+        @property
+        def num_envs(self) -> int:
+            return self.env.num_envs // 2
+
+    with pytest.raises(sb3compat.UnsupportedEnvError, match=r"num_envs=2 of .*num_envs=4 of"):
+        sb3compat.to_sb3(Half(SyncVectorEnv(fns(4), autoreset_mode=mode)))
