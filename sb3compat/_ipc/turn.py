@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import wraps
 from threading import get_ident
 from types import FrameType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from sb3compat.errors import CallOrderError
 
@@ -70,12 +70,13 @@ def _is_in(call: FrameType, top: FrameType | None) -> bool:
     return top is call
 
 
-def one_at_a_time(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+def one_at_a_time(method: Callable[P, R]) -> Callable[P, R]:
     """Let a method have the `_turn` of its object while it runs."""
 
     @wraps(method)
-    def in_turn(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+    def in_turn(*args: P.args, **kwargs: P.kwargs) -> R:
+        self: Any = args[0]
         with self._turn:
-            return method(self, *args, **kwargs)
+            return method(*args, **kwargs)
 
     return in_turn

@@ -163,8 +163,8 @@ class AsyncCommands:
 
     def render(self) -> list[Any]:
         """One frame for each row."""
-        render = dict.fromkeys(range(self._env.num_envs), ("call", "render", (), {}))
-        return list(self.ask(render).values())
+        command: Command = "call", "render", (), {}
+        return list(self.ask(dict.fromkeys(range(self._env.num_envs), command)).values())
 
 
 class NativeSubEnvs:

@@ -185,7 +185,7 @@ def test_subclass_of_the_adapter_is_not_thrown_away(name: str) -> None:
 def test_wrapper_with_other_rows_than_its_base_is_refused(mode: AutoresetMode) -> None:
     class Half(Identity):
         @property
-        def num_envs(self) -> int:
+        def num_envs(self) -> int:  # type: ignore[override]
             return self.env.num_envs // 2
 
     with pytest.raises(sb3compat.UnsupportedEnvError, match=r"num_envs=2 of .*num_envs=4 of"):
