@@ -133,7 +133,7 @@ class WorkerTimeoutError(WorkerError, TimeoutError):
 
 
 class CallOrderError(_DocumentedError, RuntimeError, ResetNeeded):
-    """Methods were called in the wrong order, such as `step` before `reset`.
+    """Methods were called in the wrong order, such as `step` before `reset`, or within each other.
 
     Also Gymnasium's `ResetNeeded`, which Gymnasium's single environments raise in that case.
     """

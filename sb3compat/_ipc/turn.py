@@ -10,6 +10,7 @@ from threading import get_ident
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
+from sb3compat._upstream.private import private
 from sb3compat.errors import CallOrderError
 
 P = ParamSpec("P")
@@ -33,7 +34,7 @@ class Turn:
         self._calls: dict[str, FrameType] = {}
 
     def __enter__(self) -> None:
-        frame = sys._getframe(1)
+        frame = private(sys, "_getframe")(1)
         while self._calls.setdefault("call", frame) is not frame:
             self.check()
 
@@ -48,7 +49,7 @@ class Turn:
         """
         until = time.monotonic() + _PATIENCE
         while (call := self._calls.get("call")) is not None:
-            tops = sys._current_frames()
+            tops: dict[int, FrameType] = private(sys, "_current_frames")()
             thread = next((each for each, top in tops.items() if _is_in(call, top)), None)
             if thread is None:
                 if self._calls.get("call") is call:

@@ -109,11 +109,15 @@ def table(
 def _cost(found: dict[str, Rate], first: str, n_envs: int) -> str:
     """The cost of a step of one environment, and the cost from which on workers are faster."""
     cost = 1e6 / found[first].steps
-    text = f"One step of one environment takes {cost:,.1f} us in this process."
+    text = f"One step of one environment takes {_time(cost)} in this process."
     crossover = pays_from(found, cost, n_envs)
     if crossover is not None:
-        text += f" With n_envs={n_envs}, workers are faster from about {crossover:,.1f} us on."
+        text += f" With n_envs={n_envs}, workers are faster from about {_time(crossover)} on."
     return text
+
+
+def _time(microseconds: float) -> str:
+    return f"{microseconds:.1f} us" if microseconds < 1000 else f"{microseconds / 1000:.1f} ms"
 
 
 def pays_from(found: dict[str, Rate], cost: float, n_envs: int) -> float | None:

@@ -268,7 +268,8 @@ class Session:
             if (failed or name in self._lost) and (not by_bounds or check.id in _IN_SPACE):
                 self._lost[check.id] = by_bounds
                 cause = self._causes.get(name, name)
-                message = f"comes after {name}, which has failed"
+                how = "warned" if result.severity == "warning" else "failed"
+                message = f"comes after {name}, which has {how}"
                 return Result.of(check, "skipped", message=message, cause=cause)
         return None
 

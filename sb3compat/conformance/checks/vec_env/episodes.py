@@ -35,8 +35,8 @@ from sb3compat.conformance.scene import Scene
 from sb3compat.conformance.subject.actions import sample_source
 
 NO_TRUNCATION = (
-    "no episode was truncated: make it with a short time limit, such as --env-kwargs "
-    """'{"max_episode_steps": 20}'"""
+    "no episode was truncated, as no info has 'TimeLimit.truncated': True. Use a short time limit; "
+    """with an id: --env-kwargs '{"max_episode_steps": 20}'"""
 )
 # So many ends at the time limit, and the time for the steps up to them.
 _CUTS, _MOST_SECONDS = 5, 1.0

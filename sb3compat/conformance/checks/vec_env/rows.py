@@ -126,8 +126,9 @@ def limits_by_row(record: Record) -> Iterator[Demand]:
     """A row's time limit cuts that row alone, not the episodes of other rows.
 
     The other rows have begun their episodes later, as an end of their own came first. Their
-    episodes would be truncated at ages that have nothing to do with the limit. Typical mistake: one
-    counter of steps for all rows.
+    episodes would be truncated at ages that have nothing to do with the limit. Typical
+    mistakes: one counter of steps for all rows, or a counter that is not set to 0 when an episode
+    terminates.
     """
     yield from limits_of_their_own(record)
 

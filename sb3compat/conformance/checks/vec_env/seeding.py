@@ -121,7 +121,7 @@ def seed_works_again(scene: Scene) -> Iterator[Demand]:
     generator is made with the first seed, and later ones are ignored.
     """
     if not scene.subject.traits.seeds_vary:
-        raise NotExercisedError("episodes under different seeds begin alike")
+        raise NotExercisedError("episodes under the seeds that were tried begin alike")
     seed = scene.seed()
     again = []
     for other in range(seed + 1, seed + 5):
