@@ -100,8 +100,8 @@ class Actions(BatchLayout):
         if cast is None:
             raise ValueError(
                 f"Expected {name} of a dtype that casts to {leaf.dtype} without loss, got "
-                f"{name}.dtype={array.dtype}. Nothing was stepped. Cast the actions yourself if the "
-                "loss is intended."
+                f"{name}.dtype={array.dtype}. Nothing was stepped. Cast the actions yourself if "
+                "the loss is intended."
             )
         if leaf.start is not None:
             cast += np.asarray(leaf.start, leaf.dtype)
