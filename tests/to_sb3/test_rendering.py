@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.vector import AsyncVectorEnv
 
 import sb3compat
-from tests.envs import Identity, ScriptedEnv, script
+from tests.envs import ScriptedEnv, script
 from tests.lockstep import same
 from tests.to_sb3.driving import SOURCES, made, step
 
@@ -108,20 +107,3 @@ def test_render_within_a_step_or_after_close_is_refused() -> None:
         assert (env.render() != expected).any()
     with pytest.raises(RuntimeError, match="closed"):
         env.render()
-
-
-@pytest.mark.parametrize("wrap", [lambda env: env, Identity])
-def test_error_of_a_picture_ends_no_worker(wrap: Any) -> None:
-    class NoCamera(ScriptedEnv):
-        render_mode = "rgb_array"
-
-        def render(self) -> Any:
-            raise LookupError(f"no camera in row {self.row}")
-
-    env = sb3compat.to_sb3(wrap(AsyncVectorEnv([lambda: NoCamera(script(), 3)] * 2)))
-    env.reset()
-    for _ in range(2):
-        with pytest.raises(LookupError, match="no camera in row 3"):
-            env.get_images()
-        env.step([0, 0])
-    env.close()
