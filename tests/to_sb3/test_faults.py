@@ -153,7 +153,7 @@ def test_fault_in_a_call_is_the_error_of_that_call(kind: str, name: str) -> None
         fault.call(env)
     assert type(caught.value).__name__ == fault.error
     if fault.call is IMAGES and fault.how != "die":  # asked by a guard, which survives exceptions
-        step(env)
+        assert env.get_attr("row") == [0, 1]
         env.reset()
     else:
         check_lost(env)
