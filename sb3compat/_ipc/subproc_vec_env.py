@@ -105,9 +105,9 @@ class GuardedWorkers(SubprocWorkers):
         )
 
     def _exchange(self, messages: Mapping[int, Any]) -> dict[int, Any]:
-        data = {row: pickled(message) for row, message in messages.items()}
         with self._watch.turn:
             self._check_ready()
+            data = {row: pickled(message) for row, message in messages.items()}
             exchange = self._watch.exchange
             exchange.answers.clear()
             exchange.send(data)
