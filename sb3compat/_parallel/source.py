@@ -6,6 +6,7 @@ import pickle
 import time
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
@@ -262,6 +263,8 @@ class ParallelRows:
 
     def close(self) -> None:
         """Close the parts, and end the workers."""
+        with suppress(CallOrderError):  # that call, of this thread or a long one, will raise
+            self._turn.check()
         self.busy, self._closed = False, True
         self._workers.close()
 

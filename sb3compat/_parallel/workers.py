@@ -261,10 +261,8 @@ class Workers(ABC):
         again, self._closing = self._closing, True
         failures: list[Failure] = []
         try:
-            # Another thread may be in the middle of a call: then there is nothing but to end them.
-            with suppress(WorkerError, RuntimeError):
-                if not again:
-                    failures = self._close_parts(_CLOSE_SECONDS if patient else 0.0)
+            if not again:
+                failures = self._close_parts(_CLOSE_SECONDS if patient else 0.0)
         finally:
             self._end()
             self._finalizer.cancel()

@@ -63,10 +63,12 @@ def make_stepper(
     if commands is not None:
         return WorkerRows(vec_env, mode, commands), WorkerSubEnvs(commands.ask)
     base = getattr(vec_env, "unwrapped", vec_env)
-    if base.num_envs != vec_env.num_envs:
+    # The innermost object may be a simulator, which counts no rows.
+    inside = getattr(base, "num_envs", vec_env.num_envs)
+    if inside != vec_env.num_envs:
         raise UnsupportedEnvError(
             f"Expected wrappers that present each row of {base} as one row, got "
-            f"num_envs={vec_env.num_envs} of {vec_env} and num_envs={base.num_envs} of the VecEnv "
+            f"num_envs={vec_env.num_envs} of {vec_env} and num_envs={inside} of the VecEnv "
             "inside. Derive a class from VecEnv that holds the environment and drives it, in the "
             "place of the VecEnvWrapper."
         )

@@ -76,10 +76,12 @@ def check_env(env: object) -> None:
             raise ClosedError(
                 f"Expected an open environment, but {env} was closed. Make a new one."
             )
-        if env.num_envs != base.num_envs:
+        # The innermost object may be a simulator, which counts no rows.
+        inside = getattr(base, "num_envs", env.num_envs)
+        if env.num_envs != inside:
             raise UnsupportedEnvError(
                 f"Expected wrappers that present each row of {base} as one row, got "
-                f"num_envs={env.num_envs} of {env} and num_envs={base.num_envs} of the environment "
+                f"num_envs={env.num_envs} of {env} and num_envs={inside} of the environment "
                 "inside. Derive a class from gymnasium.vector.VectorEnv that holds the environment "
                 "and drives it, in the place of the wrapper."
             )

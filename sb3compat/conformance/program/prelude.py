@@ -21,7 +21,8 @@ def equal(a, b):
         if a.shape == b.shape == ():
             return same_object(a.item(), b.item())
         return a.shape == b.shape and all(map(equal, a.ravel().tolist(), b.ravel().tolist()))
-    if a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes():
+    numbers = a.dtype.kind in "biufc"
+    if numbers and (a.dtype, a.shape) == (b.dtype, b.shape) and a.tobytes() == b.tobytes():
         return True
     same_nan = a.dtype.kind in "fc" and b.dtype.kind in "fc"
     return np.array_equal(a, b, equal_nan=same_nan)
