@@ -109,3 +109,11 @@ def test_wrapper_with_other_rows_than_its_base_is_refused() -> None:
     for mode in ("SameStep", "Disabled"):
         with pytest.raises(sb3compat.UnsupportedEnvError, match=r"num_envs=2 of .*num_envs=4 of"):
             sb3compat.to_gymnasium(Half(vec_envs.DummyVecEnv(fns(4))), autoreset_mode=mode)
+
+
+def test_innermost_object_may_be_a_simulator() -> None:
+    class AroundASimulator(CountingVecEnv):
+        unwrapped = property(lambda self: object())
+
+    envs = sb3compat.to_gymnasium(AroundASimulator())
+    assert len(envs.reset()[0]) == envs.num_envs

@@ -84,3 +84,12 @@ def test_within_tells_a_hang_from_an_exception() -> None:
     with lock:
         assert PRELUDE["within"](0.01, lock.acquire) == "hung"
     assert isinstance(PRELUDE["within"](10, lambda: 1 / 0), ZeroDivisionError)
+
+
+def test_texts_of_any_length_are_compared_by_what_they_say() -> None:
+    strings = pytest.importorskip("numpy.dtypes", reason="needs NumPy 1.25")
+    if not hasattr(strings, "StringDType"):
+        pytest.skip("needs NumPy 2")
+    one, other = (np.array([letter * 100], strings.StringDType()) for letter in "ab")
+    assert PRELUDE["equal"](one, one.copy())
+    assert not PRELUDE["equal"](one, other)
