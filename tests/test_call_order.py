@@ -27,7 +27,9 @@ TO_SB3: dict[str, Callable[[], Any]] = {
     "wrapped sync": lambda: VectorWrapper(SyncVectorEnv(CARTPOLES)),
     "same step": lambda: SyncVectorEnv(CARTPOLES, autoreset_mode=AutoresetMode.SAME_STEP),
     "native": lambda: gym.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point"),
+    "parallel": lambda: sb3compat.ParallelVecEnv(CARTPOLES, 2, start_method="fork"),
 }
+IN_WORKERS = ("async", "parallel")
 
 
 @pytest.mark.parametrize("name", TO_SB3)
@@ -91,6 +93,14 @@ def test_step_async_and_step_wait_must_alternate(name: str) -> None:
     env.step_async(ACTIONS)
     with pytest.raises(CallOrderError, match="step_wait"):
         env.step_async(ACTIONS)
+    if name in IN_WORKERS:
+        with pytest.raises(CallOrderError, match="step_wait"):
+            env.get_attr("spec")
+    env.reset()  # which cancels the step
+    with pytest.raises(CallOrderError, match="step_async"):
+        env.step_wait()
+    env.step(ACTIONS)
+    assert len(env.get_attr("spec")) == 2
     env.close()
 
 
@@ -103,6 +113,7 @@ def test_closed_environment_refuses_every_call_of_vec_env(name: str) -> None:
     for call in (env.reset, lambda: env.step(ACTIONS), lambda: env.get_attr("spec")):
         with pytest.raises(sb3compat.ClosedError, match="was closed"):
             call()
-    if source.unwrapped.closed:  # the native CartPole takes no note of it
+    # The native CartPole takes no note of it.
+    if getattr(source.unwrapped, "closed", False):
         with pytest.raises(sb3compat.ClosedError, match="was closed"):
             sb3compat.to_sb3(source)

@@ -20,6 +20,18 @@ from tests.strategies import scripts
 Part = Callable[[], Any]
 
 
+# What `lockstep` does with seven rows, where Hypothesis would draw too much.
+PROGRAM: list[tuple[str, Any]] = [
+    ("seed", 3),
+    ("options", [{"x": 1}, {}, {"x": 2}, {}, {"x": 3}, {}, {"x": 4}]),
+    ("reset", None),
+    *[("step", number) for number in range(7)],
+    ("options", {"x": 2}),
+    ("reset", None),
+    *[("step", number) for number in range(4)],
+]
+
+
 def dummy(fns: Sequence[Any]) -> Any:
     from stable_baselines3.common.vec_env import DummyVecEnv
 

@@ -68,16 +68,6 @@ def test_worker_that_is_replaced_keeps_the_dtypes_and_its_rewards_are_zeros() ->
     env.close()
 
 
-@pytest.mark.parametrize("copy", [True, False])
-def test_observations_of_one_step_are_not_those_of_the_next(copy: bool) -> None:
-    env = forked([floats, floats], workers=2, copy=copy)
-    first = env.reset()
-    kept = first.copy()
-    env.step(np.zeros(4, int))
-    np.testing.assert_array_equal(first, kept)
-    env.close()
-
-
 def test_the_way_to_gymnasium_declares_what_it_presents() -> None:
     sb3 = pytest.importorskip("stable_baselines3.common.vec_env")
 

@@ -15,6 +15,7 @@ import pytest
 import sb3compat
 from tests.envs import MakeEnv, script
 from tests.interrupts import no_hang
+from tests.ipc.pipe_workers import Odd
 from tests.parallel.failing import ACTIONS, OPENED, N, failing, known, opened, processes_of
 from tests.parallel.teams import KINDS, forked, parts_of
 from tests.to_sb3.test_faults import Failing, FailingReset, SeveralError
@@ -189,13 +190,6 @@ def test_killed_worker_is_named(use: Callable[[Any], Any], worker: int, rows: st
     with pytest.raises(sb3compat.WorkerError, match=f"{rows} has died"):
         use(env)
     check_lost(env)
-
-
-class Odd:
-    """Cannot be unpickled."""
-
-    def __reduce__(self) -> Any:
-        return int, ("not a number",)
 
 
 class WithOdd(Failing):

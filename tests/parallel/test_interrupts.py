@@ -28,7 +28,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-@pytest.mark.parametrize("kwargs", [{}, {"on_worker_lost": "restart"}, {"parent_steps": True}])
+@pytest.mark.parametrize("kwargs", [{}, {"parent_steps": True}])
 def test_interrupt_at_any_point_leaves_no_answer_for_the_next_call(
     name: str, kwargs: dict[str, Any]
 ) -> None:

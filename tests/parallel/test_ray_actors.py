@@ -24,7 +24,7 @@ from tests.lockstep import lockstep
 from tests.parallel.conftest import STORE
 from tests.parallel.failing import ACTIONS, WorkerProcess, known, on_ray, opened, processes_of
 from tests.parallel.known import Known
-from tests.parallel.teams import KINDS
+from tests.parallel.teams import KINDS, PROGRAM
 from tests.profiles import nightly, some
 from tests.strategies import programs, scripts
 
@@ -36,16 +36,6 @@ needs_sb3 = pytest.mark.skipif(
 )
 
 # --- the stream -------------------------------------------------------------------------------
-
-PROGRAM = [
-    ("seed", 3),
-    ("options", [{"x": 1}, {}, {"x": 2}, {}, {"x": 3}, {}, {"x": 4}]),
-    ("reset", None),
-    *[("step", number) for number in range(7)],
-    ("options", {"x": 2}),
-    ("reset", None),
-    *[("step", number) for number in range(4)],
-]
 
 
 @needs_sb3

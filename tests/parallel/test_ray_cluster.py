@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import sb3compat
-from sb3compat import ParallelVecEnv
 from tests.parallel.conftest import STORE
 from tests.parallel.failing import (
     ACTIONS,
@@ -207,13 +206,6 @@ def test_options_that_would_break_the_contract_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=what):
         on_ray(known(), 1, actor_options=options)
-
-
-def test_arguments_of_the_other_backend_are_refused() -> None:
-    with pytest.raises(ValueError, match="no start_method with backend='ray'"):
-        on_ray(known(), 1, start_method="fork")
-    with pytest.raises(ValueError, match="no actor_options with backend='processes'"):
-        ParallelVecEnv(known(), actor_options={"num_cpus": 1})
 
 
 def test_calls_after_ray_was_shut_down_are_refused(connected: Any) -> None:

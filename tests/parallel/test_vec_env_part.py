@@ -154,13 +154,3 @@ def test_wrapper_with_a_seed_of_its_own_is_not_passed_by() -> None:
     with pytest.raises(ValueError, match="seed"):
         sb3compat.to_gymnasium(ours).reset(seed=[5, 3])
     ours.close()
-
-
-def test_cancelled_step_is_taken() -> None:
-    vec_env = DummyVecEnv(fns(2))
-    source = source_over(vec_env)
-    source.reset([None, None], [{}, {}])
-    source.cancel()
-    source.send([np.zeros(2, int)])
-    source.cancel()
-    assert vec_env.envs[0]._time == 1

@@ -94,17 +94,6 @@ def test_compute_reward_takes_batches_of_any_length(native: Any) -> None:
         same(rewards, -goals)
 
 
-def test_get_attr_within_an_async_step_is_refused() -> None:
-    env = sb3compat.to_sb3(AsyncVectorEnv([monitored(0)]))
-    env.reset()
-    env.step_async(np.zeros(1, int))
-    with pytest.raises(RuntimeError, match="step_wait"):
-        env.get_attr("row")
-    env.step_wait()
-    assert env.get_attr("row") == [0]
-    env.close()
-
-
 @pytest.fixture
 def native() -> Any:
     fns = [MakeEnv(script(), row) for row in range(3)]
