@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.interpreter import BLOCK, HAS_SB3, HEAVY, LOADED, needs_sb3, python
+from tests.interpreter import HAS_SB3, HEAVY, LOADED, hidden, needs_sb3, python
 
 
 def test_import_and_public_names_load_no_heavy_library_and_adapting_only_sb3(
@@ -60,7 +60,7 @@ except ImportError as error:
 def test_missing_ray_is_an_error_that_says_what_to_install(tmp_path: Path) -> None:
     script = "from functools import partial\nimport gymnasium as gym\n"
     script += "Known = partial(gym.make, 'CartPole-v1')\n"
-    loaded, error = python(tmp_path, BLOCK + LOADED + script + ON_RAY, "ray").splitlines()
+    loaded, error = python(tmp_path, hidden("ray") + LOADED + script + ON_RAY).splitlines()
     assert loaded == "False"
     assert 'pip install "sb3compat[ray]"' in error
 
@@ -126,4 +126,4 @@ try:
 except ModuleNotFoundError as error:
     print(error.name)
 """
-    assert python(tmp_path, BLOCK + script, "torch") == "torch\n"
+    assert python(tmp_path, hidden("torch") + script) == "torch\n"

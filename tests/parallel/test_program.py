@@ -40,9 +40,7 @@ MODULE = """
     gym.register("Imported-v0", entry_point=Small, kwargs={"mark": 2})
 """
 
-REGISTERING = (
-    HIDE
-    + """
+REGISTERING = """
     import sys
     import gymnasium as gym
     import numpy as np
@@ -78,7 +76,6 @@ REGISTERING = (
             assert dones == [[False] * 9, [i.startswith("space") for i in IDS], [False] * 9], dones
         print("the same")
 """
-)
 
 
 def as_file(folder: Path, text: str, **kwargs: Any) -> str:
@@ -149,7 +146,7 @@ def test_ids_that_the_program_registered_are_known_to_workers(way: str, tmp_path
         methods += ["forkserver", "spawn"]
     text = REGISTERING.replace("{kwargs}", ways_to_start(way, *methods))
     (tmp_path / "a_module.py").write_text(dedent(MODULE))
-    assert "the same" in WAYS[way](tmp_path, dedent(text))
+    assert "the same" in WAYS[way](tmp_path, HIDE + dedent(text))
 
 
 def test_id_that_nobody_knows_says_what_to_do() -> None:
@@ -173,9 +170,7 @@ def test_spec_that_cannot_be_pickled_is_named(monkeypatch: pytest.MonkeyPatch) -
         assert "Clinging-v0" in error.__notes__[0]
 
 
-MAIN_CLASSES = (
-    HIDE
-    + """
+MAIN_CLASSES = """
     import enum, multiprocessing, pathlib, sys
     import gymnasium as gym
     import numpy as np
@@ -266,7 +261,6 @@ MAIN_CLASSES = (
             check(**kwargs)
         print("unchanged")
 """
-)
 
 
 @pytest.mark.parametrize("way", [*some(["file", "stdin", "notebook"]), ACTORS])
@@ -275,12 +269,10 @@ def test_classes_of_the_program_stay_as_they_are_and_workers_have_its_arguments(
 ) -> None:
     methods = METHODS if way == "file" and nightly() else ["fork", None]
     text = MAIN_CLASSES.replace("{kwargs}", ways_to_start(way, *methods))
-    assert "unchanged" in WAYS[way](tmp_path, dedent(text))
+    assert "unchanged" in WAYS[way](tmp_path, HIDE + dedent(text))
 
 
-CHANGED = (
-    HIDE
-    + """
+CHANGED = """
     import concurrent.futures, sys, types
     import gymnasium as gym
     import numpy as np
@@ -321,10 +313,9 @@ CHANGED = (
         assert "No module named 'by_hand'" in refused("ByHand-v0")
         print("as the program has it")
 """
-)
 
 
 def test_ids_mean_in_workers_what_they_mean_in_the_program(tmp_path: Path) -> None:
     (tmp_path / "a_module.py").write_text(dedent(MODULE))
     (tmp_path / "another_module.py").write_text(dedent(MODULE).replace("Imported-v0", "Another-v0"))
-    assert "as the program has it" in as_file(tmp_path, dedent(CHANGED))
+    assert "as the program has it" in as_file(tmp_path, HIDE + dedent(CHANGED))

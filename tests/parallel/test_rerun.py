@@ -71,7 +71,7 @@ def check_refused(folder: Path, make: str, hide: str, said: str, runs: int) -> N
 def test_script_without_a_guard_is_not_run_again_by_workers_that_start_workers(
     name: str, tmp_path: Path
 ) -> None:
-    hide = "" if name == "by_id" else dedent(HIDE)
+    hide = "" if name == "by_id" else HIDE
     said = "definitions, below 'if __name__ == \"__main__\":'"
     check_refused(tmp_path, MAKES[name], hide, said, 4)
 
