@@ -5,16 +5,14 @@ from __future__ import annotations
 import html
 import importlib.util
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import sb3compat
 from sb3compat import conformance, errors
-
-ROOT = Path(__file__).parents[1]
+from tests.interpreter import REPOSITORY as ROOT
+from tests.interpreter import run
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +21,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"needs {name}: make docs installs it")
     out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "-q", "-E"]
-    done = subprocess.run(
-        [*command, "-d", str(out / "doctrees"), str(ROOT / "docs"), str(out / "html")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = ("-m", "sphinx", "--fail-on-warning", "--keep-going", "-q", "-E", "-d")
+    done = run(*command, out / "doctrees", ROOT / "docs", out / "html")
     assert done.returncode == 0, done.stderr
     return out / "html"
 

@@ -5,9 +5,7 @@ And `sb3compat versions`, on what is installed and on altered installations.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import sb3compat
 from sb3compat._upstream.table import NAMES
 from sb3compat._versions import PAIRS, is_supported, missing_names
 from sb3compat.cli import main as command
+from tests.interpreter import run
 from versions import stamps
 from versions.libraries import LIBRARIES
 from versions.pairs import environments
@@ -63,13 +62,7 @@ def printed(*first_on_path: Path, before: str = "") -> tuple[int, str]:
     """The exit code and output of the command in a Python of its own."""
     code = f"import sys\n{before}\nfrom sb3compat.cli import main\nrc = main(['versions'])\n"
     code += "print('loaded', *sys.modules)\nsys.exit(rc)"
-    path = os.pathsep.join(map(str, (*first_on_path, ROOT)))
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+    done = run("-c", code, path=first_on_path)
     assert not done.stderr
     return done.returncode, done.stdout
 

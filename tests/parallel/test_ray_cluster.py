@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import sb3compat
+from tests import interpreter
 from tests.parallel.conftest import STORE
 from tests.parallel.failing import (
     ACTIONS,
@@ -71,12 +72,8 @@ def test_killed_parent_leaves_no_actor_and_ray_is_initialised_as_by_default(clus
 def test_example_trains_on_the_cluster(arguments: list[str], cluster: Any, tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
     example = ROOT / "docs" / "examples" / "train_on_cluster.py"
-    done = subprocess.run(
-        [sys.executable, example, "--rows", "8", "--timesteps", "4096", *arguments],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
-             "RAY_ADDRESS": cluster.address},
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    how = ("--rows", 8, "--timesteps", 4096, *arguments)
+    done = interpreter.run(example, *how, cwd=tmp_path, RAY_ADDRESS=cluster.address)
     assert done.returncode == 0, done.stderr
     assert "8 rows in 2 workers" in done.stdout
     assert "trained for 4096 frames" in done.stdout
