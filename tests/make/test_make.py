@@ -175,6 +175,19 @@ def monitored(folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("override", [True, False])
+def test_second_run_leaves_the_files_that_it_does_in_sb3(override: bool, tmp_path: Path) -> None:
+    written = []
+    for number, make in enumerate((env_util.make_vec_env, sb3compat.make_vec_env)):
+        folder = tmp_path / str(number)
+        for seed in range(2):
+            kwargs = {"monitor_dir": folder, "monitor_kwargs": {"override_existing": override}}
+            stream(make("CartPole-v1", 2, seed=seed, **kwargs), [False] * 15)
+        written.append(monitored(folder))
+    assert len(written[0]["0.monitor.csv"]) > 2
+    same(written[1], written[0])
+
+
 class Limited(ScriptedEnv):
     """Each has other bounds; SB3 goes by those of the first."""
 

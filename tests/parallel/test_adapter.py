@@ -147,8 +147,7 @@ def test_options_that_a_part_cannot_apply_are_refused_when_they_are_set() -> Non
     env.close()
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-@pytest.mark.parametrize("returned", [None, (1, 2), make_cartpole])
+@pytest.mark.parametrize(("place", "returned"), [(0, None), (1, (1, 2)), (2, make_cartpole)])
 def test_function_that_makes_no_environment_is_named(place: int, returned: Any) -> None:
     functions: list[Any] = fns(3)
     functions[place] = lambda: returned

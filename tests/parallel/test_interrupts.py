@@ -1,4 +1,7 @@
-"""Interrupts at any point of a call: the next call gets no answer of the one before."""
+"""Interrupts at any point of a call: the next call gets no answer of the one before.
+
+`operations.py` does the same in any order, but for rows that this process steps.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,10 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._ipc.pipes import Exchange
 from tests.interrupts import attempt, count, counting, interrupt, no_hang, points
 from tests.lockstep import same
 from tests.lockstep_back import dummy
-from tests.parallel.failing import ACTIONS, failing, opened
+from tests.parallel.failing import opened
 
 pytestmark = pytest.mark.usefixtures("nobody_is_left")
 
@@ -28,12 +30,9 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-@pytest.mark.parametrize("kwargs", [{}, {"parent_steps": True}])
-def test_interrupt_at_any_point_leaves_no_answer_for_the_next_call(
-    name: str, kwargs: dict[str, Any]
-) -> None:
+def test_interrupt_at_any_point_leaves_no_answer_for_the_next_call(name: str) -> None:
     def started() -> Any:
-        return opened(counting(3), **kwargs)
+        return opened(counting(3), parent_steps=True)
 
     env = started()
     expected = transcript(dummy(counting(3)))
@@ -61,19 +60,3 @@ def transcript(env: Any) -> Any:
     results: list[Any] = [(env.reset(), list(env.reset_infos))]
     results += [(env.step(np.zeros(3, int)), list(env.reset_infos)) for _ in range(4)]
     return results
-
-
-def test_interrupt_while_a_step_is_sent_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    env = opened(failing("never"))
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Exchange, "send_same", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            env.step(ACTIONS)
-    with pytest.raises(sb3compat.errors.CallOrderError, match="reset"):
-        env.step(ACTIONS)
-    env.reset()
-    env.step(ACTIONS)

@@ -15,20 +15,18 @@ from tests.handwritten import AsyncCountingVecEnv
 
 pytest.importorskip("stable_baselines3")
 
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMonitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from tests.parallel.teams import forked
+from tests.vec_wrappers import HandsOn
 
 
-class Changed(VecEnvWrapper):
+class Changed(HandsOn):
     """Changes what a step returns."""
 
     def __init__(self, venv: Any, change: Any) -> None:
         super().__init__(venv)
         self.change = change
-
-    def reset(self) -> Any:
-        return self.venv.reset()
 
     def step_wait(self) -> Any:
         return self.change(*self.venv.step_wait())
