@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import sb3compat
-from sb3compat._parallel import processes, workers
+from sb3compat._parallel import processes
 from sb3compat._parallel.launch import signals_held
 from tests.interrupts import attempt, count, counting, interrupt, no_hang, points, raised_by
 from tests.lockstep import same
@@ -25,7 +25,7 @@ from tests.lockstep_back import dummy
 from tests.parallel.failing import OPENED, opened
 from tests.parallel.teams import children, forked
 from tests.parallel.test_interrupts import transcript
-from tests.to_sb3.test_faults import Failing, SeveralError
+from tests.to_sb3.test_faults import Failing
 
 pytestmark = [
     pytest.mark.usefixtures("nobody_is_left"),
@@ -114,19 +114,6 @@ def flag(tmp_path: Path) -> Path:
     path = tmp_path / "flag"
     path.touch()
     return path
-
-
-def test_step_that_raises_is_reported_while_another_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers.WorkerExchange, "grace_seconds", 0.2)
-    env = opened([lambda: Failing(0, "hang"), lambda: Failing(1, "raise")], 2)
-    actions = np.zeros(2, int)
-    env.step(actions)
-    with no_hang(), pytest.raises(SeveralError, match=r"^number 1$"):
-        env.step(actions)
-    with pytest.raises(sb3compat.WorkerTimeoutError, match="row 0 "):
-        limited(env, 0.2).reset()
-    monkeypatch.setattr(workers, "_CLOSE_SECONDS", 0.2)
-    env.close()
 
 
 def test_replacement_that_hangs_is_a_timeout_error_and_the_next_reset_tries_again(
