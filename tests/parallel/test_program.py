@@ -46,6 +46,7 @@ REGISTERING = """
     import numpy as np
     import sb3compat
     import a_module
+    import another_module
 
     class OfScript(a_module.Small):
         pass
@@ -53,8 +54,9 @@ REGISTERING = """
     def make_one(**kwargs):
         return OfScript(**kwargs)
 
-    # Where a worker imports the module, it registers this id once more, without the limit.
-    gym.registry["Imported-v0"].max_episode_steps = 2
+    gym.register_envs(a_module)
+    # A worker imports the module to make it, which registers it once more, without the limit.
+    gym.registry["Another-v0"].max_episode_steps = 2
     gym.register("OfClass-v0", entry_point=OfScript, kwargs={"mark": 3})
     gym.register("OfFunction-v0", entry_point=make_one, kwargs={"mark": 4})
     gym.register("OfLambda-v0", entry_point=lambda **kwargs: OfScript(mark=5))
@@ -68,10 +70,9 @@ REGISTERING = """
     exec("class Made: pass", by_hand.__dict__)
     sys.modules["by_hand"] = by_hand
     gym.register("ByHand-v0", entry_point=by_hand.Made)
-    LIMITED = ["Imported-v0", "Imported-v0", "a_module:Imported-v0", "space/Limited-v2",
-               "space/Limited"]
-    IDS = [*LIMITED, "OfClass-v0", "OfFunction-v0", "OfLambda-v0", "OfText-v0", "OfMain-v0",
-           "MountainCar-v0", "Changed-v0"]
+    LIMITED = ["Another-v0", "another_module:Another-v0", "space/Limited-v2", "space/Limited"]
+    IDS = ["Another-v0", "Another-v0", "Imported-v0", "OfClass-v0", "OfFunction-v0", "OfLambda-v0",
+           "OfText-v0", "OfMain-v0", "MountainCar-v0", "Changed-v0", *LIMITED[1:]]
 
     def made(ids, **kwargs):
         return sb3compat.ParallelVecEnv([lambda i=i: gym.make(i) for i in ids], 2, **kwargs)
@@ -85,14 +86,14 @@ REGISTERING = """
 
     if __name__ == "__main__":
         marks = [float(gym.make(i).reset()[0][0]) for i in IDS]
-        assert marks == [2, 2, 2, 1, 1, 3, 4, 5, 6, 8, 7, 6], marks
+        assert marks == [2, 2, 2, 3, 4, 5, 6, 8, 7, 6, 2, 1, 1], marks
         for kwargs in {kwargs}:
             env = made(IDS, **kwargs)
             first = env.reset()[:, 0].tolist()
             dones = [env.step(np.zeros(env.num_envs, int))[2].tolist() for _ in range(3)]
             env.close()
             assert first == marks, (kwargs, first)
-            assert dones == [[False] * 12, [i in LIMITED for i in IDS], [False] * 12], dones
+            assert dones == [[False] * 13, [i in LIMITED for i in IDS], [False] * 13], dones
         assert "VersionNotFound" in refused("CartPole-v1")
         assert "No module named 'by_hand'" in refused("ByHand-v0")
         print("the same")
@@ -167,6 +168,7 @@ def test_ids_that_the_program_registered_are_known_to_workers(way: str, tmp_path
         methods += ["forkserver", "spawn"]
     text = REGISTERING.replace("{kwargs}", ways_to_start(way, *methods))
     (tmp_path / "a_module.py").write_text(dedent(MODULE))
+    (tmp_path / "another_module.py").write_text(dedent(MODULE).replace("Imported-v0", "Another-v0"))
     assert "the same" in WAYS[way](tmp_path, HIDE + dedent(text))
 
 
