@@ -9,12 +9,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import VectorEnv
 
 import sb3compat
 from sb3compat import ParallelVecEnv
 from sb3compat._parallel import adapter
 from tests.envs import fns
+from tests.native import UnknownEnv
 from tests.parallel.teams import children, forked, parts_of
 
 make_cartpole = partial(gym.make, "CartPole-v1")
@@ -124,22 +124,8 @@ def test_without_copy_observations_are_the_shared_memory(copy: bool) -> None:
     assert second.sum() == second.sum()  # the memory is there as long as the arrays
 
 
-class OneGenerator(VectorEnv[Any, Any, Any]):
-    """Rows that cannot be reset one by one, and take the same options."""
-
-    metadata = {"autoreset_mode": gym.vector.AutoresetMode.SAME_STEP}
-
-    def __init__(self) -> None:
-        self.num_envs = 2
-        self.single_observation_space = gym.spaces.Box(-1, 1, (1,))
-        self.single_action_space = gym.spaces.Discrete(2)
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        return np.zeros((2, 1), np.float32), {}
-
-
 def test_options_that_a_part_cannot_apply_are_refused_when_they_are_set() -> None:
-    env = forked([OneGenerator] * 2, 2)
+    env = forked([lambda: UnknownEnv(fns(2), gym.vector.AutoresetMode.SAME_STEP)] * 2, 2)
     with pytest.raises(sb3compat.PartialResetError, match="same options for all rows"):
         env.set_options([{}, {}, {"x": 1}, {}])
     env.set_options([{}, {}, {"x": 1}, {"x": 1}])

@@ -14,11 +14,11 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.envs import ENDINGS, MakeEnv, Script, fns, script
+from tests.envs import ENDINGS, Script, fns, script
 from tests.lockstep import lockstep, same
 from tests.native import Form, NativeEnv, RestartsRows
 from tests.parallel.own_values import CUT, DTYPES, ODD, CastVector, cast, split
-from tests.parallel.teams import KINDS, PROGRAM, forked, parts_of, unshifted
+from tests.parallel.teams import KINDS, PROGRAM, dummy, forked, parts_of, unshifted
 from tests.profiles import examples
 from tests.strategies import boxes, programs, scripts
 
@@ -267,7 +267,7 @@ def drive_vec_envs(
         return [lambda own=own: inner(own) for own in split(fns, counts)]
 
     def alone(own: Any) -> Any:
-        return wrap(sb3.DummyVecEnv([copying(fn) for fn in own]))
+        return wrap(dummy(own))
 
     def inside(own: Any) -> Any:
         return forked([lambda: alone(own)]) if nested else alone(own)
@@ -299,10 +299,6 @@ def test_vec_env_parts_equal_what_they_give_by_themselves(
     drive_vec_envs(wrap, chosen, counts, build, program, nested=data.draw(st.booleans()))
 
 
-def copying(fn: Any) -> Any:
-    return MakeEnv(fn.script, fn.row, copying=True) if isinstance(fn, MakeEnv) else fn
-
-
 def native(
     fns: Any,
     cls: type[NativeEnv] = NativeEnv,
@@ -319,7 +315,7 @@ def forked_async(fns: Any, **kwargs: Any) -> Any:
 
 
 OWN_KINDS: dict[str, Callable[[Any, Any], Any]] = {
-    "vec_env": lambda fns, dtype: Cast(sb3.DummyVecEnv([copying(fn) for fn in fns]), dtype),
+    "vec_env": lambda fns, dtype: Cast(dummy(fns), dtype),
     "nested": lambda fns, dtype: forked([lambda: OWN_KINDS["vec_env"](fns, dtype)]),
     "native": lambda fns, dtype: CastVector(native(fns), dtype),
     **{
