@@ -47,14 +47,6 @@ def test_vector_env_comes_back_in_its_own_mode(mode: AutoresetMode, cls: Any) ->
     env.close()
 
 
-@mode_of
-@pytest.mark.parametrize("build", [dummy, subproc])
-def test_vec_env_comes_back_in_every_mode(mode: AutoresetMode, build: Any) -> None:
-    vec_env = build(fns(script(), 2))
-    assert sb3compat.to_sb3(sb3compat.to_gymnasium(vec_env, autoreset_mode=mode)) is vec_env
-    vec_env.close()
-
-
 class Closing(sb3compat.VectorEnvAdapter):
     closed_by = ""
 

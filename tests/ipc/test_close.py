@@ -145,15 +145,13 @@ def interrupted(base: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         base.env_method("render", indices=[1])
 
 
-@pytest.mark.parametrize("state", ["killed", "died", "a part sent", "interrupted"])
+@pytest.mark.parametrize("state", ["died", "a part sent", "interrupted"])
 def test_close_of_a_subproc_vec_env(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
     base = vec_env.SubprocVecEnv(makers(), start_method="fork")
     envs = sb3compat.to_gymnasium(base)
     envs.reset()
-    if state == "killed":
-        killed(base)
-    elif state == "died":
+    if state == "died":
         with pytest.raises(sb3compat.WorkerError, match="row 1 has died"):
             envs.step(np.array([0, 1, 0]))
     elif state == "interrupted":
