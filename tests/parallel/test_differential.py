@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.envs import ENDINGS, Script, fns, script
-from tests.lockstep import lockstep, same
+from tests.lockstep import lockstep, mapped, same
 from tests.native import Form, NativeEnv, RestartsRows
 from tests.parallel.own_values import CUT, DTYPES, ODD, CastVector, cast, split
 from tests.parallel.teams import KINDS, PROGRAM, dummy, forked, parts_of, unshifted
@@ -172,6 +172,9 @@ class Beside(sb3.VecEnv):
     def share(self, values: Any) -> list[Any]:
         return split(values, self.counts)
 
+    def joined(self, batches: Sequence[Any]) -> Any:
+        return mapped(self.observation_space, lambda _, *own: np.concatenate(own), *batches)
+
     def seed(self, seed: int | None = None) -> Any:
         seeds = super().seed(seed)
         for part, own in zip(self.parts, self.share(seeds), strict=True):
@@ -184,7 +187,7 @@ class Beside(sb3.VecEnv):
             part.set_options(own)
 
     def reset(self) -> Any:
-        return joined([part.reset() for part in self.parts])
+        return self.joined([part.reset() for part in self.parts])
 
     def step_async(self, actions: Any) -> None:
         self.actions = actions
@@ -193,7 +196,7 @@ class Beside(sb3.VecEnv):
         parts = zip(self.parts, self.share(self.actions), strict=True)
         obs, rewards, dones, infos = zip(*(part.step(own) for part, own in parts), strict=True)
         together = np.concatenate(rewards), np.concatenate(dones)
-        return joined(obs), *together, [info for some in infos for info in some]
+        return self.joined(obs), *together, [info for some in infos for info in some]
 
     def close(self) -> None:
         for part in self.parts:
@@ -208,15 +211,6 @@ class Beside(sb3.VecEnv):
     def env_method(self, *args: Any, **kwargs: Any) -> Any: ...
 
     def env_is_wrapped(self, *args: Any) -> Any: ...
-
-
-def joined(batches: Sequence[Any]) -> Any:
-    """The batches of several parts as one."""
-    if isinstance(batches[0], dict):
-        return {key: joined([batch[key] for batch in batches]) for key in batches[0]}
-    if isinstance(batches[0], tuple):
-        return tuple(map(joined, zip(*batches, strict=True)))
-    return np.concatenate(batches)
 
 
 class Odd(HandsOn):
