@@ -23,18 +23,6 @@ from tests.to_sb3.test_faults import Failing, FailingReset, SeveralError
 pytestmark = pytest.mark.usefixtures("nobody_is_left")
 
 
-def check_lost(env: Any) -> None:
-    for use in (
-        lambda: env.step(ACTIONS),
-        env.reset,
-        lambda: env.get_attr("row", indices=0),
-        lambda: env.env_method("set_mu", 1, indices=[0]),
-        env.get_images,
-    ):
-        with pytest.raises(sb3compat.WorkerError, match="build a new one"):
-            use()
-
-
 @pytest.mark.parametrize(("row", "parent_steps"), [(0, False), (3, False), (N - 1, True)])
 def test_error_in_a_step_arrives_with_type_traceback_and_row_and_a_reset_goes_on(
     row: int, parent_steps: bool
@@ -181,15 +169,29 @@ def test_wrong_shape_names_the_row_among_all() -> None:
 
 
 @pytest.mark.parametrize(
-    "use", [lambda env: env.step(ACTIONS), lambda env: env.reset(), lambda env: env.get_images()]
+    ("use", "worker", "rows"),
+    [
+        (lambda env: env.step(ACTIONS), 0, "rows 0 to 2"),
+        (lambda env: env.reset(), 1, "rows 3 to 4"),
+        (lambda env: env.get_images(), 0, "rows 0 to 2"),
+    ],
 )
-@pytest.mark.parametrize(("worker", "rows"), [(0, "rows 0 to 2"), (1, "rows 3 to 4")])
-def test_killed_worker_is_named(use: Callable[[Any], Any], worker: int, rows: str) -> None:
+def test_killed_worker_is_named_and_every_call_refused(
+    use: Callable[[Any], Any], worker: int, rows: str
+) -> None:
     env = opened(known())
     processes_of(env)[worker].kill()
     with pytest.raises(sb3compat.WorkerError, match=f"{rows} has died"):
         use(env)
-    check_lost(env)
+    for again in (
+        lambda: env.step(ACTIONS),
+        env.reset,
+        lambda: env.get_attr("row", indices=0),
+        lambda: env.env_method("set_mu", 1, indices=[0]),
+        env.get_images,
+    ):
+        with pytest.raises(sb3compat.WorkerError, match="build a new one"):
+            again()
 
 
 class WithOdd(Failing):

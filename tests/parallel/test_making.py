@@ -1,4 +1,7 @@
-"""Workers that hang, fail or are interrupted while they are made, replaced or closed."""
+"""Interrupts at any point of a call, and workers that hang or fail while they are made or closed.
+
+`operations.py` interrupts calls in any order, but not those of rows that this process steps.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import resource
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,7 +27,6 @@ from tests.lockstep import same
 from tests.lockstep_back import dummy
 from tests.parallel.failing import OPENED, opened
 from tests.parallel.teams import children, forked
-from tests.parallel.test_interrupts import transcript
 from tests.to_sb3.test_faults import Failing
 
 pytestmark = [
@@ -34,6 +36,46 @@ pytestmark = [
 ]
 
 METHODS = ["fork", None]
+
+OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    "step": lambda env: env.step(np.zeros(3, int)),
+    "reset": lambda env: env.reset(),
+    "get_attr": lambda env: env.get_attr("row"),
+    "get_images": lambda env: env.get_images(),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_interrupt_at_any_point_leaves_no_answer_for_the_next_call(name: str) -> None:
+    def started() -> Any:
+        return opened(counting(3), parent_steps=True)
+
+    env = started()
+    expected = transcript(dummy(counting(3)))
+    total = count(lambda: OPERATIONS[name](env))
+    for at, error in points(total):
+        where = f"{name}, {error.__name__} at point {at} of {total}"
+        with no_hang():
+            raised = interrupt(lambda env=env: OPERATIONS[name](env), at, error)
+            got, lost = attempt(lambda env=env: read_and_reset(env), sb3compat.WorkerError)
+        if lost is not None:  # a worker of which is not known whether it got its message
+            assert "died" in str(lost), f"{where}: {lost}"
+            env = started()
+        else:
+            same(got, expected, f"{where}: {raised}")
+
+
+def read_and_reset(env: Any) -> Any:
+    with suppress(sb3compat.errors.CallOrderError):
+        assert env.env_method("add", 3, indices=[2, 0]) == [5, 3]
+    return transcript(env)
+
+
+def transcript(env: Any) -> Any:
+    env.seed(7)
+    results: list[Any] = [(env.reset(), list(env.reset_infos))]
+    results += [(env.step(np.zeros(3, int)), list(env.reset_infos)) for _ in range(4)]
+    return results
 
 
 def wait_until_nobody_is_left() -> None:
