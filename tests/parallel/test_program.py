@@ -16,7 +16,7 @@ import pytest
 
 import sb3compat
 from sb3compat._parallel.program import Program
-from tests.parallel.failing import ROOT
+from tests.interpreter import REPOSITORY
 from tests.parallel.test_launch import HIDE, METHODS
 from tests.profiles import nightly, some
 
@@ -110,7 +110,7 @@ def as_file(folder: Path, text: str, **kwargs: Any) -> str:
 def with_actors(folder: Path, text: str) -> str:
     if not nightly():
         pytest.skip("takes long")
-    path = os.pathsep.join([str(ROOT), str(folder)])
+    path = os.pathsep.join([str(REPOSITORY), str(folder)])
     # It starts its own cluster, and does not join that of other tests.
     own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": "local"}
     env = os.environ | own | {"PYTHONPATH": path}

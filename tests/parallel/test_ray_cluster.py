@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 import sb3compat
-from tests.interpreter import run
+from tests.interpreter import REPOSITORY, run
 from tests.parallel.conftest import STORE
 from tests.parallel.failing import (
     ACTIONS,
-    ROOT,
     WorkerProcess,
     known,
     on_ray,
@@ -46,7 +45,7 @@ input()
 
 def test_killed_parent_leaves_no_actor_and_ray_is_initialised_as_by_default(cluster: Any) -> None:
     # `ray.init()` joins the cluster that RAY_ADDRESS names, as it does for `ray job submit`.
-    path = os.pathsep.join([str(ROOT), *sys.path])
+    path = os.pathsep.join([str(REPOSITORY), *sys.path])
     env = {**os.environ, "PYTHONPATH": path, "RAY_ADDRESS": cluster.address}
     command = [sys.executable, "-c", PARENT]
     parent = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
@@ -64,7 +63,7 @@ def test_killed_parent_leaves_no_actor_and_ray_is_initialised_as_by_default(clus
 )
 def test_example_trains_on_the_cluster(arguments: list[str], cluster: Any, tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
-    example = ROOT / "docs" / "examples" / "train_on_cluster.py"
+    example = REPOSITORY / "docs" / "examples" / "train_on_cluster.py"
     how = ("--rows", 8, "--timesteps", 4096, *arguments)
     done = run(example, *how, cwd=tmp_path, RAY_ADDRESS=cluster.address)
     assert done.returncode == 0, done.stderr
