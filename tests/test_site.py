@@ -13,6 +13,7 @@ import sb3compat
 from sb3compat import conformance, errors
 from tests.interpreter import REPOSITORY as ROOT
 from tests.interpreter import run
+from tests.test_errors import OWN
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +41,7 @@ def test_api_page_names_all_that_is_public() -> None:
 def test_errors_page_names_every_exception() -> None:
     text = (ROOT / "docs" / "reference" / "errors.md").read_text()
     sections = dict(re.findall(r"^## (\w+)$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
-    own = {
-        name
-        for name, value in vars(errors).items()
-        if isinstance(value, type) and value.__module__ == "sb3compat.errors" and name[0] != "_"
-    }
-    assert set(sections) == own
+    assert set(sections) == {cls.__name__ for cls in OWN}
     for name, section in sections.items():
         for part in ("**Cause.**", "**What to do.**", f'"<!-- {name} -->"'):
             assert part in section, name

@@ -65,11 +65,6 @@ def killed_in_a_step(base: Any) -> None:
     killed(base)
 
 
-def few_actions(base: Any) -> None:
-    """Too few actions: some rows were sent a step."""
-    base.step_async([0, 0])
-
-
 def late(base: Any) -> None:
     """A row has not answered in time."""
     base.step_async([0, 3, 0])
@@ -91,7 +86,7 @@ STATES: dict[str, Callable[[Any, Any], Any]] = {
     "raised": lambda vec, _: vec.step(np.array([0, 2, 0])),
     "killed": lambda _, base: killed(base),
     "killed in a step": lambda _, base: killed_in_a_step(base),
-    "few actions": lambda _, base: few_actions(base),
+    "few actions": lambda _, base: base.step_async([0, 0]),  # some rows were sent a step
     "late": lambda _, base: late(base),
     "unlogged": lambda _, base: unlogged(base),
 }
