@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.envs import ENDINGS, Script, fns, script
 from tests.lockstep import lockstep, mapped, same
 from tests.native import Form, NativeEnv, RestartsRows
-from tests.parallel.own_values import CUT, DTYPES, ODD, CastVector, cast, split
+from tests.parallel.own_values import CUT, DTYPES, ODD, CastVector, split
 from tests.parallel.teams import KINDS, PROGRAM, dummy, forked, parts_of, unshifted
 from tests.profiles import examples
 from tests.strategies import boxes, programs, scripts
@@ -27,7 +27,7 @@ pytest.importorskip("stable_baselines3", reason="the yardstick is SB3's DummyVec
 from stable_baselines3.common import vec_env as sb3
 
 import sb3compat
-from tests.vec_wrappers import HandsOn
+from tests.vec_wrappers import Cast, HandsOn
 
 
 @given(data=st.data(), workers=st.integers(1, 5), parent=st.booleans(), spins=st.booleans())
@@ -133,24 +133,6 @@ def test_start_methods_equal_dummy_vec_env(start_method: str | None) -> None:
 
 
 # --- values and dtypes that the spaces do not have ----------------------------------------------
-
-
-class Cast(sb3.VecEnvWrapper):
-    """Changes observations and rewards, and leaves the space as it is."""
-
-    def __init__(self, venv: Any, dtype: Any = np.float64, rewards: Any = np.float32) -> None:
-        super().__init__(venv)
-        self.dtype, self.rewards = dtype, rewards
-
-    def reset(self) -> Any:
-        return cast(self.venv.reset(), self.dtype)
-
-    def step_wait(self) -> Any:
-        obs, rewards, dones, infos = self.venv.step_wait()
-        for info in infos:
-            if "terminal_observation" in info:
-                info["terminal_observation"] = cast(info["terminal_observation"], self.dtype)
-        return cast(obs, self.dtype), rewards.astype(self.rewards), dones, infos
 
 
 class Beside(sb3.VecEnv):
