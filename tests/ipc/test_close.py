@@ -18,8 +18,6 @@ from sb3compat._ipc import pipes
 from sb3compat._ipc.watched_pipes import WatchedPipe
 from tests.interrupts import Counting, no_hang, raised_by
 
-ZEROS = np.zeros(3, np.int64)
-
 
 class Failing(Counting):
     """Does in a step what the action says."""

@@ -22,7 +22,7 @@ from tests.lockstep import lockstep
 from tests.parallel.conftest import STORE
 from tests.parallel.failing import ACTIONS, WorkerProcess, known, on_ray, opened, processes_of
 from tests.parallel.known import Known
-from tests.parallel.teams import KINDS, PROGRAM
+from tests.parallel.teams import KINDS, PROGRAM, parts_of
 from tests.profiles import nightly, some
 from tests.strategies import programs, scripts
 
@@ -72,16 +72,8 @@ def test_parts_of_every_kind_equal_dummy_vec_env(
 ) -> None:
     for make in (nested, nested_in_ray):
         monkeypatch.setitem(KINDS, make.__name__, make)
-    kinds = {name: KINDS[name] for name, _ in SHAPES[workers] if name != "single"}
-
-    def build(fns: Any) -> Any:
-        parts: list[Any] = []
-        for name, count in SHAPES[workers]:
-            own, fns = fns[:count], fns[count:]
-            parts += own if name == "single" else [lambda own=own, of=kinds[name]: of(own)]
-        return on_ray(parts, workers)
-
-    lockstep(script(lengths=(2, 3), endings=("truncated", "both")), 7, build, PROGRAM)
+    chosen = script(lengths=(2, 3), endings=("truncated", "both"))
+    lockstep(chosen, 7, lambda fns: on_ray(parts_of(fns, SHAPES[workers]), workers), PROGRAM)
 
 
 def spread(fns: Any, workers: int, far: int) -> Any:
